@@ -1,0 +1,1 @@
+int  crooked ( void ) { return 1 ; }

@@ -1,0 +1,2 @@
+/* Fine as C, but `class` is a keyword of C++. */
+int weir_classy(int class);

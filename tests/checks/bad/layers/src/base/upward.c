@@ -1,0 +1,1 @@
+#include "ward/ward.h"

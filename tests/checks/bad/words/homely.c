@@ -1,0 +1,1 @@
+static const char *where = "/home/somebody/weir";

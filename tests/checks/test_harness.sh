@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# A test that fails, in whatever way, is counted as failed.
+. "$(dirname "$0")/../lib/tap.sh"
+
+sample=$root/tests/checks/bad/harness
+for name in test_mixed test_deaths; do
+    gcc -std=c11 -D_GNU_SOURCE -I"$root/include" -I"$root/src" -I"$root/tests" \
+        "$sample/$name.c" "$root"/tests/lib/*.c "$root/build/release/libweir.a" \
+        -lcmocka -pthread -lm -o "$scratch/$name"
+done
+
+# A script of this name and text in the scratch folder.
+program() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$scratch/$1"
+    chmod +x "$scratch/$1"
+}
+program silent 'exit 0'
+program short 'echo 1..2; echo "ok 1 - first"'
+program sour 'echo 1..1; echo "ok 1 - first"; exit 3'
+program slow 'echo 1..1; echo "ok 1 - first"; exec sleep 60'
+program fine 'echo 1..1; echo "ok 1 - first"'
+# To give `test_deaths` its argument.
+program abort "exec $scratch/test_deaths by_abort"
+program early "exec $scratch/test_deaths by_an_early_exit"
+
+# counts TEXT PROGRAM...: the last line of script/test is TEXT, and its exit code fits.
+counts() {
+    local want=$1 got result=0
+    shift
+    got=$(WEIR_TIMEOUT=2 "$root/script/test" --program "$@") || result=1
+    printf '%s\n' "$got"
+    [ "$(tail -n 1 <<<"$got")" = "$want" ]
+    if [[ $want == *' 0 failed' && $want != 0* ]]; then
+        [ "$result" -eq 0 ]
+    else
+        [ "$result" -ne 0 ]
+    fi
+}
+
+# dies CASE: this death is reported as a failed test, and the program ends badly.
+dies() {
+    fails_naming "not ok 1 - deaths__$1" "$scratch/test_deaths" "$1"
+}
+
+it 'cases of one program are counted singly' \
+    counts '2 passed, 5 failed' "$scratch/test_mixed"
+it 'a failed status is printed by name' \
+    fails_naming 'got INVALID, want OK' "$scratch/test_mixed"
+it 'a failed number is printed' fails_naming 'got 42, want 43' "$scratch/test_mixed"
+it 'a failed string is printed' \
+    fails_naming 'got "weir", want "(null)"' "$scratch/test_mixed"
+it 'a failed range is printed' fails_naming 'got 4, want 5 to 6' "$scratch/test_mixed"
+it 'a name that matches no test is a failure' \
+    fails_naming '1..0' "$scratch/test_mixed" no_such_test
+it 'an abort is a failed test' dies by_abort
+it 'a segmentation fault is a failed test' dies by_segfault
+it 'a failed check on a thread is a failed test' dies by_a_check_on_a_thread
+it 'a failed check on a fiber is a failed test' dies by_a_check_on_a_fiber
+it 'a program that dies is counted' counts '0 passed, 1 failed' "$scratch/abort"
+it 'a test that exits is counted' counts '0 passed, 1 failed' "$scratch/early"
+it 'a program that runs no test is a failure' counts '0 passed, 1 failed' "$scratch/silent"
+it 'a program that stops half way is a failure' counts '1 passed, 1 failed' "$scratch/short"
+it 'a bad exit code is a failure' counts '1 passed, 1 failed' "$scratch/sour"
+it 'a program that hangs is a failure' counts '1 passed, 1 failed' "$scratch/slow"
+it 'a failure is not forgotten over a success' \
+    counts '2 passed, 1 failed' "$scratch/sour" "$scratch/fine"
+it 'only successes are a success' counts '1 passed, 0 failed' "$scratch/fine"
+it 'an unknown label is refused' \
+    fails_naming "no label 'nonsense'; there are:" "$root/script/test" nonsense
+finish
