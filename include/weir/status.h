@@ -1,0 +1,49 @@
+/*
+ * status.h - every way a call can end.
+ *
+ * A status says what happened; its class says what to do about it. Callers branch on
+ * the class; only code that knows better looks at the status itself.
+ */
+#ifndef WEIR_STATUS_H
+#define WEIR_STATUS_H
+
+#include <weir/api.h>
+
+/* X(name, class, text): the one list from which enum, names and texts are made. */
+#define WEIR_STATUS_LIST(X)                                                              \
+    X(OK, FINE, "done")                                                                  \
+    X(INVALID, REJECT, "invalid argument")                                               \
+    X(EXISTS, REJECT, "already exists")                                                  \
+    X(NO_MEMORY, RETRY, "out of memory")                                                 \
+    X(SYSTEM, RETRY, "the operating system refused")                                     \
+    X(BUSY, RETRY, "busy")                                                               \
+    X(TIMEOUT, RETRY, "timed out")                                                       \
+    X(FAILED, RETRY, "failed")                                                           \
+    X(PANICKED, RETRY, "panicked")                                                       \
+    X(CANCELLED, STOP, "cancelled")                                                      \
+    X(CLOSED, STOP, "closed")
+
+#define WEIR_STATUS_ENUM_(name, class, text) WEIR_##name,
+enum weir_status { WEIR_STATUS_LIST(WEIR_STATUS_ENUM_) WEIR_STATUS_COUNT };
+#undef WEIR_STATUS_ENUM_
+
+enum weir_status_class {
+    WEIR_CLASS_FINE,   /* nothing to do */
+    WEIR_CLASS_RETRY,  /* the same call may work later */
+    WEIR_CLASS_REJECT, /* this input will never work */
+    WEIR_CLASS_STOP    /* this owner must stop */
+};
+
+WEIR_BEGIN_DECLS
+
+/* What to do about it. A number that is no status gives WEIR_CLASS_STOP. */
+WEIR_API enum weir_status_class weir_status_class(enum weir_status status);
+
+/* "INVALID", and "invalid argument". Both live for ever; a number that is no status
+ * gives "UNKNOWN" and "unknown status". */
+WEIR_API const char *weir_status_name(enum weir_status status);
+WEIR_API const char *weir_status_text(enum weir_status status);
+
+WEIR_END_DECLS
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * weir.h - all of weir.
+ *
+ * For applications that do not want to choose. Each header also stands by itself.
+ */
+#ifndef WEIR_H
+#define WEIR_H
+
+#include <weir/api.h>
+#include <weir/assert.h>
+#include <weir/context.h>
+#include <weir/directive.h>
+#include <weir/error.h>
+#include <weir/executor.h>
+#include <weir/failures.h>
+#include <weir/gate.h>
+#include <weir/heap.h>
+#include <weir/listener.h>
+#include <weir/log.h>
+#include <weir/notifier.h>
+#include <weir/poker.h>
+#include <weir/reporter.h>
+#include <weir/scanner.h>
+#include <weir/sim.h>
+#include <weir/stats.h>
+#include <weir/status.h>
+#include <weir/time.h>
+#include <weir/version.h>
+#include <weir/ward.h>
+#include <weir/worker.h>
+
+#endif

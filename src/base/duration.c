@@ -1,0 +1,89 @@
+/*
+ * duration.c - nanoseconds as people read them.
+ *
+ * Whole numbers throughout: a double has no room for the last digits of a long duration.
+ */
+#include "base/duration.h"
+
+#include <inttypes.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "weir/time.h"
+
+struct unit {
+    int64_t ns;
+    const char *name;
+};
+
+/* From long to short; the last one divides everything. */
+static const struct unit UNITS[] = {
+    {WEIR_HOURS(24), "d"},
+    {WEIR_HOURS(1), "h"},
+    {WEIR_MINUTES(1), "min"},
+    {WEIR_SECONDS(1), "s"},
+    {WEIR_MILLISECONDS(1), "ms"},
+    {WEIR_MICROSECONDS(1), "µs"},
+    {1, "ns"},
+};
+
+static uint64_t magnitude(int64_t number);
+
+const char *weir_duration_format(int64_t duration_ns, char *out, size_t size)
+{
+    const char *sign = duration_ns < 0 ? "-" : "";
+    uint64_t us = magnitude(duration_ns) / 1000;
+    uint64_t tenths;
+    const char *unit;
+
+    WEIR_ASSERT(size >= WEIR_DURATION_TEXT_SIZE);
+    if (us < 1000) {
+        weir_text_format(out, size, "%s%" PRIu64 " µs", us > 0 ? sign : "", us);
+        return out;
+    }
+
+    tenths = us < 1000000 ? us / 100 : us / 100000;
+    unit = us < 1000000 ? "ms" : "s";
+    weir_text_format(out, size, "%s%" PRIu64 ".%" PRIu64 " %s", sign, tenths / 10,
+                     tenths % 10, unit);
+    return out;
+}
+
+enum weir_status weir_duration_check(const char *field, int64_t duration_ns,
+                                     int64_t min_ns, int64_t max_ns,
+                                     struct weir_error *error)
+{
+    char value[WEIR_DURATION_TEXT_SIZE];
+    char min[WEIR_DURATION_TEXT_SIZE];
+    char max[WEIR_DURATION_TEXT_SIZE];
+
+    if (duration_ns >= min_ns && duration_ns <= max_ns)
+        return WEIR_OK;
+
+    return weir_error_set(error, WEIR_INVALID, "%s is %s, must be from %s to %s", field,
+                          weir_duration_spell(duration_ns, value, sizeof value),
+                          weir_duration_spell(min_ns, min, sizeof min),
+                          weir_duration_spell(max_ns, max, sizeof max));
+}
+
+const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size)
+{
+    const struct unit *unit = UNITS;
+
+    WEIR_ASSERT(size >= WEIR_DURATION_TEXT_SIZE);
+    if (duration_ns == 0 || duration_ns == WEIR_FOREVER) {
+        weir_text_format(out, size, "%s", duration_ns == 0 ? "0" : "for ever");
+        return out;
+    }
+
+    while (duration_ns % unit->ns != 0)
+        unit++;
+    weir_text_format(out, size, "%" PRId64 " %s", duration_ns / unit->ns, unit->name);
+    return out;
+}
+
+/* Also right for INT64_MIN, which has no positive counterpart. */
+static uint64_t magnitude(int64_t number)
+{
+    return number < 0 ? UINT64_C(0) - (uint64_t)number : (uint64_t)number;
+}

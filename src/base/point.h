@@ -1,0 +1,47 @@
+/*
+ * point.h - named places in product code where a test can make something happen.
+ *
+ *   if (WEIR_POINT(points, "gate.drop_hand_over"))
+ *       return;
+ *
+ * Without WEIR_POINTS (a release build) a point is the constant false and costs nothing.
+ * A test arms a point by name; nothing fires by itself.
+ *
+ * Threads  Arm before the code under test runs; firing is any thread's.
+ */
+#ifndef WEIR_BASE_POINT_H
+#define WEIR_BASE_POINT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WEIR_POINTS_MAX = 16 };
+
+struct weir_point {
+    const char *name;        /* borrowed */
+    _Atomic uint64_t passed; /* how often the place was reached */
+    uint64_t every;          /* fires at each `every`th pass; 1 is always */
+};
+
+struct weir_points {
+    struct weir_point armed[WEIR_POINTS_MAX];
+    uint32_t armed_count;
+};
+
+#ifdef WEIR_POINTS
+#define WEIR_POINT(points, name) weir_points_fires(points, name)
+#else
+#define WEIR_POINT(points, name) ((void)(points), false)
+#endif
+
+void weir_points_init(struct weir_points *self);
+
+/* From now on `name` fires at each `every`th pass (at least 1). At most WEIR_POINTS_MAX
+ * names; arming one again starts its count anew. Borrows `name`. */
+void weir_points_arm(struct weir_points *self, const char *name, uint64_t every);
+
+/* Count a pass; true when it fires. `self` may be NULL: never. */
+bool weir_points_fires(struct weir_points *self, const char *name);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * Tests of base/point.c. The function is there in every build; only the macro depends on
+ * WEIR_POINTS, and its test knows both answers.
+ */
+#include "base/point.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "lib/test.h"
+
+static void *pass_1000_times(void *arg);
+
+WEIR_TEST(point, does_not_fire_unless_armed)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "gate.other", 1);
+
+    check(!weir_points_fires(&points, "gate.drop_hand_over"));
+}
+
+WEIR_TEST(point, does_not_fire_without_points)
+{
+    check(!weir_points_fires(NULL, "gate.drop_hand_over"));
+}
+
+WEIR_TEST(point, fires_at_each_pass_if_every_is_1)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "gate.drop_hand_over", 1);
+
+    for (int i = 0; i < 5; i++)
+        check(weir_points_fires(&points, "gate.drop_hand_over"));
+}
+
+WEIR_TEST(point, fires_at_each_third_pass_if_every_is_3)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "gate.drop_hand_over", 3);
+
+    for (int pass = 1; pass <= 9; pass++)
+        check_int(weir_points_fires(&points, "gate.drop_hand_over"), pass % 3 == 0);
+}
+
+/* Names are compared as texts: the same literal may have two addresses. */
+WEIR_TEST(point, is_known_by_its_letters)
+{
+    struct weir_points points;
+    char name[] = "gate.drop_hand_over";
+
+    weir_points_init(&points);
+    weir_points_arm(&points, name, 1);
+
+    check(weir_points_fires(&points, "gate.drop_hand_over"));
+}
+
+WEIR_TEST(point, is_counted_apart_from_others)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "a", 2);
+    weir_points_arm(&points, "b", 2);
+
+    check(!weir_points_fires(&points, "a"));
+    check(!weir_points_fires(&points, "b"));
+    check(weir_points_fires(&points, "a"));
+    check(weir_points_fires(&points, "b"));
+}
+
+WEIR_TEST(point, starts_anew_when_armed_again)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "a", 2);
+    check(!weir_points_fires(&points, "a"));
+
+    weir_points_arm(&points, "a", 3);
+
+    check_int(points.armed_count, 1);
+    check(!weir_points_fires(&points, "a"));
+    check(!weir_points_fires(&points, "a"));
+    check(weir_points_fires(&points, "a"));
+}
+
+WEIR_TEST(point, has_room_for_sixteen_names)
+{
+    static const char *const NAMES[WEIR_POINTS_MAX] = {
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"};
+    struct weir_points points;
+
+    weir_points_init(&points);
+    for (int i = 0; i < WEIR_POINTS_MAX; i++)
+        weir_points_arm(&points, NAMES[i], 1);
+
+    for (int i = 0; i < WEIR_POINTS_MAX; i++)
+        check(weir_points_fires(&points, NAMES[i]));
+}
+
+WEIR_TEST(point, misses_no_pass_of_several_threads)
+{
+    enum { THREAD_COUNT = 4 };
+    struct weir_points points;
+    pthread_t threads[THREAD_COUNT];
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "a", 7);
+    for (int i = 0; i < THREAD_COUNT; i++)
+        check_int(pthread_create(&threads[i], NULL, pass_1000_times, &points), 0);
+    for (int i = 0; i < THREAD_COUNT; i++)
+        pthread_join(threads[i], NULL);
+
+    check_int(points.armed[0].passed, THREAD_COUNT * 1000);
+}
+
+WEIR_TEST(point, macro_fires_only_in_builds_with_points)
+{
+    struct weir_points points;
+    bool fired;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "a", 1);
+
+    fired = WEIR_POINT(&points, "a");
+
+#ifdef WEIR_POINTS
+    check(fired);
+    check_int(points.armed[0].passed, 1);
+#else
+    check(!fired);
+    check_int(points.armed[0].passed, 0);
+#endif
+}
+
+static void *pass_1000_times(void *arg)
+{
+    for (int i = 0; i < 1000; i++)
+        (void)weir_points_fires(arg, "a");
+    return NULL;
+}
