@@ -1,0 +1,30 @@
+/*
+ * system.c - see system.h.
+ */
+#include "ward/system.h"
+
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/random.h"
+
+int64_t weir_system_now_ns(void)
+{
+    struct timespec now;
+    int code = clock_gettime(CLOCK_MONOTONIC, &now);
+
+    WEIR_ASSERT(code == 0);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+uint64_t weir_system_random(void)
+{
+    uint64_t bits;
+
+    if (getrandom(&bits, sizeof bits, 0) == (ssize_t)sizeof bits)
+        return bits;
+    /* A kernel without getrandom(): process and time still tell two processes apart. */
+    return weir_mix_u64((uint64_t)weir_system_now_ns() ^ ((uint64_t)getpid() << 40));
+}

@@ -1,0 +1,17 @@
+/*
+ * system.h - the only place that asks the operating system for time and randomness.
+ *
+ * Everything else gets both from its executor, so that a simulation can decide them.
+ */
+#ifndef WEIR_WARD_SYSTEM_H
+#define WEIR_WARD_SYSTEM_H
+
+#include <stdint.h>
+
+/* The monotonic clock. */
+int64_t weir_system_now_ns(void);
+
+/* 64 bits that no other process will have. */
+uint64_t weir_system_random(void);
+
+#endif

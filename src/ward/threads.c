@@ -1,0 +1,401 @@
+/*
+ * threads.c - the executor on a pool of threads.
+ *
+ * A thread takes a ready worker from its lane, runs it, and looks again. With nothing to run
+ * it dozes on a condition of its own. One of those who doze is the *timekeeper*: it wakes
+ * when the next timer is due, all others only when roused, so an idle pool makes no wake-ups
+ * at all. Whoever is parked inside an action or in weir_ward_stop() dozes in the same way and
+ * may keep the time too: otherwise a pool whose threads all wait inside actions would stop
+ * its own clock.
+ *
+ *   I1  there is at most one timekeeper, and it dozes
+ *   I2  while timers are armed, there is a timekeeper, or somebody is on the way who will
+ *       look at them, or nobody dozes: then every thread is in user code, and the first that
+ *       comes back looks
+ *   I3  while workers are ready, nobody dozes who serves their lane, or somebody was roused
+ *       who will look
+ *
+ * A thread that is between two runs (it holds the lock and is not in user code) looks at its
+ * lane and at the timers anyway. So what happens then needs no signal; before it goes into
+ * user code it rouses somebody for what it leaves behind.
+ */
+#include <pthread.h>
+
+#include "base/assert.h"
+#include "base/heap.h"
+#include "ward/context.h"
+#include "ward/executor.h"
+#include "ward/system.h"
+#include "ward/wait.h"
+#include "ward/worker.h"
+
+/* Somebody with nothing to do until roused. */
+struct dozer {
+    struct weir_list
+        link; /* in a lane's idle list or among the parked; alone once roused */
+    struct weir_cond signal;
+    bool roused;
+};
+
+struct thread {
+    struct pool *pool;
+    pthread_t id;
+    enum weir_worker_class lane;
+    struct weir_context context;
+    struct dozer dozer;
+};
+
+struct pool {
+    struct weir_executor executor;
+    struct thread *threads;
+    uint32_t thread_count; /* those that were started */
+
+    /* guarded by the executor's lock */
+    struct weir_list idle[WEIR_LANE_COUNT]; /* of struct dozer, warmest first */
+    struct weir_list parked;                /* of struct dozer */
+    struct dozer *timekeeper;
+    bool ending;
+};
+
+/* The pool's thread that this is; NULL on all others. */
+static _Thread_local struct thread *me;
+
+static const struct weir_executor_ops THREADS;
+
+static void *thread_main(void *argument);
+static enum weir_status start_threads(struct pool *self, uint32_t common,
+                                      uint32_t reserved, struct weir_error *error);
+static void end_threads(struct pool *self);
+
+static struct pool *pool_of(struct weir_executor *executor)
+{
+    return WEIR_CONTAINER_OF(executor, struct pool, executor);
+}
+
+/* ---- making and ending it ----------------------------------------------------------------- */
+
+void weir_executor_options_init(struct weir_executor_options *self)
+{
+    *self = (struct weir_executor_options){.threads = 4};
+}
+
+static enum weir_status check_options(const struct weir_executor_options *options,
+                                      struct weir_error *error)
+{
+    if (options->threads < 1 || options->threads > WEIR_EXECUTOR_THREADS_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "create executor: threads is %u, must be 1 to %d",
+                              options->threads, WEIR_EXECUTOR_THREADS_MAX);
+    if (options->reserve_threads > WEIR_EXECUTOR_THREADS_MAX)
+        return weir_error_set(
+            error, WEIR_INVALID,
+            "create executor: reserve_threads is %u, must be at most %d",
+            options->reserve_threads, WEIR_EXECUTOR_THREADS_MAX);
+    return WEIR_OK;
+}
+
+static struct pool *allocate(const struct weir_heap *heap, uint32_t thread_count)
+{
+    struct pool *self = weir_heap_zalloc(heap, sizeof *self);
+
+    if (self == NULL)
+        return NULL;
+    self->threads = weir_heap_zalloc_array(heap, thread_count, sizeof *self->threads);
+    if (self->threads == NULL) {
+        weir_heap_free(heap, self);
+        return NULL;
+    }
+    weir_list_init(&self->parked);
+    for (size_t i = 0; i < WEIR_LANE_COUNT; i++)
+        weir_list_init(&self->idle[i]);
+    return self;
+}
+
+enum weir_status weir_executor_create(const struct weir_executor_options *options,
+                                      struct weir_executor **out,
+                                      struct weir_error *error)
+{
+    const struct weir_heap *heap =
+        options->heap != NULL ? options->heap : weir_heap_system();
+    enum weir_status status = check_options(options, error);
+    struct pool *self;
+
+    *out = NULL;
+    if (status != WEIR_OK)
+        return status;
+    self = allocate(heap, options->threads + options->reserve_threads);
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "create executor: out of memory");
+    status = weir_executor_init(&self->executor, &THREADS, heap, &options->log,
+                                weir_system_random());
+    if (status != WEIR_OK) {
+        weir_heap_free(heap, self->threads);
+        weir_heap_free(heap, self);
+        return weir_error_set(error, status, "create executor: no lock");
+    }
+
+    status = start_threads(self, options->threads, options->reserve_threads, error);
+    if (status != WEIR_OK) {
+        weir_executor_destroy(&self->executor);
+        return status;
+    }
+    *out = &self->executor;
+    return WEIR_OK;
+}
+
+void weir_executor_destroy(struct weir_executor *self)
+{
+    if (self == NULL)
+        return;
+    WEIR_ASSERT(self->ops == &THREADS);
+    end_threads(pool_of(self));
+    weir_executor_release(self);
+}
+
+static enum weir_status start_thread(struct pool *self, struct thread *thread,
+                                     enum weir_worker_class lane)
+{
+    thread->pool = self;
+    thread->lane = lane;
+    weir_list_init(&thread->dozer.link);
+    if (weir_cond_init(&thread->dozer.signal) != WEIR_OK)
+        return WEIR_SYSTEM;
+    weir_context_init(&thread->context, &self->executor);
+    weir_executor_retain(&self->executor);
+    if (pthread_create(&thread->id, NULL, thread_main, thread) == 0)
+        return WEIR_OK;
+    weir_executor_release(&self->executor);
+    weir_context_fini(&thread->context);
+    weir_cond_fini(&thread->dozer.signal);
+    return WEIR_SYSTEM;
+}
+
+static enum weir_status start_threads(struct pool *self, uint32_t common,
+                                      uint32_t reserved, struct weir_error *error)
+{
+    for (uint32_t i = 0; i < common + reserved; i++) {
+        enum weir_worker_class lane =
+            i < common ? WEIR_WORKER_COMMON : WEIR_WORKER_RESERVED;
+
+        if (start_thread(self, &self->threads[i], lane) != WEIR_OK)
+            return weir_error_set(error, WEIR_SYSTEM,
+                                  "create executor: thread %u of %u could not be started",
+                                  i + 1, common + reserved);
+        self->thread_count++;
+    }
+    return WEIR_OK;
+}
+
+/*
+ * A thread in user code may never come back: it is let go, and ends by itself when it does.
+ * Every other one is past its last piece of user code, so joining it takes no time.
+ */
+static void end_threads(struct pool *self)
+{
+    struct weir_list *link;
+
+    weir_executor_lock(&self->executor);
+    self->ending = true;
+    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
+        while ((link = weir_list_take_first(&self->idle[i])) != NULL) {
+            struct dozer *dozer = WEIR_CONTAINER_OF(link, struct dozer, link);
+
+            dozer->roused = true;
+            weir_cond_signal(&dozer->signal);
+        }
+    }
+    for (uint32_t i = 0; i < self->thread_count; i++) {
+        struct thread *thread = &self->threads[i];
+
+        if (thread->context.worker == NULL && thread != me) {
+            weir_executor_unlock(&self->executor);
+            (void)pthread_join(thread->id, NULL);
+            weir_executor_lock(&self->executor);
+        } else {
+            (void)pthread_detach(thread->id);
+        }
+    }
+    weir_executor_unlock(&self->executor);
+}
+
+static void threads_free(struct weir_executor *executor)
+{
+    struct pool *self = pool_of(executor);
+
+    for (uint32_t i = 0; i < self->thread_count; i++) {
+        weir_context_fini(&self->threads[i].context);
+        weir_cond_fini(&self->threads[i].dozer.signal);
+    }
+    weir_executor_fini(executor);
+    weir_heap_free(executor->heap, self->threads);
+    weir_heap_free(executor->heap, self);
+}
+
+/* ---- dozing ------------------------------------------------------------------------------ */
+
+static void rouse(struct dozer *dozer)
+{
+    weir_list_remove(&dozer->link); /* once is enough */
+    dozer->roused = true;
+    weir_cond_signal(&dozer->signal);
+}
+
+/* Wait until roused or, as timekeeper, until a timer is due; then fire what is due. */
+static void doze(struct pool *self, struct dozer *dozer,
+                 struct weir_list *list) WEIR_NO_LOCK_ANALYSIS
+{
+    struct weir_timers *timers = &self->executor.timers;
+    bool in_time = true;
+
+    dozer->roused = false;
+    if (self->timekeeper == NULL && timers->earliest != NULL) {
+        self->timekeeper = dozer;
+        weir_list_append(list, &dozer->link); /* others are roused for work first */
+    } else {
+        weir_list_prepend(list, &dozer->link);
+    }
+    while (!dozer->roused && in_time) {
+        bool keeps_time = self->timekeeper == dozer;
+
+        in_time =
+            weir_cond_wait_until(&dozer->signal, &self->executor.lock,
+                                 keeps_time ? weir_timers_next_ns(timers) : WEIR_FOREVER);
+    }
+    weir_list_remove(&dozer->link);
+    if (self->timekeeper == dozer)
+        self->timekeeper = NULL;
+    if (timers->earliest != NULL)
+        weir_timers_fire_due(timers, weir_system_now_ns());
+}
+
+static struct dozer *first_dozer(struct pool *self)
+{
+    struct weir_list *lists[] = {&self->parked, &self->idle[WEIR_WORKER_COMMON],
+                                 &self->idle[WEIR_WORKER_RESERVED]};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (!weir_list_empty(lists[i]))
+            return WEIR_CONTAINER_OF(lists[i]->next, struct dozer, link);
+    }
+    return NULL;
+}
+
+/* Whoever is roused finds nothing to do, dozes again, and keeps the time from then on. */
+static void appoint_timekeeper(struct pool *self)
+{
+    struct dozer *dozer;
+
+    if (self->timekeeper != NULL || self->executor.timers.earliest == NULL)
+        return;
+    dozer = first_dozer(self);
+    if (dozer != NULL)
+        rouse(dozer);
+}
+
+static bool between_runs(const struct pool *self)
+{
+    return me != NULL && me->pool == self && weir_context_current() == NULL;
+}
+
+/* ---- the threads ------------------------------------------------------------------------- */
+
+static void rouse_for_lane(struct pool *self, enum weir_worker_class lane)
+{
+    if (!weir_list_empty(&self->idle[lane]))
+        rouse(WEIR_CONTAINER_OF(self->idle[lane].next, struct dozer, link));
+}
+
+/* Going into user code, perhaps for long: leave the rest to others. */
+static void pass_on(struct pool *self, enum weir_worker_class lane)
+{
+    if (self->executor.lanes[lane].ready_count > 0)
+        rouse_for_lane(self, lane);
+    appoint_timekeeper(self);
+}
+
+static void *thread_main(void *argument)
+{
+    struct thread *self = argument;
+    struct pool *pool = self->pool;
+    struct weir_executor *executor = &pool->executor;
+    int64_t now_ns = weir_system_now_ns();
+
+    me = self;
+    weir_executor_lock(executor);
+    while (!pool->ending) {
+        struct weir_list *link;
+
+        if (executor->timers.earliest != NULL)
+            weir_timers_fire_due(&executor->timers, now_ns);
+        link = weir_executor_take(executor, self->lane, 0);
+        if (link != NULL) {
+            pass_on(pool, self->lane);
+            now_ns = weir_worker_run(weir_worker_from_lane_link(link), &self->context);
+        } else {
+            doze(pool, &self->dozer, &pool->idle[self->lane]);
+            now_ns = weir_system_now_ns();
+        }
+    }
+    appoint_timekeeper(pool); /* it may have been us */
+    weir_executor_unlock(executor);
+    me = NULL;
+    weir_executor_release(executor);
+    return NULL;
+}
+
+/* ---- the operation table ------------------------------------------------------------------ */
+
+static int64_t threads_now(struct weir_executor *executor)
+{
+    (void)executor;
+    return weir_system_now_ns();
+}
+
+static void threads_wake(struct weir_executor *executor, enum weir_worker_class lane)
+{
+    struct pool *self = pool_of(executor);
+
+    if (!between_runs(self) || me->lane != lane)
+        rouse_for_lane(self, lane);
+}
+
+static void threads_timers_moved(struct weir_executor *executor)
+{
+    struct pool *self = pool_of(executor);
+
+    if (self->timekeeper != NULL)
+        weir_cond_signal(&self->timekeeper->signal); /* it looks when to wake anew */
+    else if (!between_runs(self))
+        appoint_timekeeper(self);
+}
+
+static void threads_park(struct weir_executor *executor, struct weir_parking *parking)
+{
+    struct pool *self = pool_of(executor);
+    struct dozer dozer;
+    enum weir_status status = weir_cond_init(&dozer.signal);
+
+    WEIR_ASSERT(status == WEIR_OK);
+    weir_list_init(&dozer.link);
+    parking->blocked = &dozer;
+    while (!parking->woken)
+        doze(self, &dozer, &self->parked);
+    parking->blocked = NULL;
+    appoint_timekeeper(self); /* it may have been us */
+    weir_cond_fini(&dozer.signal);
+}
+
+static void threads_unpark(struct weir_executor *executor, struct weir_parking *parking)
+{
+    (void)executor;
+    rouse(parking->blocked);
+}
+
+static const struct weir_executor_ops THREADS = {
+    .now = threads_now,
+    .wake = threads_wake,
+    .timers_moved = threads_timers_moved,
+    .park = threads_park,
+    .unpark = threads_unpark,
+    .free = threads_free,
+};
