@@ -1,0 +1,655 @@
+/*
+ * test_scan.c - when a scan ticks, what it makes of errors, and what its figures say, in
+ * virtual time. Starting and stopping is in test_scanner.c.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "unit/ward/probe.h"
+
+static void check_times(const struct probe *probe, const int64_t *want_ns, size_t count)
+{
+    check_int(probe->count, count);
+    for (size_t i = 0; i < count; i++)
+        check_int(probe->ticks[i].at_ns, want_ns[i]);
+}
+
+/* ---- time -------------------------------------------------------------------------------- */
+
+/* S1. However long the interval. */
+WEIR_TEST(scan, begins_its_first_cycle_at_once)
+{
+    struct world world;
+    struct probe quick = {.name = "quick", .interval_ns = WEIR_MILLISECONDS(100)};
+    struct probe slow = {.name = "slow", .interval_ns = WEIR_DURATION_MAX};
+    struct probe parts = {.name = "parts", .partition_count = 4};
+
+    world_open(&world);
+    world_add(&world, &quick);
+    world_add(&world, &slow);
+    world_add(&world, &parts);
+    world_run_until(&world, WEIR_SECONDS(5));
+    check_int(quick.count + slow.count + parts.count, 0);
+
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(5));
+
+    check_times(&quick, (int64_t[]){WEIR_SECONDS(5)}, 1);
+    check_times(&slow, (int64_t[]){WEIR_SECONDS(5)}, 1);
+    check_int(parts.count, 4);
+    check_int(parts.ticks[3].at_ns, WEIR_SECONDS(5));
+    world_close(&world);
+}
+
+/* From beginning to beginning: how long the tick takes does not matter. */
+WEIR_TEST(scan, begins_a_cycle_every_interval)
+{
+    struct world world;
+    struct probe probe = {
+        .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(700)};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(3));
+
+    check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2), WEIR_SECONDS(3)},
+                4);
+    world_close(&world);
+}
+
+WEIR_TEST(scan, keeps_its_interval_for_a_day)
+{
+    struct world world;
+    struct probe probe = {.name = "a"};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_HOURS(24));
+
+    check_int(probe.count, 24 * 3600 + 1);
+    world_close(&world);
+}
+
+/* The second cycle takes three and a half intervals. */
+static enum weir_status overrun_once(struct weir_context *context, void *state,
+                                     const struct weir_scan_tick *tick,
+                                     struct weir_scan_report *out,
+                                     struct weir_error *error)
+{
+    (void)state;
+    (void)out;
+    (void)error;
+    if (tick->cycle == 2)
+        weir_sleep_through(context, WEIR_MILLISECONDS(3500));
+    return WEIR_OK;
+}
+
+/* S2. One tick at once, and the schedule goes on from there. */
+WEIR_TEST(scan, does_not_make_up_for_missed_cycles)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = overrun_once};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(7));
+
+    check_times(&probe,
+                (int64_t[]){0, WEIR_SECONDS(1), WEIR_MILLISECONDS(4500),
+                            WEIR_MILLISECONDS(5500), WEIR_MILLISECONDS(6500)},
+                5);
+    world_close(&world);
+}
+
+/* S2. Always too slow: one after the other, without a pause and without a backlog. */
+WEIR_TEST(scan, that_is_always_late_runs_back_to_back)
+{
+    struct world world;
+    struct probe probe = {
+        .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(1500)};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(4));
+
+    check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(1500), WEIR_SECONDS(3)}, 3);
+    check_int(probe.done, 2); /* never two at once */
+    world_close(&world);
+}
+
+/* The cycle, not the tick, has the interval: 5 partitions of 300 ms are too much for 1 s. */
+WEIR_TEST(scan, counts_the_interval_from_its_first_partition)
+{
+    struct world world;
+    struct probe probe = {.name = "a",
+                          .partition_count = 5,
+                          .behave = probe_takes_time,
+                          .duration_ns = WEIR_MILLISECONDS(300)};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(3));
+
+    check_int(probe.count, 11);
+    for (uint32_t i = 0; i < 11; i++) {
+        check_int(probe.ticks[i].at_ns, WEIR_MILLISECONDS(300) * i);
+        check_int(probe.ticks[i].partition, i % 5);
+        check_int(probe.ticks[i].cycle, i / 5 + 1);
+    }
+    world_close(&world);
+}
+
+WEIR_TEST(scan, does_not_wait_for_another_scan)
+{
+    struct world world;
+    struct probe stuck = {
+        .name = "stuck", .behave = probe_takes_time, .duration_ns = WEIR_HOURS(1)};
+    struct probe other = {.name = "other"};
+
+    world_open(&world);
+    world_add(&world, &stuck);
+    world_add(&world, &other);
+    world_start(&world);
+    world_run_until(&world, WEIR_MINUTES(1));
+
+    check_int(stuck.count, 1);
+    check_int(other.count, 61);
+    world_close(&world);
+}
+
+/* ---- partitions and filter ----------------------------------------------------------------- */
+
+/* S10. Each its own number, strictly in order. */
+WEIR_TEST(scan, walks_its_own_partitions_in_order)
+{
+    struct world world;
+    struct probe flows = {.name = "flows", .partition_count = 256};
+    struct probe budgets = {.name = "budgets", .partition_count = 32};
+    struct probe global = {.name = "global"};
+
+    world_open(&world);
+    world_add(&world, &flows);
+    world_add(&world, &budgets);
+    world_add(&world, &global);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(2));
+
+    check_int(flows.count, 3 * 256);
+    check_int(budgets.count, 3 * 32);
+    check_int(global.count, 3);
+    for (uint32_t i = 0; i < 3 * 256; i++)
+        check_int(flows.ticks[i].partition, i % 256);
+    for (uint32_t i = 0; i < 3 * 32; i++)
+        check_int(budgets.ticks[i].partition, i % 32);
+    check_int(global.ticks[2].partition, 0);
+    world_close(&world);
+}
+
+/* S11. */
+WEIR_TEST(scan, gets_the_filter_only_if_it_is_filtered)
+{
+    static const char FILTER[] = "namespace=tests";
+    struct world world;
+    struct probe filtered = {.name = "filtered", .filtered = true, .partition_count = 2};
+    struct probe plain = {.name = "plain", .partition_count = 2};
+
+    world_open_filtered(&world, FILTER);
+    world_add(&world, &filtered);
+    world_add(&world, &plain);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(1));
+
+    check_int(filtered.count, 4);
+    check_int(plain.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        check(filtered.ticks[i].filter == FILTER);
+        check(plain.ticks[i].filter == NULL);
+    }
+    world_close(&world);
+}
+
+static enum weir_status know_your_name(struct weir_context *context, void *state,
+                                       const struct weir_scan_tick *tick,
+                                       struct weir_scan_report *out,
+                                       struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)error;
+    out->processed = strcmp(tick->scanner, "engine") == 0 && strcmp(tick->scan, "a") == 0;
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, tells_its_ticks_who_they_are)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = know_your_name};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, 0);
+
+    check_int(world_read(&world).processed, 1);
+    world_close(&world);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+static enum weir_status fail_in_one_partition(struct weir_context *context, void *state,
+                                              const struct weir_scan_tick *tick,
+                                              struct weir_scan_report *out,
+                                              struct weir_error *error)
+{
+    struct probe *self = state;
+
+    (void)context;
+    out->processed = 2;
+    if (tick->partition != self->bad_partition)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_FAILED, "relation is missing");
+}
+
+/* S3. Neither the partitions after it nor the next cycle notice. */
+WEIR_TEST(scan, goes_on_after_a_bad_partition)
+{
+    struct world world;
+    struct probe probe = {.name = "leases",
+                          .partition_count = 4,
+                          .behave = fail_in_one_partition,
+                          .bad_partition = 1};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(1));
+
+    check_int(probe.count, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        check_int(probe.ticks[i].partition, i % 4);
+        check_int(probe.ticks[i].at_ns, WEIR_SECONDS(i / 4));
+    }
+    check_int(journal_count(&world.journal, WEIR_LOG_WARNING,
+                            "scanner.tick_failed scanner=engine scan=leases partition=1 "
+                            "text=\"relation is missing\""),
+              2);
+    check_int(journal_count(&world.journal, WEIR_LOG_WARNING, ""), 2);
+    info = world_read(&world);
+    check_int(info.ticks_failed, 2);
+    check_int(info.processed, 16); /* what a failed tick has done counts as well */
+    world_close(&world);
+}
+
+/* S4. */
+WEIR_TEST(scan, logs_the_error_of_a_global_tick_and_lives)
+{
+    struct world world;
+    struct probe probe = {.name = "groups", .behave = probe_fails};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(2));
+
+    check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
+    check_int(
+        journal_count(
+            &world.journal, WEIR_LOG_WARNING,
+            "scanner.tick_failed scanner=engine scan=groups text=\"no such table\""),
+        3);
+    world_close(&world);
+}
+
+/* S4. No backoff either: after a hundred thousand failures it still keeps its interval. */
+WEIR_TEST(scan, never_backs_off)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = probe_fails};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(100000));
+
+    check_int(probe.count, 100001);
+    check_int(world_read(&world).ticks_failed, 100001);
+    world_close(&world);
+}
+
+static enum weir_status fail_without_words(struct weir_context *context, void *state,
+                                           const struct weir_scan_tick *tick,
+                                           struct weir_scan_report *out,
+                                           struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)tick;
+    (void)out;
+    (void)error;
+    return WEIR_TIMEOUT;
+}
+
+WEIR_TEST(scan, finds_words_for_an_error_without_text)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = fail_without_words};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, 0);
+
+    check_str(world_read(&world).last_error, "timed out");
+    world_close(&world);
+}
+
+static void note_cleanup(void *argument, bool panicked)
+{
+    int *cleanups = argument;
+
+    if (panicked)
+        (*cleanups)++;
+}
+
+static enum weir_status panic_in_one_partition(struct weir_context *context, void *state,
+                                               const struct weir_scan_tick *tick,
+                                               struct weir_scan_report *out,
+                                               struct weir_error *error)
+{
+    struct probe *self = state;
+
+    (void)error;
+    out->processed = 1;
+    if (tick->partition == self->bad_partition) {
+        enum weir_status status = weir_defer(context, note_cleanup, self->extra);
+
+        if (status != WEIR_OK)
+            return status;
+        weir_panic(context, "row %d is odd", 7);
+    }
+    return WEIR_OK;
+}
+
+/* A panic is an error of its partition, and its clean-ups have run. */
+WEIR_TEST(scan, goes_on_after_a_panicking_partition)
+{
+    int cleanups = 0;
+    struct world world;
+    struct probe probe = {.name = "leases",
+                          .partition_count = 3,
+                          .behave = panic_in_one_partition,
+                          .bad_partition = 1,
+                          .extra = &cleanups};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(1));
+
+    check_int(probe.count, 6);
+    check_int(probe.ticks[5].partition, 2);
+    check_int(probe.ticks[5].at_ns, WEIR_SECONDS(1));
+    check_int(cleanups, 2);
+    check_int(journal_count(&world.journal, WEIR_LOG_WARNING,
+                            "scan=leases partition=1 text=\"panic: row 7 is odd\""),
+              2);
+    info = world_read(&world);
+    check_int(info.cycles, 2);
+    check_int(info.panics, 2);
+    check_int(info.ticks_failed, 2);
+    check_int(info.processed, 6);
+    check_str(info.last_error, "panic: row 7 is odd");
+    world_close(&world);
+}
+
+/* One execution may have 64 MiB; here each of the hundred partitions takes one. */
+static enum weir_status take_a_mebibyte(struct weir_context *context, void *state,
+                                        const struct weir_scan_tick *tick,
+                                        struct weir_scan_report *out,
+                                        struct weir_error *error)
+{
+    (void)state;
+    (void)tick;
+    (void)error;
+    if (weir_context_alloc(context, (size_t)1024 * 1024) == NULL)
+        return WEIR_NO_MEMORY;
+    out->processed = 1;
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, has_fresh_memory_for_each_partition)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .partition_count = 100, .behave = take_a_mebibyte};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, 0);
+
+    info = world_read(&world);
+    check_int(info.processed, 100);
+    check_int(info.ticks_failed, 0);
+    world_close(&world);
+}
+
+/* ---- the failure tracker inside a scan ------------------------------------------------------- */
+
+/* Two items, of which one is poison. */
+static enum weir_status work_on_two_items(struct weir_context *context, void *state,
+                                          const struct weir_scan_tick *tick,
+                                          struct weir_scan_report *out,
+                                          struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)error;
+    if (weir_failures_skips(tick->failures, "good", 4))
+        out->skipped++;
+    else
+        out->processed++;
+    weir_failures_note_success(tick->failures, "good", 4);
+
+    if (weir_failures_skips(tick->failures, "poison", 6)) {
+        out->skipped++;
+        return WEIR_OK;
+    }
+    weir_failures_note_failure(tick->failures, "poison", 6);
+    out->errors++;
+    return WEIR_OK;
+}
+
+/* Tried in the cycles 1, 2, 3, then in 14, 25, 36, ...: the scanner counts the cycles. */
+WEIR_TEST(scan, leaves_a_poison_item_alone_for_ten_cycles)
+{
+    struct world world;
+    struct probe probe = {.name = "leases", .behave = work_on_two_items};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(35));
+
+    info = world_read(&world);
+    check_int(info.cycles, 36);
+    check_int(info.processed, 36);
+    check_int(info.errors, 6);
+    check_int(info.skipped, 30);
+    check_int(info.failing_items, 1);
+    check_int(info.failures_untracked, 0);
+    check_int(journal_count(&world.journal, WEIR_LOG_ERROR,
+                            "scanner.item_skipped scanner=engine scan=leases "
+                            "item=\"poison\""),
+              1);
+    world_close(&world);
+}
+
+WEIR_TEST(scan, does_not_share_its_failures_with_another)
+{
+    struct world world;
+    struct probe a = {.name = "a", .behave = work_on_two_items};
+    struct probe b = {.name = "b", .behave = work_on_two_items};
+    struct weir_scan_info infos[2];
+
+    world_open(&world);
+    world_add(&world, &a);
+    world_add(&world, &b);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(2));
+
+    check_int(weir_scanner_read(world.scanner, infos, 2), 2);
+    check_int(infos[0].errors, 3);
+    check_int(infos[1].errors, 3);
+    world_close(&world);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+WEIR_TEST(scan, shows_what_it_is_before_it_starts)
+{
+    struct world world;
+    struct probe probe = {
+        .name = "leases", .interval_ns = WEIR_MILLISECONDS(1500), .partition_count = 8};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+
+    info = world_read(&world);
+    check_str(info.name, "leases");
+    check_int(info.interval_ns, WEIR_MILLISECONDS(1500));
+    check_int(info.scope, WEIR_SCAN_PARTITIONED);
+    check_int(info.partition_count, 8);
+    check_int(info.state, WEIR_SCAN_ADDED);
+    check_int(info.ticks, 0);
+    check_int(info.tick_started_ns, WEIR_SCAN_NEVER);
+    check_int(info.due_ns, WEIR_SCAN_NEVER);
+    check_int(info.completed_ns, WEIR_SCAN_NEVER);
+    check_int(info.clean_ns, WEIR_SCAN_NEVER);
+    check_str(info.last_error, "");
+    world_close(&world);
+}
+
+/* Cycles of 1.2, 0.4 and 0.8 seconds. */
+static enum weir_status take_various_times(struct weir_context *context, void *state,
+                                           const struct weir_scan_tick *tick,
+                                           struct weir_scan_report *out,
+                                           struct weir_error *error)
+{
+    static const int64_t MILLISECONDS[] = {0, 600, 200, 400};
+
+    (void)state;
+    (void)error;
+    weir_sleep_through(context, WEIR_MILLISECONDS(MILLISECONDS[tick->cycle]));
+    out->processed = 3;
+    out->errors = tick->cycle == 3;
+    out->skipped = 2;
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, counts_cycles_ticks_items_and_time)
+{
+    struct world world;
+    struct probe probe = {.name = "a",
+                          .interval_ns = WEIR_SECONDS(10),
+                          .partition_count = 2,
+                          .behave = take_various_times};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(25));
+
+    info = world_read(&world);
+    check_int(info.state, WEIR_SCAN_WAITING);
+    check_int(info.cycles, 3);
+    check_int(info.ticks, 6);
+    check_int(info.ticks_failed, 0);
+    check_int(info.panics, 0);
+    check_int(info.processed, 18);
+    check_int(info.errors, 2);
+    check_int(info.skipped, 12);
+    check_int(info.cycle_last_ns, WEIR_MILLISECONDS(800));
+    check_int(info.cycle_max_ns, WEIR_MILLISECONDS(1200));
+    check_int(info.cycle_total_ns, WEIR_MILLISECONDS(2400));
+    check_int(info.completed_ns, WEIR_MILLISECONDS(20800));
+    check_int(info.clean_ns, WEIR_MILLISECONDS(10400)); /* the third had errors */
+    check_int(info.due_ns, WEIR_SECONDS(30));
+    check_int(info.partition, 1);
+    world_close(&world);
+}
+
+static enum weir_status fail_in_even_cycles(struct weir_context *context, void *state,
+                                            const struct weir_scan_tick *tick,
+                                            struct weir_scan_report *out,
+                                            struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)out;
+    if (tick->cycle % 2 == 1)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_FAILED, "cycle %" PRIu64, tick->cycle);
+}
+
+WEIR_TEST(scan, tells_clean_cycles_from_complete_ones)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = fail_in_even_cycles};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(3));
+
+    info = world_read(&world);
+    check_int(info.cycles, 4);
+    check_int(info.completed_ns, WEIR_SECONDS(3));
+    check_int(info.clean_ns, WEIR_SECONDS(2));
+    check_str(info.last_error, "cycle 4");
+    world_close(&world);
+}
+
+/* A tick that does not come back is seen by where and since when it ticks. */
+WEIR_TEST(scan, shows_that_it_hangs)
+{
+    struct world world;
+    struct probe probe = {.name = "a",
+                          .partition_count = 4,
+                          .behave = probe_takes_time,
+                          .duration_ns = WEIR_HOURS(1)};
+    struct weir_scan_info info;
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_MINUTES(90));
+
+    info = world_read(&world);
+    check_int(info.state, WEIR_SCAN_TICKING);
+    check_int(info.partition, 1);
+    check_int(info.tick_started_ns, WEIR_HOURS(1));
+    check_int(info.due_ns, WEIR_SECONDS(1));
+    check_int(info.cycles, 0);
+    world_close(&world);
+}
+
+WEIR_TEST(scan, has_a_name_for_each_state)
+{
+    check_str(weir_scan_state_name(WEIR_SCAN_ADDED), "added");
+    check_str(weir_scan_state_name(WEIR_SCAN_WAITING), "waiting");
+    check_str(weir_scan_state_name(WEIR_SCAN_TICKING), "ticking");
+    check_str(weir_scan_state_name(WEIR_SCAN_ENDED), "ended");
+    check_str(weir_scan_state_name((enum weir_scan_state)17), "unknown");
+}
