@@ -3,9 +3,9 @@
  *
  * A scan is a function that searches for what is overdue and puts it right. It is *global*,
  * and then a cycle is one tick, or *partitioned*, and then a cycle is one tick for each of
- * the partitions 0 to n-1. A scanner runs many scans, and nothing that happens in one tick,
- * neither an error nor a panic nor a tick that never comes back, keeps the next partition,
- * the next cycle or another scan from being tried.
+ * the partitions 0 to n-1. A scanner runs many scans. Neither an error nor a panic of a tick
+ * keeps the next partition or the next cycle from being tried, and a tick that never comes
+ * back holds up its own scan and no other.
  *
  *   create -> add, add, ... -> start -> stop(grace) -> destroy
  *
@@ -13,10 +13,9 @@
  * A cycle that takes longer is followed by the next one at once, and time is counted from
  * there: cycles that were missed are not made up for.
  *
- *   time      0         10        20        30        40        50
+ *   time      0         10        20        30   34   40   44   50
  *   interval  |---------|---------|---------|---------|---------|
- *   cycles    ###       #         ##############      |         |
- *                                               ##        #         (at 34 and 44)
+ *   cycles    aaa       b         ccccccccccccccdd        e
  *
  * Order    The partitions of a cycle strictly one after the other. A scan never runs twice
  *          at the same time; two scans do, as far as the executor has threads.

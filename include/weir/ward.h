@@ -31,7 +31,8 @@ struct weir_ward;
 
 enum weir_worker_outcome {
     WEIR_WORKER_FINISHED, /* cancelled, or its gate was closed */
-    WEIR_WORKER_PANICKED  /* under WEIR_ON_PANIC_END */
+    WEIR_WORKER_PANICKED, /* under WEIR_ON_PANIC_END */
+    WEIR_WORKER_DROPPED   /* its simulation was destroyed in the middle of an action */
 };
 
 /* How a worker ended. Lives for the call. */

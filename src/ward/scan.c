@@ -27,6 +27,7 @@
 
 #include "base/arith.h"
 #include "base/assert.h"
+#include "base/duration.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "ward/failures.h"
@@ -202,12 +203,10 @@ static enum weir_status check_options(const struct weir_scan_options *options,
 
     if (status != WEIR_OK)
         return status;
-    if (options->interval_ns < WEIR_SCAN_INTERVAL_MIN ||
-        options->interval_ns > WEIR_DURATION_MAX)
-        return weir_error_set(
-            error, WEIR_INVALID,
-            "interval_ns is %" PRId64 ", must be %" PRId64 " to %" PRId64,
-            options->interval_ns, WEIR_SCAN_INTERVAL_MIN, WEIR_DURATION_MAX);
+    status = weir_duration_check("interval_ns", options->interval_ns,
+                                 WEIR_SCAN_INTERVAL_MIN, WEIR_DURATION_MAX, error);
+    if (status != WEIR_OK)
+        return status;
     if (options->tick == NULL)
         return weir_error_set(error, WEIR_INVALID, "tick is NULL, must be a function");
     return check_partitions(options, error);
@@ -263,6 +262,7 @@ static void begin_cycle(struct weir_scan *self, int64_t now_ns)
 /* Call the user's function for the partition at hand, and see how it ended. */
 static void tick(struct weir_scan *self, struct weir_context *context, struct call *out)
 {
+    int64_t now_ns = weir_context_now(context);
     enum weir_status status;
 
     out->tick = (struct weir_scan_tick){
@@ -276,7 +276,7 @@ static void tick(struct weir_scan *self, struct weir_context *context, struct ca
     weir_lock_acquire(&self->lock);
     self->info.state = WEIR_SCAN_TICKING;
     self->info.partition = self->partition;
-    self->info.tick_started_ns = weir_context_now(context);
+    self->info.tick_started_ns = now_ns;
     weir_lock_release(&self->lock);
 
     status = weir_guard(context, call_function, out, &out->error);

@@ -203,6 +203,7 @@ static bool step(struct weir_sim *self, int64_t limit_ns)
     if (next_ns == WEIR_FOREVER || next_ns > limit_ns)
         return false;
     self->now_ns = next_ns;
+    weir_timers_fire_due(&self->executor.timers, next_ns); /* a stop() may be over now */
     return true;
 }
 

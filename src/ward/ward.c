@@ -34,10 +34,8 @@ struct weir_ward {
     bool cancelled;
 };
 
-static void cancel(struct weir_ward *self) WEIR_REQUIRES(weir_executor_role);
+static void close_door(struct weir_ward *self) WEIR_REQUIRES(weir_executor_role);
 static void run_ends(struct weir_ward *self, struct weir_context *context)
-    WEIR_REQUIRES(weir_executor_role);
-static struct weir_worker *claim_any(struct weir_ward *self)
     WEIR_REQUIRES(weir_executor_role);
 static bool inside_own_action(const struct weir_ward *self);
 
@@ -109,8 +107,9 @@ enum weir_status weir_ward_spawn(struct weir_ward *self,
         *out = NULL;
     status = weir_worker_create(self, self->executor, options, &worker, error);
     if (status != WEIR_OK) {
-        weir_error_prefix(error, "spawn worker \"%.64s\"",
-                          options->name != NULL ? options->name : "");
+        bool named = weir_name_check("name", options->name, NULL) == WEIR_OK;
+
+        weir_error_prefix(error, "spawn worker \"%.64s\"", named ? options->name : "");
         return status;
     }
     if (out != NULL)
@@ -168,7 +167,9 @@ size_t weir_ward_read(struct weir_ward *self, struct weir_worker_info *out, size
 void weir_ward_cancel(struct weir_ward *self)
 {
     weir_executor_lock(self->executor);
-    cancel(self);
+    close_door(self);
+    WEIR_LIST_EACH(link, &self->workers)
+    weir_worker_cancel_locked(weir_worker_from_ward_link(link));
     weir_executor_unlock(self->executor);
 }
 
@@ -183,7 +184,7 @@ size_t weir_ward_stop(struct weir_ward *self, int64_t grace_ns)
     weir_context_init(&context, self->executor);
     weir_parking_init(&parking, self->executor, self);
     weir_executor_lock(self->executor);
-    cancel(self);
+    close_door(self);
     run_ends(self, &context);
     if (self->worker_count > 0 && grace_ns > 0 && !inside_own_action(self)) {
         weir_list_append(&self->stoppers, &parking.wait.link);
@@ -239,7 +240,8 @@ bool weir_ward_admit(struct weir_ward *self, struct weir_ward_guest *guest)
     return true;
 }
 
-static void cancel(struct weir_ward *self)
+/* Nothing new from now on: no worker, no poke. */
+static void close_door(struct weir_ward *self)
 {
     struct weir_list *link;
 
@@ -250,29 +252,27 @@ static void cancel(struct weir_ward *self)
 
         guest->cancel(guest);
     }
-    WEIR_LIST_EACH(worker, &self->workers)
-    weir_worker_cancel_locked(weir_worker_from_ward_link(worker));
 }
 
-/* Run the end of each worker that nobody is running. */
+/*
+ * Run the end of each worker that is not running. They are all taken before the first is run:
+ * otherwise threads of the pool would be in the middle of some ends when stop(0) counts.
+ */
 static void run_ends(struct weir_ward *self, struct weir_context *context)
 {
-    struct weir_worker *worker;
+    struct weir_list ends;
+    struct weir_list *link;
 
-    while ((worker = claim_any(self)) != NULL)
-        (void)weir_worker_run(worker, context);
-}
-
-static struct weir_worker *claim_any(struct weir_ward *self)
-{
-    WEIR_LIST_EACH(link, &self->workers)
+    weir_list_init(&ends);
+    WEIR_LIST_EACH(worker_link, &self->workers)
     {
-        struct weir_worker *worker = weir_worker_from_ward_link(link);
+        struct weir_worker *worker = weir_worker_from_ward_link(worker_link);
 
-        if (weir_worker_claim(worker))
-            return worker;
+        if (weir_worker_seize(worker))
+            weir_list_append(&ends, weir_worker_lane_link(worker));
     }
-    return NULL;
+    while ((link = weir_list_take_first(&ends)) != NULL)
+        (void)weir_worker_run(weir_worker_from_lane_link(link), context);
 }
 
 static bool inside_own_action(const struct weir_ward *self)

@@ -69,6 +69,7 @@ struct weir_worker {
     struct weir_wait places[GATES_MAX]; /* in the lines of shared and guaranteed */
     struct weir_gate *permit;           /* whose permit it holds */
     struct weir_parking *parking;       /* where its action waits */
+    bool seized;                        /* somebody runs its end: it is in no lane */
     uint64_t executions;
     uint64_t failures;
     uint32_t failures_in_row;
@@ -121,18 +122,18 @@ enum weir_status weir_name_check(const char *field, const char *name,
                               "%s is empty, must have 1 to %d characters", field,
                               WEIR_WORKER_NAME_SIZE_MAX);
     size = strnlen(name, WEIR_WORKER_NAME_SIZE_MAX + 1);
-    if (size > WEIR_WORKER_NAME_SIZE_MAX)
-        return weir_error_set(
-            error, WEIR_INVALID,
-            "%s \"%.32s...\" is too long, must have at most %d characters", field, name,
-            WEIR_WORKER_NAME_SIZE_MAX);
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) { /* first: the other text repeats the name */
         if (name[i] <= ' ' || name[i] > '~')
             return weir_error_set(error, WEIR_INVALID,
                                   "%s has byte 0x%02x at %zu, must be printable ASCII "
                                   "without space",
                                   field, (unsigned)(unsigned char)name[i], i);
     }
+    if (size > WEIR_WORKER_NAME_SIZE_MAX)
+        return weir_error_set(
+            error, WEIR_INVALID,
+            "%s \"%.32s...\" is too long, must have at most %d characters", field, name,
+            WEIR_WORKER_NAME_SIZE_MAX);
     return WEIR_OK;
 }
 
@@ -148,6 +149,14 @@ static enum weir_status check_lists(const struct weir_worker_options *options,
         return weir_error_set(error, WEIR_INVALID,
                               "listener_count is %zu, must be at most %d",
                               options->listener_count, WEIR_WORKER_LISTENERS_MAX);
+    if (options->notifiers == NULL && options->notifier_count > 0)
+        return weir_error_set(error, WEIR_INVALID,
+                              "notifiers is NULL, must be a list of %zu",
+                              options->notifier_count);
+    if (options->listeners == NULL && options->listener_count > 0)
+        return weir_error_set(error, WEIR_INVALID,
+                              "listeners is NULL, must be a list of %zu",
+                              options->listener_count);
     for (size_t i = 0; i < options->notifier_count; i++) {
         if (options->notifiers[i] == NULL || options->notifiers[i]->executor != executor)
             return weir_error_set(error, WEIR_INVALID,
@@ -271,12 +280,9 @@ static void take_limits(struct weir_worker *self,
             weir_gate_retain(gate);
         weir_wait_init(&self->places[i], self, gate, leave_line);
     }
-    for (uint32_t i = 0; i < options->failures_initial; i++) {
-        int64_t floor_ns = self->bulkhead.floor_ns;
-
+    if (options->failures_initial > 0) { /* the floor depends on the last count only */
+        self->bulkhead.failures = options->failures_initial - 1;
         weir_bulkhead_escalate(&self->bulkhead);
-        if (i > 4096 && floor_ns == self->bulkhead.floor_ns)
-            break; /* long at the maximum: counting on would change nothing */
     }
     self->failed = options->failures_initial > 0;
     self->failures_in_row = self->bulkhead.failures;
@@ -409,6 +415,11 @@ struct weir_worker *weir_worker_from_ward_link(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_worker, in_ward);
 }
 
+struct weir_list *weir_worker_lane_link(struct weir_worker *self)
+{
+    return &self->in_lane;
+}
+
 struct weir_worker *weir_worker_from_lane_link(struct weir_list *link)
 {
     return WEIR_CONTAINER_OF(link, struct weir_worker, in_lane);
@@ -532,10 +543,8 @@ static void run_once(struct weir_worker *self, struct weir_context *context,
 }
 
 /* A panic leaves without on_stop: the listeners have heard of the error. */
-static void run_end(struct weir_worker *self, struct weir_context *context,
-                    const struct outcome *outcome)
+static void run_end(struct weir_worker *self, const struct outcome *outcome)
 {
-    struct weir_context *before = weir_context_swap_current(context);
     struct weir_worker_end report = {
         .worker = self->name,
         .outcome = self->panicked ? WEIR_WORKER_PANICKED : WEIR_WORKER_FINISHED,
@@ -547,7 +556,6 @@ static void run_end(struct weir_worker *self, struct weir_context *context,
     if (!self->panicked)
         TELL(self, on_stop, self->name);
     weir_ward_report_end(self->ward, &report);
-    (void)weir_context_swap_current(before);
 }
 
 int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
@@ -568,14 +576,20 @@ int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
     if (outcome.executed && self->failed)
         self->failures++;
     self->failures_in_row = self->bulkhead.failures;
-    give_permit_back(self);
     if (must_end(self)) {
+        /* The end is user code again. Known as such before the permit is handed over, or
+         * whoever gets it would wait for this thread to come back and look. */
+        struct weir_context *before = weir_context_swap_current(context);
+
+        give_permit_back(self);
         weir_executor_unlock(executor);
-        run_end(self, context, &outcome);
+        run_end(self, &outcome);
         weir_executor_lock(executor);
+        (void)weir_context_swap_current(before);
         context->worker = NULL;
         end(self);
     } else {
+        give_permit_back(self);
         context->worker = NULL;
         settle(self, now_ns);
     }
@@ -827,18 +841,38 @@ void weir_worker_cancel_locked(struct weir_worker *self)
     }
 }
 
-bool weir_worker_claim(struct weir_worker *self)
+bool weir_worker_seize(struct weir_worker *self)
 {
-    if (self->now != WEIR_WORKER_STARTING && self->now != WEIR_WORKER_READY)
+    if (self->seized || self->now == WEIR_WORKER_RUNNING) {
+        weir_worker_cancel_locked(self);
         return false;
-    weir_executor_withdraw(self->executor, self->worker_class, &self->in_lane);
+    }
+    atomic_store(&self->cancelled, true);
+    if (self->now == WEIR_WORKER_STARTING || self->now == WEIR_WORKER_READY) {
+        weir_executor_withdraw(self->executor, self->worker_class, &self->in_lane);
+    } else {
+        leave_lines(self);
+        move(self, WEIR_WORKER_READY);
+    }
+    self->seized = true;
     return true;
 }
 
 void weir_worker_drop(struct weir_worker *self)
 {
+    struct weir_worker_end report = {
+        .worker = self->name,
+        .outcome = WEIR_WORKER_DROPPED,
+        .text = "",
+        .executions = self->executions,
+        .failures = self->failures,
+    };
+
     self->parking = NULL;
     give_permit_back(self);
+    weir_executor_unlock(self->executor);
+    weir_ward_report_end(self->ward, &report);
+    weir_executor_lock(self->executor);
     end(self);
 }
 

@@ -57,11 +57,14 @@ int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
 void weir_worker_cancel_locked(struct weir_worker *self)
     WEIR_REQUIRES(weir_executor_role);
 
-/* Take a cancelled worker out of its lane, to run its end oneself; false when it is running
- * already. */
-bool weir_worker_claim(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
+/*
+ * Cancel it and, unless it is running, take it out of everything: the caller then owes a
+ * weir_worker_run() for it, which will be its end. False when it is running already, or
+ * somebody else has taken it.
+ */
+bool weir_worker_seize(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
-/* End one that is running, for good and without a word: its flow of control is no more. */
+/* End one that is running, for good: its flow of control is no more. Only the ward hears. */
 void weir_worker_drop(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
 bool weir_worker_cancelled(const struct weir_worker *self);
@@ -75,6 +78,7 @@ void weir_worker_set_parking(struct weir_worker *self, struct weir_parking *park
 /* Its links in the ward's list and in its lane. */
 struct weir_list *weir_worker_ward_link(struct weir_worker *self);
 struct weir_worker *weir_worker_from_ward_link(struct weir_list *link);
+struct weir_list *weir_worker_lane_link(struct weir_worker *self);
 struct weir_worker *weir_worker_from_lane_link(struct weir_list *link);
 struct weir_ward *weir_worker_ward(const struct weir_worker *self);
 

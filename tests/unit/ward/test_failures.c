@@ -244,6 +244,25 @@ WEIR_TEST(failures, collects_silent_items_every_fifty_cycles)
     weir_failures_fini(&failures);
 }
 
+/* The collection in cycle 100 keeps what failed in cycle 50, the one in 150 does not. */
+WEIR_TEST(failures, keeps_items_that_failed_since_the_last_collection)
+{
+    struct weir_failures failures;
+    int many = WEIR_FAILURES_COLLECT_ABOVE + 1;
+
+    open_tracker(&failures);
+    advance(&failures, WEIR_FAILURES_COLLECT_CYCLES - 1);
+    fail_many(&failures, 0, many);
+
+    advance(&failures, WEIR_FAILURES_COLLECT_CYCLES);
+    check_int(failures.cycle, 2 * WEIR_FAILURES_COLLECT_CYCLES);
+    check_int(weir_failures_count(&failures), many);
+    advance(&failures, WEIR_FAILURES_COLLECT_CYCLES);
+    check_int(weir_failures_count(&failures), 0);
+
+    weir_failures_fini(&failures);
+}
+
 WEIR_TEST(failures, keeps_up_to_500_items_however_silent)
 {
     struct weir_failures failures;

@@ -1,280 +1,14 @@
 /*
- * test_scanner.c - registering, starting, stopping and destroying scans in virtual time, and
- * some of it again on threads. What a scan does in between is in test_scan.c.
+ * test_scanner.c - stopping and destroying a scanner, in virtual time. Registering is in
+ * test_scanner_add.c, what a scan does in between in test_scan.c.
  */
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/sweep.h"
 #include "unit/ward/probe.h"
 
-/* Returns once the cancelled ticks have come back. */
-static const int64_t LONG_GRACE = WEIR_HOURS(1);
-
-/* ---- registering ------------------------------------------------------------------------- */
-
-WEIR_TEST(scanner, starts_without_scans)
-{
-    struct world world;
-
-    world_open(&world);
-    world_start(&world);
-
-    check_int(weir_scanner_read(world.scanner, NULL, 0), 0);
-    check_int(weir_scanner_stop(world.scanner, LONG_GRACE), 0);
-    world_close(&world);
-}
-
-/* Rule 1: one line, with the number of scans and the number of partitions. */
-WEIR_TEST(scanner, logs_how_much_it_starts)
-{
-    struct world world;
-    struct probe flows = {.name = "flows", .partition_count = 256};
-    struct probe budgets = {.name = "budgets", .partition_count = 32};
-    struct probe global = {.name = "global"};
-
-    world_open(&world);
-    world_add(&world, &flows);
-    world_add(&world, &budgets);
-    world_add(&world, &global);
-    world_start(&world);
-
-    check_int(journal_count(&world.journal, WEIR_LOG_INFO,
-                            "scanner.started scanner=engine scans=3 partitions=288"),
-              1);
-    world_close(&world);
-}
-
-/* Add a scan that is refused; the text has to contain all three phrases. */
-static void check_refused(struct world *world, const struct weir_scan_options *options,
-                          const char *phrase)
-{
-    struct weir_error error;
-    size_t count = weir_scanner_read(world->scanner, NULL, 0);
-    int64_t outstanding = world->heap.outstanding;
-
-    check_status(weir_scanner_add(world->scanner, options, &error), WEIR_INVALID);
-
-    check_status(error.status, WEIR_INVALID);
-    if (strstr(error.text, phrase) == NULL)
-        check_str(error.text, phrase);
-    check_int(weir_scanner_read(world->scanner, NULL, 0), count);
-    check_int(world->heap.outstanding, outstanding);
-}
-
-WEIR_TEST(scanner, refuses_intervals_out_of_range)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_scan_options options = probe_options(&probe);
-    static const char LIMITS[] = ", must be 100000000 to 31622400000000000";
-    char phrase[128];
-
-    world_open(&world);
-    for (size_t i = 0; i < 4; i++) {
-        options.interval_ns =
-            (int64_t[]){0, -1, WEIR_SCAN_INTERVAL_MIN - 1, WEIR_DURATION_MAX + 1}[i];
-        snprintf(phrase, sizeof phrase, "interval_ns is %lld%s",
-                 (long long)options.interval_ns, LIMITS);
-        check_refused(&world, &options, phrase);
-    }
-
-    options.interval_ns = WEIR_SCAN_INTERVAL_MIN;
-    check_status(weir_scanner_add(world.scanner, &options, NULL), WEIR_OK);
-    options.name = "b";
-    options.interval_ns = WEIR_DURATION_MAX;
-    check_status(weir_scanner_add(world.scanner, &options, NULL), WEIR_OK);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, refuses_partition_counts_out_of_range)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_scan_options options = probe_options(&probe);
-
-    world_open(&world);
-    options.scope = WEIR_SCAN_PARTITIONED;
-    options.partition_count = 0;
-    check_refused(&world, &options, "partition_count is 0, must be 1 to 65536");
-    options.partition_count = 65537;
-    check_refused(&world, &options, "partition_count is 65537, must be 1 to 65536");
-    options.scope = WEIR_SCAN_GLOBAL;
-    options.partition_count = 7;
-    check_refused(&world, &options, "partition_count is 7, must be 0 in a global scan");
-    options.scope = (enum weir_scan_scope)9;
-    check_refused(&world, &options, "scope is 9, must be 0 or 1");
-
-    options.scope = WEIR_SCAN_PARTITIONED;
-    options.partition_count = 65536;
-    check_status(weir_scanner_add(world.scanner, &options, NULL), WEIR_OK);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, refuses_scan_names_out_of_range)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_scan_options options = probe_options(&probe);
-    char name[WEIR_WORKER_NAME_SIZE_MAX + 2];
-
-    world_open(&world);
-    options.name = NULL;
-    check_refused(&world, &options, "name");
-    options.name = "";
-    check_refused(&world, &options, "name");
-    options.name = "with space";
-    check_refused(&world, &options, "name has byte 0x20 at 4");
-    options.name = "n\xc3\xa4me";
-    check_refused(&world, &options, "name has byte 0xc3 at 1");
-    memset(name, 'n', sizeof name);
-    name[sizeof name - 1] = '\0';
-    options.name = name;
-    check_refused(&world, &options, "255");
-
-    name[sizeof name - 2] = '\0'; /* the longest there may be */
-    check_status(weir_scanner_add(world.scanner, &options, NULL), WEIR_OK);
-    check_str(world_read(&world).name, name);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, refuses_a_scan_without_a_tick)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_scan_options options = probe_options(&probe);
-
-    world_open(&world);
-    options.tick = NULL;
-
-    check_refused(&world, &options, "tick is NULL, must be a function");
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, refuses_a_name_that_is_taken)
-{
-    struct world world;
-    struct probe probe = {.name = "leases"};
-    struct weir_scan_options options = probe_options(&probe);
-    struct weir_error error;
-
-    world_open(&world);
-    world_add(&world, &probe);
-
-    check_status(weir_scanner_add(world.scanner, &options, &error), WEIR_EXISTS);
-    check_str(error.text, "add scan to scanner \"engine\": name \"leases\" is taken");
-    check_int(weir_scanner_read(world.scanner, NULL, 0), 1);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, holds_256_scans_and_no_more)
-{
-    struct world world;
-    static struct probe probes[WEIR_SCANNER_SCANS_MAX]; /* too large for the stack */
-    static char names[WEIR_SCANNER_SCANS_MAX][16];
-    struct probe surplus = {.name = "surplus"};
-    struct weir_scan_options options = probe_options(&surplus);
-
-    world_open(&world);
-    for (int i = 0; i < WEIR_SCANNER_SCANS_MAX; i++) {
-        snprintf(names[i], sizeof names[i], "s%d", i);
-        probes[i].name = names[i];
-        world_add(&world, &probes[i]);
-    }
-    check_refused(&world, &options, "it has 256 scans, may have up to 256");
-
-    world_start(&world);
-    world_run_until(&world, 0);
-    for (int i = 0; i < WEIR_SCANNER_SCANS_MAX; i++)
-        check_int(probes[i].count, 1);
-    world_close(&world);
-}
-
-static void check_name_refused(struct world *world, const char *name)
-{
-    struct weir_scanner_options options;
-    struct weir_scanner *scanner = world->scanner; /* anything but NULL */
-    struct weir_error error;
-
-    weir_scanner_options_init(&options);
-    options.name = name;
-    check_status(
-        weir_scanner_create(weir_sim_executor(world->sim), &options, &scanner, &error),
-        WEIR_INVALID);
-    check(strstr(error.text, "name") != NULL);
-    check(scanner == NULL);
-}
-
-WEIR_TEST(scanner, refuses_a_name_of_its_own_out_of_range)
-{
-    struct world world;
-    char name[WEIR_WORKER_NAME_SIZE_MAX + 2];
-
-    world_open(&world);
-    memset(name, 'n', sizeof name);
-    name[sizeof name - 1] = '\0';
-
-    check_name_refused(&world, NULL);
-    check_name_refused(&world, "");
-    check_name_refused(&world, "with space");
-    check_name_refused(&world, name);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, takes_no_scans_once_it_was_started)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_scan_options options = probe_options(&probe);
-    struct weir_error error;
-
-    world_open(&world);
-    world_start(&world);
-
-    check_status(weir_scanner_add(world.scanner, &options, &error), WEIR_CLOSED);
-    check_str(error.text,
-              "add scan to scanner \"engine\": it was started or stopped before");
-    check_int(weir_scanner_read(world.scanner, NULL, 0), 0);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, starts_only_once)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct weir_error error;
-
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-
-    check_status(weir_scanner_start(world.scanner, &error), WEIR_CLOSED);
-    check_str(error.text, "start scanner \"engine\": it was started or stopped before");
-    world_run_until(&world, 0);
-    check_int(probe.count, 1);
-    world_close(&world);
-}
-
-WEIR_TEST(scanner, does_nothing_more_once_it_was_stopped)
-{
-    struct world world;
-    struct probe probe = {.name = "a"};
-    struct probe late = {.name = "late"};
-    struct weir_scan_options options = probe_options(&late);
-
-    world_open(&world);
-    world_add(&world, &probe);
-    check_int(weir_scanner_stop(world.scanner, 0), 0);
-
-    check_status(weir_scanner_add(world.scanner, &options, NULL), WEIR_CLOSED);
-    check_status(weir_scanner_start(world.scanner, NULL), WEIR_CLOSED);
-    world_run_until(&world, WEIR_MINUTES(1));
-    check_int(probe.count, 0);
-    check_int(world_read(&world).state, WEIR_SCAN_ENDED);
-    world_close(&world);
-}
+/* Longer than any tick here that is to be waited for. */
+#define LONG_GRACE WEIR_HOURS(1)
 
 /* ---- stopping ---------------------------------------------------------------------------- */
 
@@ -638,13 +372,28 @@ WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
     world_close(&world); /* nothing is left */
 }
 
+static enum weir_status fail_an_item(struct weir_context *context, void *state,
+                                     const struct weir_scan_tick *tick,
+                                     struct weir_scan_report *out,
+                                     struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)error;
+    weir_failures_note_failure(tick->failures, "item", 4);
+    out->errors = 1;
+    return WEIR_OK;
+}
+
+/* Only create() and add() may fail; whatever is missing later is done without. */
 static enum weir_status live_a_whole_life(const struct weir_heap *heap)
 {
     struct weir_scanner_options options;
     struct weir_sim_options sim_options = {.heap = heap, .seed = 1};
     struct weir_sim *sim = NULL;
     struct weir_scanner *scanner = NULL;
-    struct probe probes[2] = {{.name = "a"}, {.name = "b", .partition_count = 3}};
+    struct probe probes[2] = {
+        {.name = "a"}, {.name = "b", .partition_count = 3, .behave = fail_an_item}};
     struct weir_scan_options scan;
     struct weir_error error;
     enum weir_status status;
@@ -664,6 +413,7 @@ static enum weir_status live_a_whole_life(const struct weir_heap *heap)
     if (status != WEIR_OK)
         goto out;
     status = weir_scanner_start(scanner, &error);
+    weir_sim_run_until(sim, WEIR_SECONDS(2));
 
 out:
     weir_scanner_destroy(scanner);
@@ -674,222 +424,4 @@ out:
 WEIR_TEST(scanner, survives_any_failing_allocation)
 {
     check_sweep(live_a_whole_life);
-}
-
-/* ---- on threads -------------------------------------------------------------------------- */
-
-enum { THREADS = 4, CROWD = 6 };
-
-/* A tick that another thread can watch, and hold. */
-struct crowd_scan {
-    char name[24];
-    _Atomic int inside;
-    _Atomic int overlaps; /* ticks that found another one of the same scan running */
-    _Atomic int ticks;
-    _Atomic bool *held; /* while it is true, ticks do not return */
-    int64_t began_ns;
-    int64_t gap_min_ns; /* smallest distance of two cycles so far */
-};
-
-static enum weir_status crowd_tick(struct weir_context *context, void *state,
-                                   const struct weir_scan_tick *tick,
-                                   struct weir_scan_report *out, struct weir_error *error)
-{
-    struct crowd_scan *self = state;
-    int64_t now_ns = weir_context_now(context);
-
-    (void)error;
-    if (atomic_fetch_add(&self->inside, 1) != 0)
-        atomic_fetch_add(&self->overlaps, 1);
-    if (tick->partition == 0) {
-        int64_t gap_ns = now_ns - self->began_ns;
-
-        if (tick->cycle > 1 && (self->gap_min_ns == 0 || gap_ns < self->gap_min_ns))
-            self->gap_min_ns = gap_ns;
-        self->began_ns = now_ns;
-    }
-    atomic_fetch_add(&self->ticks, 1);
-    while (self->held != NULL && atomic_load(self->held))
-        sched_yield();
-    out->processed = 1;
-    atomic_fetch_sub(&self->inside, 1);
-    return WEIR_OK;
-}
-
-struct crowd {
-    struct weir_faulty_heap heap;
-    struct weir_executor *executor;
-    struct weir_scanner *scanner;
-    struct crowd_scan scans[CROWD]; /* even ones are global, odd ones have 8 partitions */
-};
-
-static void crowd_open(struct crowd *self, _Atomic bool *held)
-{
-    struct weir_executor_options executor;
-    struct weir_scanner_options options;
-    struct weir_scan_options scan;
-
-    memset(self, 0, sizeof *self);
-    weir_faulty_heap_init(&self->heap);
-    weir_executor_options_init(&executor);
-    executor.heap = &self->heap.heap;
-    executor.threads = THREADS;
-    check_status(weir_executor_create(&executor, &self->executor, NULL), WEIR_OK);
-    weir_scanner_options_init(&options);
-    options.name = "crowd";
-    options.heap = &self->heap.heap;
-    check_status(weir_scanner_create(self->executor, &options, &self->scanner, NULL),
-                 WEIR_OK);
-    for (int i = 0; i < CROWD; i++) {
-        snprintf(self->scans[i].name, sizeof self->scans[i].name, "scan-%d", i);
-        self->scans[i].held = held;
-        weir_scan_options_init(&scan);
-        scan.name = self->scans[i].name;
-        scan.interval_ns = WEIR_SCAN_INTERVAL_MIN;
-        scan.scope = i % 2 == 0 ? WEIR_SCAN_GLOBAL : WEIR_SCAN_PARTITIONED;
-        scan.partition_count = i % 2 == 0 ? 0 : 8;
-        scan.tick = crowd_tick;
-        scan.state = &self->scans[i];
-        check_status(weir_scanner_add(self->scanner, &scan, NULL), WEIR_OK);
-    }
-}
-
-static void short_nap(void)
-{
-    struct timespec nap = {.tv_nsec = 1000000};
-
-    nanosleep(&nap, NULL);
-}
-
-/* Wait for the state, not for a time; the limit is only there so that a failure ends. */
-static void wait_for_ticks(struct crowd *self, int ticks)
-{
-    for (int i = 0; i < CROWD; i++) {
-        for (int nap = 0; atomic_load(&self->scans[i].ticks) < ticks; nap++) {
-            check(nap < 60000);
-            short_nap();
-        }
-    }
-}
-
-static int crowd_total(struct crowd *self)
-{
-    int total = 0;
-
-    for (int i = 0; i < CROWD; i++)
-        total += atomic_load(&self->scans[i].ticks);
-    return total;
-}
-
-/* The threads give their memory back a moment after they were let go. */
-static void crowd_close(struct crowd *self)
-{
-    weir_scanner_destroy(self->scanner);
-    weir_executor_destroy(self->executor);
-    for (int nap = 0; self->heap.outstanding != 0; nap++) {
-        check(nap < 60000);
-        short_nap();
-    }
-}
-
-/* S1, S2: all begin, none runs twice at once, none begins a cycle early. */
-WEIR_TEST(scanner_on_threads, runs_all_scans_each_at_its_interval)
-{
-    static struct crowd crowd;
-    struct weir_scan_info infos[CROWD];
-
-    crowd_open(&crowd, NULL);
-    check_status(weir_scanner_start(crowd.scanner, NULL), WEIR_OK);
-    wait_for_ticks(&crowd, 4);
-    check_int(weir_scanner_stop(crowd.scanner, LONG_GRACE), 0);
-
-    check_int(weir_scanner_read(crowd.scanner, infos, CROWD), CROWD);
-    for (int i = 0; i < CROWD; i++) {
-        check_int(crowd.scans[i].overlaps, 0);
-        if (infos[i].cycles > 1)
-            check(crowd.scans[i].gap_min_ns >= WEIR_SCAN_INTERVAL_MIN);
-        check_int(infos[i].state, WEIR_SCAN_ENDED);
-        check_int(infos[i].ticks, crowd.scans[i].ticks);
-        check_int(infos[i].processed, crowd.scans[i].ticks);
-    }
-    crowd_close(&crowd);
-}
-
-/* S14: whatever began has ended, and nothing begins after stop() returned. */
-WEIR_TEST(scanner_on_threads, leave_nothing_running_when_stopped_right_after_start)
-{
-    static struct crowd crowd;
-
-    for (int round = 0; round < 200; round++) {
-        int ticks;
-
-        crowd_open(&crowd, NULL);
-        check_status(weir_scanner_start(crowd.scanner, NULL), WEIR_OK);
-        check_int(weir_scanner_stop(crowd.scanner, LONG_GRACE), 0);
-        ticks = crowd_total(&crowd);
-        for (int i = 0; i < CROWD; i++)
-            check_int(crowd.scans[i].inside, 0);
-        crowd_close(&crowd);
-        check_int(crowd_total(&crowd), ticks);
-    }
-}
-
-/* S6, S7: as many as there are threads hang, the others never got one and end at once. */
-WEIR_TEST(scanner_on_threads, counts_exactly_the_ticks_that_hang)
-{
-    static struct crowd crowd;
-    _Atomic bool held = true;
-
-    crowd_open(&crowd, &held);
-    check_status(weir_scanner_start(crowd.scanner, NULL), WEIR_OK);
-    while (crowd_total(&crowd) < THREADS)
-        short_nap();
-
-    check_int(weir_scanner_stop(crowd.scanner, WEIR_MILLISECONDS(20)), THREADS);
-    atomic_store(&held, false);
-    check_int(weir_scanner_stop(crowd.scanner, LONG_GRACE), 0);
-    check_int(crowd_total(&crowd), THREADS);
-    crowd_close(&crowd);
-}
-
-/* S13: even the executor is gone before the ticks come back. */
-WEIR_TEST(scanner_on_threads, outlive_their_destruction)
-{
-    static struct crowd crowd;
-    _Atomic bool held = true;
-
-    crowd_open(&crowd, &held);
-    check_status(weir_scanner_start(crowd.scanner, NULL), WEIR_OK);
-    while (crowd_total(&crowd) < THREADS)
-        short_nap();
-
-    weir_scanner_destroy(crowd.scanner);
-    weir_executor_destroy(crowd.executor);
-    check(crowd.heap.outstanding > 0);
-    atomic_store(&held, false);
-
-    crowd.scanner = NULL;
-    crowd.executor = NULL;
-    crowd_close(&crowd); /* waits until all memory is back */
-    check_int(crowd_total(&crowd), THREADS);
-}
-
-/* Figures can be read at any time: processed never goes back and never exceeds the ticks. */
-WEIR_TEST(scanner_on_threads, show_their_figures_while_they_run)
-{
-    static struct crowd crowd;
-    struct weir_scan_info infos[CROWD];
-    uint64_t processed[CROWD] = {0};
-
-    crowd_open(&crowd, NULL);
-    check_status(weir_scanner_start(crowd.scanner, NULL), WEIR_OK);
-    while (crowd_total(&crowd) < 2 * CROWD * 8) {
-        check_int(weir_scanner_read(crowd.scanner, infos, CROWD), CROWD);
-        for (int i = 0; i < CROWD; i++) {
-            check(infos[i].processed >= processed[i]);
-            check_int(infos[i].processed, infos[i].ticks);
-            processed[i] = infos[i].processed;
-        }
-    }
-    crowd_close(&crowd);
 }

@@ -1,0 +1,491 @@
+/*
+ * test_gate.c - permits: which workers get in, in which order, and what becomes of those who
+ * do not. The rows of the "Bulkhead" table about acquiring a permit of one gate come first;
+ * two gates follow in test_gate_tiered.c, actions that enter by themselves in
+ * test_gate_enter.c.
+ */
+#include <sched.h>
+
+#include "lib/sweep.h"
+#include "unit/ward/scene.h"
+
+/* ---- the rows of the table -------------------------------------------------------------- */
+
+WEIR_TEST(gate, of_one_lets_a_worker_in)
+{
+    struct actor actor = {ACTS(IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    scene.options.shared = stage_gate(&scene.stage, 1);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+
+    check_int(actor.calls, 1);
+    check_int(gate_now(scene.options.shared).admitted_total, 1);
+    check_int(gate_now(scene.options.shared).inside, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
+{
+    struct crowd crowd = {0, 0};
+    struct actor actors[8];
+    const struct act work[] = {WORK(MS(10))};
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    for (size_t i = 0; i < 8; i++) {
+        struct weir_notifier *bell = stage_bell(&stage);
+
+        actors[i] = (struct actor){.acts = work, .act_count = 1, .crowd = &crowd};
+        stage_cast(&stage, &actors[i], &bell, 1);
+    }
+
+    stage_play(&stage, CUES({MS(50), cue_cancel, &stage}));
+
+    check_int(crowd.most, 8);
+    for (size_t i = 0; i < 8; i++)
+        check_int(actors[i].begun_ns[0], 0);
+    stage_close(&stage);
+}
+
+WEIR_TEST(gate, of_none_lets_nobody_in)
+{
+    struct actor actor = {ACTS(IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    scene.options.shared = stage_gate(&scene.stage, 0);
+    struct gate_look look = {.gate = scene.options.shared};
+
+    scene_play(&scene, CUES({MS(5), cue_look, &look}, CANCEL_AT(scene, MS(10))));
+
+    check_int(look.info.waiting, 1);
+    check_int(actor.calls, 0);
+    check_int(scene.stage.ended_ns, MS(10));
+    check_int(gate_now(scene.options.shared).admitted_total, 0);
+    check_int(gate_now(scene.options.shared).waiting, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(gate, keeps_its_permit_from_a_worker_that_was_cancelled_before)
+{
+    struct actor actor = {ACTS(IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    scene.options.shared = stage_gate(&scene.stage, 1);
+    scene_spawn(&scene);
+    weir_worker_cancel(scene.worker);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+
+    check_int(actor.calls, 0);
+    check_int(gate_now(scene.options.shared).admitted_total, 0);
+    check_int(gate_now(scene.options.shared).inside, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(gate, that_is_closed_ends_a_worker_that_comes)
+{
+    struct actor actor = {ACTS(IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    scene.options.shared = stage_gate(&scene.stage, 1);
+    weir_gate_close(scene.options.shared);
+    scene_spawn(&scene);
+
+    weir_sim_run_until(scene.stage.sim, MS(10));
+
+    check_int(actor.calls, 0);
+    check_int(scene_read(&scene).state, WEIR_WORKER_ENDED);
+    check_int(weir_ward_count(scene.stage.ward), 0);
+    scene_close(&scene);
+}
+
+/* ---- the order of the line -------------------------------------------------------------- */
+
+/* The permit is handed over while the one who was woken has not run yet. */
+WEIR_TEST(gate, is_not_overtaken_by_a_newcomer)
+{
+    struct actor actor = {ACTS(IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    struct weir_gate *gate = scene.options.shared = stage_gate(&scene.stage, 1);
+    check(weir_gate_try_enter(gate));
+    scene_spawn(&scene);
+    weir_sim_run_until(scene.stage.sim, MS(1));
+
+    weir_gate_leave(gate);
+
+    check_int(scene_read(&scene).state, WEIR_WORKER_READY);
+    check_int(gate_now(gate).inside, 1);
+    check(!weir_gate_try_enter(gate));
+    weir_sim_run_until(scene.stage.sim, MS(2));
+    check_int(actor.calls, 1);
+    check(weir_gate_try_enter(gate)); /* now it is free */
+    weir_gate_leave(gate);
+    scene_close(&scene);
+}
+
+/* Who comes back at once stands at the end of the line: two workers take turns. */
+WEIR_TEST(gate, lets_two_busy_workers_take_turns)
+{
+    struct actor actors[2];
+    const struct act work[] = {ACT(ACT_PROCEED, .work_ns = MS(10))};
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    struct weir_gate *gate = stage_gate(&stage, 1);
+    for (size_t i = 0; i < 2; i++) {
+        actors[i] = (struct actor){.acts = work, .act_count = 1};
+        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+    }
+
+    stage_play(&stage, CUES({MS(995), cue_cancel, &stage}));
+
+    check_int(actors[0].calls, 50);
+    check_int(actors[1].calls, 50);
+    for (size_t i = 1; i < 50; i++) {
+        check_int(actors[0].begun_ns[i] - actors[0].begun_ns[i - 1], MS(20));
+        check_int(actors[1].begun_ns[i] - actors[1].begun_ns[i - 1], MS(20));
+    }
+    stage_close(&stage);
+}
+
+WEIR_TEST(gate, passes_on_the_permit_of_a_worker_that_is_cancelled_before_it_ran)
+{
+    struct actor first = {ACTS(IDLE)};
+    struct actor second = {ACTS(IDLE), .name = "second"};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &first);
+    struct weir_gate *gate = scene.options.shared = stage_gate(&scene.stage, 1);
+    struct weir_notifier *bell = stage_notifier(&scene.stage);
+    check(weir_gate_try_enter(gate));
+    scene_spawn(&scene);
+    weir_sim_run_until(scene.stage.sim, MS(1));
+    cast_behind_gate(&scene.stage, &second, bell, gate);
+    weir_notifier_notify_one(bell);
+    weir_sim_run_until(scene.stage.sim, MS(2));
+    check_int(gate_now(gate).waiting, 2);
+
+    weir_gate_leave(gate);
+    weir_worker_cancel(scene.worker);
+    weir_sim_run_until(scene.stage.sim, MS(3));
+
+    check_int(first.calls, 0);
+    check_int(second.calls, 1);
+    check_int(gate_now(gate).inside, 0);
+    scene_close(&scene);
+}
+
+static void permit_after_panic(enum weir_on_panic on_panic)
+{
+    struct actor actor = {ACTS(PANIC, IDLE)};
+    struct scene scene;
+    scene_open(&scene, IN_SIMULATION, &actor);
+    scene.options.shared = stage_gate(&scene.stage, 1);
+    scene.options.on_panic = on_panic;
+    scene_spawn(&scene);
+
+    weir_sim_run_until(scene.stage.sim, MS(1));
+
+    check_int(actor.calls, 1);
+    check_int(gate_now(scene.options.shared).inside, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(gate, gets_the_permit_back_from_a_panic)
+{
+    permit_after_panic(WEIR_ON_PANIC_RETRY);
+}
+
+WEIR_TEST(gate, gets_the_permit_back_from_a_panic_that_ends_the_worker)
+{
+    permit_after_panic(WEIR_ON_PANIC_END);
+}
+
+/* ---- trying and leaving ---------------------------------------------------------- */
+
+WEIR_TEST(gate, that_is_tried_gives_as_many_permits_as_it_has)
+{
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    struct weir_gate *gate = stage_gate(&stage, 2);
+
+    check(weir_gate_try_enter(gate));
+    check(weir_gate_try_enter(gate));
+    check(!weir_gate_try_enter(gate));
+    weir_gate_leave(gate);
+    check(weir_gate_try_enter(gate));
+
+    check_int(gate_now(gate).permits, 2);
+    check_int(gate_now(gate).inside, 2);
+    check_int(gate_now(gate).waiting, 0);
+    check_int(gate_now(gate).admitted_total, 3);
+    weir_gate_leave(gate);
+    weir_gate_leave(gate);
+    check_int(gate_now(gate).inside, 0);
+    stage_close(&stage);
+}
+
+/* ---- closing ---------------------------------------------------------------------------- */
+
+/* Both ends of the line are sent away; whoever is inside finishes in peace. */
+WEIR_TEST(gate, that_is_closed_ends_the_workers_in_line_and_no_others)
+{
+    struct actor actors[3];
+    const struct act work[] = {WORK(MS(100))};
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    struct weir_gate *gate = stage_gate(&stage, 1);
+    for (size_t i = 0; i < 3; i++) {
+        actors[i] = (struct actor){.acts = work, .act_count = 1};
+        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+    }
+    weir_sim_run_until(stage.sim, MS(10));
+    check_int(gate_now(gate).waiting, 2);
+
+    weir_gate_close(gate);
+    weir_gate_close(gate); /* twice is harmless */
+    weir_sim_run_until(stage.sim, MS(20));
+    check_int(weir_ward_count(stage.ward), 1);
+    weir_sim_run_until(stage.sim, MS(200));
+
+    check_int(actors[0].calls + actors[1].calls + actors[2].calls, 1);
+    check_int(weir_ward_count(stage.ward), 1); /* it idles, until it comes again */
+    check_int(gate_now(gate).inside, 0);
+    check_int(gate_now(gate).waiting, 0);
+    stage_close(&stage);
+}
+
+WEIR_TEST(gate, that_is_closed_gives_no_permit_to_one_who_tries)
+{
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    struct weir_gate *gate = stage_gate(&stage, 2);
+    check(weir_gate_try_enter(gate));
+
+    weir_gate_close(gate);
+
+    check(!weir_gate_try_enter(gate));
+    check_int(gate_now(gate).inside, 1);
+    weir_gate_leave(gate); /* a permit that is out comes back as usual */
+    check_int(gate_now(gate).inside, 0);
+    check(!weir_gate_try_enter(gate));
+    stage_close(&stage);
+}
+
+/* ---- two things at one instant ---------------------------------------------------------- */
+
+enum { SEEDS = 64 };
+
+/* Permit and cancel come together, in both orders: nothing runs, and the gate is whole. */
+WEIR_TEST(gate, loses_no_permit_when_it_comes_with_a_cancel)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct actor actor = {ACTS(WORK(MS(1)))};
+        struct stage stage;
+        stage_open_seeded(&stage, seed);
+        struct weir_gate *gate = stage_gate(&stage, 1);
+        cast_behind_gate(&stage, &actor, stage_bell(&stage), gate);
+        check(weir_gate_try_enter(gate));
+
+        stage_play(&stage, CUES({MS(10), seed % 2 == 0 ? cue_leave : cue_cancel,
+                                 seed % 2 == 0 ? (void *)gate : (void *)&stage},
+                                {MS(10), seed % 2 == 0 ? cue_cancel : cue_leave,
+                                 seed % 2 == 0 ? (void *)&stage : (void *)gate}));
+
+        check_int(actor.calls, 0);
+        check_int(gate_now(gate).inside, 0);
+        check_int(gate_now(gate).waiting, 0);
+        stage_close(&stage);
+    }
+}
+
+/* ---- life cycle ------------------------------------------------------------------------- */
+
+/* One inside, one in line: both do their work, and the last of them frees the gate. */
+WEIR_TEST(gate, outlives_its_creator_while_workers_use_it)
+{
+    struct actor actors[2];
+    const struct act work[] = {WORK(MS(10))};
+    struct weir_gate *gate;
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    check_status(weir_gate_create(stage.executor, 1, &gate, NULL), WEIR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        actors[i] = (struct actor){.acts = work, .act_count = 1};
+        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+    }
+    weir_sim_run_until(stage.sim, MS(5));
+    check_int(gate_now(gate).inside, 1);
+    check_int(gate_now(gate).waiting, 1);
+
+    weir_gate_destroy(gate);
+    stage_play(&stage, CUES({MS(100), cue_cancel, &stage}));
+
+    check_int(actors[0].calls, 1);
+    check_int(actors[1].calls, 1);
+    check_int(actors[0].begun_ns[0] + actors[1].begun_ns[0], MS(10));
+    stage_close(&stage);
+}
+
+WEIR_TEST(gate, that_is_null_may_be_destroyed)
+{
+    weir_gate_destroy(NULL);
+}
+
+WEIR_TEST(gate, with_too_many_permits_is_refused)
+{
+    struct weir_gate *gate = (struct weir_gate *)&gate;
+    struct weir_error error;
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+
+    check_status(
+        weir_gate_create(stage.executor, WEIR_GATE_PERMITS_MAX + 1, &gate, &error),
+        WEIR_INVALID);
+
+    check(gate == NULL);
+    check_str(error.text, "permits is 1000001, must be at most 1000000");
+    check_status(weir_gate_create(stage.executor, UINT32_MAX, &gate, NULL), WEIR_INVALID);
+    check_status(weir_gate_create(stage.executor, WEIR_GATE_PERMITS_MAX, &gate, &error),
+                 WEIR_OK);
+    check_int(gate_now(gate).permits, 1000000);
+    weir_gate_destroy(gate);
+    stage_close(&stage);
+}
+
+static enum weir_status create_and_use(const struct weir_heap *heap)
+{
+    struct weir_sim_options options = {.heap = heap, .seed = 1};
+    struct weir_gate *gate = NULL;
+    struct weir_sim *sim;
+    enum weir_status status = weir_sim_create(&options, &sim, NULL);
+
+    if (status == WEIR_OK)
+        status = weir_gate_create(weir_sim_executor(sim), 1, &gate, NULL);
+    if (status == WEIR_OK && weir_gate_try_enter(gate))
+        weir_gate_leave(gate);
+    weir_gate_destroy(gate);
+    weir_sim_destroy(sim);
+    return status;
+}
+
+WEIR_TEST(gate, survives_any_failing_allocation)
+{
+    check_sweep(create_and_use);
+}
+
+/* ---- on threads ------------------------------------------------------------------------- */
+
+enum { BUSY_WORKERS = 12, BUSY_CALLS = 200 };
+
+/* Works a number of times, then says so and idles. */
+struct busy {
+    struct crowd *crowd;
+    struct weir_gate *extra; /* entered inside the action; NULL: none */
+    _Atomic uint32_t *done;
+    uint32_t calls;
+};
+
+static enum weir_status work_in_a_crowd(struct weir_context *context, void *state,
+                                        struct weir_directive *out,
+                                        struct weir_error *error)
+{
+    struct busy *self = state;
+    int inside;
+    int most;
+
+    if (self->extra != NULL) {
+        enum weir_status status = weir_gate_enter(self->extra, context, WEIR_FOREVER);
+
+        if (status != WEIR_OK)
+            return weir_error_set(error, status, "the gate did not open");
+    }
+    inside = atomic_fetch_add(&self->crowd->inside, 1) + 1;
+    most = atomic_load(&self->crowd->most);
+    while (inside > most &&
+           !atomic_compare_exchange_weak(&self->crowd->most, &most, inside))
+        ;
+    (void)sched_yield();
+    atomic_fetch_sub(&self->crowd->inside, 1);
+    if (self->extra != NULL)
+        weir_gate_leave(self->extra);
+
+    *out = ++self->calls < BUSY_CALLS ? weir_proceed() : weir_idle();
+    if (self->calls == BUSY_CALLS)
+        atomic_fetch_add(self->done, 1);
+    return WEIR_OK;
+}
+
+/* All of them through `shared`, `guaranteed` and `inside`, as far as they are there. */
+static int crowd_on_threads(struct stage *stage, struct weir_gate *shared,
+                            struct weir_gate *guaranteed, struct weir_gate *inside)
+{
+    static struct busy workers[BUSY_WORKERS];
+    struct crowd crowd = {0, 0};
+    _Atomic uint32_t done = 0;
+    struct actor nobody = {.name = "busy"};
+
+    for (size_t i = 0; i < BUSY_WORKERS; i++) {
+        struct weir_worker_options options = stage_options(&nobody);
+        struct weir_notifier *bell = stage_bell(stage);
+
+        workers[i] = (struct busy){.crowd = &crowd, .extra = inside, .done = &done};
+        options.action = work_in_a_crowd;
+        options.state = &workers[i];
+        options.shared = shared;
+        options.guaranteed = guaranteed;
+        options.notifiers = &bell;
+        options.notifier_count = 1;
+        stage_spawn(stage, &options);
+    }
+    while (atomic_load(&done) < BUSY_WORKERS)
+        (void)sched_yield();
+    check_int(weir_ward_stop(stage->ward, LONG), 0);
+    check_int(crowd.inside, 0);
+    return crowd.most;
+}
+
+WEIR_TEST(gate, keeps_its_limit_on_threads)
+{
+    struct stage stage;
+    stage_open(&stage, ON_THREADS);
+    struct weir_gate *gate = stage_gate(&stage, 2);
+
+    int most = crowd_on_threads(&stage, gate, NULL, NULL);
+
+    check_in_range(most, 1, 2);
+    check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);
+    check_int(gate_now(gate).inside, 0);
+    stage_close(&stage);
+}
+
+WEIR_TEST(tiered_gate, keeps_its_limit_on_threads)
+{
+    struct stage stage;
+    stage_open(&stage, ON_THREADS);
+    struct weir_gate *shared = stage_gate(&stage, 2);
+    struct weir_gate *guaranteed = stage_gate(&stage, 1);
+
+    int most = crowd_on_threads(&stage, shared, guaranteed, NULL);
+
+    check_in_range(most, 1, 3);
+    check_int(gate_now(shared).admitted_total + gate_now(guaranteed).admitted_total,
+              BUSY_WORKERS * BUSY_CALLS);
+    check_int(gate_now(shared).inside + gate_now(guaranteed).inside, 0);
+    stage_close(&stage);
+}
+
+/* Six threads, all of them inside actions that wait for the same two permits. */
+WEIR_TEST(gate, keeps_its_limit_for_actions_that_enter_on_threads)
+{
+    struct stage stage;
+    stage_open(&stage, ON_THREADS);
+    struct weir_gate *gate = stage_gate(&stage, 2);
+
+    int most = crowd_on_threads(&stage, NULL, NULL, gate);
+
+    check_in_range(most, 1, 2);
+    check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);
+    check_int(gate_now(gate).inside, 0);
+    stage_close(&stage);
+}

@@ -1,0 +1,249 @@
+/*
+ * test_notifier_wait.c - actions that wait for a signal, by weir_notifier_wait().
+ */
+#include <sched.h>
+
+#include "unit/ward/scene.h"
+
+struct waiter {
+    struct weir_notifier *notifier;
+    int64_t patience_ns; /* WEIR_FOREVER: no deadline */
+    bool cancels_itself; /* before it waits */
+    enum weir_status answer;
+    int64_t answered_ns;
+};
+
+static enum weir_status wait_inside(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct waiter *self = state;
+    int64_t deadline_ns = self->patience_ns == WEIR_FOREVER
+                              ? WEIR_FOREVER
+                              : weir_context_now(context) + self->patience_ns;
+
+    (void)error;
+    if (self->cancels_itself)
+        weir_worker_cancel(weir_context_worker(context));
+    self->answer = weir_notifier_wait(self->notifier, context, deadline_ns);
+    self->answered_ns = weir_context_now(context);
+    *out = weir_sleep_for(LONG);
+    return WEIR_OK;
+}
+
+/* A scene whose actor begins to wait at once, for a notifier of its own. */
+static void waiter_open(struct waiter *self, struct scene *scene, struct actor *nobody)
+{
+    scene_open(scene, IN_SIMULATION, nobody);
+    self->notifier = stage_notifier(&scene->stage);
+    self->answer = WEIR_STATUS_COUNT;
+    scene->options.action = wait_inside;
+    scene->options.state = self;
+}
+
+WEIR_TEST(notifier, ends_the_wait_of_an_action)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene,
+               CUES({MS(30), cue_notify, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_OK);
+    check_int(waiter.answered_ns, MS(30));
+    check(!weir_notifier_stored(waiter.notifier));
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, ends_the_wait_of_an_action_when_it_wakes_all)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene,
+               CUES({MS(30), cue_notify_all, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_OK);
+    check_int(waiter.answered_ns, MS(30));
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_deadline)
+{
+    struct waiter waiter = {.patience_ns = MS(20)};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene,
+               CUES({MS(30), cue_notify, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_TIMEOUT);
+    check_int(waiter.answered_ns, MS(20));
+    check(weir_notifier_stored(waiter.notifier)); /* the signal found nobody any more */
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, answers_at_once_when_the_deadline_has_passed)
+{
+    struct waiter waiter = {.patience_ns = -MS(1)};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_TIMEOUT);
+    check_int(waiter.answered_ns, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_cancel)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(30))));
+
+    check_status(waiter.answer, WEIR_CANCELLED);
+    check_int(waiter.answered_ns, MS(30));
+    check_int(weir_notifier_waiting(waiter.notifier), 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, does_not_let_an_action_wait_that_is_cancelled_already)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER, .cancels_itself = true};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_CANCELLED);
+    check_int(waiter.answered_ns, 0);
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, gives_its_stored_permit_to_an_action_at_once)
+{
+    struct waiter waiter = {.patience_ns = -MS(1)};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+    weir_notifier_notify_one(waiter.notifier);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_OK);
+    check_int(waiter.answered_ns, 0);
+    check(!weir_notifier_stored(waiter.notifier));
+    scene_close(&scene);
+}
+
+WEIR_TEST(notifier, gives_its_stored_permit_even_to_an_action_that_is_cancelled)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER, .cancels_itself = true};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+    weir_notifier_notify_one(waiter.notifier);
+
+    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+
+    check_status(waiter.answer, WEIR_OK);
+    check(!weir_notifier_stored(waiter.notifier));
+    scene_close(&scene);
+}
+
+/* Workers that idle and actions that wait stand in the same line. */
+WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct actor nobody = {ACTS(IDLE)};
+    struct actor before = {ACTS(IDLE), .name = "before"};
+    struct actor after = {ACTS(IDLE), .name = "after"};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+    struct weir_sim *sim = scene.stage.sim;
+    stage_cast(&scene.stage, &before, &waiter.notifier, 1);
+    weir_sim_run_until(sim, MS(1));
+    scene_spawn(&scene);
+    weir_sim_run_until(sim, MS(2));
+    stage_cast(&scene.stage, &after, &waiter.notifier, 1);
+    weir_sim_run_until(sim, MS(3));
+    check_int(weir_notifier_waiting(waiter.notifier), 3);
+
+    weir_notifier_notify_one(waiter.notifier);
+    weir_sim_run_until(sim, MS(4));
+    check_int(before.calls, 1);
+    check_status(waiter.answer, WEIR_STATUS_COUNT);
+    weir_notifier_notify_one(waiter.notifier);
+    weir_sim_run_until(sim, MS(5));
+
+    check_status(waiter.answer, WEIR_OK);
+    check_int(after.calls, 0);
+    scene_close(&scene);
+}
+
+/* ---- on threads ------------------------------------------------------------------------- */
+
+/* Two actions answer each other, each on a thread of its own. */
+struct player {
+    struct weir_notifier *mine;
+    struct weir_notifier *theirs;
+    _Atomic uint32_t *finished;
+    uint32_t rounds;
+};
+
+static enum weir_status play_ping_pong(struct weir_context *context, void *state,
+                                       struct weir_directive *out,
+                                       struct weir_error *error)
+{
+    struct player *self = state;
+
+    (void)error;
+    while (self->rounds < 1000 &&
+           weir_notifier_wait(self->mine, context, WEIR_FOREVER) == WEIR_OK) {
+        self->rounds++;
+        weir_notifier_notify_one(self->theirs);
+    }
+    atomic_fetch_add(self->finished, 1);
+    *out = weir_idle();
+    return WEIR_OK;
+}
+
+WEIR_TEST(notifier, passes_signals_between_actions_on_threads)
+{
+    _Atomic uint32_t finished = 0;
+    struct player players[2];
+    struct actor nobody = {.name = "player"};
+    struct stage stage;
+    stage_open(&stage, ON_THREADS);
+    struct weir_notifier *sides[] = {stage_notifier(&stage), stage_notifier(&stage)};
+    for (size_t i = 0; i < 2; i++) {
+        struct weir_worker_options options = stage_options(&nobody);
+        struct weir_notifier *start = stage_bell(&stage);
+
+        players[i] = (struct player){sides[i], sides[1 - i], &finished, 0};
+        options.action = play_ping_pong;
+        options.state = &players[i];
+        options.notifiers = &start;
+        options.notifier_count = 1;
+        stage_spawn(&stage, &options);
+    }
+
+    weir_notifier_notify_one(sides[0]);
+    while (atomic_load(&finished) < 2)
+        (void)sched_yield();
+
+    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(players[0].rounds, 1000);
+    check_int(players[1].rounds, 1000);
+    stage_close(&stage);
+}

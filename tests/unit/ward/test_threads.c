@@ -1,0 +1,1227 @@
+/*
+ * Tests of ward/threads.c: actions that hang, the clock of a pool whose threads all wait,
+ * reserve threads, and many threads at once.
+ *
+ * Nothing here is timed. A test waits for states, with a limit that only a hang reaches, and
+ * checks counts and lower bounds. Actions write down what they see; the checks are made by
+ * the test itself once everything has come to rest.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/random.h"
+#include "lib/test.h"
+#include "ward/system.h"
+#include "weir/weir.h"
+
+#define MS(n) WEIR_MILLISECONDS(n)
+#define PATIENCE WEIR_SECONDS(60)
+
+/* Until a state is reached. */
+#define WAIT_UNTIL(condition)                                                            \
+    do {                                                                                 \
+        int64_t limit_ns_ = weir_system_now_ns() + PATIENCE;                             \
+                                                                                         \
+        while (!(condition)) {                                                           \
+            if (weir_system_now_ns() > limit_ns_)                                        \
+                weir_test_fail(__FILE__, __LINE__, "waited in vain: %s", #condition);    \
+            (void)sched_yield();                                                         \
+        }                                                                                \
+    } while (0)
+
+/* ---- a pool, a ward, and a door to hang at ----------------------------------------------- */
+
+struct crew {
+    struct weir_faulty_heap heap;
+    struct weir_executor *executor;
+    struct weir_ward *ward;
+    _Atomic uint32_t ends;
+};
+
+static void count_end(void *state, const struct weir_worker_end *end)
+{
+    struct crew *self = state;
+
+    (void)end;
+    atomic_fetch_add(&self->ends, 1);
+}
+
+static void crew_open_with(struct crew *self, uint32_t threads, uint32_t reserve_threads,
+                           weir_worker_end_fn on_end, void *state)
+{
+    struct weir_ward_options ward = {.name = "crew", .on_end = on_end, .state = state};
+    struct weir_executor_options options;
+
+    memset(self, 0, sizeof *self);
+    weir_faulty_heap_init(&self->heap);
+    weir_executor_options_init(&options);
+    options.heap = &self->heap.heap;
+    options.threads = threads;
+    options.reserve_threads = reserve_threads;
+    check_status(weir_executor_create(&options, &self->executor, NULL), WEIR_OK);
+    check_status(weir_ward_create(self->executor, &ward, &self->ward, NULL), WEIR_OK);
+}
+
+static void crew_open(struct crew *self, uint32_t threads, uint32_t reserve_threads)
+{
+    crew_open_with(self, threads, reserve_threads, count_end, self);
+}
+
+static struct weir_notifier *crew_notifier(struct crew *self)
+{
+    struct weir_notifier *notifier;
+
+    check_status(weir_notifier_create(self->executor, &notifier), WEIR_OK);
+    return notifier;
+}
+
+static void crew_spawn(struct crew *self, const struct weir_worker_options *options)
+{
+    struct weir_error error;
+
+    if (weir_ward_spawn(self->ward, options, NULL, &error) != WEIR_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s", error.text);
+}
+
+static void crew_close(struct crew *self)
+{
+    check_int(weir_ward_stop(self->ward, PATIENCE), 0);
+    weir_ward_destroy(self->ward);
+    weir_executor_destroy(self->executor);
+    check_int(self->heap.outstanding, 0);
+}
+
+/* No pace, no backoff, one notifier. */
+static struct weir_worker_options job(const char *name, weir_action_fn action,
+                                      void *state, struct weir_notifier *const *bell)
+{
+    struct weir_worker_options options;
+
+    weir_worker_options_init(&options);
+    options.name = name;
+    options.action = action;
+    options.state = state;
+    options.notifiers = bell;
+    options.notifier_count = 1;
+    options.pace = weir_pace_none();
+    options.backoff = weir_backoff_none();
+    options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
+    return options;
+}
+
+/* Whoever goes through waits until the door is opened, and listens to nothing else. */
+struct door {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;
+    bool open;
+    _Atomic uint32_t arrived;
+    _Atomic uint32_t passed;
+};
+
+static void door_close(struct door *self)
+{
+    memset(self, 0, sizeof *self);
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->opened, NULL);
+}
+
+static void door_open(struct door *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->open = true;
+    pthread_cond_broadcast(&self->opened);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static void door_pass(struct door *self)
+{
+    atomic_fetch_add(&self->arrived, 1);
+    pthread_mutex_lock(&self->mutex);
+    while (!self->open)
+        pthread_cond_wait(&self->opened, &self->mutex);
+    pthread_mutex_unlock(&self->mutex);
+    atomic_fetch_add(&self->passed, 1);
+}
+
+static enum weir_status hang(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    (void)context;
+    (void)out;
+    (void)error;
+    door_pass(state);
+    return WEIR_OK;
+}
+
+static enum weir_status count_call(struct weir_context *context, void *state,
+                                   struct weir_directive *out, struct weir_error *error)
+{
+    _Atomic uint32_t *calls = state;
+
+    (void)context;
+    (void)out;
+    (void)error;
+    atomic_fetch_add(calls, 1);
+    return WEIR_OK;
+}
+
+struct counter {
+    _Atomic uint32_t calls;
+};
+
+/* ---- leaving main with a stuck action ------------------------------------------------------ */
+
+/*
+ * The test runs its own program again, with this test only and a word in the environment that
+ * says how to leave. First in the file, so that nothing else has run in the parent either.
+ */
+static const char *const HOW_TO_LEAVE = "WEIR_TEST_HOW_TO_LEAVE";
+
+static void leave_with_a_stuck_action(bool tidy)
+{
+    static struct crew crew; /* what the stuck one touches lives as long as the process */
+    static struct door door;
+    struct weir_notifier *bell;
+    struct weir_worker_options options;
+
+    crew_open(&crew, 2, 1);
+    door_close(&door);
+    bell = crew_notifier(&crew);
+    options = job("stuck", hang, &door, &bell);
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bell);
+    WAIT_UNTIL(door.arrived == 1);
+
+    weir_notifier_destroy(bell);
+    if (tidy) {
+        check_int(weir_ward_stop(crew.ward, MS(10)), 1);
+        weir_ward_destroy(crew.ward);
+        weir_executor_destroy(crew.executor);
+    }
+}
+
+static void check_leaves_cleanly(const char *how)
+{
+    char *const arguments[] = {strdup("test_threads"), strdup("leaves_main"), NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status;
+
+    check(setenv(HOW_TO_LEAVE, how, 1) == 0);
+    check(posix_spawn_file_actions_init(&actions) == 0);
+    check(posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0) ==
+          0);
+    check_int(posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ), 0);
+    check(unsetenv(HOW_TO_LEAVE) == 0);
+    posix_spawn_file_actions_destroy(&actions);
+    check_int(waitpid(child, &status, 0), child);
+
+    check(WIFEXITED(status));
+    check_int(WEXITSTATUS(status), 0);
+    free(arguments[0]);
+    free(arguments[1]);
+}
+
+WEIR_TEST(threads, program_that_leaves_main_with_a_stuck_action_ends_cleanly)
+{
+    const char *how = getenv(HOW_TO_LEAVE);
+
+    if (how != NULL) {
+        leave_with_a_stuck_action(strcmp(how, "tidy") == 0);
+        return;
+    }
+    check_leaves_cleanly("tidy");
+    check_leaves_cleanly("as it is");
+}
+
+/* ---- actions that do not listen --------------------------------------------------------------- */
+
+/* One hangs, five others are done with. The caller gives everything up while it is inside. */
+WEIR_TEST(threads, stop_counts_one_stuck_action_and_all_can_be_destroyed_around_it)
+{
+    static struct crew crew;
+    static struct door door;
+    struct counter counter = {0};
+    struct weir_notifier *bells[2];
+    struct weir_worker_options options;
+    int64_t began_ns;
+    crew_open(&crew, 4, 0);
+    door_close(&door);
+    for (size_t i = 0; i < 2; i++)
+        bells[i] = crew_notifier(&crew);
+    options = job("stuck", hang, &door, &bells[0]);
+    crew_spawn(&crew, &options);
+    options = job("good", count_call, &counter, &bells[1]);
+    for (int i = 0; i < 5; i++)
+        crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bells[0]);
+    weir_notifier_notify_one(bells[1]);
+    WAIT_UNTIL(door.arrived == 1 && counter.calls >= 1);
+
+    began_ns = weir_system_now_ns();
+    check_int(weir_ward_stop(crew.ward, MS(50)), 1);
+
+    check(weir_system_now_ns() - began_ns >= MS(50));
+    check_int(crew.ends, 5);
+    check_int(weir_ward_count(crew.ward), 1);
+    for (size_t i = 0; i < 2; i++)
+        weir_notifier_destroy(bells[i]);
+    weir_ward_destroy(crew.ward);
+    weir_executor_destroy(crew.executor);
+    check(crew.heap.outstanding > 0);
+    check_int(door.passed, 0);
+
+    /* When it comes back at last, it ends as any other, and the rest goes with it. */
+    door_open(&door);
+    WAIT_UNTIL(crew.heap.outstanding == 0);
+    check_int(door.passed, 1);
+    check_int(crew.ends, 6);
+}
+
+/* All three threads hang; seven are starting, idle or ready and need none to end. */
+WEIR_TEST(threads, stop_counts_exactly_three_stuck_of_ten_on_three_threads)
+{
+    struct crew crew;
+    struct door door;
+    struct counter counter = {0};
+    struct weir_notifier *bells[2];
+    struct weir_worker_options options;
+    crew_open(&crew, 3, 0);
+    door_close(&door);
+    for (size_t i = 0; i < 2; i++)
+        bells[i] = crew_notifier(&crew);
+    options = job("good", count_call, &counter, &bells[1]);
+    for (int i = 0; i < 5; i++)
+        crew_spawn(&crew, &options);
+    WAIT_UNTIL(weir_notifier_waiting(bells[1]) == 5);
+    options = job("stuck", hang, &door, &bells[0]);
+    for (int i = 0; i < 3; i++)
+        crew_spawn(&crew, &options);
+    WAIT_UNTIL(weir_notifier_waiting(bells[0]) == 3);
+    weir_notifier_notify_all(bells[0]);
+    WAIT_UNTIL(door.arrived == 3);
+    weir_notifier_notify_one(bells[1]); /* one is ready now, without a thread */
+    options = job("late", count_call, &counter, &bells[1]);
+    for (int i = 0; i < 2; i++)
+        crew_spawn(&crew, &options); /* these cannot even start */
+
+    check_int(weir_ward_stop(crew.ward, MS(20)), 3);
+    check_int(weir_ward_stop(crew.ward, 0), 3);
+
+    check_int(crew.ends, 7);
+    check_int(counter.calls, 0);
+    door_open(&door);
+    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(crew.ends, 10);
+    for (size_t i = 0; i < 2; i++)
+        weir_notifier_destroy(bells[i]);
+    crew_close(&crew);
+}
+
+/* The thread that waits in stop() keeps the time itself: the only other one hangs. */
+WEIR_TEST(threads, stop_notices_the_end_of_the_grace_on_a_pool_of_one_stuck_thread)
+{
+    struct crew crew;
+    struct door door;
+    struct weir_notifier *bell;
+    struct weir_worker_options options;
+    crew_open(&crew, 1, 0);
+    door_close(&door);
+    bell = crew_notifier(&crew);
+    options = job("stuck", hang, &door, &bell);
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bell);
+    WAIT_UNTIL(door.arrived == 1);
+
+    check_int(weir_ward_stop(crew.ward, MS(20)), 1);
+
+    door_open(&door);
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
+/* ---- the clock of a pool whose threads wait inside actions ----------------------------------- */
+
+struct sleeper {
+    _Atomic uint32_t rounds;
+    _Atomic uint32_t early;
+    _Atomic uint32_t wrong;
+};
+
+static enum weir_status sleep_often(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct sleeper *self = state;
+
+    (void)out;
+    (void)error;
+    for (int i = 0; i < 10; i++) {
+        int64_t before_ns = weir_context_now(context);
+
+        if (i % 2 == 0)
+            weir_sleep_through(context, MS(2));
+        else if (weir_sleep(context, MS(2)) != WEIR_OK)
+            self->wrong++;
+        if (weir_context_now(context) - before_ns < MS(2))
+            self->early++;
+        self->rounds++;
+    }
+    return WEIR_OK;
+}
+
+WEIR_TEST(threads, sleep_inside_actions_works_on_a_pool_of_one_thread)
+{
+    struct crew crew;
+    struct sleeper sleeper = {0};
+    struct weir_notifier *bell;
+    struct weir_worker_options options;
+    crew_open(&crew, 1, 0);
+    bell = crew_notifier(&crew);
+    options = job("sleeper", sleep_often, &sleeper, &bell);
+    for (int i = 0; i < 3; i++)
+        crew_spawn(&crew, &options);
+    WAIT_UNTIL(weir_notifier_waiting(bell) == 3);
+
+    weir_notifier_notify_all(bell);
+    WAIT_UNTIL(sleeper.rounds == 30);
+
+    check_int(sleeper.early, 0);
+    check_int(sleeper.wrong, 0);
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
+struct listener {
+    struct weir_notifier *poked;
+    struct weir_gate *closed; /* no permits */
+    _Atomic uint32_t heard;
+    _Atomic uint32_t wrong;
+};
+
+static enum weir_status listen_often(struct weir_context *context, void *state,
+                                     struct weir_directive *out, struct weir_error *error)
+{
+    struct listener *self = state;
+
+    (void)out;
+    (void)error;
+    for (int i = 0; i < 10; i++) {
+        int64_t soon_ns = weir_context_now(context) + MS(1);
+
+        if (weir_notifier_wait(self->poked, context, WEIR_FOREVER) != WEIR_OK)
+            self->wrong++;
+        if (weir_gate_enter(self->closed, context, soon_ns) != WEIR_TIMEOUT)
+            self->wrong++;
+        self->heard++;
+    }
+    return WEIR_OK;
+}
+
+/* The only thread waits for the poker, and has to notice itself that the poke is due. */
+WEIR_TEST(threads, poker_wakes_an_action_that_waits_on_a_pool_of_one_thread)
+{
+    struct crew crew;
+    struct listener listener = {0};
+    struct weir_poker *poker;
+    struct weir_notifier *bell;
+    struct weir_worker_options options;
+    crew_open(&crew, 1, 0);
+    bell = crew_notifier(&crew);
+    check_status(weir_poker_create(crew.ward, MS(2), &poker, NULL), WEIR_OK);
+    check_status(weir_gate_create(crew.executor, 0, &listener.closed, NULL), WEIR_OK);
+    listener.poked = weir_poker_notifier(poker);
+    options = job("listener", listen_often, &listener, &bell);
+    crew_spawn(&crew, &options);
+
+    weir_notifier_notify_one(bell);
+    WAIT_UNTIL(listener.heard == 10);
+
+    check_int(listener.wrong, 0);
+    weir_poker_destroy(poker);
+    weir_notifier_destroy(bell);
+    weir_gate_destroy(listener.closed);
+    crew_close(&crew);
+}
+
+/* Each says how long it sleeps, and looks at the clock when it is woken. */
+struct napper {
+    int64_t duration_ns;
+    int64_t fell_asleep_ns;
+    uint32_t naps;
+    bool early;
+};
+
+static _Atomic uint32_t naps_total;
+
+static enum weir_status nap(struct weir_context *context, void *state,
+                            struct weir_directive *out, struct weir_error *error)
+{
+    struct napper *self = state;
+    int64_t now_ns = weir_context_now(context);
+
+    (void)error;
+    if (self->naps > 0 && now_ns - self->fell_asleep_ns < self->duration_ns)
+        self->early = true;
+    self->naps++;
+    atomic_fetch_add(&naps_total, 1);
+    self->fell_asleep_ns = now_ns;
+    *out = self->naps <= 5 ? weir_sleep_for(self->duration_ns) : weir_idle();
+    return WEIR_OK;
+}
+
+WEIR_TEST(threads, no_sleep_of_hundreds_ends_early_and_none_is_forgotten)
+{
+    enum { NAPPERS = 500 };
+    static struct napper nappers[NAPPERS];
+    struct crew crew;
+    struct weir_notifier *bell;
+    struct weir_random random;
+    crew_open(&crew, 2, 0);
+    bell = crew_notifier(&crew);
+    weir_random_init(&random, 1);
+    atomic_store(&naps_total, 0);
+    for (size_t i = 0; i < NAPPERS; i++) {
+        struct weir_worker_options options = job("napper", nap, &nappers[i], &bell);
+        nappers[i] = (struct napper){.duration_ns =
+                                         MS(1) + weir_random_below(&random, 30000000)};
+        crew_spawn(&crew, &options);
+    }
+    WAIT_UNTIL(weir_notifier_waiting(bell) == NAPPERS);
+
+    weir_notifier_notify_all(bell);
+    WAIT_UNTIL(naps_total == NAPPERS * 6);
+
+    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    for (size_t i = 0; i < NAPPERS; i++)
+        check(!nappers[i].early);
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
+/* ---- destroying an executor early -------------------------------------------------------------- */
+
+WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
+{
+    struct crew crew;
+    struct counter counter = {0};
+    struct weir_notifier *bell;
+    struct weir_poker *poker;
+    struct weir_worker_options options;
+    struct weir_worker *handle;
+    struct weir_worker_info info;
+    crew_open(&crew, 3, 1);
+    bell = crew_notifier(&crew);
+    check_status(weir_poker_create(crew.ward, MS(1), &poker, NULL), WEIR_OK);
+    options = job("idler", count_call, &counter, &bell);
+    check_status(weir_ward_spawn(crew.ward, &options, &handle, NULL), WEIR_OK);
+    WAIT_UNTIL(weir_notifier_waiting(bell) == 1);
+
+    weir_executor_destroy(crew.executor);
+
+    /* Everything may still be called; nothing is executed. */
+    weir_notifier_notify_one(bell);
+    crew_spawn(&crew, &options);
+    check_int(weir_ward_count(crew.ward), 2);
+    weir_worker_read(handle, &info);
+    check_int(info.state, WEIR_WORKER_READY);
+    weir_worker_cancel(handle);
+    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(counter.calls, 0);
+    check_int(crew.ends, 2);
+    weir_worker_release(handle);
+    weir_poker_destroy(poker);
+    weir_notifier_destroy(bell);
+    check(crew.heap.outstanding > 0);
+    weir_ward_destroy(crew.ward);
+    check_int(crew.heap.outstanding, 0);
+}
+
+struct dreamer {
+    _Atomic bool asleep;
+    _Atomic bool awake;
+    int64_t duration_ns;
+    bool through;
+};
+
+static enum weir_status dream(struct weir_context *context, void *state,
+                              struct weir_directive *out, struct weir_error *error)
+{
+    struct dreamer *self = state;
+
+    (void)out;
+    (void)error;
+    self->asleep = true;
+    if (self->through)
+        weir_sleep_through(context, self->duration_ns);
+    else
+        (void)!weir_sleep(context, self->duration_ns);
+    self->awake = true;
+    return WEIR_OK;
+}
+
+/* Destroy all while an action sleeps; it must wake by itself and take the rest with it. */
+static void destroy_around(struct dreamer *dreamer)
+{
+    static struct crew crew;
+    struct weir_notifier *bell;
+    struct weir_worker_options options;
+    crew_open(&crew, 3, 1);
+    bell = crew_notifier(&crew);
+    options = job("dreamer", dream, dreamer, &bell);
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bell);
+    WAIT_UNTIL(dreamer->asleep);
+
+    weir_executor_destroy(crew.executor);
+    weir_ward_destroy(crew.ward);
+    weir_notifier_destroy(bell);
+
+    WAIT_UNTIL(crew.heap.outstanding == 0);
+    check(dreamer->awake);
+    check_int(crew.ends, 1);
+}
+
+/* All other threads are gone, so the one that sleeps has to keep the time itself. */
+WEIR_TEST(threads, action_that_sleeps_through_the_end_of_its_pool_wakes_in_time)
+{
+    struct dreamer dreamer = {.duration_ns = MS(50), .through = true};
+
+    destroy_around(&dreamer);
+}
+
+WEIR_TEST(threads, action_that_sleeps_is_woken_by_the_end_of_its_ward)
+{
+    struct dreamer dreamer = {.duration_ns = WEIR_HOURS(1)};
+
+    destroy_around(&dreamer);
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------------- */
+
+static enum weir_status tick(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct counter *counter = state;
+
+    (void)context;
+    (void)error;
+    counter->calls++;
+    *out = weir_sleep_for(MS(1));
+    return WEIR_OK;
+}
+
+/* The reserve thread keeps the time as well, since nobody else can. */
+WEIR_TEST(threads, reserved_worker_runs_while_user_code_blocks_every_common_thread)
+{
+    struct crew crew;
+    struct door door;
+    struct counter reserved = {0};
+    struct counter common = {0};
+    struct weir_notifier *bells[3];
+    struct weir_worker_options options;
+    crew_open(&crew, 2, 1);
+    door_close(&door);
+    for (size_t i = 0; i < 3; i++)
+        bells[i] = crew_notifier(&crew);
+    options = job("blocker", hang, &door, &bells[0]);
+    for (int i = 0; i < 2; i++)
+        crew_spawn(&crew, &options);
+    options = job("waiting", count_call, &common, &bells[1]);
+    crew_spawn(&crew, &options);
+    WAIT_UNTIL(weir_notifier_waiting(bells[0]) == 2 &&
+               weir_notifier_waiting(bells[1]) == 1);
+    weir_notifier_notify_all(bells[0]);
+    WAIT_UNTIL(door.arrived == 2);
+
+    weir_notifier_notify_one(bells[1]);
+    options = job("lease", tick, &reserved, &bells[2]);
+    options.worker_class = WEIR_WORKER_RESERVED;
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bells[2]);
+    WAIT_UNTIL(reserved.calls >= 20);
+
+    check_int(common.calls, 0); /* not even though the reserve thread was often free */
+    check_int(door.passed, 0);
+    door_open(&door);
+    WAIT_UNTIL(common.calls == 1);
+    for (size_t i = 0; i < 3; i++)
+        weir_notifier_destroy(bells[i]);
+    crew_close(&crew);
+}
+
+/* The first worker that a thread runs marks it; none of the other class may follow. */
+static _Thread_local int class_of_this_thread = -1;
+
+struct marker {
+    enum weir_worker_class own;
+    _Atomic uint32_t *calls_left;
+    _Atomic uint32_t *strangers;
+};
+
+static enum weir_status mark_thread(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct marker *self = state;
+    uint32_t left = atomic_load(self->calls_left);
+
+    (void)context;
+    (void)error;
+    if (class_of_this_thread == -1)
+        class_of_this_thread = (int)self->own;
+    if (class_of_this_thread != (int)self->own)
+        atomic_fetch_add(self->strangers, 1);
+    while (left > 0 && !atomic_compare_exchange_weak(self->calls_left, &left, left - 1))
+        ;
+    *out = left > 1 ? weir_proceed() : weir_idle();
+    return WEIR_OK;
+}
+
+WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
+{
+    enum { WORKERS = 12, CALLS = 5000 };
+    struct crew crew;
+    struct marker markers[WORKERS];
+    _Atomic uint32_t left[2] = {CALLS, CALLS};
+    _Atomic uint32_t strangers = 0;
+    struct weir_notifier *bell;
+    crew_open(&crew, 2, 2);
+    bell = crew_notifier(&crew);
+    for (size_t i = 0; i < WORKERS; i++) {
+        enum weir_worker_class own =
+            i % 3 == 0 ? WEIR_WORKER_RESERVED : WEIR_WORKER_COMMON;
+        struct weir_worker_options options =
+            job("marker", mark_thread, &markers[i], &bell);
+        markers[i] =
+            (struct marker){.own = own, .calls_left = &left[own], .strangers = &strangers};
+        options.worker_class = own;
+        crew_spawn(&crew, &options);
+    }
+    WAIT_UNTIL(weir_notifier_waiting(bell) == WORKERS);
+
+    weir_notifier_notify_all(bell);
+    WAIT_UNTIL(left[0] == 0 && left[1] == 0);
+
+    check_int(strangers, 0);
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
+/* ---- what a worker leaves behind when it goes into user code -------------------------------------- */
+
+/* The end of a worker is user code too: on_end hangs at the door, on the thread that has just
+ * handed the permit to the next in line. The other thread is free and must be told. */
+static void hang_at_the_end(void *state, const struct weir_worker_end *end)
+{
+    if (end->outcome == WEIR_WORKER_PANICKED)
+        door_pass(state);
+}
+
+static enum weir_status panic_when_asked(struct weir_context *context, void *state,
+                                         struct weir_directive *out,
+                                         struct weir_error *error)
+{
+    (void)out;
+    (void)error;
+    door_pass(state);
+    weir_panic(context, "as asked");
+}
+
+WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
+{
+    struct crew crew;
+    struct door at_the_end;
+    struct door inside;
+    struct counter counter = {0};
+    struct weir_notifier *bells[2];
+    struct weir_gate *gate;
+    struct weir_gate_info info;
+    struct weir_worker_options options;
+    door_close(&at_the_end);
+    door_close(&inside);
+    crew_open_with(&crew, 2, 0, hang_at_the_end, &at_the_end);
+    check_status(weir_gate_create(crew.executor, 1, &gate, NULL), WEIR_OK);
+    for (size_t i = 0; i < 2; i++)
+        bells[i] = crew_notifier(&crew);
+    options = job("panics", panic_when_asked, &inside, &bells[0]);
+    options.shared = gate;
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bells[0]);
+    WAIT_UNTIL(inside.arrived == 1);
+    options = job("next", count_call, &counter, &bells[1]);
+    options.shared = gate;
+    crew_spawn(&crew, &options);
+    weir_notifier_notify_one(bells[1]);
+    do
+        weir_gate_read(gate, &info);
+    while (info.waiting == 0);
+
+    door_open(&inside);
+    WAIT_UNTIL(at_the_end.arrived == 1);
+    WAIT_UNTIL(counter.calls == 1);
+
+    check_int(at_the_end.passed, 0);
+    door_open(&at_the_end);
+    weir_gate_destroy(gate);
+    for (size_t i = 0; i < 2; i++)
+        weir_notifier_destroy(bells[i]);
+    crew_close(&crew);
+}
+
+/* ---- no signal is lost ------------------------------------------------------------------------------ */
+
+enum { NOTIFIERS = 8, PUSHERS = 8, PUSHES = 100000 };
+
+struct mailbox {
+    struct weir_notifier *bell;
+    _Atomic uint64_t sent;
+    _Atomic uint64_t seen; /* what had been sent when the action last looked */
+};
+
+struct pusher {
+    struct mailbox *boxes;
+    uint64_t seed;
+};
+
+static enum weir_status look_into(struct weir_context *context, void *state,
+                                  struct weir_directive *out, struct weir_error *error)
+{
+    struct mailbox *box = state;
+
+    (void)context;
+    (void)out;
+    (void)error;
+    atomic_store(&box->seen, atomic_load(&box->sent));
+    return WEIR_OK;
+}
+
+static void *push(void *argument)
+{
+    struct pusher *self = argument;
+    struct weir_random random;
+
+    weir_random_init(&random, self->seed);
+    for (int i = 0; i < PUSHES / PUSHERS; i++) {
+        struct mailbox *box = &self->boxes[weir_random_below(&random, NOTIFIERS)];
+
+        atomic_fetch_add(&box->sent, 1);
+        weir_notifier_notify_one(box->bell);
+    }
+    return NULL;
+}
+
+/* Each worker has looked after the last signal: a lost one would leave a letter unseen. */
+WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
+{
+    struct mailbox boxes[NOTIFIERS];
+    struct pusher pushers[PUSHERS];
+    pthread_t threads[PUSHERS];
+    struct crew crew;
+    uint64_t sent = 0;
+    crew_open(&crew, 4, 0);
+    for (size_t i = 0; i < NOTIFIERS; i++) {
+        boxes[i] = (struct mailbox){.bell = crew_notifier(&crew)};
+        struct weir_worker_options options =
+            job("box", look_into, &boxes[i], &boxes[i].bell);
+        crew_spawn(&crew, &options);
+    }
+
+    for (size_t i = 0; i < PUSHERS; i++) {
+        pushers[i] = (struct pusher){.boxes = boxes, .seed = i};
+        check_int(pthread_create(&threads[i], NULL, push, &pushers[i]), 0);
+    }
+    for (size_t i = 0; i < PUSHERS; i++)
+        pthread_join(threads[i], NULL);
+
+    for (size_t i = 0; i < NOTIFIERS; i++) {
+        WAIT_UNTIL(boxes[i].seen == boxes[i].sent);
+        sent += boxes[i].sent;
+    }
+    check_int(sent, PUSHES);
+    for (size_t i = 0; i < NOTIFIERS; i++)
+        weir_notifier_destroy(boxes[i].bell);
+    crew_close(&crew);
+}
+
+/* One notifier for all: whoever is woken takes everything that is there. */
+struct heap_of_work {
+    struct weir_notifier *bell;
+    _Atomic uint64_t waiting;
+    _Atomic uint64_t done;
+};
+
+static enum weir_status take_all(struct weir_context *context, void *state,
+                                 struct weir_directive *out, struct weir_error *error)
+{
+    struct heap_of_work *work = state;
+
+    (void)context;
+    (void)out;
+    (void)error;
+    atomic_fetch_add(&work->done, atomic_exchange(&work->waiting, 0));
+    return WEIR_OK;
+}
+
+static void *pile_up(void *argument)
+{
+    struct heap_of_work *work = argument;
+
+    for (int i = 0; i < PUSHES / PUSHERS; i++) {
+        atomic_fetch_add(&work->waiting, 1);
+        weir_notifier_notify_one(work->bell);
+    }
+    return NULL;
+}
+
+WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
+{
+    pthread_t threads[PUSHERS];
+    struct heap_of_work work = {0};
+    struct weir_worker_options options;
+    struct crew crew;
+    crew_open(&crew, 4, 0);
+    work.bell = crew_notifier(&crew);
+    options = job("taker", take_all, &work, &work.bell);
+    for (int i = 0; i < 8; i++)
+        crew_spawn(&crew, &options);
+
+    for (size_t i = 0; i < PUSHERS; i++)
+        check_int(pthread_create(&threads[i], NULL, pile_up, &work), 0);
+    for (size_t i = 0; i < PUSHERS; i++)
+        pthread_join(threads[i], NULL);
+
+    WAIT_UNTIL(work.done == PUSHES);
+    weir_notifier_destroy(work.bell);
+    crew_close(&crew);
+}
+
+/* ---- everything at once ------------------------------------------------------------------------------ */
+
+enum { MEDDLERS = 4, MEDDLES = 300 };
+
+struct riot {
+    struct crew crew;
+    struct weir_notifier *bell;
+    struct weir_gate *gate;
+    struct counter counter;
+    _Atomic uint32_t spawned;
+    _Atomic uint32_t closed;
+    _Atomic uint32_t wrong;
+};
+
+struct meddler {
+    struct riot *riot;
+    uint64_t seed;
+};
+
+static enum weir_status work_a_little(struct weir_context *context, void *state,
+                                      struct weir_directive *out,
+                                      struct weir_error *error)
+{
+    struct riot *riot = state;
+    uint32_t call = atomic_fetch_add(&riot->counter.calls, 1);
+
+    if (weir_context_alloc(context, 100) == NULL)
+        return WEIR_NO_MEMORY;
+    switch (call % 6) {
+    case 0:
+        *out = weir_proceed();
+        break;
+    case 1:
+        *out = weir_sleep_for(MS(1));
+        break;
+    case 2:
+        return weir_error_set(error, WEIR_FAILED, "call %u", call);
+    case 3:
+        (void)!weir_sleep(context, WEIR_MICROSECONDS(100));
+        break;
+    case 4:
+        weir_notifier_notify_one(riot->bell);
+        break;
+    default:
+        if (call % 4 == 0)
+            weir_panic(context, "call %u", call);
+        break;
+    }
+    return WEIR_OK;
+}
+
+static void meddle_once(struct riot *riot, struct weir_random *random)
+{
+    struct weir_worker_info infos[4];
+    struct weir_gate_info gate_info;
+    struct weir_worker *worker = NULL;
+    struct weir_worker_options options =
+        job("rioter", work_a_little, riot, &riot->bell);
+    enum weir_status status;
+
+    options.shared = riot->gate;
+    options.on_panic =
+        weir_random_below(random, 2) == 0 ? WEIR_ON_PANIC_RETRY : WEIR_ON_PANIC_END;
+    status = weir_ward_spawn(riot->crew.ward, &options, &worker, NULL);
+    if (status == WEIR_OK)
+        atomic_fetch_add(&riot->spawned, 1);
+    else if (status == WEIR_CLOSED)
+        atomic_fetch_add(&riot->closed, 1);
+    else
+        atomic_fetch_add(&riot->wrong, 1);
+
+    weir_notifier_notify_one(riot->bell);
+    if (weir_ward_count(riot->crew.ward) > weir_ward_read(riot->crew.ward, infos, 4) &&
+        worker == NULL)
+        weir_notifier_notify_all(riot->bell);
+    weir_gate_read(riot->gate, &gate_info);
+    if (gate_info.inside > gate_info.permits)
+        atomic_fetch_add(&riot->wrong, 1);
+    if (worker != NULL) {
+        weir_worker_read(worker, &infos[0]);
+        if (weir_random_below(random, 4) > 0)
+            weir_worker_cancel(worker);
+        weir_worker_read(worker, &infos[0]);
+        weir_worker_release(worker);
+    }
+}
+
+/* The last steps are taken while others are stopping the ward already. */
+static void *meddle(void *argument)
+{
+    struct meddler *self = argument;
+    struct weir_random random;
+
+    weir_random_init(&random, self->seed);
+    for (int i = 0; i < MEDDLES; i++)
+        meddle_once(self->riot, &random);
+    if (weir_ward_stop(self->riot->crew.ward, PATIENCE) != 0)
+        atomic_fetch_add(&self->riot->wrong, 1);
+    return NULL;
+}
+
+WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
+{
+    static struct riot riot;
+    struct meddler meddlers[MEDDLERS];
+    pthread_t threads[MEDDLERS];
+    struct weir_poker *poker;
+    memset(&riot, 0, sizeof riot);
+    crew_open(&riot.crew, 3, 0);
+    riot.bell = crew_notifier(&riot.crew);
+    check_status(weir_gate_create(riot.crew.executor, 2, &riot.gate, NULL), WEIR_OK);
+    check_status(weir_poker_create(riot.crew.ward, MS(1), &poker, NULL), WEIR_OK);
+
+    for (size_t i = 0; i < MEDDLERS; i++) {
+        meddlers[i] = (struct meddler){.riot = &riot, .seed = i};
+        check_int(pthread_create(&threads[i], NULL, meddle, &meddlers[i]), 0);
+    }
+    for (size_t i = 0; i < MEDDLERS; i++)
+        pthread_join(threads[i], NULL);
+
+    check_int(riot.wrong, 0);
+    check_int(riot.spawned + riot.closed, MEDDLERS * MEDDLES);
+    check_int(riot.crew.ends, riot.spawned);
+    check(riot.counter.calls > 0);
+    weir_poker_destroy(poker);
+    weir_notifier_destroy(riot.bell);
+    weir_gate_destroy(riot.gate);
+    crew_close(&riot.crew);
+}
+
+/* ---- panics ------------------------------------------------------------------------------------------- */
+
+struct faller {
+    uint32_t number;
+    uint32_t falls;
+    uint32_t swept;
+    uint32_t wrong;
+    _Atomic uint32_t *falls_total;
+};
+
+static void sweep_faller(void *argument, bool panicked)
+{
+    struct faller *self = argument;
+
+    self->swept++;
+    if (!panicked)
+        self->wrong++;
+}
+
+static enum weir_status fall_inside(struct weir_context *context, void *argument,
+                                    struct weir_error *error)
+{
+    (void)error;
+    if (weir_defer(context, sweep_faller, argument) != WEIR_OK)
+        return WEIR_NO_MEMORY;
+    weir_panic(context, "inner %u", ((struct faller *)argument)->number);
+}
+
+static enum weir_status fall(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct faller *self = state;
+    char want[32];
+
+    (void)out;
+    (void)snprintf(want, sizeof want, "panic: inner %u", self->number);
+    if (weir_guard(context, fall_inside, self, error) != WEIR_PANICKED ||
+        strcmp(error->text, want) != 0)
+        self->wrong++;
+    if (weir_defer(context, sweep_faller, self) != WEIR_OK)
+        self->wrong++;
+    self->falls++;
+    atomic_fetch_add(self->falls_total, 1);
+    weir_panic(context, "outer %u", self->number);
+}
+
+static void hear_fall(void *state, const char *worker, int64_t elapsed_ns,
+                      const char *text, uint32_t failures, int64_t backoff_ns)
+{
+    struct faller *self = state;
+    char want[32];
+
+    (void)worker;
+    (void)elapsed_ns;
+    (void)backoff_ns;
+    (void)snprintf(want, sizeof want, "panic: outer %u", self->number);
+    if (strcmp(text, want) != 0 || failures != self->falls)
+        self->wrong++;
+}
+
+/* Backoff of a microsecond: they fall again and again, four at a time. */
+WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
+{
+    enum { FALLERS = 8, FALLS = 4000 };
+    struct faller fallers[FALLERS];
+    struct weir_listener listeners[FALLERS];
+    _Atomic uint32_t falls_total = 0;
+    struct weir_notifier *bell;
+    struct crew crew;
+    crew_open(&crew, 4, 0);
+    bell = crew_notifier(&crew);
+    for (uint32_t i = 0; i < FALLERS; i++) {
+        const struct weir_listener *listener = &listeners[i];
+        struct weir_worker_options options = job("faller", fall, &fallers[i], &bell);
+        fallers[i] = (struct faller){.number = i, .falls_total = &falls_total};
+        listeners[i] =
+            (struct weir_listener){.state = &fallers[i], .on_error = hear_fall};
+        options.listeners = &listener;
+        options.listener_count = 1;
+        options.on_panic = WEIR_ON_PANIC_RETRY;
+        options.on_error = WEIR_ON_ERROR_RETRY;
+        options.backoff = (struct weir_backoff){1000, 1000, 1.0, 0.0};
+        crew_spawn(&crew, &options);
+    }
+    WAIT_UNTIL(weir_notifier_waiting(bell) == FALLERS);
+
+    weir_notifier_notify_all(bell);
+    WAIT_UNTIL(falls_total >= FALLS);
+    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+
+    for (uint32_t i = 0; i < FALLERS; i++) {
+        check(fallers[i].falls > 0);
+        check_int(fallers[i].wrong, 0);
+        check_int(fallers[i].swept, 2 * fallers[i].falls);
+    }
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
+/* ---- idling costs nothing ------------------------------------------------------------------------------ */
+
+enum { POOL = 4 };
+
+struct roll {
+    struct door door;
+    _Atomic uint32_t count;
+    long tids[POOL];
+};
+
+static enum weir_status sign(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct roll *roll = state;
+
+    (void)context;
+    (void)error;
+    roll->tids[atomic_fetch_add(&roll->count, 1)] = syscall(SYS_gettid);
+    door_pass(&roll->door); /* so that each thread signs once */
+    *out = weir_sleep_for(WEIR_HOURS(1));
+    return WEIR_OK;
+}
+
+/* How often a thread of ours went to sleep by itself so far. */
+static long sleeps_of(long tid)
+{
+    char path[64];
+    char line[256];
+    long count = -1;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%ld/status", tid);
+    file = fopen(path, "r");
+    check(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    fclose(file);
+    check(count >= 0);
+    return count;
+}
+
+static void read_sleeps(const struct roll *roll, long *out)
+{
+    for (size_t i = 0; i < POOL; i++)
+        out[i] = sleeps_of(roll->tids[i]);
+}
+
+/*
+ * Four workers that sleep for an hour and a hundred that idle: for a whole second no thread of
+ * the pool wakes up. The second is what is measured, not what makes it right; the first one
+ * may still see the threads lie down, so a few are tried.
+ */
+WEIR_TEST(threads, idle_pool_does_not_wake_up_at_all)
+{
+    struct timespec second = {.tv_sec = 1};
+    long before[POOL];
+    long after[POOL];
+    bool silent = false;
+    struct roll roll = {.count = 0};
+    struct counter counter = {0};
+    struct weir_notifier *bells[2];
+    struct weir_worker_options options;
+    struct crew crew;
+    crew_open(&crew, POOL, 0);
+    door_close(&roll.door);
+    for (size_t i = 0; i < 2; i++)
+        bells[i] = crew_notifier(&crew);
+    options = job("idler", count_call, &counter, &bells[1]);
+    for (int i = 0; i < 100; i++)
+        crew_spawn(&crew, &options);
+    options = job("sleeper", sign, &roll, &bells[0]);
+    for (int i = 0; i < POOL; i++)
+        crew_spawn(&crew, &options);
+    WAIT_UNTIL(weir_notifier_waiting(bells[0]) == POOL);
+    weir_notifier_notify_all(bells[0]);
+    WAIT_UNTIL(roll.door.arrived == POOL);
+    door_open(&roll.door);
+    WAIT_UNTIL(weir_notifier_waiting(bells[0]) == POOL);
+
+    for (int i = 0; i < 5 && !silent; i++) {
+        read_sleeps(&roll, before);
+        (void)nanosleep(&second, NULL);
+        read_sleeps(&roll, after);
+        silent = memcmp(before, after, sizeof before) == 0;
+    }
+
+    check(silent);
+    for (size_t i = 0; i < 2; i++)
+        weir_notifier_destroy(bells[i]);
+    crew_close(&crew);
+}
