@@ -33,6 +33,8 @@
 
 enum { GATES_MAX = 2 };
 
+struct outcome;
+
 struct weir_worker {
     struct weir_executor *executor; /* kept alive by the ward */
     struct weir_ward *ward;         /* a reference until it has ended */
@@ -92,6 +94,8 @@ static void admit(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 static void make_ready(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 static void leave_lines(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 static void give_permit_back(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
+static void finish(struct weir_worker *self, struct weir_context *context,
+                   const struct outcome *outcome) WEIR_REQUIRES(weir_executor_role);
 static void end(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 static void time_is_up(struct weir_timer *timer);
 static void hear(struct weir_wait *ear, enum weir_wake why);
@@ -492,6 +496,10 @@ static void execute(struct weir_worker *self, struct weir_context *context,
     TELL(self, on_execute_start, self->name);
     self->executed_ns = weir_executor_now(self->executor);
     status = weir_guard(context, call_action, outcome, &outcome->error);
+    if (status == WEIR_OK && (unsigned)outcome->directive.kind > WEIR_SLEEP)
+        status = weir_error_set(&outcome->error, WEIR_INVALID,
+                                "directive.kind is %d, must be 0 to %d",
+                                (int)outcome->directive.kind, WEIR_SLEEP);
     elapsed_ns = weir_sat_sub_i64(weir_executor_now(self->executor), self->executed_ns);
 
     self->failed = status != WEIR_OK;
@@ -558,6 +566,24 @@ static void run_end(struct weir_worker *self, const struct outcome *outcome)
     weir_ward_report_end(self->ward, &report);
 }
 
+/*
+ * The permit goes back before the end is told, which may take long. By then we count as being
+ * in user code, so that the executor wakes somebody else for whoever gets the permit.
+ */
+static void finish(struct weir_worker *self, struct weir_context *context,
+                   const struct outcome *outcome)
+{
+    struct weir_context *before = weir_context_swap_current(context);
+
+    give_permit_back(self);
+    weir_executor_unlock(self->executor);
+    run_end(self, outcome);
+    weir_executor_lock(self->executor);
+    (void)weir_context_swap_current(before);
+    context->worker = NULL;
+    end(self);
+}
+
 int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
 {
     struct outcome outcome = {.worker = self};
@@ -577,20 +603,10 @@ int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
         self->failures++;
     self->failures_in_row = self->bulkhead.failures;
     if (must_end(self)) {
-        /* The end is user code again. Known as such before the permit is handed over, or
-         * whoever gets it would wait for this thread to come back and look. */
-        struct weir_context *before = weir_context_swap_current(context);
-
-        give_permit_back(self);
-        weir_executor_unlock(executor);
-        run_end(self, &outcome);
-        weir_executor_lock(executor);
-        (void)weir_context_swap_current(before);
-        context->worker = NULL;
-        end(self);
+        finish(self, context, &outcome);
     } else {
-        give_permit_back(self);
         context->worker = NULL;
+        give_permit_back(self);
         settle(self, now_ns);
     }
     return now_ns;

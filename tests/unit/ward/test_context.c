@@ -298,7 +298,8 @@ static void panic_ends(enum stage_kind kind)
 
     trial_run(&trial);
 
-    check_int(weir_ward_stop(trial.ward, PATIENCE), 0); /* its thread is through with it */
+    check_int(weir_ward_stop(trial.ward, PATIENCE),
+              0); /* its thread is through with it */
     check_int(trial_read(&trial).state, WEIR_WORKER_ENDED);
     check_int(trial.calls, 1);
     check_int(trial.ends, 1);

@@ -159,8 +159,7 @@ static void check_spawn_accepted(struct office *self)
 {
     struct weir_error error;
     size_t before = weir_ward_count(self->ward);
-    enum weir_status status =
-        weir_ward_spawn(self->ward, &self->options, NULL, &error);
+    enum weir_status status = weir_ward_spawn(self->ward, &self->options, NULL, &error);
 
     if (status != WEIR_OK)
         weir_test_fail(__FILE__, __LINE__, "%s", error.text);
@@ -188,12 +187,13 @@ static const char *name_of_size(size_t size)
     return long_name;
 }
 
-REFUSES(name_that_is_missing_is_refused, options->name = NULL, "name", "empty", "1 to 255");
+REFUSES(name_that_is_missing_is_refused, options->name = NULL, "name", "empty",
+        "1 to 255");
 REFUSES(name_that_is_empty_is_refused, options->name = "", "name", "empty", "1 to 255");
 REFUSES(name_of_256_characters_is_refused, options->name = name_of_size(256), "name",
         "nnnn", "at most 255");
-REFUSES(name_with_a_space_is_refused, options->name = "two words", "name", "0x20",
-        "at 3", "printable ASCII");
+REFUSES(name_with_a_space_is_refused, options->name = "two words", "name", "0x20", "at 3",
+        "printable ASCII");
 REFUSES(name_with_a_newline_is_refused, options->name = "two\nlines", "name", "0x0a",
         "at 3", "printable ASCII");
 REFUSES(name_with_an_escape_is_refused, options->name = "\033[1mbold", "name", "0x1b",
@@ -297,8 +297,8 @@ WEIR_TEST(options, notifier_that_is_listed_twice_is_heard_once)
 
 /* ---- gates ------------------------------------------------------------------------------------ */
 
-REFUSES(shared_gate_of_another_executor_is_refused,
-        options->shared = office.foreign_gate, "shared", "executor");
+REFUSES(shared_gate_of_another_executor_is_refused, options->shared = office.foreign_gate,
+        "shared", "executor");
 REFUSES(guaranteed_gate_of_another_executor_is_refused,
         options->guaranteed = office.foreign_gate, "guaranteed", "executor");
 REFUSES(same_gate_twice_is_refused, options->guaranteed = options->shared, "shared",
@@ -440,12 +440,12 @@ WEIR_TEST(options, backoff_init_refuses_and_leaves_the_backoff_alone)
 
 /* ---- choices ------------------------------------------------------------------------------------- */
 
-REFUSES(on_error_beyond_its_choices_is_refused,
-        options->on_error = (enum weir_on_error)2, "on_error", "2", "0 to 1");
+REFUSES(on_error_beyond_its_choices_is_refused, options->on_error = (enum weir_on_error)2,
+        "on_error", "2", "0 to 1");
 REFUSES(on_error_below_its_choices_is_refused,
         options->on_error = (enum weir_on_error)(-1), "on_error", "-1", "0 to 1");
-REFUSES(on_panic_beyond_its_choices_is_refused,
-        options->on_panic = (enum weir_on_panic)2, "on_panic", "2", "0 to 1");
+REFUSES(on_panic_beyond_its_choices_is_refused, options->on_panic = (enum weir_on_panic)2,
+        "on_panic", "2", "0 to 1");
 REFUSES(on_panic_below_its_choices_is_refused,
         options->on_panic = (enum weir_on_panic)(-7), "on_panic", "-7", "0 to 1");
 REFUSES(worker_class_beyond_its_choices_is_refused,
@@ -456,8 +456,8 @@ REFUSES(worker_class_below_its_choices_is_refused,
 
 /* ---- wards and pokers ------------------------------------------------------------------------------ */
 
-static void check_ward_refused(struct office *office, const char *name,
-                               const char *value, const char *limit)
+static void check_ward_refused(struct office *office, const char *name, const char *value,
+                               const char *limit)
 {
     struct weir_ward_options options = {.name = name};
     struct weir_ward *ward = office->ward;
@@ -522,8 +522,8 @@ WEIR_TEST(options, poker_is_accepted_up_to_its_limits)
     struct office office;
     office_open(&office);
 
-    check_status(
-        weir_poker_create(office.ward, WEIR_MICROSECONDS(1), &pokers[0], NULL), WEIR_OK);
+    check_status(weir_poker_create(office.ward, WEIR_MICROSECONDS(1), &pokers[0], NULL),
+                 WEIR_OK);
     check_status(weir_poker_create(office.ward, WEIR_DURATION_MAX, &pokers[1], NULL),
                  WEIR_OK);
 
@@ -584,6 +584,79 @@ WEIR_TEST(options, executor_may_have_one_thread)
     weir_executor_destroy(executor);
 
     check_int(heap.outstanding, 0);
+}
+
+/* ---- what an action answers ------------------------------------------------------------------------ */
+
+struct answer {
+    enum weir_status status;
+    int kind;
+    uint32_t errors;
+    char text[WEIR_ERROR_TEXT_SIZE];
+};
+
+static enum weir_status answer(struct weir_context *context, void *state,
+                               struct weir_directive *out, struct weir_error *error)
+{
+    struct answer *self = state;
+
+    (void)context;
+    (void)error;
+    out->kind = (enum weir_directive_kind)self->kind;
+    return self->status;
+}
+
+static void hear_error(void *state, const char *worker, int64_t elapsed_ns,
+                       const char *text, uint32_t failures, int64_t backoff_ns)
+{
+    struct answer *self = state;
+
+    (void)worker;
+    (void)elapsed_ns;
+    (void)failures;
+    (void)backoff_ns;
+    self->errors++;
+    (void)snprintf(self->text, sizeof self->text, "%s", text);
+}
+
+/* The worker takes it for an error, lives on, and does not hang the shutdown. */
+static void check_answer_refused(struct answer *self, const char *value,
+                                 const char *limit)
+{
+    struct weir_worker_info info;
+    struct office office;
+    office_open(&office);
+    office.listener = (struct weir_listener){.state = self, .on_error = hear_error};
+    office.options.action = answer;
+    office.options.state = self;
+    office.options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
+    check_spawn_accepted(&office);
+
+    weir_notifier_notify_one(office.bell);
+    check(weir_sim_run_until_quiet(office.sim, WEIR_FOREVER));
+
+    check_int(self->errors, 1);
+    CHECK_CONTAINS(self->text, value, limit);
+    check_int(weir_ward_read(office.ward, &info, 1), 1);
+    check_int(info.state, WEIR_WORKER_IDLING);
+    check_int(info.failures, 1);
+    office_close(&office);
+}
+
+WEIR_TEST(options, directive_that_is_none_counts_as_an_error)
+{
+    struct answer beyond = {.status = WEIR_OK, .kind = 3};
+    struct answer below = {.status = WEIR_OK, .kind = -1};
+
+    check_answer_refused(&beyond, "directive.kind is 3", "0 to 2");
+    check_answer_refused(&below, "directive.kind is -1", "0 to 2");
+}
+
+WEIR_TEST(options, status_that_is_none_counts_as_an_error)
+{
+    struct answer strange = {.status = (enum weir_status)1000, .kind = WEIR_IDLE};
+
+    check_answer_refused(&strange, "unknown status", "");
 }
 
 /* ---- after the end ----------------------------------------------------------------------------------- */

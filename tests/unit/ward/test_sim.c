@@ -456,8 +456,8 @@ note(struct scene *self, struct weir_context *context, const char *format, ...)
     size_t used = strlen(self->words);
     va_list arguments;
 
-    used += (size_t)snprintf(self->words + used, sizeof self->words - used, "%s%lld:",
-                             used > 0 ? " " : "",
+    used += (size_t)snprintf(self->words + used, sizeof self->words - used,
+                             "%s%lld:", used > 0 ? " " : "",
                              (long long)(weir_context_now(context) / 1000000));
     va_start(arguments, format);
     (void)vsnprintf(self->words + used, sizeof self->words - used, format, arguments);
@@ -729,7 +729,7 @@ struct wreck {
     uint32_t begun;
     uint32_t swept;
     uint32_t returned;
-    uint32_t ends;
+    uint32_t ends[3]; /* by outcome */
 };
 
 struct sailor {
@@ -793,8 +793,7 @@ static void hear_end(void *state, const struct weir_worker_end *end)
 {
     struct wreck *wreck = state;
 
-    (void)end;
-    wreck->ends++;
+    wreck->ends[end->outcome]++;
 }
 
 enum first_gone { SIM_FIRST, WARDS_FIRST };
@@ -856,7 +855,9 @@ static void wreck_it(enum first_gone first)
 
     check_int(wreck.swept, 1);
     check_int(wreck.returned, 1);
-    check_int(wreck.ends, 2); /* the one who idled and the one in line were not cut off */
+    check_int(wreck.ends[WEIR_WORKER_DROPPED],
+              WHERE_COUNT);                         /* five, and one at `narrow` */
+    check_int(wreck.ends[WEIR_WORKER_FINISHED], 2); /* who idled, and who stood in line */
     check_int(heap.outstanding, 0);
 }
 

@@ -222,7 +222,8 @@ static void check_leaves_cleanly(const char *how)
     check(posix_spawn_file_actions_init(&actions) == 0);
     check(posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0) ==
           0);
-    check_int(posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ), 0);
+    check_int(posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ),
+              0);
     check(unsetenv(HOW_TO_LEAVE) == 0);
     posix_spawn_file_actions_destroy(&actions);
     check_int(waitpid(child, &status, 0), child);
@@ -493,8 +494,8 @@ WEIR_TEST(threads, no_sleep_of_hundreds_ends_early_and_none_is_forgotten)
     atomic_store(&naps_total, 0);
     for (size_t i = 0; i < NAPPERS; i++) {
         struct weir_worker_options options = job("napper", nap, &nappers[i], &bell);
-        nappers[i] = (struct napper){.duration_ns =
-                                         MS(1) + weir_random_below(&random, 30000000)};
+        nappers[i] =
+            (struct napper){.duration_ns = MS(1) + weir_random_below(&random, 30000000)};
         crew_spawn(&crew, &options);
     }
     WAIT_UNTIL(weir_notifier_waiting(bell) == NAPPERS);
@@ -702,8 +703,8 @@ WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
             i % 3 == 0 ? WEIR_WORKER_RESERVED : WEIR_WORKER_COMMON;
         struct weir_worker_options options =
             job("marker", mark_thread, &markers[i], &bell);
-        markers[i] =
-            (struct marker){.own = own, .calls_left = &left[own], .strangers = &strangers};
+        markers[i] = (struct marker){
+            .own = own, .calls_left = &left[own], .strangers = &strangers};
         options.worker_class = own;
         crew_spawn(&crew, &options);
     }
@@ -780,7 +781,7 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
 
 /* ---- no signal is lost ------------------------------------------------------------------------------ */
 
-enum { NOTIFIERS = 8, PUSHERS = 8, PUSHES = 100000 };
+enum { NOTIFIERS = 8, PUSHERS = 8, PUSHES = 100000 }; /* by each */
 
 struct mailbox {
     struct weir_notifier *bell;
@@ -811,7 +812,7 @@ static void *push(void *argument)
     struct weir_random random;
 
     weir_random_init(&random, self->seed);
-    for (int i = 0; i < PUSHES / PUSHERS; i++) {
+    for (int i = 0; i < PUSHES; i++) {
         struct mailbox *box = &self->boxes[weir_random_below(&random, NOTIFIERS)];
 
         atomic_fetch_add(&box->sent, 1);
@@ -847,7 +848,7 @@ WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
         WAIT_UNTIL(boxes[i].seen == boxes[i].sent);
         sent += boxes[i].sent;
     }
-    check_int(sent, PUSHES);
+    check_int(sent, PUSHERS * PUSHES);
     for (size_t i = 0; i < NOTIFIERS; i++)
         weir_notifier_destroy(boxes[i].bell);
     crew_close(&crew);
@@ -876,7 +877,7 @@ static void *pile_up(void *argument)
 {
     struct heap_of_work *work = argument;
 
-    for (int i = 0; i < PUSHES / PUSHERS; i++) {
+    for (int i = 0; i < PUSHES; i++) {
         atomic_fetch_add(&work->waiting, 1);
         weir_notifier_notify_one(work->bell);
     }
@@ -900,7 +901,7 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
     for (size_t i = 0; i < PUSHERS; i++)
         pthread_join(threads[i], NULL);
 
-    WAIT_UNTIL(work.done == PUSHES);
+    WAIT_UNTIL(work.done == PUSHERS * PUSHES);
     weir_notifier_destroy(work.bell);
     crew_close(&crew);
 }
@@ -961,8 +962,7 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
     struct weir_worker_info infos[4];
     struct weir_gate_info gate_info;
     struct weir_worker *worker = NULL;
-    struct weir_worker_options options =
-        job("rioter", work_a_little, riot, &riot->bell);
+    struct weir_worker_options options = job("rioter", work_a_little, riot, &riot->bell);
     enum weir_status status;
 
     options.shared = riot->gate;
