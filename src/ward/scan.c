@@ -32,7 +32,7 @@
 #include "base/log.h"
 #include "ward/failures.h"
 #include "ward/lock.h"
-#include "ward/worker.h"
+#include "ward/name.h"
 
 struct weir_scan {
     const struct weir_scan_home *home; /* borrowed */

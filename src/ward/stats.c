@@ -19,8 +19,8 @@
 #include "base/list.h"
 #include "ward/executor.h"
 #include "ward/lock.h"
+#include "ward/name.h"
 #include "ward/tally.h"
-#include "ward/worker.h"
 
 struct category {
     char name[WEIR_WORKER_NAME_SIZE_MAX + 1];

@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "ward/context.h"
+#include "ward/name.h"
 #include "ward/wait.h"
 #include "ward/worker.h"
 

@@ -35,11 +35,6 @@ weir_worker_create(struct weir_ward *ward, struct weir_executor *executor,
                    const struct weir_worker_options *options, struct weir_worker **out,
                    struct weir_error *error);
 
-/* WEIR_INVALID unless 1 to 255 printable ASCII characters without space; `field` for the
- * text. */
-WEIR_CHECKED enum weir_status weir_name_check(const char *field, const char *name,
-                                              struct weir_error *error);
-
 /* One more handle; weir_worker_release() gives it up. */
 void weir_worker_retain(struct weir_worker *self);
 

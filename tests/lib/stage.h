@@ -65,7 +65,7 @@ struct actor {
     struct crowd *crowd; /* may be NULL */
     bool saw_cancel;     /* the token was seen set from inside, after the work */
     _Atomic uint32_t calls;
-    int64_t begun_ns[ACTOR_CALLS_MAX]; /* since the stage was opened */
+    int64_t begun_ns[ACTOR_CALLS_MAX]; /* on the executor's clock */
 };
 
 /* A cue, and whom it is for. */

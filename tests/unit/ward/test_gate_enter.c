@@ -218,6 +218,49 @@ WEIR_TEST(gate, serves_whoever_came_first_first)
     stage_close(&stage);
 }
 
+/* ---- two things at once ----------------------------------------------------------------- */
+
+/* The permit came first, so it is what is reported; a cancel could not give it back. */
+WEIR_TEST(gate, keeps_its_word_to_an_action_that_is_cancelled_right_after)
+{
+    struct guest guest = {.stay_ns = 0};
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    guest.gate = stage_gate(&stage, 1);
+    weir_notifier_notify_one(invite(&stage, &guest));
+    check(weir_gate_try_enter(guest.gate));
+    weir_sim_run_until(stage.sim, MS(1));
+    check_int(gate_now(guest.gate).waiting, 1);
+
+    weir_gate_leave(guest.gate);
+    weir_ward_cancel(stage.ward);
+    weir_sim_run_until(stage.sim, MS(2));
+
+    check_status(guest.answer, WEIR_OK);
+    check_int(gate_now(guest.gate).inside, 0);
+    stage_close(&stage);
+}
+
+/* The cancel came first: the permit is for the next one. */
+WEIR_TEST(gate, gives_no_permit_to_an_action_that_is_cancelled_right_before)
+{
+    struct guest guest = {.stay_ns = 0};
+    struct stage stage;
+    stage_open(&stage, IN_SIMULATION);
+    guest.gate = stage_gate(&stage, 1);
+    weir_notifier_notify_one(invite(&stage, &guest));
+    check(weir_gate_try_enter(guest.gate));
+    weir_sim_run_until(stage.sim, MS(1));
+
+    weir_ward_cancel(stage.ward);
+    weir_gate_leave(guest.gate);
+    check_int(gate_now(guest.gate).inside, 0);
+    weir_sim_run_until(stage.sim, MS(2));
+
+    check_status(guest.answer, WEIR_CANCELLED);
+    stage_close(&stage);
+}
+
 /* ---- on threads ------------------------------------------------------------------------- */
 
 /* The time passes although every thread of the pool may be waiting for it. */

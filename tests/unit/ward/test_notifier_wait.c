@@ -191,6 +191,26 @@ WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
     scene_close(&scene);
 }
 
+/* The signal came first, so it is not lost on one who then says that it was cancelled. */
+WEIR_TEST(notifier, keeps_its_word_to_an_action_that_is_cancelled_right_after)
+{
+    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct actor nobody = {ACTS(IDLE)};
+    struct scene scene;
+    waiter_open(&waiter, &scene, &nobody);
+    scene_spawn(&scene);
+    weir_sim_run_until(scene.stage.sim, MS(1));
+    check_int(weir_notifier_waiting(waiter.notifier), 1);
+
+    weir_notifier_notify_one(waiter.notifier);
+    weir_worker_cancel(scene.worker);
+    weir_sim_run_until(scene.stage.sim, MS(2));
+
+    check_status(waiter.answer, WEIR_OK);
+    check(!weir_notifier_stored(waiter.notifier));
+    scene_close(&scene);
+}
+
 /* ---- on threads ------------------------------------------------------------------------- */
 
 /* Two actions answer each other, each on a thread of its own. */

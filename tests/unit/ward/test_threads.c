@@ -510,6 +510,107 @@ WEIR_TEST(threads, no_sleep_of_hundreds_ends_early_and_none_is_forgotten)
     crew_close(&crew);
 }
 
+/* Waits in every timed way there is; nothing but the clock ends most of its waits. */
+struct waiter {
+    struct weir_gate *narrow; /* one permit for all */
+    struct weir_notifier *never;
+    struct weir_random random;
+    uint32_t left; /* executions in this round */
+    _Atomic uint32_t *done;
+};
+
+static enum weir_status wait_somehow(struct weir_context *context, void *state,
+                                     struct weir_directive *out, struct weir_error *error)
+{
+    struct waiter *self = state;
+    int64_t wait_ns = 1000 + weir_random_below(&self->random, 200000);
+    int64_t soon_ns = weir_context_now(context) + wait_ns;
+
+    if (self->left == 0)
+        return WEIR_OK; /* a second signal of the same round */
+    if (--self->left == 0) {
+        atomic_fetch_add(self->done, 1);
+        return WEIR_OK;
+    }
+    switch (weir_random_below(&self->random, 7)) {
+    case 0:
+        *out = weir_proceed();
+        return WEIR_OK;
+    case 1:
+        *out = weir_sleep_for(wait_ns);
+        return WEIR_OK;
+    case 2:
+        weir_sleep_through(context, wait_ns);
+        break;
+    case 3:
+        if (weir_gate_enter(self->narrow, context, soon_ns) == WEIR_OK) {
+            weir_sleep_through(context, wait_ns / 2);
+            weir_gate_leave(self->narrow);
+        }
+        break;
+    case 4:
+        (void)!weir_notifier_wait(self->never, context, soon_ns);
+        break;
+    case 5:
+        weir_panic(context, "left %u", self->left);
+    default:
+        return weir_error_set(error, WEIR_FAILED, "left %u", self->left);
+    }
+    *out = weir_sleep_for(wait_ns);
+    return WEIR_OK;
+}
+
+/* Many short rounds: a timer that nobody watches shows when the last one waits alone. */
+static void wait_in_every_way(uint32_t threads, uint32_t reserve_threads)
+{
+    enum { WAITERS = 6, ROUNDS = 40, EXECUTIONS = 8 };
+    struct waiter waiters[WAITERS];
+    _Atomic uint32_t done = 0;
+    struct weir_notifier *bell;
+    struct weir_notifier *never;
+    struct weir_gate *narrow;
+    struct crew crew;
+    crew_open(&crew, threads, reserve_threads);
+    bell = crew_notifier(&crew);
+    never = crew_notifier(&crew);
+    check_status(weir_gate_create(crew.executor, 1, &narrow, NULL), WEIR_OK);
+    for (uint32_t i = 0; i < WAITERS; i++) {
+        struct weir_worker_options options =
+            job("waiter", wait_somehow, &waiters[i], &bell);
+        waiters[i] = (struct waiter){.narrow = narrow, .never = never, .done = &done};
+        weir_random_init(&waiters[i].random, i);
+        options.pace = (struct weir_pace){1000, 100000, 10000};
+        options.backoff = (struct weir_backoff){1000, 100000, 2.0, 0.3};
+        options.on_error = WEIR_ON_ERROR_RETRY;
+        options.on_panic = WEIR_ON_PANIC_RETRY;
+        options.worker_class =
+            i == 0 && reserve_threads > 0 ? WEIR_WORKER_RESERVED : WEIR_WORKER_COMMON;
+        crew_spawn(&crew, &options);
+    }
+
+    for (int round = 0; round < ROUNDS; round++) {
+        WAIT_UNTIL(weir_notifier_waiting(bell) == WAITERS);
+        for (uint32_t i = 0; i < WAITERS; i++)
+            waiters[i].left = EXECUTIONS;
+        atomic_store(&done, 0);
+        weir_notifier_notify_all(bell);
+        WAIT_UNTIL(done == WAITERS);
+    }
+
+    weir_gate_destroy(narrow);
+    weir_notifier_destroy(bell);
+    weir_notifier_destroy(never);
+    crew_close(&crew);
+}
+
+WEIR_TEST(threads, every_timed_wait_ends_on_a_pool_of_any_size)
+{
+    wait_in_every_way(1, 0);
+    wait_in_every_way(2, 0);
+    wait_in_every_way(4, 0);
+    wait_in_every_way(1, 1);
+}
+
 /* ---- destroying an executor early -------------------------------------------------------------- */
 
 WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
@@ -908,13 +1009,14 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
 
 /* ---- everything at once ------------------------------------------------------------------------------ */
 
-enum { MEDDLERS = 4, MEDDLES = 300 };
+enum { MEDDLERS = 4, MEDDLES = 300, CALLS_MIN = 1000 };
 
 struct riot {
     struct crew crew;
     struct weir_notifier *bell;
     struct weir_gate *gate;
     struct counter counter;
+    _Atomic uint32_t meddles;
     _Atomic uint32_t spawned;
     _Atomic uint32_t closed;
     _Atomic uint32_t wrong;
@@ -968,6 +1070,7 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
     options.shared = riot->gate;
     options.on_panic =
         weir_random_below(random, 2) == 0 ? WEIR_ON_PANIC_RETRY : WEIR_ON_PANIC_END;
+    atomic_fetch_add(&riot->meddles, 1);
     status = weir_ward_spawn(riot->crew.ward, &options, &worker, NULL);
     if (status == WEIR_OK)
         atomic_fetch_add(&riot->spawned, 1);
@@ -992,14 +1095,18 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
     }
 }
 
-/* The last steps are taken while others are stopping the ward already. */
+/* Until there was some action, too. The last steps are taken while others are stopping the
+ * ward already. */
 static void *meddle(void *argument)
 {
     struct meddler *self = argument;
     struct weir_random random;
+    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
 
     weir_random_init(&random, self->seed);
-    for (int i = 0; i < MEDDLES; i++)
+    for (int i = 0; i < MEDDLES || (atomic_load(&self->riot->counter.calls) < CALLS_MIN &&
+                                    weir_system_now_ns() < limit_ns);
+         i++)
         meddle_once(self->riot, &random);
     if (weir_ward_stop(self->riot->crew.ward, PATIENCE) != 0)
         atomic_fetch_add(&self->riot->wrong, 1);
@@ -1026,9 +1133,9 @@ WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
         pthread_join(threads[i], NULL);
 
     check_int(riot.wrong, 0);
-    check_int(riot.spawned + riot.closed, MEDDLERS * MEDDLES);
+    check_int(riot.spawned + riot.closed, riot.meddles);
     check_int(riot.crew.ends, riot.spawned);
-    check(riot.counter.calls > 0);
+    check(riot.counter.calls >= CALLS_MIN);
     weir_poker_destroy(poker);
     weir_notifier_destroy(riot.bell);
     weir_gate_destroy(riot.gate);
@@ -1039,10 +1146,9 @@ WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
 
 struct faller {
     uint32_t number;
-    uint32_t falls;
+    _Atomic uint32_t falls;
     uint32_t swept;
     uint32_t wrong;
-    _Atomic uint32_t *falls_total;
 };
 
 static void sweep_faller(void *argument, bool panicked)
@@ -1077,7 +1183,6 @@ static enum weir_status fall(struct weir_context *context, void *state,
     if (weir_defer(context, sweep_faller, self) != WEIR_OK)
         self->wrong++;
     self->falls++;
-    atomic_fetch_add(self->falls_total, 1);
     weir_panic(context, "outer %u", self->number);
 }
 
@@ -1098,10 +1203,9 @@ static void hear_fall(void *state, const char *worker, int64_t elapsed_ns,
 /* Backoff of a microsecond: they fall again and again, four at a time. */
 WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
 {
-    enum { FALLERS = 8, FALLS = 4000 };
+    enum { FALLERS = 8, FALLS = 300 };
     struct faller fallers[FALLERS];
     struct weir_listener listeners[FALLERS];
-    _Atomic uint32_t falls_total = 0;
     struct weir_notifier *bell;
     struct crew crew;
     crew_open(&crew, 4, 0);
@@ -1109,7 +1213,7 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
     for (uint32_t i = 0; i < FALLERS; i++) {
         const struct weir_listener *listener = &listeners[i];
         struct weir_worker_options options = job("faller", fall, &fallers[i], &bell);
-        fallers[i] = (struct faller){.number = i, .falls_total = &falls_total};
+        fallers[i] = (struct faller){.number = i};
         listeners[i] =
             (struct weir_listener){.state = &fallers[i], .on_error = hear_fall};
         options.listeners = &listener;
@@ -1122,11 +1226,11 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
     WAIT_UNTIL(weir_notifier_waiting(bell) == FALLERS);
 
     weir_notifier_notify_all(bell);
-    WAIT_UNTIL(falls_total >= FALLS);
+    for (uint32_t i = 0; i < FALLERS; i++)
+        WAIT_UNTIL(fallers[i].falls >= FALLS);
     check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
 
     for (uint32_t i = 0; i < FALLERS; i++) {
-        check(fallers[i].falls > 0);
         check_int(fallers[i].wrong, 0);
         check_int(fallers[i].swept, 2 * fallers[i].falls);
     }
