@@ -50,7 +50,7 @@ WEIR_API void weir_sim_run_until(struct weir_sim *self, int64_t time_ns);
 /* Run until nothing can happen any more: true; or until `limit_ns`: false. */
 WEIR_API bool weir_sim_run_until_quiet(struct weir_sim *self, int64_t limit_ns);
 
-/* How often an action, a start or a stop was run: one number to compare two runs by. */
+/* How often something was run or went on after a wait: a number to compare two runs by. */
 WEIR_API uint64_t weir_sim_steps(const struct weir_sim *self);
 
 WEIR_END_DECLS

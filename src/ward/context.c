@@ -124,6 +124,7 @@ enum weir_status weir_context_park(struct weir_context *self,
     enum weir_wake why;
 
     WEIR_ASSERT(self == current); /* waiting is for the action itself */
+    WEIR_ASSERT(self->executor == parking->executor);
     if (cut == WEIR_CUT_SHORT_BY_CANCEL) {
         weir_worker_set_parking(self->worker, parking);
         if (weir_worker_cancelled(self->worker))

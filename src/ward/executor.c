@@ -23,8 +23,10 @@ enum weir_status weir_executor_init(struct weir_executor *self,
     self->seed = seed;
     atomic_init(&self->references, 1);
     weir_timers_init(&self->timers);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++)
+    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
         weir_list_init(&self->lanes[i].ready);
+        self->serves[i] = true;
+    }
     return WEIR_OK;
 }
 

@@ -75,6 +75,7 @@ struct weir_executor {
     struct weir_log log;
     uint64_t seed; /* of the jitter */
     _Atomic uint32_t references;
+    bool serves[WEIR_LANE_COUNT]; /* by class: somebody runs workers of it */
 
     /* For tests; set before anything runs. */
     struct weir_points *points;

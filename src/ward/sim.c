@@ -154,6 +154,15 @@ static struct runner *take_resumable(struct weir_sim *self, uint32_t index)
     return WEIR_CONTAINER_OF(link, struct runner, link);
 }
 
+static bool has_ready(const struct weir_sim *self)
+{
+    const struct weir_lane *lanes = self->executor.lanes;
+
+    return lanes[WEIR_WORKER_COMMON].ready_count +
+               lanes[WEIR_WORKER_RESERVED].ready_count >
+           0;
+}
+
 /* Run one candidate, picked by the seed; false when there is none. */
 static bool run_one(struct weir_sim *self) WEIR_REQUIRES(weir_executor_role)
 {
@@ -162,8 +171,7 @@ static bool run_one(struct weir_sim *self) WEIR_REQUIRES(weir_executor_role)
     uint32_t total = 0;
     uint32_t pick;
     size_t resumable_count = 0;
-    bool any_ready = lanes[0].ready_count + lanes[1].ready_count > 0;
-    bool can_begin = any_ready && have_free_runner(self);
+    bool can_begin = has_ready(self) && have_free_runner(self);
 
     WEIR_LIST_EACH(link, &self->resumable)
     resumable_count++;
@@ -308,7 +316,7 @@ bool weir_sim_run_until_quiet(struct weir_sim *self, int64_t limit_ns)
     weir_executor_lock(&self->executor);
     while (step(self, limit_ns))
         ;
-    quiet = self->executor.timers.earliest == NULL;
+    quiet = self->executor.timers.earliest == NULL && !has_ready(self);
     weir_executor_unlock(&self->executor);
     return quiet;
 }

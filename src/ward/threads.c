@@ -134,6 +134,7 @@ enum weir_status weir_executor_create(const struct weir_executor_options *option
         return weir_error_set(error, status, "create executor: no lock");
     }
 
+    self->executor.serves[WEIR_WORKER_RESERVED] = options->reserve_threads > 0;
     status = start_threads(self, options->threads, options->reserve_threads, error);
     if (status != WEIR_OK) {
         weir_executor_destroy(&self->executor);

@@ -107,5 +107,10 @@ enum weir_status weir_worker_options_check(const struct weir_worker_options *opt
         status =
             weir_error_set(error, WEIR_INVALID, "worker_class is %d, must be 0 to %d",
                            (int)options->worker_class, WEIR_LANE_COUNT - 1);
+    if (status == WEIR_OK && !executor->serves[options->worker_class])
+        status =
+            weir_error_set(error, WEIR_INVALID,
+                           "worker_class is reserved, but the executor has no reserve "
+                           "threads to run it");
     return status;
 }

@@ -722,19 +722,31 @@ WEIR_TEST(sim, action_may_stop_another_ward_and_wait_for_it)
 
 enum where { IN_SLEEP, IN_GATE, IN_NOTIFIER, IN_STOP, IN_GUARD, NOWHERE, WHERE_COUNT };
 
-struct wreck {
-    struct weir_gate *gate;
-    struct weir_notifier *never;
-    struct weir_ward *other;
-    uint32_t begun;
-    uint32_t swept;
-    uint32_t returned;
-    uint32_t ends[3]; /* by outcome */
-};
+struct wreck;
 
 struct sailor {
     struct wreck *wreck;
     enum where where;
+};
+
+struct wreck {
+    struct weir_faulty_heap heap;
+    struct weir_sim *sim;
+    struct weir_ward *ward;
+    struct weir_ward *other; /* with one worker, asleep */
+    struct weir_gate *full;
+    struct weir_gate *narrow; /* for the last two: one of them stands in line */
+    struct weir_notifier *never;
+    struct weir_notifier *bell;
+    struct weir_notifier *bell_of_other;
+    struct weir_worker *handle;
+    struct sailor sailors[WHERE_COUNT + 2];
+    struct sailor sailor_of_other;
+
+    uint32_t begun;
+    uint32_t swept;
+    uint32_t returned;
+    uint32_t ends[3]; /* by outcome */
 };
 
 static void sweep(void *argument, bool panicked)
@@ -770,7 +782,7 @@ static enum weir_status sail(struct weir_context *context, void *state,
         weir_sleep_through(context, WEIR_HOURS(1));
         break;
     case IN_GATE:
-        (void)!weir_gate_enter(wreck->gate, context, WEIR_FOREVER);
+        (void)!weir_gate_enter(wreck->full, context, WEIR_FOREVER);
         break;
     case IN_NOTIFIER:
         (void)!weir_notifier_wait(wreck->never, context, WEIR_HOURS(1));
@@ -796,79 +808,105 @@ static void hear_end(void *state, const struct weir_worker_end *end)
     wreck->ends[end->outcome]++;
 }
 
-enum first_gone { SIM_FIRST, WARDS_FIRST };
-
-/*
- * One action waits in each place where an action can wait, one worker waits with a permit
- * taken away before its eyes, one idles, one sleeps; then the lights go out.
- */
-static void wreck_it(enum first_gone first)
+static void wreck_man(struct wreck *self, size_t number)
 {
-    struct weir_faulty_heap heap;
-    weir_faulty_heap_init(&heap);
-    struct weir_sim *sim = new_sim(1, &heap.heap);
-    struct wreck wreck = {.gate = new_gate(sim, 1),
-                          .never = new_notifier(sim),
-                          .other = new_ward(sim, "other")};
-    struct weir_ward_options ward_options = {
-        .name = "ship", .on_end = hear_end, .state = &wreck};
-    struct weir_ward *ward;
-    struct weir_gate *narrow = new_gate(sim, 1);
-    struct weir_notifier *bell = new_notifier(sim);
-    struct sailor sailors[WHERE_COUNT + 2];
-    struct weir_worker *handle = NULL;
-    check_status(weir_ward_create(weir_sim_executor(sim), &ward_options, &ward, NULL),
+    struct sailor *sailor = &self->sailors[number];
+    struct weir_worker_options options = plain("sailor", sail, sailor, &self->bell);
+    bool extra = number >= WHERE_COUNT;
+
+    *sailor =
+        (struct sailor){.wreck = self, .where = extra ? IN_SLEEP : (enum where)number};
+    if (extra)
+        options.shared = self->narrow;
+    check_status(weir_ward_spawn(self->ward, &options,
+                                 number == IN_SLEEP ? &self->handle : NULL, NULL),
                  WEIR_OK);
-    check(weir_gate_try_enter(wreck.gate)); /* so that the one at the gate waits */
-    for (size_t i = 0; i < WHERE_COUNT + 2; i++) {
-        enum where where = i < WHERE_COUNT ? (enum where)i : IN_SLEEP;
-        struct weir_worker_options options = plain("sailor", sail, &sailors[i], &bell);
-        sailors[i] = (struct sailor){.wreck = &wreck, .where = where};
-        if (i >= WHERE_COUNT)
-            options.shared = narrow; /* one of these two stands in line */
-        check_status(
-            weir_ward_spawn(ward, &options, i == IN_SLEEP ? &handle : NULL, NULL),
-            WEIR_OK);
-    }
-    struct sailor other = {.wreck = &wreck, .where = IN_SLEEP};
-    struct weir_worker_options options = plain("other", sail, &other, &bell);
-    spawn(wreck.other, &options);
-    check(weir_sim_run_until_quiet(sim, WEIR_FOREVER));
-    weir_notifier_notify_all(bell);
-    weir_sim_run_until(sim, MS(5));
-    check_int(wreck.begun, WHERE_COUNT + 2);
-    check_int(wreck.returned, 1); /* the one who waits nowhere */
-    check_int(wreck.swept, 1);
-    check_int(weir_sim_waiting(sim), WHERE_COUNT + 1);
+}
 
-    if (first == SIM_FIRST)
-        weir_sim_destroy(sim);
-    weir_ward_destroy(ward);
-    weir_ward_destroy(wreck.other);
-    weir_worker_release(handle);
-    weir_notifier_destroy(bell);
-    weir_notifier_destroy(wreck.never);
-    weir_gate_destroy(narrow);
-    weir_gate_destroy(wreck.gate);
-    if (first == WARDS_FIRST)
-        weir_sim_destroy(sim);
+static void wreck_open(struct wreck *self)
+{
+    struct weir_ward_options ward = {.name = "ship", .on_end = hear_end, .state = self};
+    struct weir_worker_options options;
 
-    check_int(wreck.swept, 1);
-    check_int(wreck.returned, 1);
-    check_int(wreck.ends[WEIR_WORKER_DROPPED],
-              WHERE_COUNT);                         /* five, and one at `narrow` */
-    check_int(wreck.ends[WEIR_WORKER_FINISHED], 2); /* who idled, and who stood in line */
-    check_int(heap.outstanding, 0);
+    memset(self, 0, sizeof *self);
+    weir_faulty_heap_init(&self->heap);
+    self->sim = new_sim(1, &self->heap.heap);
+    check_status(weir_ward_create(weir_sim_executor(self->sim), &ward, &self->ward, NULL),
+                 WEIR_OK);
+    self->other = new_ward(self->sim, "other");
+    self->full = new_gate(self->sim, 1);
+    check(weir_gate_try_enter(self->full));
+    self->narrow = new_gate(self->sim, 1);
+    self->never = new_notifier(self->sim);
+    self->bell = new_notifier(self->sim);
+    self->bell_of_other = new_notifier(self->sim);
+    for (size_t i = 0; i < WHERE_COUNT + 2; i++)
+        wreck_man(self, i);
+    self->sailor_of_other = (struct sailor){.wreck = self, .where = IN_SLEEP};
+    options = plain("other", sail, &self->sailor_of_other, &self->bell_of_other);
+    spawn(self->other, &options);
+}
+
+/* One action waits in each place where an action can wait, and one more, with a worker in
+ * line behind it; one idles again. */
+static void wreck_set_sail(struct wreck *self)
+{
+    weir_notifier_notify_one(self->bell_of_other); /* before somebody stops its ward */
+    check(!weir_sim_run_until_quiet(self->sim, MS(1)));
+    weir_notifier_notify_all(self->bell);
+    weir_sim_run_until(self->sim, MS(5));
+
+    check_int(self->begun, 1 + WHERE_COUNT + 1);
+    check_int(self->returned, 1);
+    check_int(self->swept, 1);
+    check_int(weir_sim_waiting(self->sim), 1 + WHERE_COUNT);
+}
+
+/* All but the simulation. */
+static void wreck_give_up(struct wreck *self)
+{
+    weir_ward_destroy(self->ward);
+    weir_ward_destroy(self->other);
+    weir_worker_release(self->handle);
+    weir_notifier_destroy(self->bell);
+    weir_notifier_destroy(self->bell_of_other);
+    weir_notifier_destroy(self->never);
+    weir_gate_destroy(self->narrow);
+    weir_gate_destroy(self->full);
+}
+
+/* Nobody has moved since, all memory is back, and the ward has heard of everybody. */
+static void check_sunk(const struct wreck *self)
+{
+    check_int(self->swept, 1);
+    check_int(self->returned, 1);
+    check_int(self->ends[WEIR_WORKER_DROPPED], WHERE_COUNT);
+    check_int(self->ends[WEIR_WORKER_FINISHED], 2); /* who idled, and who stood in line */
+    check_int(self->heap.outstanding, 0);
 }
 
 WEIR_TEST(sim, destroying_it_drops_actions_in_the_middle_without_their_cleanups)
 {
-    wreck_it(SIM_FIRST);
+    struct wreck wreck;
+    wreck_open(&wreck);
+    wreck_set_sail(&wreck);
+
+    weir_sim_destroy(wreck.sim);
+    wreck_give_up(&wreck);
+
+    check_sunk(&wreck);
 }
 
 WEIR_TEST(sim, destroying_it_after_its_wards_drops_actions_in_the_middle_as_well)
 {
-    wreck_it(WARDS_FIRST);
+    struct wreck wreck;
+    wreck_open(&wreck);
+    wreck_set_sail(&wreck);
+
+    wreck_give_up(&wreck);
+    weir_sim_destroy(wreck.sim);
+
+    check_sunk(&wreck);
 }
 
 WEIR_TEST(sim, destroying_it_before_anything_ran_leaves_nothing)

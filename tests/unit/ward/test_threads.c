@@ -268,7 +268,8 @@ WEIR_TEST(threads, stop_counts_one_stuck_action_and_all_can_be_destroyed_around_
         crew_spawn(&crew, &options);
     weir_notifier_notify_one(bells[0]);
     weir_notifier_notify_one(bells[1]);
-    WAIT_UNTIL(door.arrived == 1 && counter.calls >= 1);
+    WAIT_UNTIL(door.arrived == 1 && counter.calls == 1 &&
+               weir_notifier_waiting(bells[1]) == 5);
 
     began_ns = weir_system_now_ns();
     check_int(weir_ward_stop(crew.ward, MS(50)), 1);
@@ -611,6 +612,148 @@ WEIR_TEST(threads, every_timed_wait_ends_on_a_pool_of_any_size)
     wait_in_every_way(1, 1);
 }
 
+/* ---- the clock is handed over ------------------------------------------------------------------- */
+
+/*
+ * Whoever keeps the time of a pool may be called away: to work, out of its wait, or to its end.
+ * Each time somebody else who waits has to take over, or a timer is never looked at. The
+ * pool has two threads, and a sleeper whose timer makes the first of them the timekeeper.
+ */
+struct clockwork {
+    struct crew crew;
+    struct weir_notifier
+        *bells[4];          /* of sleeper, parker and blocker; and the parker's own */
+    struct counter sleeper; /* executions; sleeps after each */
+    int64_t sleep_ns;
+    int64_t parker_wait_ns; /* how long it waits for its own bell */
+    _Atomic int parker_status;
+    struct door after_parking;
+    struct door door; /* the blocker's */
+};
+
+static enum weir_status sleep_again(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct clockwork *self = state;
+
+    (void)context;
+    (void)error;
+    self->sleeper.calls++;
+    *out = weir_sleep_for(self->sleep_ns);
+    return WEIR_OK;
+}
+
+static enum weir_status park(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct clockwork *self = state;
+    int64_t deadline_ns = self->parker_wait_ns == WEIR_FOREVER
+                              ? WEIR_FOREVER
+                              : weir_context_now(context) + self->parker_wait_ns;
+
+    (void)out;
+    (void)error;
+    self->parker_status = (int)weir_notifier_wait(self->bells[3], context, deadline_ns);
+    door_pass(&self->after_parking);
+    return WEIR_OK;
+}
+
+/* The first thread sleeps as timekeeper, the second waits inside the parker's action. */
+static void clockwork_open(struct clockwork *self, int64_t sleep_ns,
+                           int64_t parker_wait_ns)
+{
+    struct weir_worker_options options;
+
+    crew_open(&self->crew, 2, 0);
+    for (size_t i = 0; i < 4; i++)
+        self->bells[i] = crew_notifier(&self->crew);
+    self->sleeper.calls = 0;
+    self->sleep_ns = sleep_ns;
+    self->parker_wait_ns = parker_wait_ns;
+    self->parker_status = -1;
+    door_close(&self->after_parking);
+    door_close(&self->door);
+    options = job("sleeper", sleep_again, self, &self->bells[0]);
+    crew_spawn(&self->crew, &options);
+    options = job("parker", park, self, &self->bells[1]);
+    crew_spawn(&self->crew, &options);
+    options = job("blocker", hang, &self->door, &self->bells[2]);
+    crew_spawn(&self->crew, &options);
+    for (size_t i = 0; i < 3; i++)
+        WAIT_UNTIL(weir_notifier_waiting(self->bells[i]) == 1);
+
+    /* On a machine that is very busy either wait may be over before it is seen. */
+    weir_notifier_notify_one(self->bells[0]);
+    WAIT_UNTIL(self->sleeper.calls >= 2 ||
+               (self->sleeper.calls == 1 && weir_notifier_waiting(self->bells[0]) == 1));
+    weir_notifier_notify_one(self->bells[1]);
+    WAIT_UNTIL(self->parker_status != -1 || weir_notifier_waiting(self->bells[3]) == 1);
+}
+
+static void clockwork_close(struct clockwork *self)
+{
+    door_open(&self->after_parking);
+    door_open(&self->door);
+    check_int(weir_ward_stop(self->crew.ward, PATIENCE), 0);
+    for (size_t i = 0; i < 4; i++)
+        weir_notifier_destroy(self->bells[i]);
+    crew_close(&self->crew);
+}
+
+static struct clockwork clockwork; /* a hanging thread of a failed test may look at it */
+
+/* The timekeeper gets the blocker to run; the parker has to notice its own deadline. */
+WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_is_called_to_work)
+{
+    clockwork_open(&clockwork, WEIR_HOURS(1), MS(200));
+
+    weir_notifier_notify_one(clockwork.bells[2]);
+    WAIT_UNTIL(clockwork.door.arrived == 1);
+    WAIT_UNTIL(clockwork.parker_status != -1);
+
+    check_status((enum weir_status)clockwork.parker_status, WEIR_TIMEOUT);
+    clockwork_close(&clockwork);
+}
+
+/* The parker takes over as above, then the blocker's thread is free again, and the parker is
+ * called out of its wait: the free thread has to notice that the sleeper is due. */
+WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_waited_enough)
+{
+    for (int round = 0; round < 10; round++) {
+        clockwork_open(&clockwork, MS(30), WEIR_FOREVER);
+        weir_notifier_notify_one(clockwork.bells[2]);
+        WAIT_UNTIL(clockwork.door.arrived == 1);
+        for (int i = 0; i < 100; i++)
+            (void)sched_yield(); /* the parker is on its way to take over */
+        door_open(&clockwork.door);
+        WAIT_UNTIL(weir_notifier_waiting(clockwork.bells[2]) == 1);
+
+        weir_notifier_notify_one(clockwork.bells[3]);
+        WAIT_UNTIL(clockwork.after_parking.arrived == 1);
+        WAIT_UNTIL(clockwork.sleeper.calls >= 2);
+
+        check_int(clockwork.after_parking.passed, 0);
+        clockwork_close(&clockwork);
+    }
+}
+
+/* The pool goes, and with it the timekeeper; the parker is all that is left. */
+WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_ended)
+{
+    clockwork_open(&clockwork, WEIR_HOURS(1), MS(200));
+
+    weir_executor_destroy(clockwork.crew.executor);
+    WAIT_UNTIL(clockwork.parker_status != -1);
+
+    check_status((enum weir_status)clockwork.parker_status, WEIR_TIMEOUT);
+    door_open(&clockwork.after_parking);
+    check_int(weir_ward_stop(clockwork.crew.ward, PATIENCE), 0);
+    for (size_t i = 0; i < 4; i++)
+        weir_notifier_destroy(clockwork.bells[i]);
+    weir_ward_destroy(clockwork.crew.ward);
+    WAIT_UNTIL(clockwork.crew.heap.outstanding == 0);
+}
+
 /* ---- destroying an executor early -------------------------------------------------------------- */
 
 WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
@@ -789,6 +932,26 @@ static enum weir_status mark_thread(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
+WEIR_TEST(threads, reserved_worker_without_reserve_threads_is_refused)
+{
+    struct crew crew;
+    struct counter counter = {0};
+    struct weir_worker_options options;
+    struct weir_notifier *bell;
+    struct weir_error error;
+    crew_open(&crew, 1, 0);
+    bell = crew_notifier(&crew);
+    options = job("reserved", count_call, &counter, &bell);
+    options.worker_class = WEIR_WORKER_RESERVED;
+
+    check_status(weir_ward_spawn(crew.ward, &options, NULL, &error), WEIR_INVALID);
+
+    check(strstr(error.text, "no reserve threads") != NULL);
+    check_int(weir_ward_count(crew.ward), 0);
+    weir_notifier_destroy(bell);
+    crew_close(&crew);
+}
+
 WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
 {
     enum { WORKERS = 12, CALLS = 5000 };
@@ -839,6 +1002,14 @@ static enum weir_status panic_when_asked(struct weir_context *context, void *sta
     weir_panic(context, "as asked");
 }
 
+static uint32_t waiting_at(struct weir_gate *gate)
+{
+    struct weir_gate_info info;
+
+    weir_gate_read(gate, &info);
+    return info.waiting;
+}
+
 WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
 {
     struct crew crew;
@@ -847,7 +1018,6 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
     struct counter counter = {0};
     struct weir_notifier *bells[2];
     struct weir_gate *gate;
-    struct weir_gate_info info;
     struct weir_worker_options options;
     door_close(&at_the_end);
     door_close(&inside);
@@ -864,9 +1034,7 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
     options.shared = gate;
     crew_spawn(&crew, &options);
     weir_notifier_notify_one(bells[1]);
-    do
-        weir_gate_read(gate, &info);
-    while (info.waiting == 0);
+    WAIT_UNTIL(waiting_at(gate) == 1);
 
     door_open(&inside);
     WAIT_UNTIL(at_the_end.arrived == 1);
@@ -882,7 +1050,7 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
 
 /* ---- no signal is lost ------------------------------------------------------------------------------ */
 
-enum { NOTIFIERS = 8, PUSHERS = 8, PUSHES = 100000 }; /* by each */
+enum { BOXES = 8, PUSHERS = 8, PUSHES = 100000, PUSHES_PER_ROUND = 50 }; /* by each */
 
 struct mailbox {
     struct weir_notifier *bell;
@@ -890,8 +1058,14 @@ struct mailbox {
     _Atomic uint64_t seen; /* what had been sent when the action last looked */
 };
 
+/* A round begins when all are at the barrier, and so it ends. */
+struct post {
+    pthread_barrier_t barrier;
+    struct mailbox boxes[BOXES];
+};
+
 struct pusher {
-    struct mailbox *boxes;
+    struct post *post;
     uint64_t seed;
 };
 
@@ -914,44 +1088,57 @@ static void *push(void *argument)
 
     weir_random_init(&random, self->seed);
     for (int i = 0; i < PUSHES; i++) {
-        struct mailbox *box = &self->boxes[weir_random_below(&random, NOTIFIERS)];
+        struct mailbox *box = &self->post->boxes[weir_random_below(&random, BOXES)];
 
+        if (i % PUSHES_PER_ROUND == 0)
+            pthread_barrier_wait(&self->post->barrier);
         atomic_fetch_add(&box->sent, 1);
         weir_notifier_notify_one(box->bell);
+        if ((i + 1) % PUSHES_PER_ROUND == 0)
+            pthread_barrier_wait(&self->post->barrier);
     }
     return NULL;
 }
 
-/* Each worker has looked after the last signal: a lost one would leave a letter unseen. */
+/*
+ * After each round every worker has looked, or will look, after the last signal: a lost one
+ * would leave a letter unseen until the next round, which does not begin before.
+ */
 WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
 {
-    struct mailbox boxes[NOTIFIERS];
-    struct pusher pushers[PUSHERS];
+    static struct post post;
+    static struct pusher pushers[PUSHERS];
     pthread_t threads[PUSHERS];
     struct crew crew;
     uint64_t sent = 0;
     crew_open(&crew, 4, 0);
-    for (size_t i = 0; i < NOTIFIERS; i++) {
-        boxes[i] = (struct mailbox){.bell = crew_notifier(&crew)};
-        struct weir_worker_options options =
-            job("box", look_into, &boxes[i], &boxes[i].bell);
+    check_int(pthread_barrier_init(&post.barrier, NULL, PUSHERS + 1), 0);
+    for (size_t i = 0; i < BOXES; i++) {
+        struct mailbox *box = &post.boxes[i];
+        struct weir_worker_options options = job("box", look_into, box, &box->bell);
+        *box = (struct mailbox){.bell = crew_notifier(&crew)};
         crew_spawn(&crew, &options);
     }
-
     for (size_t i = 0; i < PUSHERS; i++) {
-        pushers[i] = (struct pusher){.boxes = boxes, .seed = i};
+        pushers[i] = (struct pusher){.post = &post, .seed = i};
         check_int(pthread_create(&threads[i], NULL, push, &pushers[i]), 0);
     }
+
+    for (int round = 0; round < PUSHES / PUSHES_PER_ROUND; round++) {
+        pthread_barrier_wait(&post.barrier);
+        pthread_barrier_wait(&post.barrier);
+        for (size_t i = 0; i < BOXES; i++)
+            WAIT_UNTIL(post.boxes[i].seen == post.boxes[i].sent);
+    }
+
     for (size_t i = 0; i < PUSHERS; i++)
         pthread_join(threads[i], NULL);
-
-    for (size_t i = 0; i < NOTIFIERS; i++) {
-        WAIT_UNTIL(boxes[i].seen == boxes[i].sent);
-        sent += boxes[i].sent;
+    for (size_t i = 0; i < BOXES; i++) {
+        sent += post.boxes[i].sent;
+        weir_notifier_destroy(post.boxes[i].bell);
     }
     check_int(sent, PUSHERS * PUSHES);
-    for (size_t i = 0; i < NOTIFIERS; i++)
-        weir_notifier_destroy(boxes[i].bell);
+    pthread_barrier_destroy(&post.barrier);
     crew_close(&crew);
 }
 
