@@ -190,12 +190,11 @@ enum weir_status weir_guard(struct weir_context *self, weir_guarded_fn body,
 static enum weir_status call(struct weir_context *self, weir_guarded_fn body,
                              void *argument, struct weir_error *error)
 {
-    struct weir_boundary here = {
-        .outer = self->boundary,
-        .outer_cleanups = self->cleanups,
-    };
+    struct weir_boundary here; /* not zeroed: the target is large */
     enum weir_status status;
 
+    here.outer = self->boundary;
+    here.outer_cleanups = self->cleanups;
     self->boundary = &here;
     self->cleanups = NULL;
     if (_setjmp(here.target) == 0)

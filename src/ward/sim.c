@@ -61,7 +61,7 @@ static void run_worker(void *argument)
     struct runner *runner = argument;
 
     weir_executor_lock(&runner->sim->executor);
-    (void)weir_worker_run(runner->worker, &runner->context);
+    (void)weir_worker_run(runner->worker, &runner->context, runner->sim->now_ns);
     weir_executor_unlock(&runner->sim->executor);
 }
 

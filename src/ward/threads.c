@@ -331,7 +331,8 @@ static void *thread_main(void *argument)
         link = weir_executor_take(executor, self->lane, 0);
         if (link != NULL) {
             pass_on(pool, self->lane);
-            now_ns = weir_worker_run(weir_worker_from_lane_link(link), &self->context);
+            now_ns =
+                weir_worker_run(weir_worker_from_lane_link(link), &self->context, now_ns);
         } else {
             doze(pool, &self->dozer, &pool->idle[self->lane]);
             now_ns = weir_system_now_ns();

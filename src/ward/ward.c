@@ -273,7 +273,8 @@ static void run_ends(struct weir_ward *self, struct weir_context *context)
             weir_list_append(&ends, weir_worker_lane_link(worker));
     }
     while ((link = weir_list_take_first(&ends)) != NULL)
-        (void)weir_worker_run(weir_worker_from_lane_link(link), context);
+        (void)weir_worker_run(weir_worker_from_lane_link(link), context,
+                              weir_executor_now(self->executor));
 }
 
 static bool inside_own_action(const struct weir_ward *self)

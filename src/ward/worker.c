@@ -335,12 +335,13 @@ struct weir_gate *weir_worker_gate(const struct weir_worker *self, size_t index)
         }                                                                                \
     } while (0)
 
-/* What one run did, until the lock is held again. */
+/* What one run did, until the lock is held again. Directive and error only if it executed. */
 struct outcome {
     struct weir_worker *worker;
+    int64_t begun_ns;
+    bool executed;
     struct weir_directive directive; /* with its report */
     struct weir_error error;
-    bool executed;
 };
 
 static enum weir_status call_action(struct weir_context *context, void *argument,
@@ -364,6 +365,20 @@ static void fail(struct weir_worker *self, enum weir_status status, int64_t elap
          self->bulkhead.floor_ns);
 }
 
+static void tell_execute_start(struct weir_worker *self)
+{
+    TELL(self, on_execute_start, self->name);
+    self->executed_ns = weir_executor_now(self->executor);
+}
+
+/* Only listeners want to know, and the clock is not free. */
+static int64_t measure(const struct weir_worker *self)
+{
+    if (self->listener_count == 0)
+        return 0;
+    return weir_sat_sub_i64(weir_executor_now(self->executor), self->executed_ns);
+}
+
 static void execute(struct weir_worker *self, struct weir_context *context,
                     struct outcome *outcome)
 {
@@ -372,15 +387,16 @@ static void execute(struct weir_worker *self, struct weir_context *context,
 
     outcome->executed = true;
     outcome->directive = weir_idle();
-    TELL(self, on_execute_start, self->name);
-    self->executed_ns = weir_executor_now(self->executor);
+    self->executed_ns = outcome->begun_ns;
+    if (self->listener_count > 0)
+        tell_execute_start(self);
     status = weir_guard(context, call_action, outcome, &outcome->error);
     if (status == WEIR_OK && (unsigned)outcome->directive.kind > WEIR_SLEEP)
         status = weir_error_set(&outcome->error, WEIR_INVALID,
                                 "directive.kind is %d, must be 0 to %d",
                                 (int)outcome->directive.kind, WEIR_SLEEP);
-    elapsed_ns = weir_sat_sub_i64(weir_executor_now(self->executor), self->executed_ns);
 
+    elapsed_ns = measure(self);
     self->failed = status != WEIR_OK;
     if (self->failed) {
         fail(self, status, elapsed_ns, &outcome->error);
@@ -391,10 +407,10 @@ static void execute(struct weir_worker *self, struct weir_context *context,
     }
 }
 
-static void run_start(struct weir_worker *self)
+static void run_start(struct weir_worker *self, int64_t now_ns)
 {
     self->started = true;
-    self->executed_ns = weir_executor_now(self->executor);
+    self->executed_ns = now_ns;
     TELL(self, on_start, self->name);
 }
 
@@ -420,7 +436,7 @@ static void run_once(struct weir_worker *self, struct weir_context *context,
     struct weir_context *before = weir_context_swap_current(context);
 
     if (!self->started)
-        run_start(self);
+        run_start(self, outcome->begun_ns);
     else if (!weir_worker_cancelled(self))
         execute(self, context, outcome);
     if (!must_end(self))
@@ -463,12 +479,15 @@ static void finish(struct weir_worker *self, struct weir_context *context,
     end(self);
 }
 
-int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
+int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context,
+                        int64_t now_ns)
 {
-    struct outcome outcome = {.worker = self};
+    struct outcome outcome; /* not zeroed: most of it is the text of an error */
     struct weir_executor *executor = self->executor;
-    int64_t now_ns;
 
+    outcome.worker = self;
+    outcome.executed = false;
+    outcome.begun_ns = now_ns;
     move(self, WEIR_WORKER_RUNNING);
     context->worker = self;
     weir_executor_unlock(executor);

@@ -43,10 +43,12 @@ void weir_worker_start(struct weir_worker *self) WEIR_REQUIRES(weir_executor_rol
 
 /*
  * Run what is due for a worker taken from its lane: its start, one execution, or its end.
- * The lock is held on entry and exit but not while user code runs. Returns the time.
+ * The lock is held on entry and exit but not while user code runs. Takes the time, which may
+ * be as old as a wait for the lock is long, and returns it anew: reading the clock costs as
+ * much as all else an execution does.
  */
-int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context)
-    WEIR_REQUIRES(weir_executor_role);
+int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context,
+                        int64_t now_ns) WEIR_REQUIRES(weir_executor_role);
 
 /* Ask it to end: from any waiting state it becomes ready, so that its end is run. */
 void weir_worker_cancel_locked(struct weir_worker *self)
