@@ -11,12 +11,16 @@
 #ifndef WEIR_ERROR_H
 #define WEIR_ERROR_H
 
+#include <stdint.h>
+
 #include <weir/status.h>
 
 enum { WEIR_ERROR_TEXT_SIZE = 256 };
 
 struct weir_error {
     enum weir_status status;
+    int32_t native_code; /* the database driver's; 0: none */
+    char sqlstate[6];    /* of the database; "": none */
     char text[WEIR_ERROR_TEXT_SIZE];
 };
 

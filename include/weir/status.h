@@ -12,16 +12,25 @@
 /* X(name, class, text): the one list from which enum, names and texts are made. */
 #define WEIR_STATUS_LIST(X)                                                              \
     X(OK, FINE, "done")                                                                  \
+    X(NO_ROW, FINE, "no more rows")                                                      \
     X(INVALID, REJECT, "invalid argument")                                               \
     X(EXISTS, REJECT, "already exists")                                                  \
+    X(CONSTRAINT, REJECT, "a constraint of the database was violated")                   \
     X(NO_MEMORY, RETRY, "out of memory")                                                 \
     X(SYSTEM, RETRY, "the operating system refused")                                     \
     X(BUSY, RETRY, "busy")                                                               \
     X(TIMEOUT, RETRY, "timed out")                                                       \
     X(FAILED, RETRY, "failed")                                                           \
     X(PANICKED, RETRY, "panicked")                                                       \
+    X(CONFLICT, RETRY, "another transaction was in the way")                             \
+    X(LOCKED, RETRY, "a lock was not to be had in time")                                 \
+    X(LOST, RETRY, "the connection was lost")                                            \
+    X(IN_DOUBT, RETRY, "whether the commit happened is unknown")                         \
+    X(DISK_FULL, RETRY, "the database has no space left")                                \
     X(CANCELLED, STOP, "cancelled")                                                      \
-    X(CLOSED, STOP, "closed")
+    X(CLOSED, STOP, "closed")                                                            \
+    X(DENIED, STOP, "permission denied")                                                 \
+    X(SCHEMA, STOP, "the schema does not fit")
 
 #define WEIR_STATUS_ENUM_(name, class, text) WEIR_##name,
 enum weir_status { WEIR_STATUS_LIST(WEIR_STATUS_ENUM_) WEIR_STATUS_COUNT };

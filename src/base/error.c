@@ -18,6 +18,8 @@ void weir_error_clear(struct weir_error *self)
         return;
 
     self->status = WEIR_OK;
+    self->native_code = 0;
+    self->sqlstate[0] = '\0';
     self->text[0] = '\0';
 }
 
@@ -36,6 +38,8 @@ enum weir_status weir_error_set(struct weir_error *self, enum weir_status status
     va_end(arguments);
 
     self->status = status;
+    self->native_code = 0;
+    self->sqlstate[0] = '\0';
     memcpy(self->text, text, length + 1);
     return status;
 }

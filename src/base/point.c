@@ -11,6 +11,7 @@
 #include "base/assert.h"
 
 static struct weir_point *find_point(struct weir_points *self, const char *name);
+static void arm(struct weir_points *self, const struct weir_point *order);
 
 void weir_points_init(struct weir_points *self)
 {
@@ -19,25 +20,54 @@ void weir_points_init(struct weir_points *self)
 
 void weir_points_arm(struct weir_points *self, const char *name, uint64_t every)
 {
-    struct weir_point *point = find_point(self, name);
+    arm(self, &(struct weir_point){.name = name, .every = every});
+}
 
-    WEIR_ASSERT(every > 0);
-    if (point == NULL) {
-        WEIR_ASSERT(self->armed_count < WEIR_POINTS_MAX);
-        point = &self->armed[self->armed_count++];
-    }
-    point->name = name;
-    point->every = every;
-    atomic_init(&point->passed, 0);
+void weir_points_arm_once(struct weir_points *self, const char *name, uint64_t at)
+{
+    arm(self, &(struct weir_point){.name = name, .every = at, .once = true});
+}
+
+void weir_points_arm_call(struct weir_points *self, const char *name, uint64_t at,
+                          weir_point_fn call, void *argument)
+{
+    arm(self,
+        &(struct weir_point){
+            .name = name, .every = at, .once = true, .call = call, .argument = argument});
 }
 
 bool weir_points_fires(struct weir_points *self, const char *name)
 {
     struct weir_point *point = self == NULL ? NULL : find_point(self, name);
+    uint64_t pass;
+    bool due;
 
     if (point == NULL)
         return false;
-    return (atomic_fetch_add(&point->passed, 1) + 1) % point->every == 0;
+    pass = atomic_fetch_add(&point->passed, 1) + 1;
+    due = point->once ? pass == point->every : pass % point->every == 0;
+    if (point->call == NULL)
+        return due;
+    if (due)
+        point->call(point->argument);
+    return false;
+}
+
+static void arm(struct weir_points *self, const struct weir_point *order)
+{
+    struct weir_point *point = find_point(self, order->name);
+
+    WEIR_ASSERT(order->every > 0);
+    if (point == NULL) {
+        WEIR_ASSERT(self->armed_count < WEIR_POINTS_MAX);
+        point = &self->armed[self->armed_count++];
+    }
+    point->name = order->name;
+    point->every = order->every;
+    point->once = order->once;
+    point->call = order->call;
+    point->argument = order->argument;
+    atomic_init(&point->passed, 0);
 }
 
 static struct weir_point *find_point(struct weir_points *self, const char *name)

@@ -5,7 +5,8 @@
  *       return;
  *
  * Without WEIR_POINTS (a release build) a point is the constant false and costs nothing.
- * A test arms a point by name; nothing fires by itself.
+ * A test arms a point by name; nothing fires by itself. A point that is armed with a call
+ * does not fire: the call happens at that place, and whoever passes it goes on as ever.
  *
  * Threads  Arm before the code under test runs; firing is any thread's.
  */
@@ -18,10 +19,15 @@
 
 enum { WEIR_POINTS_MAX = 16 };
 
+typedef void (*weir_point_fn)(void *argument);
+
 struct weir_point {
     const char *name;        /* borrowed */
     _Atomic uint64_t passed; /* how often the place was reached */
     uint64_t every;          /* fires at each `every`th pass; 1 is always */
+    bool once;               /* and then never again */
+    weir_point_fn call;      /* instead of firing; may be NULL */
+    void *argument;          /* of the call */
 };
 
 struct weir_points {
@@ -40,6 +46,13 @@ void weir_points_init(struct weir_points *self);
 /* From now on `name` fires at each `every`th pass (at least 1). At most WEIR_POINTS_MAX
  * names; arming one again starts its count anew. Borrows `name`. */
 void weir_points_arm(struct weir_points *self, const char *name, uint64_t every);
+
+/* The same, but it fires only once: at pass `at` (at least 1). */
+void weir_points_arm_once(struct weir_points *self, const char *name, uint64_t at);
+
+/* At pass `at` (at least 1), and only then, call `call` on the thread that passes. */
+void weir_points_arm_call(struct weir_points *self, const char *name, uint64_t at,
+                          weir_point_fn call, void *argument);
 
 /* Count a pass; true when it fires. `self` may be NULL: never. */
 bool weir_points_fires(struct weir_points *self, const char *name);

@@ -40,6 +40,9 @@ struct weir_executor_ops {
     /* Read the clock. With or without the lock. */
     int64_t (*now)(struct weir_executor *self);
 
+    /* Microseconds since 1970. With or without the lock. */
+    int64_t (*wall_us)(struct weir_executor *self);
+
     /* A worker was put into `lane`: see that somebody runs it. Lock held; does not block. */
     void (*wake)(struct weir_executor *self, enum weir_worker_class lane);
 

@@ -25,6 +25,9 @@
 /* Candidates beyond these wait for the next pick: picking stays cheap with many. */
 enum { CHOICES_MAX = 64 };
 
+/* The first of January 2020, when every simulation begins. */
+#define BEGINNING_US INT64_C(1577836800000000)
+
 /* A stack on which one worker at a time is executed. */
 struct runner {
     struct weir_list link; /* free, resumable or waiting */
@@ -328,6 +331,11 @@ static int64_t sim_now(struct weir_executor *executor)
     return sim_of(executor)->now_ns;
 }
 
+static int64_t sim_wall_us(struct weir_executor *executor)
+{
+    return BEGINNING_US + sim_of(executor)->now_ns / 1000;
+}
+
 static void sim_wake(struct weir_executor *executor, enum weir_worker_class lane)
 {
     (void)executor;
@@ -380,6 +388,7 @@ static void sim_free(struct weir_executor *executor)
 
 static const struct weir_executor_ops SIM = {
     .now = sim_now,
+    .wall_us = sim_wall_us,
     .wake = sim_wake,
     .timers_moved = sim_timers_moved,
     .park = sim_park,

@@ -3,6 +3,7 @@
  */
 #include "ward/system.h"
 
+#include <errno.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,28 @@ int64_t weir_system_now_ns(void)
 
     WEIR_ASSERT(code == 0);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t weir_system_wall_us(void)
+{
+    struct timespec now;
+    int code = clock_gettime(CLOCK_REALTIME, &now);
+
+    WEIR_ASSERT(code == 0);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void weir_system_sleep_ns(int64_t duration_ns)
+{
+    struct timespec rest = {
+        .tv_sec = (time_t)(duration_ns / 1000000000),
+        .tv_nsec = (long)(duration_ns % 1000000000),
+    };
+
+    if (duration_ns <= 0)
+        return;
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR)
+        ;
 }
 
 uint64_t weir_system_random(void)

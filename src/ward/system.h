@@ -11,6 +11,12 @@
 /* The monotonic clock. */
 int64_t weir_system_now_ns(void);
 
+/* Microseconds since 1970, UTC. */
+int64_t weir_system_wall_us(void);
+
+/* Wait on this thread, for code outside of any action. */
+void weir_system_sleep_ns(int64_t duration_ns);
+
 /* 64 bits that no other process will have. */
 uint64_t weir_system_random(void);
 

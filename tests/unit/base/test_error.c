@@ -12,12 +12,15 @@ static const char *letters(size_t count);
 
 WEIR_TEST(error, is_ok_and_empty_after_clear)
 {
-    struct weir_error error = {WEIR_FAILED, "old"};
+    struct weir_error error = {
+        .status = WEIR_FAILED, .text = "old", .native_code = 5, .sqlstate = "08006"};
 
     weir_error_clear(&error);
 
     check_status(error.status, WEIR_OK);
     check_str(error.text, "");
+    check_int(error.native_code, 0);
+    check_str(error.sqlstate, "");
 }
 
 WEIR_TEST(error, keeps_status_and_text)

@@ -10,6 +10,7 @@
 #include "lib/test.h"
 
 static void *pass_1000_times(void *arg);
+static void count_call(void *calls);
 
 WEIR_TEST(point, does_not_fire_unless_armed)
 {
@@ -46,6 +47,60 @@ WEIR_TEST(point, fires_at_each_third_pass_if_every_is_3)
 
     for (int pass = 1; pass <= 9; pass++)
         check_int(weir_points_fires(&points, "gate.drop_hand_over"), pass % 3 == 0);
+}
+
+WEIR_TEST(point, armed_for_once_fires_at_that_pass_only)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm_once(&points, "gate.drop_hand_over", 3);
+
+    for (int pass = 1; pass <= 9; pass++)
+        check_int(weir_points_fires(&points, "gate.drop_hand_over"), pass == 3);
+}
+
+WEIR_TEST(point, armed_for_once_and_then_again_fires_as_often_as_before)
+{
+    struct weir_points points;
+
+    weir_points_init(&points);
+    weir_points_arm_once(&points, "gate.drop_hand_over", 1);
+    check(weir_points_fires(&points, "gate.drop_hand_over"));
+
+    weir_points_arm(&points, "gate.drop_hand_over", 1);
+
+    check(weir_points_fires(&points, "gate.drop_hand_over"));
+    check(weir_points_fires(&points, "gate.drop_hand_over"));
+}
+
+/* The call is made at the place itself, before whoever passes it goes on. */
+WEIR_TEST(point, armed_with_a_call_calls_at_that_pass_only_and_does_not_fire)
+{
+    struct weir_points points;
+    int calls = 0;
+
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "gate.drop_hand_over", 3, count_call, &calls);
+
+    for (int pass = 1; pass <= 9; pass++) {
+        check(!weir_points_fires(&points, "gate.drop_hand_over"));
+        check_int(calls, pass >= 3);
+    }
+}
+
+WEIR_TEST(point, armed_with_a_call_and_then_again_fires_and_calls_nobody)
+{
+    struct weir_points points;
+    int calls = 0;
+
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "gate.drop_hand_over", 1, count_call, &calls);
+
+    weir_points_arm(&points, "gate.drop_hand_over", 1);
+
+    check(weir_points_fires(&points, "gate.drop_hand_over"));
+    check_int(calls, 0);
 }
 
 /* Names are compared as texts: the same literal may have two addresses. */
@@ -137,6 +192,11 @@ WEIR_TEST(point, macro_fires_only_in_builds_with_points)
     check(!fired);
     check_int(points.armed[0].passed, 0);
 #endif
+}
+
+static void count_call(void *calls)
+{
+    ++*(int *)calls;
 }
 
 static void *pass_1000_times(void *arg)
