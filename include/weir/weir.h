@@ -9,6 +9,7 @@
 #include <weir/api.h>
 #include <weir/assert.h>
 #include <weir/context.h>
+#include <weir/db.h>
 #include <weir/directive.h>
 #include <weir/error.h>
 #include <weir/executor.h>

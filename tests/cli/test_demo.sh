@@ -113,7 +113,9 @@ ends_with_a_reader_that_sleeps() {
     demo=$!
     # It listens once it has blocked SIGTERM. (All of them are blocked for a moment while
     # a thread is started.)
-    until grep -qE '^SigBlk:.*4..[23]$' "/proc/$demo/status"; do sleep 0.02; done
+    # Before that it is the shell, about to become the program.
+    until grep -q '^weir$' "/proc/$demo/comm" &&
+        grep -qE '^SigBlk:.*4..[23]$' "/proc/$demo/status"; do sleep 0.02; done
     kill -s TERM "$demo"
     wait "$demo" || result=$?
     exec 3<&-

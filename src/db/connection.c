@@ -1,0 +1,745 @@
+/*
+ * connection.c - statement cache, parameter checks and transactions above a driver.
+ *
+ * A statement is found by the address of its struct weir_sql. Prepared statements belong to the
+ * link; when it is lost they are given up with it.
+ *
+ *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
+ *   I2  at most one struct weir_rows of a connection is open
+ */
+#include "db/connection.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/point.h"
+#include "db/db.h"
+
+enum {
+    STATEMENTS_MAX = 4096, /* there are as many as we wrote; this is a net, not a limit */
+    STATEMENT_SIZE_MAX = 64 * 1024,
+    SAVEPOINTS_MAX = 1000,
+};
+
+struct weir_connection {
+    const struct weir_heap *heap; /* borrowed from the database, as is the prefix */
+    const char *prefix;
+    struct weir_link *link;
+    uint64_t generation; /* see db.c */
+    struct weir_map
+        statements; /* address of the struct weir_sql -> what the driver prepared */
+    unsigned savepoint_count;
+    bool rows_open;
+};
+
+static enum weir_status find_prepared(struct weir_connection *self,
+                                      const struct weir_sql *sql, void **out,
+                                      struct weir_error *error);
+static enum weir_status check_values(const struct weir_connection *self,
+                                     const struct weir_sql *sql,
+                                     const struct weir_value *values, size_t value_count,
+                                     struct weir_error *error);
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *link,
+                                        uint64_t generation, struct weir_connection **out)
+{
+    const struct weir_heap *heap = weir_db_heap(db);
+    struct weir_connection *self = weir_heap_zalloc(heap, sizeof *self);
+
+    *out = self;
+    if (self == NULL)
+        return WEIR_NO_MEMORY;
+    self->heap = heap;
+    self->prefix = weir_db_prefix(db);
+    self->link = link;
+    self->generation = generation;
+    weir_map_init(&self->statements, heap, STATEMENTS_MAX);
+    return WEIR_OK;
+}
+
+static bool unprepare(void *argument, struct weir_str key, void *prepared)
+{
+    struct weir_connection *self = argument;
+
+    (void)key;
+    self->link->driver->unprepare(self->link, prepared);
+    return true;
+}
+
+void weir_connection_destroy(struct weir_connection *self)
+{
+    if (self == NULL)
+        return;
+    weir_map_remove_if(&self->statements, unprepare, self);
+    weir_map_fini(&self->statements);
+    self->link->driver->close(self->link);
+    weir_heap_free(self->heap, self);
+}
+
+uint64_t weir_connection_generation(const struct weir_connection *self)
+{
+    return self->generation;
+}
+
+struct weir_link *weir_connection_link(struct weir_connection *self)
+{
+    return self->link;
+}
+
+const struct weir_link_config *weir_connection_config(const struct weir_connection *self)
+{
+    return self->link->config;
+}
+
+const char *weir_connection_prefix(const struct weir_connection *self)
+{
+    return self->prefix;
+}
+
+void *weir_connection_native(struct weir_connection *self)
+{
+    return self->link->driver->native(self->link);
+}
+
+void weir_connection_cancel(struct weir_connection *self)
+{
+    self->link->driver->cancel(self->link);
+}
+
+enum weir_driver_fault weir_driver_fault(const struct weir_link *link)
+{
+    if (WEIR_POINT(link->config->points, "db.lose"))
+        return WEIR_FAULT_LOSE;
+    if (WEIR_POINT(link->config->points, "db.fail"))
+        return WEIR_FAULT_FAIL;
+    return WEIR_NO_FAULT;
+}
+
+/* Drivers fill in an error in any case; callers need not want one. */
+static struct weir_error *or_scratch(struct weir_error *error, struct weir_error *scratch)
+{
+    if (error == NULL)
+        error = scratch;
+    weir_error_clear(error);
+    return error;
+}
+
+static enum weir_status refuse_lost(const struct weir_connection *self,
+                                    struct weir_error *error)
+{
+    if (!self->link->lost)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_LOST, "the connection was lost");
+}
+
+static enum weir_status in_statement(enum weir_status status, const struct weir_sql *sql,
+                                     struct weir_error *error)
+{
+    if (status != WEIR_OK && status != WEIR_NO_ROW)
+        weir_error_prefix(error, "%s", sql->name);
+    return status;
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+/* Everything that must be right before a statement is sent. */
+static enum weir_status ready(struct weir_connection *self, const struct weir_sql *sql,
+                              const struct weir_value *values, size_t value_count,
+                              void **prepared, struct weir_error *error)
+{
+    enum weir_status status = refuse_lost(self, error);
+
+    WEIR_ASSERT(!self->rows_open);
+    if (status == WEIR_OK)
+        status = check_values(self, sql, values, value_count, error);
+    if (status == WEIR_OK)
+        status = find_prepared(self, sql, prepared, error);
+    return status;
+}
+
+enum weir_status weir_connection_execute(struct weir_connection *self,
+                                         const struct weir_sql *sql,
+                                         const struct weir_value *values,
+                                         size_t value_count, int64_t *changed,
+                                         struct weir_error *error)
+{
+    struct weir_error scratch;
+    struct weir_cursor cursor = {0};
+    void *prepared = NULL;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    status = ready(self, sql, values, value_count, &prepared, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->run(self->link, prepared, values, &cursor, error);
+    if (status == WEIR_OK) {
+        /* A statement with rows is done only when its last row has been fetched. */
+        while (cursor.column_count > 0 && status == WEIR_OK)
+            status = self->link->driver->next(self->link, &cursor, error);
+        if (status == WEIR_NO_ROW)
+            status = WEIR_OK;
+        if (changed != NULL)
+            *changed = cursor.changed;
+        self->link->driver->finish(self->link, &cursor);
+    }
+    return in_statement(status, sql, error);
+}
+
+enum weir_status weir_connection_query(struct weir_connection *self,
+                                       const struct weir_sql *sql,
+                                       const struct weir_value *values,
+                                       size_t value_count, struct weir_rows *out,
+                                       struct weir_error *error)
+{
+    struct weir_error scratch;
+    void *prepared = NULL;
+    enum weir_status status;
+
+    *out = (struct weir_rows){.sql = sql};
+    error = or_scratch(error, &scratch);
+    status = ready(self, sql, values, value_count, &prepared, error);
+    if (status == WEIR_OK)
+        status =
+            self->link->driver->run(self->link, prepared, values, &out->cursor, error);
+    if (status == WEIR_OK) {
+        out->connection = self;
+        self->rows_open = true;
+    }
+    return in_statement(status, sql, error);
+}
+
+enum weir_status weir_rows_next(struct weir_rows *self, struct weir_error *error)
+{
+    struct weir_connection *connection = self->connection;
+    struct weir_error scratch;
+
+    WEIR_ASSERT(connection != NULL);
+    error = or_scratch(error, &scratch);
+    if (self->misread)
+        return in_statement(weir_error_set(error, WEIR_SCHEMA,
+                                           "a column is not of the type it was read as"),
+                            self->sql, error);
+    return in_statement(
+        connection->link->driver->next(connection->link, &self->cursor, error), self->sql,
+        error);
+}
+
+void weir_rows_close(struct weir_rows *self)
+{
+    struct weir_connection *connection = self->connection;
+
+    if (connection == NULL)
+        return;
+    connection->link->driver->finish(connection->link, &self->cursor);
+    connection->rows_open = false;
+    self->connection = NULL;
+}
+
+static struct weir_value read_column(struct weir_rows *self, size_t column,
+                                     enum weir_type wanted)
+{
+    struct weir_value value = weir_null();
+    bool fits = true;
+
+    WEIR_ASSERT(self->connection != NULL);
+    if (column < self->cursor.column_count)
+        self->connection->link->driver->read(&self->cursor, column, wanted, &value,
+                                             &fits);
+    else
+        fits = false;
+    self->misread = self->misread || !fits;
+    return value;
+}
+
+bool weir_rows_is_null(struct weir_rows *self, size_t column)
+{
+    /* Anything can be had as bytes or does not fit; only a null is a null that fits. */
+    struct weir_value value = weir_null();
+    bool fits = false;
+
+    if (column < self->cursor.column_count)
+        self->connection->link->driver->read(&self->cursor, column, WEIR_TYPE_NULL,
+                                             &value, &fits);
+    return fits && value.type == WEIR_TYPE_NULL;
+}
+
+int64_t weir_rows_integer(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_INTEGER);
+
+    return value.type == WEIR_TYPE_INTEGER ? value.as.integer : 0;
+}
+
+double weir_rows_real(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_REAL);
+
+    return value.type == WEIR_TYPE_REAL ? value.as.real : 0;
+}
+
+bool weir_rows_boolean(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_BOOLEAN);
+
+    return value.type == WEIR_TYPE_BOOLEAN && value.as.boolean;
+}
+
+int64_t weir_rows_time_us(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_TIME);
+
+    return value.type == WEIR_TYPE_TIME ? value.as.time_us : 0;
+}
+
+struct weir_str weir_rows_text(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_TEXT);
+
+    return value.type == WEIR_TYPE_TEXT ? value.as.text : (struct weir_str){"", 0};
+}
+
+struct weir_str weir_rows_bytes(struct weir_rows *self, size_t column)
+{
+    struct weir_value value = read_column(self, column, WEIR_TYPE_BYTES);
+
+    return value.type == WEIR_TYPE_BYTES ? value.as.text : (struct weir_str){"", 0};
+}
+
+enum weir_status weir_connection_query_integer(struct weir_connection *self,
+                                               const struct weir_sql *sql,
+                                               const struct weir_value *values,
+                                               size_t value_count, int64_t *out,
+                                               struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(self, sql, values, value_count, &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        *out = weir_rows_integer(&rows, 0);
+        if (rows.misread)
+            status = weir_error_set(error, WEIR_SCHEMA, "%s: not an integer", sql->name);
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_connection_execute_many(struct weir_connection *self,
+                                              const struct weir_sql *sql,
+                                              const struct weir_value *values,
+                                              size_t row_count, size_t column_count,
+                                              int64_t *changed, struct weir_error *error)
+{
+    struct weir_error scratch;
+    void *prepared = NULL;
+    int64_t sum = 0;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    status = refuse_lost(self, error);
+    WEIR_ASSERT(!self->rows_open);
+    for (size_t i = 0; i < row_count && status == WEIR_OK; i++)
+        status = check_values(self, sql, values + i * column_count, column_count, error);
+    if (status == WEIR_OK && row_count > 0)
+        status = find_prepared(self, sql, &prepared, error);
+    if (status == WEIR_OK && row_count > 0)
+        status = self->link->driver->run_many(self->link, prepared, values, row_count,
+                                              column_count, &sum, error);
+    if (changed != NULL)
+        *changed = status == WEIR_OK ? sum : 0;
+    return in_statement(status, sql, error);
+}
+
+/* Steps that need no allocation: more travel in several groups. */
+enum { STEPS_TOGETHER = 64 };
+
+static enum weir_status execute_group(struct weir_connection *self,
+                                      struct weir_step *steps, size_t count,
+                                      struct weir_error *error)
+{
+    struct weir_driver_step group[STEPS_TOGETHER];
+    size_t failed = 0;
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        group[i] = (struct weir_driver_step){.values = steps[i].values};
+        status = ready(self, steps[i].sql, steps[i].values, steps[i].value_count,
+                       &group[i].prepared, error);
+        if (status != WEIR_OK)
+            return in_statement(status, steps[i].sql, error);
+    }
+    status = self->link->driver->run_steps(self->link, group, count, &failed, error);
+    if (status != WEIR_OK)
+        return in_statement(status, steps[failed].sql, error);
+    for (size_t i = 0; i < count; i++)
+        steps[i].changed = group[i].changed;
+    return WEIR_OK;
+}
+
+enum weir_status weir_connection_execute_steps(struct weir_connection *self,
+                                               struct weir_step *steps, size_t step_count,
+                                               struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status = WEIR_OK;
+
+    error = or_scratch(error, &scratch);
+    for (size_t done = 0; done < step_count && status == WEIR_OK;
+         done += STEPS_TOGETHER) {
+        size_t left = step_count - done;
+
+        status = execute_group(self, steps + done,
+                               left < STEPS_TOGETHER ? left : STEPS_TOGETHER, error);
+    }
+    return status;
+}
+
+enum weir_status weir_connection_execute_text(struct weir_connection *self,
+                                              const char *text, struct weir_error *error)
+{
+    const struct weir_sql sql = {.name = "text", .text = text, .parameters = ""};
+    struct weir_error scratch;
+    struct weir_buf expanded;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    weir_buf_init(&expanded, self->heap, STATEMENT_SIZE_MAX);
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK)
+        status = weir_sql_expand(&sql, self->link->driver->engine, self->prefix,
+                                 &expanded, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->exec(self->link, weir_buf_text(&expanded), error);
+    weir_buf_fini(&expanded);
+    return status;
+}
+
+/* ---- transactions ------------------------------------------------------------------------- */
+
+static enum weir_status begin(struct weir_connection *self, enum weir_access access,
+                              struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(!self->link->adopted); /* the application's transactions are its own */
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->begin(self->link, access, error);
+    if (status == WEIR_OK)
+        self->savepoint_count = 0;
+    else
+        weir_error_prefix(error, "begin");
+    return status;
+}
+
+enum weir_status weir_connection_begin(struct weir_connection *self,
+                                       struct weir_error *error)
+{
+    return begin(self, WEIR_READ_WRITE, error);
+}
+
+enum weir_status weir_connection_begin_read(struct weir_connection *self,
+                                            struct weir_error *error)
+{
+    return begin(self, WEIR_READ_ONLY, error);
+}
+
+enum weir_status weir_connection_commit(struct weir_connection *self,
+                                        struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(!self->link->adopted && !self->rows_open);
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->commit(self->link, error);
+    self->savepoint_count = 0;
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "commit");
+    return status;
+}
+
+void weir_connection_rollback(struct weir_connection *self)
+{
+    WEIR_ASSERT(!self->link->adopted && !self->rows_open);
+    self->savepoint_count = 0;
+    if (!self->link->lost && weir_connection_transaction(self) != WEIR_TRANSACTION_NONE)
+        self->link->driver->rollback(self->link);
+}
+
+enum weir_transaction_state weir_connection_transaction(struct weir_connection *self)
+{
+    if (self->link->lost)
+        return WEIR_TRANSACTION_NONE;
+    return self->link->driver->transaction(self->link);
+}
+
+static enum weir_status exec_savepoint(struct weir_connection *self, const char *verb,
+                                       struct weir_error *error)
+{
+    char text[64];
+    enum weir_status status = refuse_lost(self, error);
+
+    (void)snprintf(text, sizeof text, "%s weir_%u", verb, self->savepoint_count);
+    if (status == WEIR_OK)
+        status = self->link->driver->exec(self->link, text, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "savepoint");
+    return status;
+}
+
+enum weir_status weir_connection_savepoint(struct weir_connection *self,
+                                           struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->savepoint_count < SAVEPOINTS_MAX);
+    self->savepoint_count++;
+    status = exec_savepoint(self, "SAVEPOINT", error);
+    if (status != WEIR_OK)
+        self->savepoint_count--;
+    return status;
+}
+
+/* Back to the newest savepoint, and forget it. */
+static enum weir_status return_to_savepoint(struct weir_connection *self,
+                                            struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (!self->link->lost &&
+        self->link->driver->transaction(self->link) == WEIR_TRANSACTION_NONE)
+        return weir_error_set(error, WEIR_CONFLICT,
+                              "savepoint: the database has rolled the transaction back");
+    status = exec_savepoint(self, "ROLLBACK TO SAVEPOINT", error);
+    if (status == WEIR_OK)
+        status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
+    return status;
+}
+
+/*
+ * Outside of a transaction, on an adopted connection, releasing the last savepoint of SQLite is
+ * a commit, and may fail like one: then nothing of ours may stay behind.
+ */
+enum weir_status weir_connection_savepoint_keep(struct weir_connection *self,
+                                                struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->savepoint_count > 0);
+    status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
+    if (status != WEIR_OK && self->link->adopted)
+        (void)!return_to_savepoint(self, &(struct weir_error){.status = WEIR_OK});
+    self->savepoint_count--;
+    return status;
+}
+
+enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
+                                                struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->savepoint_count > 0);
+    status = return_to_savepoint(self, error);
+    self->savepoint_count--;
+    return status;
+}
+
+enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *out_us,
+                                       struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->clock(self->link, out_us, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "clock");
+    return status;
+}
+
+/* ---- the cache ---------------------------------------------------------------------------- */
+
+static enum weir_status prepare(struct weir_connection *self, const struct weir_sql *sql,
+                                void **out, struct weir_error *error)
+{
+    struct weir_str key = {(const char *)&sql, sizeof sql};
+    const char *parameters = sql->parameters != NULL ? sql->parameters : "";
+    struct weir_buf text;
+    enum weir_status status;
+
+    *out = NULL;
+    weir_buf_init(&text, self->heap, STATEMENT_SIZE_MAX);
+    status = weir_sql_expand(sql, self->link->driver->engine, self->prefix, &text, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->prepare(self->link, weir_buf_text(&text), parameters,
+                                             out, error);
+    weir_buf_fini(&text);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_map_put(&self->statements, key, *out);
+    if (status != WEIR_OK) {
+        self->link->driver->unprepare(self->link, *out);
+        *out = NULL;
+        return weir_error_set(error, status, "statement cache: %s",
+                              weir_status_text(status));
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status find_prepared(struct weir_connection *self,
+                                      const struct weir_sql *sql, void **out,
+                                      struct weir_error *error)
+{
+    *out = weir_map_find(&self->statements,
+                         (struct weir_str){(const char *)&sql, sizeof sql});
+    return *out != NULL ? WEIR_OK : prepare(self, sql, out, error);
+}
+
+/* ---- what may be sent --------------------------------------------------------------------- */
+
+/* The length of the UTF-8 sequence at `text`, which has `left` bytes; 0 when it is none. */
+static size_t utf8_sequence(const unsigned char *text, size_t left)
+{
+    unsigned char first = text[0];
+    size_t size = first < 0x80   ? 1
+                  : first < 0xc2 ? 0
+                  : first < 0xe0 ? 2
+                  : first < 0xf0 ? 3
+                                 : 4;
+
+    if (size == 0 || size > left || first > 0xf4)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if (first == 0xe0 && text[1] < 0xa0) /* longer than need be */
+        return 0;
+    if (first == 0xed && text[1] > 0x9f) /* half of a UTF-16 pair */
+        return 0;
+    if (first == 0xf0 && text[1] < 0x90)
+        return 0;
+    if (first == 0xf4 && text[1] > 0x8f) /* above U+10FFFF */
+        return 0;
+    return size;
+}
+
+/* How many bytes from `at` on are plain ASCII without a zero, eight at a time. */
+static size_t plain_run(struct weir_str text, size_t at)
+{
+    const uint64_t lows = UINT64_C(0x0101010101010101);
+    const uint64_t highs = UINT64_C(0x8080808080808080);
+    size_t begin = at;
+
+    for (; at + sizeof(uint64_t) <= text.size; at += sizeof(uint64_t)) {
+        uint64_t eight;
+
+        memcpy(&eight, text.data + at, sizeof eight);
+        /* A byte of 0 borrows from its high bit, one above 0x7f has it already. */
+        if (((eight | (eight - lows)) & highs) != 0)
+            break;
+    }
+    return at - begin;
+}
+
+static enum weir_status check_text(struct weir_str text, unsigned number,
+                                   struct weir_error *error)
+{
+    for (size_t i = plain_run(text, 0); i < text.size; i += plain_run(text, i)) {
+        size_t size = utf8_sequence((const unsigned char *)text.data + i, text.size - i);
+
+        if (size == 0)
+            return weir_error_set(error, WEIR_INVALID,
+                                  "parameter %u is not valid UTF-8 at byte %zu", number,
+                                  i);
+        if (text.data[i] == '\0')
+            return weir_error_set(
+                error, WEIR_INVALID,
+                "parameter %u has a zero byte at %zu, which text cannot have", number, i);
+        i += size;
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status check_scalar(const struct weir_value *value,
+                                     enum weir_type wanted, unsigned number,
+                                     struct weir_error *error)
+{
+    if (value->type == WEIR_TYPE_NULL)
+        return WEIR_OK;
+    if (value->type != wanted)
+        return weir_error_set(error, WEIR_INVALID, "parameter %u is of another type",
+                              number);
+    if (wanted != WEIR_TYPE_TEXT && wanted != WEIR_TYPE_BYTES)
+        return WEIR_OK;
+    if (value->as.text.size > WEIR_VALUE_SIZE_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "parameter %u has %zu bytes, must have at most %d", number,
+                              value->as.text.size, WEIR_VALUE_SIZE_MAX);
+    return wanted == WEIR_TYPE_TEXT ? check_text(value->as.text, number, error) : WEIR_OK;
+}
+
+static bool is_array(char letter)
+{
+    return letter >= 'A' && letter <= 'Z';
+}
+
+static enum weir_status check_array(const struct weir_value *value, enum weir_type wanted,
+                                    unsigned number, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (value->type != WEIR_TYPE_ARRAY || value->element_type != wanted)
+        return weir_error_set(error, WEIR_INVALID, "parameter %u is of another type",
+                              number);
+    for (size_t i = 0; i < value->as.array.count && status == WEIR_OK; i++)
+        status = check_scalar(&value->as.array.elements[i], wanted, number, error);
+    return status;
+}
+
+/*
+ * In execute_many() each row is a row of scalars, also where the statement takes arrays: so a
+ * capital letter accepts both an array and an element.
+ */
+static enum weir_status check_values(const struct weir_connection *self,
+                                     const struct weir_sql *sql,
+                                     const struct weir_value *values, size_t value_count,
+                                     struct weir_error *error)
+{
+    const char *letters = sql->parameters != NULL ? sql->parameters : "";
+    enum weir_status status = WEIR_OK;
+
+    (void)self;
+    if (strlen(letters) != value_count)
+        return weir_error_set(error, WEIR_INVALID, "%zu parameters given, must be %zu",
+                              value_count, strlen(letters));
+    for (size_t i = 0; i < value_count && status == WEIR_OK; i++) {
+        enum weir_type wanted = (enum weir_type)weir_sql_type(letters[i]);
+
+        if (is_array(letters[i]) && values[i].type == WEIR_TYPE_ARRAY)
+            status = check_array(&values[i], wanted, (unsigned)i + 1, error);
+        else
+            status = check_scalar(&values[i], wanted, (unsigned)i + 1, error);
+    }
+    return status;
+}

@@ -1,0 +1,132 @@
+/*
+ * connection.h - the inside of weir/db.h: statements on a connection.
+ *
+ * Statements are prepared once per connection, when first used. Parameters are checked here:
+ * number, types, sizes, UTF-8; what does not fit is refused before anything is sent.
+ *
+ *   struct weir_rows rows;
+ *
+ *   status = weir_connection_query(connection, &SQL_FIND, VALUES(weir_integer(7)), &rows, error);
+ *   while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+ *       use(weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1));
+ *   weir_rows_close(&rows);                     always, also after an error
+ *
+ * Threads  Whoever holds the connection.
+ * Failure  A status from the driver's table; `error` may be NULL. After WEIR_LOST every call
+ *          fails with WEIR_LOST until the connection is released.
+ */
+#ifndef WEIR_DB_CONNECTION_H
+#define WEIR_DB_CONNECTION_H
+
+#include "db/driver.h"
+#include "db/sql.h"
+#include "db/value.h"
+#include "weir/db.h"
+
+/* A list of values for a parameter list, with its length. */
+#define VALUES(...)                                                                      \
+    (const struct weir_value[]){__VA_ARGS__},                                            \
+        sizeof((const struct weir_value[]){__VA_ARGS__}) / sizeof(struct weir_value)
+#define NO_VALUES NULL, 0
+
+struct weir_rows {
+    struct weir_connection *connection; /* NULL: closed */
+    const struct weir_sql *sql;
+    struct weir_cursor cursor;
+    bool misread; /* a column was asked for as a type that it is not */
+};
+
+struct weir_step {
+    const struct weir_sql *sql;
+    const struct weir_value *values;
+    size_t value_count;
+    int64_t changed; /* out */
+};
+
+struct weir_link *weir_connection_link(struct weir_connection *self);
+const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
+const char *weir_connection_prefix(const struct weir_connection *self);
+
+/* Used by weir_db. Takes the link. */
+WEIR_CHECKED enum weir_status weir_connection_create(struct weir_db *db,
+                                                     struct weir_link *link,
+                                                     uint64_t generation,
+                                                     struct weir_connection **out);
+void weir_connection_destroy(struct weir_connection *self);
+uint64_t weir_connection_generation(const struct weir_connection *self);
+
+/* Run one statement and drop its rows, if any. `changed` may be NULL. */
+WEIR_CHECKED enum weir_status
+weir_connection_execute(struct weir_connection *self, const struct weir_sql *sql,
+                        const struct weir_value *values, size_t value_count,
+                        int64_t *changed, struct weir_error *error);
+
+/* Run one statement and read its rows. *out is closed on failure. */
+WEIR_CHECKED enum weir_status
+weir_connection_query(struct weir_connection *self, const struct weir_sql *sql,
+                      const struct weir_value *values, size_t value_count,
+                      struct weir_rows *out, struct weir_error *error);
+
+/* WEIR_OK: there is a row. WEIR_NO_ROW: there was none any more. WEIR_SCHEMA: a column of
+ * the row before was misread. */
+WEIR_CHECKED enum weir_status weir_rows_next(struct weir_rows *self,
+                                             struct weir_error *error);
+void weir_rows_close(struct weir_rows *self);
+
+/* Columns of the current row, from 0. Views live until next() or close(). A null reads as 0,
+ * false, or an empty view. */
+bool weir_rows_is_null(struct weir_rows *self, size_t column);
+int64_t weir_rows_integer(struct weir_rows *self, size_t column);
+double weir_rows_real(struct weir_rows *self, size_t column);
+bool weir_rows_boolean(struct weir_rows *self, size_t column);
+int64_t weir_rows_time_us(struct weir_rows *self, size_t column);
+struct weir_str weir_rows_text(struct weir_rows *self, size_t column);
+struct weir_str weir_rows_bytes(struct weir_rows *self, size_t column);
+
+/* A query for one integer. WEIR_NO_ROW when there is no row; a null gives 0. */
+WEIR_CHECKED enum weir_status
+weir_connection_query_integer(struct weir_connection *self, const struct weir_sql *sql,
+                              const struct weir_value *values, size_t value_count,
+                              int64_t *out, struct weir_error *error);
+
+/* One statement for many rows; see struct weir_driver. On PostgreSQL its letters are capitals. */
+WEIR_CHECKED enum weir_status
+weir_connection_execute_many(struct weir_connection *self, const struct weir_sql *sql,
+                             const struct weir_value *values, size_t row_count,
+                             size_t column_count, int64_t *changed,
+                             struct weir_error *error);
+
+/* Several statements, one round trip where the engine can. Stops at the first that fails, whose
+ * name is in the error. */
+WEIR_CHECKED enum weir_status weir_connection_execute_steps(struct weir_connection *self,
+                                                            struct weir_step *steps,
+                                                            size_t step_count,
+                                                            struct weir_error *error);
+
+/* A text that is not worth preparing: DDL. `{p}` is expanded, there are no parameters. */
+WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connection *self,
+                                                           const char *text,
+                                                           struct weir_error *error);
+
+WEIR_CHECKED enum weir_status weir_connection_begin_read(struct weir_connection *self,
+                                                         struct weir_error *error);
+enum weir_transaction_state weir_connection_transaction(struct weir_connection *self);
+
+/*
+ * Savepoints nest; each call to savepoint() owes one keep or undo, newest first. After
+ * undo() everything since is as if it had not happened and the transaction is usable,
+ * unless the engine has given it up (WEIR_CONFLICT, WEIR_LOST).
+ */
+WEIR_CHECKED enum weir_status weir_connection_savepoint(struct weir_connection *self,
+                                                        struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_connection_savepoint_keep(struct weir_connection *self,
+                                                             struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
+                                                             struct weir_error *error);
+
+/* The database's clock, microseconds since 1970. */
+WEIR_CHECKED enum weir_status weir_connection_clock(struct weir_connection *self,
+                                                    int64_t *out_us,
+                                                    struct weir_error *error);
+
+#endif

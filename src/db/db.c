@@ -1,0 +1,499 @@
+/*
+ * db.c - a database and its connections.
+ *
+ * Connections that are free wait on a stack; the one used last is taken first, so a thread
+ * that works steadily keeps getting its own.
+ *
+ *   I1  free_count + in_use <= connections_max
+ *   I2  a connection on the stack is of the current generation
+ *
+ * A generation ends when one of its connections is found lost: the free ones were probably lost
+ * by the same event, and each would cost somebody a failed attempt, so they are closed.
+ *
+ * While the database cannot be reached, attempts to connect are spaced out; those in between
+ * fail at once. So a hundred workers do not knock down a server that is starting.
+ */
+#include "db/db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/assert.h"
+#include "base/duration.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "db/connection.h"
+#include "db/pause.h"
+#include "db/sql.h"
+#include "ward/bulkhead.h"
+#include "ward/executor.h"
+#include "ward/lock.h"
+#include "ward/system.h"
+
+enum { CONNECTIONS_MAX = 1024 };
+
+static const struct weir_backoff RECONNECT = {
+    .initial_ns = WEIR_MILLISECONDS(20),
+    .max_ns = WEIR_SECONDS(2),
+    .multiplier = 2.0,
+    .jitter = 0.5,
+};
+
+struct weir_db {
+    const struct weir_heap *heap;
+    struct weir_log log;
+    struct weir_link_config config;
+    const struct weir_driver *driver;
+    char *prefix;
+    uint32_t connections_max;
+
+    struct weir_lock
+        lock; /* guards all that follows; never held while talking to anybody */
+    struct weir_connection **free; /* a stack with room for connections_max */
+    uint32_t free_count;
+    uint32_t in_use;
+    uint64_t generation;
+    struct weir_link *anchor; /* SQLite in memory: what keeps it alive */
+    struct weir_bulkhead reconnect;
+    int64_t reconnect_ns; /* no attempt before */
+};
+
+static const struct weir_driver *const DRIVERS[] = {
+    [WEIR_SQLITE] = &weir_driver_sqlite,
+    [WEIR_POSTGRESQL] = &weir_driver_postgresql,
+    [WEIR_MARIADB] = &weir_driver_mariadb,
+};
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+void weir_db_options_init(struct weir_db_options *self)
+{
+    *self = (struct weir_db_options){
+        .statement_timeout_ns = WEIR_SECONDS(30),
+        .lock_timeout_ns = WEIR_SECONDS(10),
+        .connect_timeout_ns = WEIR_SECONDS(10),
+        .connections_max = 64,
+    };
+}
+
+static enum weir_status check_options(const struct weir_db_options *options,
+                                      struct weir_error *error)
+{
+    enum weir_status status = weir_duration_check(
+        "statement_timeout_ns", options->statement_timeout_ns, 0, WEIR_HOURS(24), error);
+
+    if (status == WEIR_OK)
+        status = weir_duration_check("lock_timeout_ns", options->lock_timeout_ns, 0,
+                                     WEIR_HOURS(24), error);
+    if (status == WEIR_OK)
+        status = weir_duration_check("connect_timeout_ns", options->connect_timeout_ns,
+                                     WEIR_SECONDS(1), WEIR_HOURS(1), error);
+    if (status == WEIR_OK &&
+        (options->connections_max < 1 || options->connections_max > CONNECTIONS_MAX))
+        status =
+            weir_error_set(error, WEIR_INVALID, "connections_max is %u, must be 1 to %d",
+                           options->connections_max, CONNECTIONS_MAX);
+    if (status == WEIR_OK && options->prefix != NULL)
+        status = weir_prefix_check(options->prefix, error);
+    return status;
+}
+
+static enum weir_status fill(struct weir_db *self, const struct weir_db_options *options,
+                             struct weir_error *error)
+{
+    const char *prefix = options->prefix != NULL ? options->prefix : "weir";
+    enum weir_status status =
+        weir_url_parse(self->heap, options->url, &self->config.url, error);
+
+    if (status != WEIR_OK)
+        return status;
+    self->driver = DRIVERS[self->config.url.engine];
+    self->config.heap = self->heap;
+    self->config.log = &self->log;
+    self->config.statement_timeout_ns = options->statement_timeout_ns;
+    self->config.lock_timeout_ns = options->lock_timeout_ns;
+    self->config.connect_timeout_ns = options->connect_timeout_ns;
+    (void)snprintf(self->config.memory_name, sizeof self->config.memory_name,
+                   "weir-%016llx", (unsigned long long)weir_system_random());
+    self->connections_max = options->connections_max;
+    weir_bulkhead_init(&self->reconnect, &RECONNECT, weir_system_random());
+    self->prefix = weir_heap_copy(self->heap, prefix, strlen(prefix));
+    self->free =
+        weir_heap_zalloc_array(self->heap, options->connections_max, sizeof *self->free);
+    if (self->prefix == NULL || self->free == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+    return WEIR_OK;
+}
+
+static void free_db(struct weir_db *self)
+{
+    weir_url_fini(self->heap, &self->config.url);
+    weir_heap_free(self->heap, self->prefix);
+    weir_heap_free(self->heap, self->free);
+    weir_heap_free(self->heap, self);
+}
+
+enum weir_status weir_db_create(const struct weir_db_options *options,
+                                struct weir_db **out, struct weir_error *error)
+{
+    const struct weir_executor *executor = options->executor;
+    const struct weir_heap *heap = executor != NULL ? executor->heap : options->heap;
+    enum weir_status status = check_options(options, error);
+    struct weir_db *self;
+
+    *out = NULL;
+    if (status != WEIR_OK)
+        return status;
+    if (heap == NULL)
+        heap = weir_heap_system();
+    self = weir_heap_zalloc(heap, sizeof *self);
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "create database: out of memory");
+    self->heap = heap;
+    self->log = executor != NULL ? executor->log : options->log;
+    status = fill(self, options, error);
+    if (status == WEIR_OK)
+        status = weir_lock_init(&self->lock);
+    if (status != WEIR_OK) {
+        free_db(self);
+        return status;
+    }
+    *out = self;
+    return WEIR_OK;
+}
+
+void weir_db_destroy(struct weir_db *self)
+{
+    if (self == NULL)
+        return;
+    WEIR_ASSERT(self->in_use == 0);
+    while (self->free_count > 0)
+        weir_connection_destroy(self->free[--self->free_count]);
+    if (self->anchor != NULL)
+        self->driver->close(self->anchor);
+    weir_lock_fini(&self->lock);
+    free_db(self);
+}
+
+enum weir_engine weir_db_engine(const struct weir_db *self)
+{
+    return self->driver->engine;
+}
+
+const char *weir_engine_name(enum weir_engine engine)
+{
+    static const char *const names[] = {
+        [WEIR_SQLITE] = "sqlite",
+        [WEIR_POSTGRESQL] = "postgresql",
+        [WEIR_MARIADB] = "mariadb",
+    };
+
+    return (unsigned)engine <= WEIR_MARIADB ? names[engine] : "unknown";
+}
+
+const struct weir_link_config *weir_db_config(const struct weir_db *self)
+{
+    return &self->config;
+}
+
+const char *weir_db_prefix(const struct weir_db *self)
+{
+    return self->prefix;
+}
+
+const struct weir_heap *weir_db_heap(const struct weir_db *self)
+{
+    return self->heap;
+}
+
+const struct weir_log *weir_db_log(const struct weir_db *self)
+{
+    return &self->log;
+}
+
+void weir_db_set_points(struct weir_db *self, struct weir_points *points)
+{
+    self->config.points = points;
+}
+
+/* ---- taking a connection ------------------------------------------------------------------ */
+
+/* A place among those in use; a free connection comes with it if there is one. */
+static enum weir_status reserve(struct weir_db *self, struct weir_connection **out,
+                                uint64_t *generation, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    int64_t wait_ns = 0;
+
+    weir_lock_acquire(&self->lock);
+    *generation = self->generation;
+    if (self->free_count > 0) {
+        *out = self->free[--self->free_count];
+    } else if (self->in_use == self->connections_max) {
+        status = WEIR_BUSY;
+    } else if (self->reconnect.failures > 0) {
+        wait_ns = weir_sat_sub_i64(self->reconnect_ns, weir_pause_now_ns());
+        if (wait_ns > 0)
+            status = WEIR_LOST;
+    }
+    if (status == WEIR_OK)
+        self->in_use++;
+    weir_lock_release(&self->lock);
+
+    if (status == WEIR_BUSY)
+        return weir_error_set(error, status, "all %u connections are in use",
+                              self->connections_max);
+    if (status == WEIR_LOST)
+        return weir_error_set(
+            error, status, "the database could not be reached; next attempt in %lld ms",
+            (long long)(wait_ns / 1000000 + 1));
+    return WEIR_OK;
+}
+
+static void note_attempt(struct weir_db *self, enum weir_status status)
+{
+    weir_lock_acquire(&self->lock);
+    if (status == WEIR_LOST) {
+        weir_bulkhead_escalate(&self->reconnect);
+        self->reconnect_ns =
+            weir_sat_add_i64(weir_pause_now_ns(), self->reconnect.floor_ns);
+    } else {
+        weir_bulkhead_reset(&self->reconnect);
+    }
+    if (status != WEIR_OK)
+        self->in_use--;
+    weir_lock_release(&self->lock);
+}
+
+/* A database in memory lives as long as it has a connection: one of them is kept aside. */
+static enum weir_status cast_anchor(struct weir_db *self, struct weir_error *error)
+{
+    struct weir_link *anchor = NULL;
+    enum weir_status status = WEIR_OK;
+    bool needed;
+
+    if (self->driver->engine != WEIR_SQLITE ||
+        strcmp(self->config.url.path, ":memory:") != 0)
+        return WEIR_OK;
+    weir_lock_acquire(&self->lock);
+    needed = self->anchor == NULL;
+    weir_lock_release(&self->lock);
+    if (!needed)
+        return WEIR_OK;
+    status = self->driver->open(&self->config, &anchor, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_lock_acquire(&self->lock);
+    if (self->anchor == NULL) {
+        self->anchor = anchor;
+        anchor = NULL;
+    }
+    weir_lock_release(&self->lock);
+    if (anchor != NULL) /* somebody was faster */
+        self->driver->close(anchor);
+    return WEIR_OK;
+}
+
+static enum weir_status connect(struct weir_db *self, uint64_t generation,
+                                struct weir_connection **out, struct weir_error *error)
+{
+    struct weir_link *link = NULL;
+    enum weir_status status = cast_anchor(self, error);
+
+    if (status == WEIR_OK)
+        status = self->driver->open(&self->config, &link, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_connection_create(self, link, generation, out);
+    if (status != WEIR_OK) {
+        self->driver->close(link);
+        return weir_error_set(error, status, "%s", weir_status_text(status));
+    }
+    return WEIR_OK;
+}
+
+/* Was the free connection lost while it was free? Then it is given up, and its kind with it. */
+static bool gone_meanwhile(struct weir_db *self, struct weir_connection **connection)
+{
+    struct weir_link *link;
+
+    if (*connection == NULL || self->driver->alive == NULL)
+        return false;
+    link = weir_connection_link(*connection);
+    if (self->driver->alive(link))
+        return false;
+    WEIR_ASSERT(link->lost);
+    weir_db_release(self, *connection);
+    *connection = NULL;
+    return true;
+}
+
+enum weir_status weir_db_acquire(struct weir_db *self, struct weir_connection **out,
+                                 struct weir_error *error)
+{
+    struct weir_error scratch;
+    uint64_t generation;
+    enum weir_status status;
+
+    *out = NULL;
+    if (error == NULL)
+        error = &scratch;
+    weir_error_clear(error);
+    do
+        status = reserve(self, out, &generation, error);
+    while (status == WEIR_OK && gone_meanwhile(self, out));
+    if (status == WEIR_OK && *out == NULL) {
+        status = connect(self, generation, out, error);
+        note_attempt(self, status);
+    }
+    if (status != WEIR_OK) {
+        char name[128];
+
+        weir_url_describe(&self->config.url, name, sizeof name);
+        weir_error_prefix(error, "connect to %s", name);
+    }
+    return status;
+}
+
+/* ---- giving it back ----------------------------------------------------------------------- */
+
+/* One free connection of an older generation, taken off the stack; NULL: there is none. */
+static struct weir_connection *take_outdated(struct weir_db *self)
+{
+    struct weir_connection *connection = NULL;
+
+    weir_lock_acquire(&self->lock);
+    for (uint32_t i = 0; i < self->free_count; i++) {
+        if (weir_connection_generation(self->free[i]) != self->generation) {
+            connection = self->free[i];
+            self->free[i] = self->free[--self->free_count];
+            break;
+        }
+    }
+    weir_lock_release(&self->lock);
+    return connection;
+}
+
+void weir_db_release(struct weir_db *self, struct weir_connection *connection)
+{
+    bool lost;
+    bool keep;
+
+    if (connection == NULL)
+        return;
+    weir_connection_rollback(connection);
+    lost = weir_connection_link(connection)->lost;
+    weir_lock_acquire(&self->lock);
+    WEIR_ASSERT(self->in_use > 0);
+    self->in_use--;
+    if (lost && weir_connection_generation(connection) == self->generation)
+        self->generation++;
+    keep = !lost && weir_connection_generation(connection) == self->generation;
+    if (keep)
+        self->free[self->free_count++] = connection;
+    weir_lock_release(&self->lock);
+    if (keep)
+        return;
+
+    weir_connection_destroy(connection);
+    while ((connection = take_outdated(self)) != NULL)
+        weir_connection_destroy(connection);
+}
+
+/* ---- the application's connections -------------------------------------------------------- */
+
+static enum weir_status adopt(struct weir_db *self, enum weir_engine engine, void *handle,
+                              struct weir_connection **out, struct weir_error *error)
+{
+    struct weir_error scratch;
+    struct weir_link *link = NULL;
+    enum weir_status status;
+
+    *out = NULL;
+    if (error == NULL)
+        error = &scratch;
+    weir_error_clear(error);
+    if (self->driver->engine != engine)
+        return weir_error_set(
+            error, WEIR_INVALID, "adopt: the handle is of %s, the database of %s",
+            weir_engine_name(engine), weir_engine_name(self->driver->engine));
+    status = self->driver->adopt(&self->config, handle, &link, error);
+    if (status == WEIR_OK)
+        status = weir_connection_create(self, link, 0, out);
+    if (status != WEIR_OK) {
+        if (link != NULL) {
+            self->driver->close(link);
+            (void)weir_error_set(error, status, "%s", weir_status_text(status));
+        }
+        weir_error_prefix(error, "adopt");
+    }
+    return status;
+}
+
+enum weir_status weir_connection_adopt_sqlite(struct weir_db *db, struct sqlite3 *handle,
+                                              struct weir_connection **out,
+                                              struct weir_error *error)
+{
+    return adopt(db, WEIR_SQLITE, handle, out, error);
+}
+
+enum weir_status weir_connection_adopt_postgresql(struct weir_db *db,
+                                                  struct pg_conn *handle,
+                                                  struct weir_connection **out,
+                                                  struct weir_error *error)
+{
+    return adopt(db, WEIR_POSTGRESQL, handle, out, error);
+}
+
+enum weir_status weir_connection_adopt_mariadb(struct weir_db *db,
+                                               struct st_mysql *handle,
+                                               struct weir_connection **out,
+                                               struct weir_error *error)
+{
+    return adopt(db, WEIR_MARIADB, handle, out, error);
+}
+
+void weir_connection_disown(struct weir_connection *self)
+{
+    if (self == NULL)
+        return;
+    WEIR_ASSERT(weir_connection_link(self)->adopted);
+    weir_connection_destroy(self);
+}
+
+/* ---- durability --------------------------------------------------------------------------- */
+
+struct findings {
+    const struct weir_log *log;
+    size_t count;
+};
+
+static void report_finding(void *state, const struct weir_finding *finding)
+{
+    struct findings *findings = state;
+
+    findings->count++;
+    weir_log_event(findings->log, WEIR_LOG_WARNING, "db.not_durable",
+                   "setting=%s found=\"%s\" needed=\"%s\"", finding->setting,
+                   finding->found, finding->needed);
+}
+
+enum weir_status weir_db_check_durability(struct weir_db *self, size_t *out,
+                                          struct weir_error *error)
+{
+    struct findings findings = {.log = &self->log};
+    struct weir_connection *connection;
+    struct weir_error scratch;
+    enum weir_status status;
+
+    if (error == NULL)
+        error = &scratch;
+    status = weir_db_acquire(self, &connection, error);
+    if (status == WEIR_OK)
+        status = self->driver->durability(weir_connection_link(connection),
+                                          report_finding, &findings, error);
+    weir_db_release(self, connection);
+    *out = findings.count;
+    return status;
+}

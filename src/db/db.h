@@ -1,0 +1,25 @@
+/*
+ * db.h - the inside of weir/db.h: what the library may ask of a database handle.
+ */
+#ifndef WEIR_DB_DB_H
+#define WEIR_DB_DB_H
+
+#include "db/driver.h"
+#include "weir/db.h"
+
+const struct weir_link_config *weir_db_config(const struct weir_db *self);
+const char *weir_db_prefix(const struct weir_db *self);
+const struct weir_heap *weir_db_heap(const struct weir_db *self);
+const struct weir_log *weir_db_log(const struct weir_db *self);
+
+/* For tests: faults at every driver call. Before the first connection. */
+void weir_db_set_points(struct weir_db *self, struct weir_points *points);
+
+/*
+ * Look at the settings that decide whether a commit survives a crash, and warn in the log of
+ * each that does not suffice: the value found and the value needed. *out gets how many.
+ */
+WEIR_CHECKED enum weir_status weir_db_check_durability(struct weir_db *self, size_t *out,
+                                                       struct weir_error *error);
+
+#endif

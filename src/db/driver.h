@@ -1,0 +1,206 @@
+/*
+ * driver.h - the operation table of a database engine.
+ *
+ * Three tables exist, in sqlite.c, pg.c and maria.c. Above them connection.c keeps the
+ * statement cache, checks parameters and knows about transactions; a driver translates.
+ *
+ * A *link* is one connection as the driver sees it. Each driver embeds struct weir_link as the
+ * first member of a struct of its own.
+ *
+ * Errors   Every slot that can fail returns a status chosen by the engine's error code, never
+ *          by its text, and fills `error` (never NULL here) with status, native code, SQLSTATE
+ *          where there is one, and a text that begins with what failed. The mapping is a table
+ *          in each driver and in docs/internals/db.md. When the connection is gone the driver
+ *          sets link->lost and returns WEIR_LOST; from then on only close() is called.
+ * Threads  One flow of control at a time, except cancel().
+ * Memory   From config->heap.
+ */
+#ifndef WEIR_DB_DRIVER_H
+#define WEIR_DB_DRIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db/url.h"
+#include "db/value.h"
+#include "weir/db.h"
+
+struct weir_points;
+
+/* What all links of one database share. Lives in struct weir_db, borrowed by the links. */
+struct weir_link_config {
+    const struct weir_heap *heap;
+    const struct weir_log *log;
+    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_url url;
+    int64_t statement_timeout_ns; /* 0: none */
+    int64_t lock_timeout_ns;      /* 0: none */
+    int64_t connect_timeout_ns;
+    char memory_name[40]; /* SQLite in memory: what its connections share */
+};
+
+struct weir_link {
+    const struct weir_driver *driver;
+    const struct weir_link_config *config; /* borrowed */
+    bool
+        adopted; /* the application's: no setting is changed, nothing of ours stays on it */
+    bool lost;
+    _Atomic bool cancelled; /* set by cancel() before it interrupts, cleared by run() */
+};
+
+/* The rows of one statement that has run. On the caller's stack. */
+struct weir_cursor {
+    void *prepared;      /* what was run */
+    void *result;        /* the driver's */
+    size_t row;          /* next row, where the driver counts them */
+    size_t row_count;    /* likewise */
+    size_t column_count; /* 0: a statement without rows */
+    int64_t changed;     /* rows inserted, updated or deleted */
+};
+
+/* One of several statements that travel together. */
+struct weir_driver_step {
+    void *prepared;
+    const struct weir_value *values; /* as many as the statement has parameters */
+    int64_t changed;                 /* out */
+};
+
+enum weir_access { WEIR_READ_ONLY, WEIR_READ_WRITE };
+
+enum weir_transaction_state {
+    WEIR_TRANSACTION_NONE,
+    WEIR_TRANSACTION_OPEN,
+    WEIR_TRANSACTION_FAILED /* PostgreSQL: only a rollback is accepted */
+};
+
+/* One setting that may lose what was committed. */
+struct weir_finding {
+    const char *setting; /* "synchronous_commit" */
+    const char *found;   /* "off" */
+    const char *needed;  /* "on" */
+};
+typedef void (*weir_finding_fn)(void *state, const struct weir_finding *finding);
+
+struct weir_driver {
+    enum weir_engine engine;
+
+    /* Connect and set the session up: timeouts, UTC, isolation, encoding, journal mode. Blocks
+     * up to connect_timeout. *out is NULL on failure. */
+    enum weir_status (*open)(const struct weir_link_config *config,
+                             struct weir_link **out, struct weir_error *error);
+
+    /* Wrap the application's handle; sends nothing. Refuses what weir/db.h says. */
+    enum weir_status (*adopt)(const struct weir_link_config *config, void *native,
+                              struct weir_link **out, struct weir_error *error);
+
+    /* Free the link; of an adopted one only what is ours. Never blocks for long. */
+    void (*close)(struct weir_link *link);
+
+    void *(*native)(struct weir_link *link);
+
+    /* Is an idle link still there, as far as can be told without a round trip? A link that is
+     * not is marked lost. NULL: nothing can be told. */
+    bool (*alive)(struct weir_link *link);
+
+    /* Run a text without parameters and without rows: BEGIN, SAVEPOINT, DDL. */
+    enum weir_status (*exec)(struct weir_link *link, const char *text,
+                             struct weir_error *error);
+
+    /*
+     * Prepare `text` (placeholders as in sql.h, already expanded); `parameters` are the letters
+     * of sql.h. The result belongs to the link and is given up by unprepare() before close().
+     * A driver may postpone the round trip until the first run(). unprepare() sends nothing on
+     * a lost link.
+     */
+    enum weir_status (*prepare)(struct weir_link *link, const char *text,
+                                const char *parameters, void **out,
+                                struct weir_error *error);
+    void (*unprepare)(struct weir_link *link, void *prepared);
+
+    /*
+     * Bind and execute. `values` were checked: as many as parameters, of their types or null,
+     * within limits, text valid. On WEIR_OK *cursor stands before the first row and must be
+     * finish()ed; on failure it needs nothing. One cursor of a link at a time.
+     */
+    enum weir_status (*run)(struct weir_link *link, void *prepared,
+                            const struct weir_value *values, struct weir_cursor *cursor,
+                            struct weir_error *error);
+
+    /* To the next row: WEIR_OK, WEIR_NO_ROW, or an error (then only finish() follows). */
+    enum weir_status (*next)(struct weir_link *link, struct weir_cursor *cursor,
+                             struct weir_error *error);
+
+    /*
+     * The value of a column of the current row, as `wanted` if it can be had as that (any
+     * integer type is an INTEGER; 0 and 1 are a BOOLEAN; a text is readable as BYTES), else as
+     * NULL with *fits false. A null fits everything; with `wanted` NULL only a null fits. Views
+     * live until the next next() or finish(). No copying.
+     */
+    void (*read)(struct weir_cursor *cursor, size_t column, enum weir_type wanted,
+                 struct weir_value *out, bool *fits);
+
+    /* Give the cursor up; rows not read yet are dropped. */
+    void (*finish)(struct weir_link *link, struct weir_cursor *cursor);
+
+    /*
+     * The same statement for many rows, in the engine's best way: PostgreSQL one execution with
+     * arrays (the statement's letters are capitals and its text unnests them), MariaDB bulk
+     * binding, SQLite a loop. `values` are row after row. All rows or none inside a
+     * transaction. *changed gets the sum.
+     */
+    enum weir_status (*run_many)(struct weir_link *link, void *prepared,
+                                 const struct weir_value *values, size_t row_count,
+                                 size_t column_count, int64_t *changed,
+                                 struct weir_error *error);
+
+    /*
+     * Several statements without rows, in order, in one round trip where the engine can
+     * (PostgreSQL: pipeline). Stops at the first that fails; its index is *failed.
+     */
+    enum weir_status (*run_steps)(struct weir_link *link, struct weir_driver_step *steps,
+                                  size_t step_count, size_t *failed,
+                                  struct weir_error *error);
+
+    /* Begin: READ COMMITTED, or SQLite's IMMEDIATE for writing and DEFERRED for reading. */
+    enum weir_status (*begin)(struct weir_link *link, enum weir_access access,
+                              struct weir_error *error);
+
+    /* Commit: a connection lost on the way is WEIR_IN_DOUBT. Whatever is returned, there is no
+     * transaction any more (the driver rolls back what could not be committed). */
+    enum weir_status (*commit)(struct weir_link *link, struct weir_error *error);
+
+    /* Roll back; on failure the link is lost. */
+    void (*rollback)(struct weir_link *link);
+
+    /* Without a round trip. */
+    enum weir_transaction_state (*transaction)(struct weir_link *link);
+
+    /* From any thread: interrupt what runs now. May block shortly; must not crash whatever the
+     * link is doing. */
+    void (*cancel)(struct weir_link *link);
+
+    /* The database's clock, microseconds since 1970. SQLite: ours (weir_pause.h). */
+    enum weir_status (*clock)(struct weir_link *link, int64_t *out_us,
+                              struct weir_error *error);
+
+    /* Look at the settings that decide whether a commit survives a crash; report each that does
+     * not suffice. */
+    enum weir_status (*durability)(struct weir_link *link, weir_finding_fn report,
+                                   void *state, struct weir_error *error);
+};
+
+extern const struct weir_driver weir_driver_sqlite;
+extern const struct weir_driver weir_driver_postgresql;
+extern const struct weir_driver weir_driver_mariadb;
+
+/*
+ * For tests, in front of every call into a driver library that may fail from outside: true
+ * when this one is to be treated as failed, with the connection lost ("db.lose") or with an
+ * error ("db.fail"). Always false in release builds.
+ */
+enum weir_driver_fault { WEIR_NO_FAULT, WEIR_FAULT_LOSE, WEIR_FAULT_FAIL };
+enum weir_driver_fault weir_driver_fault(const struct weir_link *link);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * pause.c - see pause.h.
+ */
+#include "db/pause.h"
+
+#include "base/random.h"
+#include "ward/context.h"
+#include "ward/executor.h"
+#include "ward/system.h"
+#include "weir/worker.h"
+
+bool weir_pause(int64_t duration_ns)
+{
+    struct weir_context *context = weir_context_current();
+
+    if (context != NULL)
+        return weir_sleep(context, duration_ns) == WEIR_OK;
+    weir_system_sleep_ns(duration_ns);
+    return true;
+}
+
+int64_t weir_pause_now_ns(void)
+{
+    const struct weir_context *context = weir_context_current();
+
+    return context != NULL ? weir_context_now(context) : weir_system_now_ns();
+}
+
+uint64_t weir_pause_random(void)
+{
+    const struct weir_context *context = weir_context_current();
+
+    if (context == NULL)
+        return weir_system_random();
+    return weir_mix_u64(context->executor->seed ^ (uint64_t)weir_context_now(context) ^
+                        weir_hash_text(weir_worker_name(context->worker)));
+}
+
+int64_t weir_wall_clock_us(void)
+{
+    const struct weir_context *context = weir_context_current();
+
+    if (context == NULL)
+        return weir_system_wall_us();
+    return context->executor->ops->wall_us(context->executor);
+}

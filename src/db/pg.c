@@ -1,0 +1,363 @@
+/*
+ * pg.c - the driver for PostgreSQL, by libpq.
+ *
+ *   pg.c            the operation table: rows, transactions, clock, durability
+ *   pg_open.c       connecting, adopting, closing
+ *   pg_link.c       one exchange with the server, and what comes of it
+ *   pg_statement.c  prepared statements
+ *   pg_pipeline.c   several statements in one round trip
+ *   pg_encode.c     values to bytes        pg_decode.c    bytes to values
+ *   pg_error.c      codes to statuses      pg_conninfo.c  connection strings
+ *
+ * A result is taken over from libpq as a whole and its rows are read where they lie. Memory of
+ * libpq's own (buffers, results) comes from the C library; everything else from the heap.
+ */
+#include <libpq-fe.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "db/pg_decode.h"
+#include "db/pg_link.h"
+#include "db/pg_pipeline.h"
+#include "db/pg_statement.h"
+
+enum { BEGIN_TEXT_SIZE = 240 };
+
+static struct weir_pg_link *own(struct weir_link *link)
+{
+    return (struct weir_pg_link *)link;
+}
+
+static void *pg_native(struct weir_link *link)
+{
+    return own(link)->connection;
+}
+
+static enum weir_status pg_exec(struct weir_link *link, const char *text,
+                                struct weir_error *error)
+{
+    return weir_pg_execute_text(own(link), text, error);
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+static enum weir_status pg_prepare(struct weir_link *link, const char *text,
+                                   const char *parameters, void **out,
+                                   struct weir_error *error)
+{
+    struct weir_pg_statement *statement;
+    enum weir_status status =
+        weir_pg_statement_create(own(link), text, parameters, &statement, error);
+
+    *out = statement;
+    return status;
+}
+
+static void pg_unprepare(struct weir_link *link, void *prepared)
+{
+    weir_pg_statement_destroy(own(link), prepared);
+}
+
+/* Run with what has been encoded. */
+static enum weir_status run_encoded(struct weir_pg_link *self,
+                                    struct weir_pg_statement *statement, PGresult **out,
+                                    struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    *out = NULL;
+    if (self->base.adopted)
+        status = weir_pg_check_free(self->connection, error);
+    if (status == WEIR_OK)
+        status = weir_pg_statement_run(statement, self, out, error);
+    weir_pg_encoder_relax(&self->encoder);
+    return status;
+}
+
+static enum weir_status pg_run(struct weir_link *link, void *prepared,
+                               const struct weir_value *values,
+                               struct weir_cursor *cursor, struct weir_error *error)
+{
+    struct weir_pg_statement *statement = prepared;
+    PGresult *result = NULL;
+    enum weir_status status =
+        weir_pg_encode(&own(link)->encoder, statement->letters, values, error);
+
+    if (status == WEIR_OK)
+        status = run_encoded(own(link), statement, &result, error);
+    if (status != WEIR_OK)
+        return status;
+    *cursor = (struct weir_cursor){
+        .prepared = prepared,
+        .result = result,
+        .row_count = (size_t)PQntuples(result),
+        .column_count = (size_t)PQnfields(result),
+        .changed = weir_pg_changed(result),
+    };
+    return WEIR_OK;
+}
+
+static enum weir_status pg_next(struct weir_link *link, struct weir_cursor *cursor,
+                                struct weir_error *error)
+{
+    (void)link;
+    (void)error;
+    if (cursor->row >= cursor->row_count)
+        return WEIR_NO_ROW;
+    cursor->row++;
+    return WEIR_OK;
+}
+
+static void pg_read(struct weir_cursor *cursor, size_t column, enum weir_type wanted,
+                    struct weir_value *out, bool *fits)
+{
+    const PGresult *result = cursor->result;
+    int row = (int)cursor->row - 1;
+    int field = (int)column;
+    struct weir_str bytes;
+
+    *out = weir_null();
+    *fits = column < cursor->column_count && cursor->row > 0;
+    if (!*fits || PQgetisnull(result, row, field))
+        return;
+    bytes.data = PQgetvalue(result, row, field);
+    bytes.size = (size_t)PQgetlength(result, row, field);
+    *fits = weir_pg_decode(PQftype(result, field), bytes, wanted, out);
+}
+
+static void pg_finish(struct weir_link *link, struct weir_cursor *cursor)
+{
+    (void)link;
+    PQclear(cursor->result);
+    *cursor = (struct weir_cursor){0};
+}
+
+static enum weir_status pg_run_many(struct weir_link *link, void *prepared,
+                                    const struct weir_value *values, size_t row_count,
+                                    size_t column_count, int64_t *changed,
+                                    struct weir_error *error)
+{
+    struct weir_pg_statement *statement = prepared;
+    PGresult *result = NULL;
+    enum weir_status status = weir_pg_encode_many(&own(link)->encoder, statement->letters,
+                                                  values, row_count, column_count, error);
+
+    *changed = 0;
+    if (status == WEIR_OK)
+        status = run_encoded(own(link), statement, &result, error);
+    if (status == WEIR_OK)
+        *changed = weir_pg_changed(result);
+    PQclear(result);
+    return status;
+}
+
+/* ---- transactions ------------------------------------------------------------------------- */
+
+/* A rollback that fails leaves a connection of which nobody knows what it is in. */
+static void pg_rollback(struct weir_link *link)
+{
+    struct weir_error error;
+
+    own(link)->read_only = false;
+    if (PQtransactionStatus(own(link)->connection) == PQTRANS_IDLE)
+        return;
+    if (weir_pg_execute_text(own(link), "ROLLBACK", &error) != WEIR_OK)
+        weir_pg_sever(own(link));
+}
+
+/*
+ * Behind a transaction pooler the session belongs to somebody else, and only now is there a
+ * piece of it to be had: the settings go with the transaction, in the same round trip.
+ */
+static void print_begin(const struct weir_pg_link *self, enum weir_access access,
+                        char out[BEGIN_TEXT_SIZE])
+{
+    const struct weir_link_config *config = self->base.config;
+    const char *mode = access == WEIR_READ_ONLY ? " READ ONLY" : "";
+
+    if (self->named)
+        weir_text_format(out, BEGIN_TEXT_SIZE, "BEGIN ISOLATION LEVEL READ COMMITTED%s",
+                         mode);
+    else
+        weir_text_format(out, BEGIN_TEXT_SIZE,
+                         "BEGIN ISOLATION LEVEL READ COMMITTED%s;"
+                         "SET LOCAL statement_timeout = %lld;"
+                         "SET LOCAL lock_timeout = %lld;"
+                         "SET LOCAL TimeZone = 'UTC'",
+                         mode,
+                         (long long)weir_pg_milliseconds(config->statement_timeout_ns),
+                         (long long)weir_pg_milliseconds(config->lock_timeout_ns));
+}
+
+static enum weir_status pg_begin(struct weir_link *link, enum weir_access access,
+                                 struct weir_error *error)
+{
+    char text[BEGIN_TEXT_SIZE];
+    enum weir_status status;
+
+    print_begin(own(link), access, text);
+    status = weir_pg_execute_text(own(link), text, error);
+    own(link)->read_only = status == WEIR_OK && access == WEIR_READ_ONLY;
+    if (status != WEIR_OK && !link->lost)
+        pg_rollback(link);
+    return status;
+}
+
+/* COMMIT of a failed transaction is answered with ROLLBACK, and that is no error to the server. */
+static enum weir_status judge_commit(PGresult *result, struct weir_error *error)
+{
+    if (strcmp(PQcmdStatus(result), "ROLLBACK") != 0)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_FAILED,
+                          "the transaction had failed and was rolled back");
+}
+
+static enum weir_status pg_commit(struct weir_link *link, struct weir_error *error)
+{
+    struct weir_pg_link *self = own(link);
+    PGresult *result = NULL;
+    enum weir_status status = weir_pg_ready(self, error);
+
+    if (status == WEIR_OK)
+        status = weir_pg_collect(self, PQsendQuery(self->connection, "COMMIT"), &result,
+                                 error);
+    if (status == WEIR_OK)
+        status = judge_commit(result, error);
+    PQclear(result);
+    if (status == WEIR_LOST)
+        status = error->status = WEIR_IN_DOUBT; /* it may have arrived */
+    else if (status != WEIR_OK)
+        pg_rollback(link);
+    self->read_only = false;
+    return status;
+}
+
+static enum weir_transaction_state pg_transaction(struct weir_link *link)
+{
+    switch (PQtransactionStatus(own(link)->connection)) {
+    case PQTRANS_INTRANS:
+    case PQTRANS_ACTIVE: /* left by a handler: to be rolled back, which will fail */
+        return WEIR_TRANSACTION_OPEN;
+    case PQTRANS_INERROR:
+        return WEIR_TRANSACTION_FAILED;
+    case PQTRANS_IDLE:
+    case PQTRANS_UNKNOWN:
+        break;
+    }
+    return WEIR_TRANSACTION_NONE;
+}
+
+/* ---- from outside ------------------------------------------------------------------------- */
+
+/* Whether it arrives in time, or at all, shows in how the statement ends. */
+static void pg_cancel(struct weir_link *link)
+{
+    struct weir_pg_link *self = own(link);
+    char text[256];
+
+    weir_lock_acquire(&self->lock);
+    if (self->cancel != NULL) {
+        atomic_store(&link->cancelled, true);
+        (void)PQcancel(self->cancel, text, sizeof text);
+    }
+    weir_lock_release(&self->lock);
+}
+
+static enum weir_status pg_clock(struct weir_link *link, int64_t *out_us,
+                                 struct weir_error *error)
+{
+    PGresult *result = NULL;
+    struct weir_cursor cursor = {.row = 1, .column_count = 1};
+    struct weir_value value;
+    bool fits = false;
+    enum weir_status status =
+        weir_pg_query_text(own(link), "SELECT clock_timestamp()", &result, error);
+
+    if (status != WEIR_OK)
+        return status;
+    cursor.result = result;
+    if (PQntuples(result) == 1)
+        pg_read(&cursor, 0, WEIR_TYPE_TIME, &value, &fits);
+    PQclear(result);
+    if (!fits)
+        return weir_error_set(error, WEIR_FAILED, "the server has no time to tell");
+    *out_us = value.as.time_us;
+    return WEIR_OK;
+}
+
+/* ---- durability --------------------------------------------------------------------------- */
+
+static const char SQL_DURABILITY[] =
+    "SELECT current_setting('fsync'), current_setting('full_page_writes'),"
+    " current_setting('synchronous_commit'), "
+    "current_setting('synchronous_standby_names')";
+enum { FSYNC, FULL_PAGE_WRITES, SYNCHRONOUS_COMMIT, STANDBY_NAMES, SETTING_COUNT };
+
+/* With synchronous standbys, a commit that waits for less than their flush may be lost by a
+ * failover; without, `local` and `on` are the same. */
+static bool is_synchronous(const char *value, bool standbys)
+{
+    if (strcmp(value, "off") == 0)
+        return false;
+    return !standbys ||
+           (strcmp(value, "local") != 0 && strcmp(value, "remote_write") != 0);
+}
+
+static void report_unless(bool fine, const char *setting, const char *found,
+                          weir_finding_fn report, void *state)
+{
+    struct weir_finding finding = {.setting = setting, .found = found, .needed = "on"};
+
+    if (!fine)
+        report(state, &finding);
+}
+
+static enum weir_status pg_durability(struct weir_link *link, weir_finding_fn report,
+                                      void *state, struct weir_error *error)
+{
+    PGresult *result = NULL;
+    const char *found[SETTING_COUNT];
+    enum weir_status status =
+        weir_pg_query_text(own(link), SQL_DURABILITY, &result, error);
+
+    if (status != WEIR_OK)
+        return status;
+    /* Text is the same in binary format, and libpq puts a zero behind it. */
+    for (int i = 0; i < SETTING_COUNT; i++)
+        found[i] = PQntuples(result) == 1 && PQnfields(result) == SETTING_COUNT
+                       ? PQgetvalue(result, 0, i)
+                       : "";
+    report_unless(strcmp(found[FSYNC], "on") == 0, "fsync", found[FSYNC], report, state);
+    report_unless(strcmp(found[FULL_PAGE_WRITES], "on") == 0, "full_page_writes",
+                  found[FULL_PAGE_WRITES], report, state);
+    report_unless(
+        is_synchronous(found[SYNCHRONOUS_COMMIT], found[STANDBY_NAMES][0] != '\0'),
+        "synchronous_commit", found[SYNCHRONOUS_COMMIT], report, state);
+    PQclear(result);
+    return WEIR_OK;
+}
+
+const struct weir_driver weir_driver_postgresql = {
+    .engine = WEIR_POSTGRESQL,
+    .open = weir_pg_open,
+    .adopt = weir_pg_adopt,
+    .close = weir_pg_close,
+    .native = pg_native,
+    .alive = weir_pg_is_alive,
+    .exec = pg_exec,
+    .prepare = pg_prepare,
+    .unprepare = pg_unprepare,
+    .run = pg_run,
+    .next = pg_next,
+    .read = pg_read,
+    .finish = pg_finish,
+    .run_many = pg_run_many,
+    .run_steps = weir_pg_run_steps,
+    .begin = pg_begin,
+    .commit = pg_commit,
+    .rollback = pg_rollback,
+    .transaction = pg_transaction,
+    .cancel = pg_cancel,
+    .clock = pg_clock,
+    .durability = pg_durability,
+};

@@ -1,0 +1,24 @@
+/*
+ * pg_pipeline.h - several statements in one round trip, by libpq's pipeline mode.
+ *
+ *   ->  step 0, step 1, step 2, ..., sync
+ *   <-  done,   failed, skipped, ..., sync
+ *
+ * After the first failure the server skips everything up to the sync. Inside a transaction that
+ * failure leaves it failed, and a savepoint or all of it must be undone. Without one the steps
+ * are a transaction of their own: all or none of them happened.
+ *
+ * Whatever happens, the connection is out of pipeline mode afterwards, or lost.
+ */
+#ifndef WEIR_DB_PG_PIPELINE_H
+#define WEIR_DB_PG_PIPELINE_H
+
+#include "db/pg_statement.h"
+
+/* The slot run_steps of struct weir_driver. */
+WEIR_CHECKED enum weir_status weir_pg_run_steps(struct weir_link *link,
+                                                struct weir_driver_step *steps,
+                                                size_t step_count, size_t *failed,
+                                                struct weir_error *error);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * transact.h - a whole transaction, tried again when another one was in the way.
+ *
+ * The body may run several times, each time in a new transaction, and must therefore have no
+ * effect outside of it. It is repeated after WEIR_CONFLICT, WEIR_LOCKED and, before the commit
+ * was sent, WEIR_LOST; with pauses that double and are jittered. WEIR_IN_DOUBT is never
+ * repeated: the caller alone knows how to find out.
+ */
+#ifndef WEIR_DB_TRANSACT_H
+#define WEIR_DB_TRANSACT_H
+
+#include "db/connection.h"
+
+typedef enum weir_status (*weir_transact_fn)(struct weir_connection *connection,
+                                             void *argument, struct weir_error *error);
+
+enum { WEIR_TRANSACT_ATTEMPTS_MAX = 8 };
+
+/* The status of the last attempt; a body that fails rolls everything back. */
+WEIR_CHECKED enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body,
+                                            void *argument, struct weir_error *error);
+
+/* The same on a connection that is held already and in no transaction. */
+WEIR_CHECKED enum weir_status weir_transact_on(struct weir_connection *connection,
+                                               weir_transact_fn body, void *argument,
+                                               struct weir_error *error);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * url.h - where a database is.
+ *
+ *   sqlite:PATH  sqlite::memory:         options after '?': see below
+ *   postgresql://...  postgres://...     handed to libpq as it is, less our own options
+ *   key=value ...                        likewise (recognised by dbname=, host=, service=)
+ *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&...]
+ *
+ * Our own options, in the query of any URL: `pooler=transaction` (PostgreSQL only). Parts are
+ * percent-decoded where they are ours to read. An unknown option, a port out of range, a
+ * missing database name, a bad escape: WEIR_INVALID, and the text names the part. Passwords
+ * never appear in an error text.
+ */
+#ifndef WEIR_DB_URL_H
+#define WEIR_DB_URL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/db.h"
+
+struct weir_url {
+    enum weir_engine engine;
+    char *path;     /* SQLite: the file; ":memory:" */
+    char *conninfo; /* PostgreSQL: for libpq */
+    char *host;     /* MariaDB; NULL: default. So the others */
+    char *user;
+    char *password;
+    char *database;
+    char *socket;
+    uint16_t port;           /* MariaDB; 0: default */
+    bool transaction_pooler; /* PostgreSQL: no session state survives a transaction */
+};
+
+/* On failure *out is empty; fini() is fine on that. Copies what it needs. */
+WEIR_CHECKED enum weir_status weir_url_parse(const struct weir_heap *heap,
+                                             const char *text, struct weir_url *out,
+                                             struct weir_error *error);
+void weir_url_fini(const struct weir_heap *heap, struct weir_url *self);
+
+/* The URL for people: engine, host, database; no password. Cut to fit. */
+void weir_url_describe(const struct weir_url *self, char *out, size_t size);
+
+#endif

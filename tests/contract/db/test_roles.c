@@ -1,0 +1,379 @@
+/*
+ * Tests of docs/roles.md: the statements of that page, run as they stand there, give each role
+ * what it says and no more.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+#include "db/migrate.h"
+#include "lib/engines.h"
+#include "lib/process.h"
+
+#define PASSWORD "change-me" /* the page's */
+
+enum { PAGE_SIZE_MAX = 65536, BLOCKS_MAX = 4 };
+
+/* Tables as the page names them: one that producers add to, and one that they do not. */
+static const struct weir_migration TABLES[] = {
+    {1,
+     1,
+     "tables",
+     {
+         NULL,
+         (const char *const[]){
+             "CREATE SEQUENCE {p}_log_id",
+             "CREATE TABLE {p}_log (id bigint PRIMARY KEY DEFAULT nextval('{p}_log_id'), "
+             "name text)",
+             "CREATE TABLE {p}_lease (id bigint PRIMARY KEY, name text)", NULL},
+         (const char *const[]){
+             "CREATE TABLE IF NOT EXISTS {p}_incoming (id BIGINT PRIMARY KEY "
+             "AUTO_INCREMENT, name VARCHAR(100))",
+             "CREATE TABLE IF NOT EXISTS {p}_lease (id BIGINT PRIMARY KEY, "
+             "name VARCHAR(100))",
+             NULL},
+     }},
+    /* One that makes nothing, so that only the version row is in its way. */
+    {2,
+     1,
+     "rows",
+     {
+         NULL,
+         (const char *const[]){"UPDATE {p}_lease SET name = 'b'", NULL},
+         (const char *const[]){"UPDATE {p}_lease SET name = 'b'", NULL},
+     }},
+};
+
+/* A server of the test's own, whose users are nobody else's. */
+struct house {
+    struct fixture *fixture;
+    struct server *server;
+    char blocks[BLOCKS_MAX][8192]; /* of the engine's section, in order */
+};
+
+static void house_open(struct house *self, struct fixture *fixture);
+static void house_close(struct house *self);
+static enum weir_status migrate_as(struct house *self, const char *user, uint32_t number);
+static enum weir_status check_as(struct house *self, const char *user, uint32_t number);
+static enum weir_status run_as(struct house *self, const char *user, const char *text);
+
+/* ---- what each may do --------------------------------------------------------------------- */
+
+#define LOG_TABLE(fixture) fixture_choose((fixture), "", "{p}_log", "{p}_incoming")
+
+static enum weir_status on_log(struct house *self, const char *user, const char *verb,
+                               const char *rest)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "%s %s %s", verb, LOG_TABLE(self->fixture), rest);
+    return run_as(self, user, text);
+}
+
+SERVER_TEST(roles, let_the_owner_migrate)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+
+    check_db(check_as(&house, "weir_owner", 1), WEIR_OK);
+
+    house_close(&house);
+}
+
+SERVER_TEST(roles, let_the_runtime_read_and_write)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+
+    check_db(check_as(&house, "weir_runtime", 1), WEIR_OK);
+    check_db(on_log(&house, "weir_runtime", "INSERT INTO", "(name) VALUES ('x')"),
+             WEIR_OK);
+    check_db(on_log(&house, "weir_runtime", "UPDATE", "SET name = 'y'"), WEIR_OK);
+    check_db(on_log(&house, "weir_runtime", "DELETE FROM", ""), WEIR_OK);
+    check_db(run_as(&house, "weir_runtime", "INSERT INTO {p}_lease VALUES (1, 'x')"),
+             WEIR_OK);
+    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_lease SET name = 'y'"), WEIR_OK);
+    check_db(run_as(&house, "weir_runtime", "DELETE FROM {p}_lease"), WEIR_OK);
+    if (fixture->engine == WEIR_POSTGRESQL)
+        check_db(run_as(&house, "weir_runtime", "TRUNCATE {p}_log"), WEIR_OK);
+
+    house_close(&house);
+}
+
+SERVER_TEST(roles, do_not_let_the_runtime_migrate)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+    server_execute(house.server, "app", "INSERT INTO weir_lease VALUES (1, 'a')");
+
+    check_db(migrate_as(&house, "weir_runtime", 2), WEIR_DENIED);
+    check_db(run_as(&house, "weir_runtime", "CREATE TABLE {p}_new (id INTEGER)"),
+             WEIR_DENIED);
+    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_schema SET readable_by = 1"),
+             WEIR_DENIED);
+    check_db(run_as(&house, "weir_runtime", "DROP TABLE {p}_lease"), WEIR_DENIED);
+
+    /* It failed at its last statement, and the ones before are undone. */
+    check_int(server_query(house.server, "app",
+                           "SELECT count(*) FROM weir_lease WHERE name = 'a'"),
+              1);
+    check_db(check_as(&house, "weir_owner", 1), WEIR_OK);
+    check_db(check_as(&house, "weir_owner", 2), WEIR_SCHEMA);
+    house_close(&house);
+}
+
+SERVER_TEST(roles, do_not_let_the_runtime_begin)
+{
+    struct house house;
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_schema schema = {.migrations = TABLES, .count = 1};
+    char url[SERVER_URL_SIZE];
+    struct weir_db *db;
+    uint32_t from;
+    uint32_t to;
+
+    house_open(&house, fixture);
+    server_url_as(house.server, "weir_runtime", PASSWORD, "app", url, sizeof url);
+    options.url = url;
+    options.prefix = "another";
+    db = fixture_open(fixture, &options);
+
+    check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_DENIED);
+
+    weir_db_destroy(db);
+    house_close(&house);
+}
+
+SERVER_TEST(roles, let_the_viewer_read_only)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+
+    check_db(check_as(&house, "weir_viewer", 1), WEIR_OK);
+    check_db(on_log(&house, "weir_viewer", "SELECT count(*) FROM", ""), WEIR_OK);
+    check_db(run_as(&house, "weir_viewer", "SELECT count(*) FROM {p}_lease"), WEIR_OK);
+    check_db(on_log(&house, "weir_viewer", "INSERT INTO", "(name) VALUES ('x')"),
+             WEIR_DENIED);
+    check_db(on_log(&house, "weir_viewer", "UPDATE", "SET name = 'y'"), WEIR_DENIED);
+    check_db(on_log(&house, "weir_viewer", "DELETE FROM", ""), WEIR_DENIED);
+    check_db(run_as(&house, "weir_viewer", "UPDATE {p}_lease SET name = 'y'"),
+             WEIR_DENIED);
+    check_db(migrate_as(&house, "weir_viewer", 2), WEIR_DENIED);
+
+    house_close(&house);
+}
+
+SERVER_TEST(roles, let_the_producer_add_only)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+
+    check_db(check_as(&house, "weir_producer", 1), WEIR_OK);
+    check_db(on_log(&house, "weir_producer", "INSERT INTO", "(name) VALUES ('x')"),
+             WEIR_OK);
+    check_db(on_log(&house, "weir_producer", "SELECT count(*) FROM", ""), WEIR_DENIED);
+    check_db(on_log(&house, "weir_producer", "UPDATE", "SET name = 'y'"), WEIR_DENIED);
+    check_db(on_log(&house, "weir_producer", "DELETE FROM", ""), WEIR_DENIED);
+    check_db(run_as(&house, "weir_producer", "INSERT INTO {p}_lease VALUES (1, 'x')"),
+             WEIR_DENIED);
+    check_db(run_as(&house, "weir_producer", "SELECT count(*) FROM {p}_lease"),
+             WEIR_DENIED);
+    check_db(run_as(&house, "weir_producer", "DELETE FROM {p}_schema"), WEIR_DENIED);
+    check_db(migrate_as(&house, "weir_producer", 2), WEIR_DENIED);
+
+    house_close(&house);
+}
+
+/* Granting again, as after each migration, changes nothing for the worse. */
+SERVER_TEST(roles, stay_as_they_are_when_granted_again)
+{
+    struct house house;
+
+    house_open(&house, fixture);
+
+    check_db(migrate_as(&house, "weir_owner", 2), WEIR_OK);
+
+    check_db(check_as(&house, "weir_runtime", 2), WEIR_OK);
+    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_schema SET readable_by = 1"),
+             WEIR_DENIED);
+    house_close(&house);
+}
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+/* It is in the repository, above the program, wherever that was started. */
+static FILE *open_page(void)
+{
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 32);
+    FILE *page = NULL;
+
+    check(size > 0);
+    for (char *slash;
+         page == NULL && (path[size] = '\0', (slash = strrchr(path, '/')) != NULL);) {
+        size = slash - path;
+        snprintf(slash, 32, "/docs/roles.md");
+        page = fopen(path, "re");
+    }
+    if (page == NULL)
+        weir_test_fail(__FILE__, __LINE__, "there is no docs/roles.md");
+    return page;
+}
+
+/* The SQL between fences in the section of this heading. */
+static void read_blocks(struct house *self, const char *heading)
+{
+    char line[512];
+    bool in_section = false;
+    bool in_block = false;
+    int block = 0;
+    FILE *page = open_page();
+
+    while (fgets(line, sizeof line, page) != NULL) {
+        if (strncmp(line, "## ", 3) == 0)
+            in_section = strncmp(line + 3, heading, strlen(heading)) == 0;
+        if (!in_section)
+            continue;
+        if (strncmp(line, "```", 3) == 0) {
+            block += in_block;
+            in_block = !in_block;
+        } else if (in_block) {
+            check(block < BLOCKS_MAX);
+            check(strlen(self->blocks[block]) + strlen(line) < sizeof self->blocks[0]);
+            strcat(self->blocks[block], line);
+        }
+    }
+    (void)fclose(page);
+    check_int(block, 2);
+}
+
+static void run_on_postgresql(struct house *self, const char *user, const char *password,
+                              const char *text)
+{
+    char url[SERVER_URL_SIZE];
+    PGconn *handle;
+    PGresult *result;
+
+    server_url_as(self->server, user, password, "app", url, sizeof url);
+    handle = PQconnectdb(url);
+    result = PQexec(handle, text);
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        weir_test_fail(__FILE__, __LINE__, "as %s: %s", user, PQerrorMessage(handle));
+    PQclear(result);
+    PQfinish(handle);
+}
+
+/* By MariaDB's own client, which knows DELIMITER. */
+static void run_on_mariadb(struct house *self, const char *user, const char *password,
+                           const char *text)
+{
+    char path[SERVER_PATH_SIZE];
+    char words[4][SERVER_PATH_SIZE + 32];
+    struct process_options options = {.folder = server_folder(), .death_signal = SIGKILL};
+    FILE *file;
+
+    check(snprintf(path, sizeof path, "%s/block.sql", server_folder()) <
+          (int)sizeof path);
+    file = fopen(path, "we");
+    check(file != NULL && fputs(text, file) >= 0);
+    check_int(fclose(file), 0);
+    snprintf(words[0], sizeof words[0], "--port=%d", server_port(self->server));
+    snprintf(words[1], sizeof words[1], "--user=%s", user);
+    snprintf(words[2], sizeof words[2], "--password=%s", password);
+    snprintf(words[3], sizeof words[3], "--execute=source %s", path);
+    process_run(&options,
+                (const char *[]){"/usr/bin/mariadb", "--no-defaults", "--host=127.0.0.1",
+                                 words[0], words[1], words[2], "--abort-source-on-error",
+                                 words[3], "app", NULL});
+}
+
+static void run_block(struct house *self, int block, const char *user,
+                      const char *password)
+{
+    if (self->fixture->engine == WEIR_POSTGRESQL)
+        run_on_postgresql(self, user, password, self->blocks[block]);
+    else
+        run_on_mariadb(self, user, password, self->blocks[block]);
+}
+
+/* ---- the house ---------------------------------------------------------------------------- */
+
+static void house_open(struct house *self, struct fixture *fixture)
+{
+    memset(self, 0, sizeof *self);
+    self->fixture = fixture;
+    read_blocks(self, fixture_choose(fixture, "", "PostgreSQL", "MariaDB"));
+    self->server = server_create(fixture->engine, NULL);
+    server_create_database(self->server, "app");
+    run_block(self, 0, SERVER_USER, SERVER_PASSWORD);
+    check_db(migrate_as(self, "weir_owner", 1), WEIR_OK);
+}
+
+static void house_close(struct house *self)
+{
+    server_destroy(self->server);
+}
+
+static struct weir_db *open_as(struct house *self, const char *user)
+{
+    struct weir_db_options options = fixture_options(self->fixture);
+    char url[SERVER_URL_SIZE];
+
+    server_url_as(self->server, user, PASSWORD, "app", url, sizeof url);
+    options.url = url;
+    return fixture_open(self->fixture, &options);
+}
+
+/* The owner grants what the page says when it is done. */
+static enum weir_status migrate_as(struct house *self, const char *user, uint32_t number)
+{
+    struct weir_schema schema = {.migrations = TABLES, .count = number};
+    struct weir_db *db = open_as(self, user);
+    uint32_t from;
+    uint32_t to;
+    enum weir_status status =
+        weir_schema_migrate(&schema, db, &from, &to, &self->fixture->error);
+
+    weir_db_destroy(db);
+    if (status == WEIR_OK)
+        run_block(self, 1, "weir_owner", PASSWORD);
+    return status;
+}
+
+static enum weir_status check_as(struct house *self, const char *user, uint32_t number)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_schema schema = {.migrations = TABLES, .count = number};
+    struct weir_db *db = open_as(self, user);
+    struct weir_connection *connection;
+    enum weir_status status;
+
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+    status = weir_schema_check(&schema, connection, &fixture->error);
+    weir_db_release(db, connection);
+    weir_db_destroy(db);
+    return status;
+}
+
+static enum weir_status run_as(struct house *self, const char *user, const char *text)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_db *db = open_as(self, user);
+    struct weir_connection *connection;
+    enum weir_status status;
+
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+    status = weir_connection_execute_text(connection, text, &fixture->error);
+    weir_db_release(db, connection);
+    weir_db_destroy(db);
+    return status;
+}

@@ -1,0 +1,775 @@
+/*
+ * Transactions, savepoints, locks, the database's clock, and the helper that tries again.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "db/transact.h"
+#include "lib/engines.h"
+
+static const struct weir_sql SQL_ADD = {
+    .name = "add",
+    .text = "INSERT INTO {p}_item (id, n) VALUES ({1}, 0)",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_RAISE = {
+    .name = "raise",
+    .text = "UPDATE {p}_item SET n = n + 1 WHERE id = {1}",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_COUNT = {
+    .name = "count",
+    .text = "SELECT count(*) FROM {p}_item",
+};
+
+static struct weir_connection *make_items(struct fixture *fixture, int count);
+static void begin(struct fixture *fixture, struct weir_connection *connection);
+static void commit(struct fixture *fixture, struct weir_connection *connection);
+static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id);
+static enum weir_status try_add(struct fixture *fixture,
+                                struct weir_connection *connection, int64_t id);
+static void savepoint(struct fixture *fixture, struct weir_connection *connection);
+static void keep(struct fixture *fixture, struct weir_connection *connection);
+static void undo(struct fixture *fixture, struct weir_connection *connection);
+static int64_t count(struct fixture *fixture, struct weir_connection *connection);
+static int64_t seen_by_others(struct fixture *fixture);
+
+/* ---- all or nothing ----------------------------------------------------------------------- */
+
+ENGINE_TEST(transaction, is_seen_by_others_once_committed)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    add(fixture, connection, 2);
+    check_int(count(fixture, connection), 2);
+    check_int(seen_by_others(fixture), 0);
+
+    commit(fixture, connection);
+
+    check_int(seen_by_others(fixture), 2);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, is_as_if_it_had_not_been_once_rolled_back)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    weir_connection_rollback(connection);
+
+    check_int(count(fixture, connection), 1);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    weir_connection_rollback(connection); /* none to roll back: harmless */
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 2);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, is_rolled_back_when_its_connection_is_given_back)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+    void *handle = weir_connection_native(connection);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    savepoint(fixture, connection);
+    add(fixture, connection, 2);
+    fixture_give(fixture, connection);
+
+    check_int(seen_by_others(fixture), 0);
+    check(fixture_is_free(fixture, "DELETE FROM weir_item"));
+    connection = fixture_take(fixture);
+    check(weir_connection_native(connection) == handle);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 1);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, that_failed_can_only_be_rolled_back)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    check_db(try_add(fixture, connection, 1), WEIR_CONSTRAINT);
+    weir_connection_rollback(connection);
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    check_int(count(fixture, connection), 1);
+    fixture_give(fixture, connection);
+}
+
+/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and calls it a success. */
+POSTGRESQL_TEST(transaction, that_failed_is_not_committed_and_says_so)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    check_db(try_add(fixture, connection, 1), WEIR_CONSTRAINT);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_FAILED);
+    check(weir_connection_commit(connection, &fixture->error) != WEIR_OK);
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    check_int(count(fixture, connection), 1);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, state_is_told_without_asking_the_server)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    begin(fixture, connection);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+    add(fixture, connection, 1);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+    commit(fixture, connection);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, may_be_empty)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    for (int i = 0; i < 10; i++) {
+        begin(fixture, connection);
+        commit(fixture, connection);
+        begin(fixture, connection);
+        weir_connection_rollback(connection);
+    }
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    fixture_give(fixture, connection);
+}
+
+/* A constraint that is looked at only now: the commit itself fails, and nothing is left. */
+ENGINE_TEST(transaction, is_gone_when_its_commit_fails)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    if (fixture->engine == WEIR_MARIADB) { /* has none that wait for the commit */
+        fixture_give(fixture, connection);
+        return;
+    }
+    fixture_execute(fixture, connection,
+                    fixture_choose(fixture, "PRAGMA foreign_keys = ON", "SELECT 1", ""));
+    fixture_execute(fixture, connection,
+                    "CREATE TABLE {p}_part (item $integer REFERENCES {p}_item (id) "
+                    "DEFERRABLE INITIALLY DEFERRED)");
+    begin(fixture, connection);
+    fixture_execute(fixture, connection, "INSERT INTO {p}_part VALUES (99)");
+    add(fixture, connection, 2);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_CONSTRAINT);
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    check_int(seen_by_others(fixture), 1);
+    check(fixture_is_free(fixture, "DELETE FROM weir_item"));
+    begin(fixture, connection);
+    add(fixture, connection, 3);
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 1);
+    fixture_give(fixture, connection);
+}
+
+/* ---- reading only ------------------------------------------------------------------------- */
+
+ENGINE_TEST(transaction, for_reading_does_not_wait_for_a_writer)
+{
+    struct weir_connection *writer = make_items(fixture, 1);
+    struct weir_connection *reader = fixture_take(fixture);
+
+    begin(fixture, writer);
+    add(fixture, writer, 2);
+    check_db(weir_connection_begin_read(reader, &fixture->error), WEIR_OK);
+    check_int(count(fixture, reader), 1);
+    check_int(weir_connection_transaction(reader), WEIR_TRANSACTION_OPEN);
+    commit(fixture, writer); /* nor the writer for the reader */
+    check_db(weir_connection_commit(reader, &fixture->error), WEIR_OK);
+
+    check_int(count(fixture, reader), 2);
+    fixture_give(fixture, reader);
+    fixture_give(fixture, writer);
+}
+
+SERVER_TEST(transaction, for_reading_writes_nothing)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    check_db(weir_connection_begin_read(connection, &fixture->error), WEIR_OK);
+    check(try_add(fixture, connection, 2) != WEIR_OK);
+    weir_connection_rollback(connection);
+
+    begin(fixture, connection); /* and the next one may write again */
+    add(fixture, connection, 2);
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 2);
+    fixture_give(fixture, connection);
+}
+
+/* ---- savepoints --------------------------------------------------------------------------- */
+
+ENGINE_TEST(savepoint, that_is_kept_belongs_to_the_transaction)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    savepoint(fixture, connection);
+    add(fixture, connection, 2);
+    keep(fixture, connection);
+    add(fixture, connection, 3);
+    commit(fixture, connection);
+
+    check_int(seen_by_others(fixture), 3);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(savepoint, that_is_undone_takes_back_only_what_came_after)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    savepoint(fixture, connection);
+    add(fixture, connection, 2);
+    undo(fixture, connection);
+    add(fixture, connection, 3);
+    savepoint(fixture, connection);
+    add(fixture, connection, 4);
+    keep(fixture, connection);
+    commit(fixture, connection);
+
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 1 + 3 + 4);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(savepoint, nests)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    savepoint(fixture, connection);
+    add(fixture, connection, 1);
+    savepoint(fixture, connection);
+    add(fixture, connection, 2);
+    savepoint(fixture, connection);
+    add(fixture, connection, 4);
+    undo(fixture, connection); /* takes 4 */
+    keep(fixture, connection); /* 2 stays for now */
+    savepoint(fixture, connection);
+    add(fixture, connection, 8);
+    keep(fixture, connection);
+    check_int(count(fixture, connection), 3);
+    undo(fixture, connection); /* takes all */
+    check_int(count(fixture, connection), 0);
+    savepoint(fixture, connection);
+    add(fixture, connection, 16);
+    keep(fixture, connection);
+    commit(fixture, connection);
+
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 16);
+    fixture_give(fixture, connection);
+}
+
+/* As many as a transactional handler may use. */
+ENGINE_TEST(savepoint, nests_deeply)
+{
+    enum { DEPTH = 60 };
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    for (int i = 0; i < DEPTH; i++) {
+        savepoint(fixture, connection);
+        add(fixture, connection, i);
+    }
+    for (int i = 0; i < DEPTH / 2; i++)
+        undo(fixture, connection);
+    for (int i = 0; i < DEPTH / 2; i++)
+        keep(fixture, connection);
+    commit(fixture, connection);
+
+    check_int(seen_by_others(fixture), DEPTH / 2);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(savepoint, saves_the_transaction_from_an_error)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    for (int i = 0; i < 3; i++) {
+        savepoint(fixture, connection);
+        add(fixture, connection, 100);
+        check_db(try_add(fixture, connection, 1), WEIR_CONSTRAINT);
+        undo(fixture, connection);
+        check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+    }
+    add(fixture, connection, 3);
+    commit(fixture, connection);
+
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 1 + 2 + 3);
+    fixture_give(fixture, connection);
+}
+
+/* Savepoints that are open when a transaction ends are gone with it. */
+ENGINE_TEST(savepoint, ends_with_its_transaction)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    savepoint(fixture, connection);
+    savepoint(fixture, connection);
+    add(fixture, connection, 1);
+    weir_connection_rollback(connection);
+
+    begin(fixture, connection);
+    savepoint(fixture, connection);
+    add(fixture, connection, 2);
+    keep(fixture, connection);
+    commit(fixture, connection);
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 2);
+    fixture_give(fixture, connection);
+}
+
+/* ---- locks -------------------------------------------------------------------------------- */
+
+/* Try to change item 1 in a transaction of its own; the status of the step that failed. */
+static enum weir_status try_raise(struct fixture *fixture,
+                                  struct weir_connection *connection)
+{
+    enum weir_status status = weir_connection_begin(connection, &fixture->error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_RAISE, VALUES(weir_integer(1)),
+                                         NULL, &fixture->error);
+    if (status == WEIR_OK)
+        status = weir_connection_commit(connection, &fixture->error);
+    else
+        weir_connection_rollback(connection);
+    return status;
+}
+
+ENGINE_TEST(lock, that_is_not_to_be_had_in_time_ends_the_wait)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_connection *holder = make_items(fixture, 1);
+    struct weir_connection *waiter;
+    struct weir_db *hasty;
+
+    options.lock_timeout_ns = WEIR_MILLISECONDS(100); /* MariaDB makes a second of it */
+    hasty = fixture_open(fixture, &options);
+    check_db(weir_db_acquire(hasty, &waiter, &fixture->error), WEIR_OK);
+    begin(fixture, holder);
+    check_db(weir_connection_execute(holder, &SQL_RAISE, VALUES(weir_integer(1)), NULL,
+                                     &fixture->error),
+             WEIR_OK);
+
+    check_db(try_raise(fixture, waiter), WEIR_LOCKED);
+    check_int(weir_connection_transaction(waiter), WEIR_TRANSACTION_NONE);
+    commit(fixture, holder);
+    check_db(try_raise(fixture, waiter), WEIR_OK);
+
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 2);
+    weir_db_release(hasty, waiter);
+    weir_db_destroy(hasty);
+    fixture_give(fixture, holder);
+}
+
+struct waiter {
+    struct fixture *fixture;
+    struct weir_error error;
+    enum weir_status status;
+    _Atomic bool started;
+    _Atomic bool ended;
+};
+
+static void *wait_for_the_lock(void *argument)
+{
+    struct waiter *self = argument;
+    struct weir_connection *connection = NULL;
+
+    self->status = weir_db_acquire(self->fixture->db, &connection, &self->error);
+    self->started = true;
+    if (self->status == WEIR_OK)
+        self->status = weir_connection_begin(connection, &self->error);
+    if (self->status == WEIR_OK)
+        self->status = weir_connection_execute(
+            connection, &SQL_RAISE, VALUES(weir_integer(1)), NULL, &self->error);
+    if (self->status == WEIR_OK)
+        self->status = weir_connection_commit(connection, &self->error);
+    weir_db_release(self->fixture->db, connection);
+    self->ended = true;
+    return NULL;
+}
+
+/* A wait that is not too long ends with the lock. */
+ENGINE_TEST(lock, is_had_by_the_waiter_once_it_is_given_back)
+{
+    struct weir_connection *holder = make_items(fixture, 1);
+    struct waiter waiter = {.fixture = fixture};
+    pthread_t thread;
+
+    begin(fixture, holder);
+    check_db(weir_connection_execute(holder, &SQL_RAISE, VALUES(weir_integer(1)), NULL,
+                                     &fixture->error),
+             WEIR_OK);
+    check_int(pthread_create(&thread, NULL, wait_for_the_lock, &waiter), 0);
+    wait_until(waiter.started);
+    if (fixture->server != NULL)
+        wait_until(
+            fixture_ask(fixture,
+                        fixture_choose(fixture, "",
+                                       "SELECT count(*) FROM pg_locks WHERE NOT granted",
+                                       "SELECT count(*) FROM information_schema."
+                                       "innodb_trx WHERE trx_state = 'LOCK WAIT'")) > 0);
+    check(!waiter.ended);
+    commit(fixture, holder);
+    pthread_join(thread, NULL);
+
+    check_str(waiter.error.text, "");
+    check_status(waiter.status, WEIR_OK);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 2);
+    fixture_give(fixture, holder);
+}
+
+/* ---- the clock ---------------------------------------------------------------------------- */
+
+ENGINE_TEST(clock, is_the_time_in_microseconds)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    bool finer_than_ms = false;
+    int64_t before_us = 0;
+
+    for (int i = 0; i < 200; i++) {
+        struct timespec now;
+        int64_t ours_us, us = 0;
+
+        check_db(weir_connection_clock(connection, &us, &fixture->error), WEIR_OK);
+        clock_gettime(CLOCK_REALTIME, &now);
+        ours_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+        check_in_range(us, ours_us - 60000000, ours_us + 1000000);
+        check(us >= before_us);
+        finer_than_ms = finer_than_ms || us % 1000 != 0;
+        before_us = us;
+    }
+    check(finer_than_ms);
+    fixture_give(fixture, connection);
+}
+
+/* Not the time at which the transaction began. */
+ENGINE_TEST(clock, goes_on_inside_a_transaction)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t first_us, us = 0;
+
+    begin(fixture, connection);
+    check_db(weir_connection_clock(connection, &first_us, &fixture->error), WEIR_OK);
+    do
+        check_db(weir_connection_clock(connection, &us, &fixture->error), WEIR_OK);
+    while (us < first_us + 3000);
+    commit(fixture, connection);
+    fixture_give(fixture, connection);
+}
+
+/* Whatever the machine's time zone and the server's. */
+SERVER_TEST(clock, does_not_depend_on_the_time_zone)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t utc_us, there_us;
+
+    check_db(weir_connection_clock(connection, &utc_us, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection,
+                    fixture_choose(fixture, "", "SET timezone = 'Asia/Kathmandu'",
+                                   "SET time_zone = '+05:45'"));
+    check_db(weir_connection_clock(connection, &there_us, &fixture->error), WEIR_OK);
+
+    if (fixture->engine == WEIR_POSTGRESQL)
+        check_in_range(there_us - utc_us, 0, 60000000);
+    fixture_give(fixture, connection);
+}
+
+/* ---- trying again ------------------------------------------------------------------------- */
+
+struct body {
+    int runs;
+    enum weir_status answers[16]; /* of the first runs; then WEIR_OK */
+};
+
+static enum weir_status run_body(struct weir_connection *connection, void *argument,
+                                 struct weir_error *error)
+{
+    struct body *self = argument;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_RAISE, VALUES(weir_integer(1)), NULL, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = self->runs < 16 ? self->answers[self->runs] : WEIR_OK;
+    self->runs++;
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "the body's own words");
+    return WEIR_OK;
+}
+
+ENGINE_TEST(transact, commits_what_the_body_did)
+{
+    struct body body = {0};
+
+    fixture_give(fixture, make_items(fixture, 1));
+    check_db(weir_transact(fixture->db, run_body, &body, &fixture->error), WEIR_OK);
+
+    check_int(body.runs, 1);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 1);
+}
+
+ENGINE_TEST(transact, repeats_a_body_that_met_a_conflict)
+{
+    struct body body = {.answers = {WEIR_CONFLICT, WEIR_LOCKED, WEIR_CONFLICT}};
+
+    fixture_give(fixture, make_items(fixture, 1));
+    check_db(weir_transact(fixture->db, run_body, &body, &fixture->error), WEIR_OK);
+
+    check_int(body.runs, 4);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 1);
+}
+
+ENGINE_TEST(transact, passes_any_other_status_through_and_rolls_back)
+{
+    static const enum weir_status STATUSES[] = {
+        WEIR_CONSTRAINT, WEIR_INVALID, WEIR_FAILED,    WEIR_NO_ROW,   WEIR_SCHEMA,
+        WEIR_DENIED,     WEIR_TIMEOUT, WEIR_CANCELLED, WEIR_IN_DOUBT, WEIR_DISK_FULL};
+
+    fixture_give(fixture, make_items(fixture, 1));
+    for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++) {
+        struct body body = {.answers = {STATUSES[i]}};
+
+        check_db(weir_transact(fixture->db, run_body, &body, &fixture->error),
+                 STATUSES[i]);
+        check_int(body.runs, 1);
+        check(strstr(fixture->error.text, "the body's own words") != NULL);
+    }
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 0);
+}
+
+ENGINE_TEST(transact, gives_up_after_so_many_attempts)
+{
+    struct body body = {0};
+
+    for (int i = 0; i < 16; i++)
+        body.answers[i] = WEIR_CONFLICT;
+    fixture_give(fixture, make_items(fixture, 1));
+    check_db(weir_transact(fixture->db, run_body, &body, &fixture->error), WEIR_CONFLICT);
+
+    check_int(body.runs, WEIR_TRANSACT_ATTEMPTS_MAX);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 0);
+}
+
+ENGINE_TEST(transact, works_on_a_connection_that_is_held)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+    struct body good = {.answers = {WEIR_CONFLICT}};
+    struct body bad = {.answers = {WEIR_CONSTRAINT}};
+    struct body lost = {.answers = {WEIR_LOST}};
+
+    check_db(weir_transact_on(connection, run_body, &good, &fixture->error), WEIR_OK);
+    check_int(good.runs, 2);
+    check_db(weir_transact_on(connection, run_body, &bad, &fixture->error),
+             WEIR_CONSTRAINT);
+    check_int(bad.runs, 1);
+    check_db(weir_transact_on(connection, run_body, &lost, &fixture->error), WEIR_LOST);
+    check_int(lost.runs, 1); /* the same connection will not come back */
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), 1);
+    fixture_give(fixture, connection);
+}
+
+/* Two who take the same two rows in opposite order, and meet in the middle the first time. */
+struct crosser {
+    struct weir_db *db;
+    int64_t first;
+    int64_t second;
+    pthread_barrier_t *middle;
+    int runs;
+    enum weir_status status;
+    struct weir_error error;
+};
+
+static enum weir_status cross(struct weir_connection *connection, void *argument,
+                              struct weir_error *error)
+{
+    struct crosser *self = argument;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_RAISE, VALUES(weir_integer(self->first)), NULL, error);
+
+    if (self->runs++ == 0)
+        pthread_barrier_wait(self->middle);
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_RAISE,
+                                         VALUES(weir_integer(self->second)), NULL, error);
+    return status;
+}
+
+static void *start_crossing(void *argument)
+{
+    struct crosser *self = argument;
+
+    self->status = weir_transact(self->db, cross, self, &self->error);
+    return NULL;
+}
+
+SERVER_TEST(transact, gets_both_of_a_deadlock_through)
+{
+    pthread_barrier_t middle;
+    struct crosser crossers[2] = {
+        {.db = fixture->db, .first = 1, .second = 2, .middle = &middle},
+        {.db = fixture->db, .first = 2, .second = 1, .middle = &middle},
+    };
+    pthread_t thread;
+
+    fixture_give(fixture, make_items(fixture, 2));
+    pthread_barrier_init(&middle, NULL, 2);
+    check_int(pthread_create(&thread, NULL, start_crossing, &crossers[1]), 0);
+    (void)start_crossing(&crossers[0]);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&middle);
+
+    check_status(crossers[0].status, WEIR_OK);
+    check_status(crossers[1].status, WEIR_OK);
+    /* Who lost may be quicker with its second attempt than the other with its first. */
+    check(crossers[0].runs + crossers[1].runs >= 3);
+    check_int(fixture_ask(fixture, "SELECT sum(n) FROM weir_item"), 4);
+}
+
+/* Many who all want the same row; none of their steps gets lost. */
+struct raiser {
+    struct weir_db *db;
+    int raises;
+    int failures;
+    struct weir_error error; /* of the last failure */
+};
+
+static enum weir_status raise_once(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    (void)argument;
+    return weir_connection_execute(connection, &SQL_RAISE, VALUES(weir_integer(1)), NULL,
+                                   error);
+}
+
+static void *raise_often(void *argument)
+{
+    struct raiser *self = argument;
+    struct weir_error error;
+
+    for (int i = 0; i < self->raises; i++)
+        if (weir_transact(self->db, raise_once, NULL, &error) != WEIR_OK) {
+            self->error = error;
+            self->failures++;
+        }
+    return NULL;
+}
+
+ENGINE_TEST(transact, loses_nothing_when_many_want_the_same_row)
+{
+    enum { THREADS = 8, RAISES = 40 };
+    struct raiser raisers[THREADS];
+    pthread_t threads[THREADS];
+
+    fixture_give(fixture, make_items(fixture, 1));
+    for (int i = 0; i < THREADS; i++) {
+        raisers[i] = (struct raiser){.db = fixture->db, .raises = RAISES};
+        check_int(pthread_create(&threads[i], NULL, raise_often, &raisers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+
+    for (int i = 0; i < THREADS; i++) {
+        if (raisers[i].failures != 0)
+            weir_test_fail(__FILE__, __LINE__, "%d failures: %s", raisers[i].failures,
+                           raisers[i].error.text);
+    }
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), THREADS * RAISES);
+}
+
+/* ---- helpers ------------------------------------------------------------------------------ */
+
+/* With ids from 1. */
+static struct weir_connection *make_items(struct fixture *fixture, int wanted)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    fixture_execute(
+        fixture, connection,
+        "CREATE TABLE {p}_item (id $integer PRIMARY KEY, n $integer NOT NULL)");
+    for (int id = 1; id <= wanted; id++)
+        add(fixture, connection, id);
+    return connection;
+}
+
+static void begin(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+}
+
+static void commit(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+}
+
+static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id)
+{
+    check_db(try_add(fixture, connection, id), WEIR_OK);
+}
+
+static enum weir_status try_add(struct fixture *fixture,
+                                struct weir_connection *connection, int64_t id)
+{
+    return weir_connection_execute(connection, &SQL_ADD, VALUES(weir_integer(id)), NULL,
+                                   &fixture->error);
+}
+
+static void savepoint(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_savepoint(connection, &fixture->error), WEIR_OK);
+}
+
+static void keep(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_savepoint_keep(connection, &fixture->error), WEIR_OK);
+}
+
+static void undo(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_savepoint_undo(connection, &fixture->error), WEIR_OK);
+}
+
+static int64_t count(struct fixture *fixture, struct weir_connection *connection)
+{
+    int64_t found = -1;
+
+    check_db(weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
+                                           &fixture->error),
+             WEIR_OK);
+    return found;
+}
+
+static int64_t seen_by_others(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT count(*) FROM weir_item");
+}

@@ -1,0 +1,33 @@
+/*
+ * place.h - folders for tests, gone when the tests are.
+ *
+ * script/test makes a folder for all programs of a run and names it in WEIR_RUN_DIR. A program
+ * that is started by hand makes one of its own, in memory if the machine lets it (/dev/shm).
+ * That one is removed when the program ends, and by a small process that waits for its end
+ * when it cannot do so itself.
+ *
+ * Failure  Fails the running test.
+ */
+#ifndef WEIR_TEST_PLACE_H
+#define WEIR_TEST_PLACE_H
+
+#include <stdbool.h>
+
+enum { PLACE_SIZE = 200 };
+
+/* The run's folder, the same for all its programs. */
+const char *place_of_run(void);
+
+/* This program's folder inside of it, made when first asked for. */
+const char *place_of_program(void);
+
+/* No script/test around: the run ends with this program. */
+bool place_is_ours(void);
+
+/* Call this when the program ends, before its folder is removed. One function. */
+void place_before_end(void (*end)(void));
+
+/* With everything in it. It need not be there. */
+void place_remove(const char *path);
+
+#endif

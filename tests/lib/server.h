@@ -1,0 +1,97 @@
+/*
+ * server.h - real database servers for tests: PostgreSQL and MariaDB.
+ *
+ *   server_shared(WEIR_POSTGRESQL)         the run's server, started when first asked for;
+ *                                          never stopped or killed by a test
+ *   server_create(WEIR_MARIADB, NULL)      one of the test's own, to stop, kill and restart
+ *
+ * A server keeps everything in one folder, in memory if the machine lets it (/dev/shm), and
+ * listens on a loopback port and on a socket in that folder. It runs as a user without
+ * privileges: `postgres` or `mysql` when the tests are root's, else the tests' own user. Its
+ * settings are the engine's defaults but for sizes, so that commits are durable; only
+ * `deadlock_timeout` is shorter.
+ *
+ * script/test gives all programs of a run one folder (place.h). The first program that needs an
+ * engine starts its server there and leaves it running for the others; script/test ends it. A
+ * program that is started by hand has the run to itself and ends everything when it ends.
+ * Servers of a test's own die with the program, however that ends.
+ *
+ * Threads  The test's main thread.
+ * Failure  Whatever goes wrong, a missing program included, fails the running test.
+ */
+#ifndef WEIR_TEST_SERVER_H
+#define WEIR_TEST_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <weir/db.h>
+
+struct server;
+
+/* Who may do everything on a server. */
+#define SERVER_USER "weir"
+#define SERVER_PASSWORD "cork-and-lead"
+
+/* A user of the server's that may connect and nothing else. */
+#define SERVER_GUEST "guest"
+#define SERVER_GUEST_PASSWORD "reed-and-rush"
+
+enum { SERVER_SETTINGS_MAX = 16, SERVER_URL_SIZE = 512, SERVER_PATH_SIZE = 256 };
+
+struct server_options {
+    const char *const *settings; /* "fsync=off", ...; NULL at the end; may be NULL */
+    const char *folder; /* an empty one for the data, to be given away; NULL: any */
+};
+
+/* Borrowed; the same for all callers. */
+struct server *server_shared(enum weir_engine engine);
+
+/* A server of the test's own, running. `options` may be NULL. Owes one destroy, which the end
+ * of the program pays otherwise. */
+struct server *server_create(enum weir_engine engine,
+                             const struct server_options *options);
+
+/* End it at once and remove its folder. NULL is fine. */
+void server_destroy(struct server *self);
+
+/* End it in order: clients are thrown out, everything is on disk. Returns when it is gone. */
+void server_stop(struct server *self);
+
+/* End it as a crash would: PostgreSQL's immediate shutdown, SIGKILL for MariaDB. Returns when
+ * it is gone and its port is free. */
+void server_kill(struct server *self);
+
+/* Start it again after stop or kill: same port, same data. Returns when it answers. */
+void server_restart(struct server *self);
+
+enum weir_engine server_engine(const struct server *self);
+uint16_t server_port(const struct server *self);
+pid_t server_pid(const struct server *self);
+
+/* The folder of its socket (PostgreSQL), or the socket (MariaDB). */
+const char *server_socket(const struct server *self);
+
+/* Where SERVER_USER finds a database of it, over TCP; and where somebody else does. */
+void server_url(const struct server *self, const char *database, char *out, size_t size);
+void server_url_as(const struct server *self, const char *user, const char *password,
+                   const char *database, char *out, size_t size);
+
+/* Run statements as SERVER_USER on a connection of their own; NULL: no database of ours. */
+void server_execute(const struct server *self, const char *database, const char *sql);
+
+/* An integer asked in the same way. */
+int64_t server_query(const struct server *self, const char *database, const char *sql);
+
+/* Drop throws its users out. */
+void server_create_database(const struct server *self, const char *name);
+void server_drop_database(const struct server *self, const char *name);
+
+/* This program's folder for the tests' files: place_of_program(). */
+const char *server_folder(void);
+
+/* "w_1234_7": another one at each call, in this run. */
+void server_name_database(char *out, size_t size);
+
+#endif

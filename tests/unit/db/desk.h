@@ -1,0 +1,182 @@
+/*
+ * desk.h - a SQLite database for one test, used through the bare driver.
+ *
+ *   struct desk desk;
+ *   struct weir_link *link;
+ *
+ *   desk_open(&desk, A_FILE);             change desk.config if need be
+ *   link = desk_link(&desk);
+ *   desk_exec(&desk, link, "CREATE TABLE t (a)");
+ *   check_int(desk_ask(&desk, link, "SELECT count(*) FROM t"), 0);
+ *   desk_unlink(link);
+ *   desk_close(&desk);                    fails when memory of a link is left
+ */
+#ifndef WEIR_TEST_DESK_H
+#define WEIR_TEST_DESK_H
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "db/driver.h"
+#include "lib/place.h"
+#include "lib/test.h"
+#include "unit/ward/journal.h"
+
+enum desk_kind { A_FILE, IN_MEMORY };
+
+struct desk {
+    struct weir_faulty_heap heap;
+    struct journal journal;
+    struct weir_log log;
+    struct weir_points points;
+    struct weir_link_config config;
+    struct weir_error error; /* of the last call that failed */
+    char path[256];
+};
+
+/* What an endless statement of the tests is. */
+#define ENDLESS                                                                          \
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "                   \
+    "SELECT count(*) FROM n"
+
+static inline void desk_remove_files(const struct desk *self)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    char name[300];
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", self->path, ends[i]);
+        (void)remove(name);
+    }
+}
+
+static inline void desk_open(struct desk *self, enum desk_kind kind)
+{
+    static unsigned number;
+
+    memset(self, 0, sizeof *self);
+    number++;
+    snprintf(self->path, sizeof self->path, "%s/desk-%u.db", place_of_program(), number);
+    weir_faulty_heap_init(&self->heap);
+    weir_points_init(&self->points);
+    self->log = journal_open(&self->journal);
+    self->config = (struct weir_link_config){
+        .heap = &self->heap.heap,
+        .log = &self->log,
+        .points = &self->points,
+        .url = {.engine = WEIR_SQLITE},
+        .statement_timeout_ns = WEIR_SECONDS(30),
+        .lock_timeout_ns = WEIR_SECONDS(10),
+        .connect_timeout_ns = WEIR_SECONDS(10),
+    };
+    self->config.url.path = kind == A_FILE ? self->path : strdup(":memory:");
+    snprintf(self->config.memory_name, sizeof self->config.memory_name, "desk-%u",
+             number);
+}
+
+static inline void desk_close(struct desk *self)
+{
+    if (self->config.url.path != self->path)
+        free(self->config.url.path);
+    desk_remove_files(self);
+    check_int(atomic_load(&self->heap.outstanding), 0);
+}
+
+/* Open one link, which must work. Owes one desk_unlink(). */
+static inline struct weir_link *desk_link(struct desk *self)
+{
+    struct weir_link *link = NULL;
+
+    check_status(weir_driver_sqlite.open(&self->config, &link, &self->error), WEIR_OK);
+    check(link != NULL);
+    return link;
+}
+
+static inline void desk_unlink(struct weir_link *link)
+{
+    weir_driver_sqlite.close(link);
+}
+
+static inline sqlite3 *desk_native(struct weir_link *link)
+{
+    return weir_driver_sqlite.native(link);
+}
+
+static inline enum weir_status desk_try(struct desk *self, struct weir_link *link,
+                                        const char *text)
+{
+    return weir_driver_sqlite.exec(link, text, &self->error);
+}
+
+static inline void desk_exec(struct desk *self, struct weir_link *link, const char *text)
+{
+    check_status(desk_try(self, link, text), WEIR_OK);
+}
+
+/* Prepare and run a statement and read one integer of its first row; -1: there is no row. */
+static inline enum weir_status desk_try_ask(struct desk *self, struct weir_link *link,
+                                            const char *text, int64_t *out)
+{
+    const struct weir_driver *driver = &weir_driver_sqlite;
+    struct weir_cursor cursor = {0};
+    void *prepared = NULL;
+    enum weir_status status = driver->prepare(link, text, "", &prepared, &self->error);
+
+    *out = -1;
+    if (status != WEIR_OK)
+        return status;
+    status = driver->run(link, prepared, NULL, &cursor, &self->error);
+    if (status == WEIR_OK) {
+        status = driver->next(link, &cursor, &self->error);
+        if (status == WEIR_OK) {
+            struct weir_value value;
+            bool fits;
+
+            driver->read(&cursor, 0, WEIR_TYPE_INTEGER, &value, &fits);
+            check(fits);
+            *out = value.as.integer;
+        }
+        driver->finish(link, &cursor);
+    }
+    driver->unprepare(link, prepared);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static inline int64_t desk_ask(struct desk *self, struct weir_link *link,
+                               const char *text)
+{
+    int64_t answer;
+
+    check_status(desk_try_ask(self, link, text, &answer), WEIR_OK);
+    return answer;
+}
+
+/* The same past the driver, on any handle; text. Lives until the next call. */
+static inline const char *desk_peek(sqlite3 *db, const char *text)
+{
+    static char answer[128];
+    sqlite3_stmt *stmt = NULL;
+
+    check_int(sqlite3_prepare_v2(db, text, -1, &stmt, NULL), SQLITE_OK);
+    check_int(sqlite3_step(stmt), SQLITE_ROW);
+    snprintf(answer, sizeof answer, "%s", (const char *)sqlite3_column_text(stmt, 0));
+    sqlite3_finalize(stmt);
+    return answer;
+}
+
+/* By name: opening and closing the file would drop SQLite's locks. -1: there is none. */
+static inline int64_t desk_file_size(const struct desk *self, const char *end)
+{
+    char name[300];
+    struct stat about;
+
+    snprintf(name, sizeof name, "%s%s", self->path, end);
+    return stat(name, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+#endif

@@ -1,0 +1,368 @@
+/*
+ * Tests of db/sql.c: a statement's text for each engine, and which prefixes there may be.
+ */
+#include "db/sql.h"
+
+#include <string.h>
+
+#include "base/heap.h"
+#include "db/value.h"
+#include "lib/sweep.h"
+#include "lib/test.h"
+
+/* One text, and what becomes of it. */
+struct expansion {
+    const char *text;
+    const char *parameters;
+    const char *on_sqlite;
+    const char *on_postgresql;
+    const char *on_mariadb; /* NULL: refused there */
+};
+
+static void expands(const struct expansion *expansion);
+static void refuses(const char *text, const char *parameters, enum weir_engine engine,
+                    const char *why);
+static void refuses_everywhere(const char *text, const char *parameters, const char *why);
+static void accepts_prefix(const char *prefix);
+static void refuses_prefix(const char *prefix, const char *why);
+
+/* ---- expansion ---------------------------------------------------------------------------- */
+
+WEIR_TEST(sql, has_the_engines_own_placeholders)
+{
+    expands(&(struct expansion){"UPDATE {p}_lease SET until = {1} WHERE id = {2}", "mi",
+                                "UPDATE weir_lease SET until = ?1 WHERE id = ?2",
+                                "UPDATE weir_lease SET until = $1 WHERE id = $2",
+                                "UPDATE weir_lease SET until = ? WHERE id = ?"});
+}
+
+WEIR_TEST(sql, without_braces_stays_as_it_is)
+{
+    expands(&(struct expansion){"SELECT 1", "", "SELECT 1", "SELECT 1", "SELECT 1"});
+    expands(&(struct expansion){"SELECT 1", NULL, "SELECT 1", "SELECT 1", "SELECT 1"});
+    expands(&(struct expansion){"", "", "", "", ""});
+    expands(&(struct expansion){"SELECT '100%'", "", "SELECT '100%'", "SELECT '100%'",
+                                "SELECT '100%'"});
+}
+
+WEIR_TEST(sql, has_the_prefix_wherever_it_is_asked_for)
+{
+    expands(&(struct expansion){"{p}", "", "weir", "weir", "weir"});
+    expands(&(struct expansion){"{p}{p}_{p}", "", "weirweir_weir", "weirweir_weir",
+                                "weirweir_weir"});
+    expands(&(struct expansion){"SELECT {1} FROM {p}_a WHERE x = {2}{p}", "ii",
+                                "SELECT ?1 FROM weir_a WHERE x = ?2weir",
+                                "SELECT $1 FROM weir_a WHERE x = $2weir",
+                                "SELECT ? FROM weir_a WHERE x = ?weir"});
+}
+
+/* Names are composed, never replaced: a prefix may contain anything that it may contain. */
+WEIR_TEST(sql, does_not_look_into_the_prefix)
+{
+    const struct weir_sql sql = {.name = "a", .text = "FROM {p}_log", .parameters = ""};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+
+    check_status(weir_sql_expand(&sql, WEIR_MARIADB, "weir_log_p", &out, &error),
+                 WEIR_OK);
+
+    check_str(weir_buf_text(&out), "FROM weir_log_p_log");
+    weir_buf_fini(&out);
+}
+
+/* MariaDB has no numbers in its placeholders. */
+WEIR_TEST(sql, may_repeat_and_reorder_parameters_but_not_on_mariadb)
+{
+    expands(&(struct expansion){"{2} {1}", "ii", "?2 ?1", "$2 $1", NULL});
+    expands(&(struct expansion){"{1} {1}", "i", "?1 ?1", "$1 $1", NULL});
+    expands(&(struct expansion){"{1} {2} {1}", "ii", "?1 ?2 ?1", "$1 $2 $1", NULL});
+    refuses("{2} {1}", "ii", WEIR_MARIADB, "not in order");
+    refuses("{1} {1}", "i", WEIR_MARIADB, "not in order");
+    refuses("{1} {3}", "iii", WEIR_MARIADB, "not in order");
+}
+
+WEIR_TEST(sql, may_have_99_parameters)
+{
+    char text[99 * 6 + 1];
+    char parameters[100];
+    char *end = text;
+    struct weir_sql sql = {.name = "a", .text = text, .parameters = parameters};
+    struct weir_error error;
+    struct weir_buf out;
+
+    for (int i = 1; i <= 99; i++) {
+        *end++ = '{';
+        if (i > 9)
+            *end++ = (char)('0' + i / 10);
+        *end++ = (char)('0' + i % 10);
+        *end++ = '}';
+        parameters[i - 1] = 'i';
+    }
+    *end = '\0';
+    parameters[99] = '\0';
+    weir_buf_init(&out, weir_heap_system(), 1000);
+
+    check_status(weir_sql_expand(&sql, WEIR_POSTGRESQL, "weir", &out, &error), WEIR_OK);
+
+    check(strstr(weir_buf_text(&out), "$98$99") != NULL);
+    weir_buf_fini(&out);
+}
+
+WEIR_TEST(sql, that_is_malformed_is_told_by_its_name)
+{
+    refuses_everywhere("SELECT {1", "i", "not closed");
+    refuses_everywhere("SELECT {", "", "not closed");
+    refuses_everywhere("SELECT {p", "", "not closed");
+    refuses_everywhere("SELECT {}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {0}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {2}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {1}", "", "neither p nor a parameter");
+    refuses_everywhere("SELECT {1}", NULL, "neither p nor a parameter");
+    refuses_everywhere("SELECT {100}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {-1}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT { 1}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {1 }", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {x}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {P}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {pp}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {{p}}", "i", "neither p nor a parameter");
+}
+
+/* What is declared is also used: a value nobody asks for is a mistake somewhere. */
+WEIR_TEST(sql, that_declares_more_than_it_uses_is_malformed)
+{
+    refuses_everywhere("SELECT {1}", "ii", "parameter");
+    refuses_everywhere("SELECT 1", "i", "parameter");
+    refuses_everywhere("SELECT {2}", "ii", "parameter");
+}
+
+WEIR_TEST(sql, with_a_letter_that_is_no_type_is_malformed)
+{
+    refuses_everywhere("SELECT {1}", "x", "letter");
+    refuses_everywhere("SELECT {1}", "1", "letter");
+}
+
+/* "A literal brace is not available", neither of the two. */
+WEIR_TEST(sql, with_a_brace_that_closes_nothing_is_malformed)
+{
+    refuses_everywhere("SELECT }", "", "brace");
+    refuses_everywhere("SELECT {1}}", "i", "brace");
+}
+
+/* The text is added to what is there. */
+WEIR_TEST(sql, is_appended)
+{
+    const struct weir_sql sql = {.name = "a", .text = "b {1}", .parameters = "i"};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+    weir_buf_append_text(&out, "a ");
+
+    check_status(weir_sql_expand(&sql, WEIR_SQLITE, "weir", &out, &error), WEIR_OK);
+
+    check_str(weir_buf_text(&out), "a b ?1");
+    weir_buf_fini(&out);
+}
+
+WEIR_TEST(sql, that_is_too_long_for_its_buffer_is_refused)
+{
+    const struct weir_sql sql = {
+        .name = "long", .text = "SELECT 12345", .parameters = ""};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 8);
+
+    check_status(weir_sql_expand(&sql, WEIR_SQLITE, "weir", &out, &error), WEIR_INVALID);
+
+    check(strstr(error.text, "\"long\"") != NULL);
+    weir_buf_fini(&out);
+}
+
+static enum weir_status expand_one(const struct weir_heap *heap)
+{
+    const struct weir_sql sql = {.name = "a", .text = "{p} {1}", .parameters = "i"};
+    struct weir_error error;
+    struct weir_buf out;
+    enum weir_status status;
+
+    weir_buf_init(&out, heap, 1000);
+    status = weir_sql_expand(&sql, WEIR_POSTGRESQL, "weir", &out, &error);
+    weir_buf_fini(&out);
+    return status;
+}
+
+WEIR_TEST(sql, survives_any_failing_allocation)
+{
+    check_sweep(expand_one);
+}
+
+/* ---- types -------------------------------------------------------------------------------- */
+
+WEIR_TEST(sql, has_a_letter_for_each_type_and_its_capital_for_an_array)
+{
+    static const struct {
+        char letter;
+        enum weir_type type;
+    } LETTERS[] = {
+        {'i', WEIR_TYPE_INTEGER}, {'r', WEIR_TYPE_REAL},    {'t', WEIR_TYPE_TEXT},
+        {'b', WEIR_TYPE_BYTES},   {'f', WEIR_TYPE_BOOLEAN}, {'m', WEIR_TYPE_TIME},
+    };
+
+    for (size_t i = 0; i < sizeof LETTERS / sizeof LETTERS[0]; i++) {
+        check_int(weir_sql_type(LETTERS[i].letter), LETTERS[i].type);
+        check_int(weir_sql_type((char)(LETTERS[i].letter - 32)), LETTERS[i].type);
+    }
+}
+
+WEIR_TEST(sql, has_no_other_letters)
+{
+    for (int c = 0; c < 256; c++) {
+        if (c != 0 && strchr("irtbfmIRTBFM", c) != NULL)
+            continue;
+        check_int(weir_sql_type((char)c), WEIR_TYPE_NULL);
+    }
+}
+
+/* ---- the prefix --------------------------------------------------------------------------- */
+
+#define LETTERS_36 "abcdefghijklmnopqrstuvwxyz0123456789"
+
+WEIR_TEST(prefix, may_have_letters_digits_and_underscores)
+{
+    accepts_prefix("a");
+    accepts_prefix("Z");
+    accepts_prefix("outbox1");
+    accepts_prefix("toolkit_outbox");
+    accepts_prefix("toolkit_outbox_body");
+    accepts_prefix("mini_chat_outbox");
+    accepts_prefix("a_");
+    accepts_prefix("a__1");
+    accepts_prefix("ABCxyz_789");
+}
+
+WEIR_TEST(prefix, may_have_36_characters_and_not_37)
+{
+    accepts_prefix(LETTERS_36);
+
+    refuses_prefix(LETTERS_36 "x", "too long");
+    refuses_prefix(LETTERS_36 LETTERS_36, "too long");
+}
+
+WEIR_TEST(prefix, must_not_be_empty)
+{
+    refuses_prefix("", "empty");
+}
+
+WEIR_TEST(prefix, must_begin_with_a_letter)
+{
+    refuses_prefix("1outbox", "begin");
+    refuses_prefix("_outbox", "begin");
+    refuses_prefix(" outbox", "begin");
+    refuses_prefix("\xc3\xa4", "begin");
+}
+
+/* Each of these would end the name and begin something else. */
+WEIR_TEST(prefix, must_not_have_anything_else)
+{
+    refuses_prefix("my outbox", "0x20 at 2");
+    refuses_prefix("my-outbox", "0x2d at 2");
+    refuses_prefix("my.outbox", "0x2e at 2");
+    refuses_prefix("my;outbox", "0x3b at 2");
+    refuses_prefix("my'outbox", "0x27 at 2");
+    refuses_prefix("my\"outbox", "0x22 at 2");
+    refuses_prefix("my`outbox", "0x60 at 2");
+    refuses_prefix("my{p}", "0x7b at 2");
+    refuses_prefix("my\n", "0x0a at 2");
+    refuses_prefix("m\xc3\xbcller", "0xc3 at 1");
+    refuses_prefix("a\xef\xbd\x81", "0xef at 1");
+    refuses_prefix("a\x7f", "0x7f at 1");
+}
+
+WEIR_TEST(prefix, is_every_byte_but_letters_digits_and_underscore_refused)
+{
+    char prefix[] = "a?b";
+
+    for (int c = 1; c < 256; c++) {
+        bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                    (c >= '0' && c <= '9') || c == '_';
+
+        prefix[1] = (char)c;
+        check_status(weir_prefix_check(prefix, NULL), fine ? WEIR_OK : WEIR_INVALID);
+    }
+}
+
+/* ---- helpers ------------------------------------------------------------------------------ */
+
+static void expands(const struct expansion *expansion)
+{
+    const char *const wanted[] = {
+        [WEIR_SQLITE] = expansion->on_sqlite,
+        [WEIR_POSTGRESQL] = expansion->on_postgresql,
+        [WEIR_MARIADB] = expansion->on_mariadb,
+    };
+    const struct weir_sql sql = {
+        .name = "touch", .text = expansion->text, .parameters = expansion->parameters};
+
+    for (int engine = 0; engine < 3; engine++) {
+        struct weir_error error;
+        struct weir_buf out;
+
+        if (wanted[engine] == NULL)
+            continue;
+        weir_buf_init(&out, weir_heap_system(), 1000);
+        check_status(
+            weir_sql_expand(&sql, (enum weir_engine)engine, "weir", &out, &error),
+            WEIR_OK);
+        check_str(weir_buf_text(&out), wanted[engine]);
+        weir_buf_fini(&out);
+    }
+}
+
+static void refuses(const char *text, const char *parameters, enum weir_engine engine,
+                    const char *why)
+{
+    const struct weir_sql sql = {.name = "touch", .text = text, .parameters = parameters};
+    struct weir_error error;
+    struct weir_buf out;
+    enum weir_status status;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+    weir_error_clear(&error);
+    status = weir_sql_expand(&sql, engine, "weir", &out, &error);
+    weir_buf_fini(&out);
+
+    if (status != WEIR_INVALID || strstr(error.text, why) == NULL ||
+        strstr(error.text, "\"touch\"") == NULL)
+        weir_test_fail(__FILE__, __LINE__, "\"%s\" with \"%s\" on %s: %s: %s", text,
+                       parameters != NULL ? parameters : "", weir_engine_name(engine),
+                       weir_status_name(status), error.text);
+}
+
+static void refuses_everywhere(const char *text, const char *parameters, const char *why)
+{
+    refuses(text, parameters, WEIR_SQLITE, why);
+    refuses(text, parameters, WEIR_POSTGRESQL, why);
+    refuses(text, parameters, WEIR_MARIADB, why);
+}
+
+static void accepts_prefix(const char *prefix)
+{
+    struct weir_error error;
+
+    if (weir_prefix_check(prefix, &error) != WEIR_OK)
+        weir_test_fail(__FILE__, __LINE__, "\"%s\" is refused: %s", prefix, error.text);
+}
+
+static void refuses_prefix(const char *prefix, const char *why)
+{
+    struct weir_error error;
+
+    check_status(weir_prefix_check(prefix, &error), WEIR_INVALID);
+    if (strstr(error.text, why) == NULL)
+        weir_test_fail(__FILE__, __LINE__, "\"%s\" is refused without \"%s\": %s", prefix,
+                       why, error.text);
+}

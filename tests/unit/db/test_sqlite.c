@@ -1,0 +1,553 @@
+/* Tests of db/sqlite.c: settings, opening, adopting, durability. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db/connection.h"
+#include "lib/sweep.h"
+#include "lib/test.h"
+#include "unit/db/desk.h"
+
+static const struct weir_driver *const driver = &weir_driver_sqlite;
+
+static struct weir_link *adopt(struct desk *desk, sqlite3 *db)
+{
+    struct weir_link *link = NULL;
+
+    check_status(driver->adopt(&desk->config, db, &link, &desk->error), WEIR_OK);
+    return link;
+}
+
+static sqlite3 *open_as_application(const struct desk *desk)
+{
+    sqlite3 *db = NULL;
+
+    check_int(sqlite3_open(desk->path, &db), SQLITE_OK);
+    return db;
+}
+
+static void run_as_application(sqlite3 *db, const char *text)
+{
+    check_int(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* ---- opening ---- */
+
+WEIR_TEST(sqlite, shares_a_memory_database_between_its_connections)
+{
+    struct desk desk;
+    struct weir_link *anna, *bert;
+
+    desk_open(&desk, IN_MEMORY);
+    anna = desk_link(&desk);
+    bert = desk_link(&desk);
+
+    desk_exec(&desk, anna, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
+    check_int(desk_ask(&desk, bert, "SELECT count(*) FROM t"), 2);
+
+    desk_unlink(anna);
+    check_int(desk_ask(&desk, bert, "SELECT count(*) FROM t"), 2);
+    desk_unlink(bert);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite, keeps_memory_databases_apart_by_name)
+{
+    struct desk mine, yours;
+    struct weir_link *anna, *bert;
+
+    desk_open(&mine, IN_MEMORY);
+    desk_open(&yours, IN_MEMORY);
+    anna = desk_link(&mine);
+    bert = desk_link(&yours);
+
+    desk_exec(&mine, anna, "CREATE TABLE t (a)");
+    check_status(desk_try(&yours, bert, "SELECT a FROM t"), WEIR_SCHEMA);
+
+    desk_unlink(anna);
+    desk_unlink(bert);
+    desk_close(&mine);
+    desk_close(&yours);
+}
+
+static int option_of(sqlite3 *db, int name)
+{
+    int value = -1;
+
+    check_int(sqlite3_db_config(db, name, -1, &value), SQLITE_OK);
+    return value;
+}
+
+WEIR_TEST(sqlite, really_has_the_settings_it_asks_for)
+{
+    struct desk desk;
+    struct weir_link *link;
+    sqlite3 *db;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    db = desk_native(link);
+
+    check_str(desk_peek(db, "PRAGMA journal_mode"), "wal");
+    check_str(desk_peek(db, "PRAGMA synchronous"), "2");
+    check_str(desk_peek(db, "PRAGMA foreign_keys"), "1");
+    check_str(desk_peek(db, "PRAGMA temp_store"), "2");
+    check_str(desk_peek(db, "PRAGMA wal_autocheckpoint"), "0");
+    check_str(desk_peek(db, "PRAGMA journal_size_limit"), "33554432");
+    check_int(option_of(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 1);
+    check_int(option_of(db, SQLITE_DBCONFIG_DEFENSIVE), 1);
+    check_int(option_of(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA), 0);
+
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+/* Far more pages than an automatic checkpoint waits for, and then the last close. */
+WEIR_TEST(sqlite, never_checkpoints_by_itself)
+{
+    struct desk desk;
+    struct weir_link *link;
+    int64_t database_size;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    database_size = desk_file_size(&desk, "");
+    for (int i = 0; i < 5; i++)
+        desk_exec(&desk, link, "INSERT INTO t VALUES (zeroblob(2000000))");
+
+    desk_unlink(link);
+
+    check_int(desk_file_size(&desk, ""), database_size);
+    check(desk_file_size(&desk, "-wal") > 10000000);
+    desk_close(&desk);
+}
+
+static enum weir_status open_path(struct desk *desk, const char *path)
+{
+    struct weir_link *link = NULL;
+    enum weir_status status;
+
+    desk->config.url.path = (char *)(uintptr_t)path;
+    status = driver->open(&desk->config, &link, &desk->error);
+    check((status == WEIR_OK) == (link != NULL));
+    if (link != NULL)
+        desk_unlink(link);
+    desk->config.url.path = desk->path;
+    return status;
+}
+
+static void write_file(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "wb");
+
+    check(file != NULL);
+    fputs(content, file);
+    fclose(file);
+}
+
+WEIR_TEST(sqlite, says_what_is_wrong_with_a_path)
+{
+    struct desk desk;
+    char path[300];
+
+    desk_open(&desk, A_FILE);
+
+    snprintf(path, sizeof path, "%s-no-such-folder/app.db", desk.path);
+    check_status(open_path(&desk, path), WEIR_SCHEMA);
+    check_int(desk.error.native_code & 0xff, SQLITE_CANTOPEN);
+    check(strncmp(desk.error.text, "open: ", 6) == 0);
+
+    check_status(open_path(&desk, place_of_program()), WEIR_SCHEMA);
+
+    write_file(desk.path,
+               "This is a letter and no database, and long enough for a header. "
+               "Dear reader, many thanks for yours of the 4th.");
+    check_status(open_path(&desk, desk.path), WEIR_SCHEMA);
+    check_int(desk.error.native_code, SQLITE_NOTADB);
+
+    desk_close(&desk);
+}
+
+/* Permissions mean nothing to root, so somebody else opens it. */
+static enum weir_status open_with_mode(struct desk *desk, mode_t mode)
+{
+    bool is_root = geteuid() == 0;
+    enum weir_status status;
+
+    check_int(chmod(desk->path, mode), 0);
+    check_int(is_root ? seteuid(65534) : 0, 0);
+    status = open_path(desk, desk->path);
+    check_int(is_root ? seteuid(0) : 0, 0);
+    return status;
+}
+
+WEIR_TEST(sqlite, is_denied_a_file_it_may_not_write)
+{
+    struct desk desk;
+
+    desk_open(&desk, A_FILE);
+    write_file(desk.path, "");
+
+    check_status(open_with_mode(&desk, 0444), WEIR_DENIED);
+    check_status(open_with_mode(&desk, 0000), WEIR_DENIED);
+
+    desk_close(&desk);
+}
+
+/* With Debian's SQLite this would otherwise be a database in memory. */
+WEIR_TEST(sqlite, takes_a_path_for_a_path_and_not_for_a_uri)
+{
+    struct desk desk;
+    int here = open(".", O_RDONLY | O_DIRECTORY);
+
+    desk_open(&desk, A_FILE);
+    check(here >= 0);
+    check_int(chdir(place_of_program()), 0);
+
+    check_status(open_path(&desk, "file:app.db?mode=memory"), WEIR_OK);
+    check_int(access("file:app.db?mode=memory", F_OK), 0);
+
+    check_int(remove("file:app.db?mode=memory"), 0);
+    (void)remove("file:app.db?mode=memory-wal");
+    (void)remove("file:app.db?mode=memory-shm");
+    check_int(fchdir(here), 0);
+    close(here);
+    desk_close(&desk);
+}
+
+/* Each of them wants to switch the new file to WAL. They start when the pipe is closed. */
+WEIR_TEST(sqlite, is_opened_first_by_many_processes_at_once)
+{
+    enum { PROCESSES = 8, ROUNDS = 10 };
+    struct desk desk;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t children[PROCESSES];
+        int start[2];
+        char byte;
+
+        desk_open(&desk, A_FILE);
+        check_int(pipe(start), 0);
+        for (int i = 0; i < PROCESSES; i++) {
+            children[i] = fork();
+            check(children[i] >= 0);
+            if (children[i] == 0) {
+                close(start[1]);
+                (void)!read(start[0], &byte, 1);
+                _exit((int)open_path(&desk, desk.path));
+            }
+        }
+        close(start[0]);
+        close(start[1]);
+        for (int i = 0; i < PROCESSES; i++) {
+            int how = 0;
+
+            check_int(waitpid(children[i], &how, 0), children[i]);
+            check(WIFEXITED(how));
+            check_status((enum weir_status)WEXITSTATUS(how), WEIR_OK);
+        }
+        desk_close(&desk);
+    }
+}
+
+static enum weir_status open_and_close(const struct weir_heap *heap)
+{
+    struct desk desk;
+    struct weir_link *link = NULL;
+    enum weir_status status;
+
+    desk_open(&desk, IN_MEMORY);
+    desk.config.heap = heap;
+    status = driver->open(&desk.config, &link, &desk.error);
+    if (link != NULL)
+        desk_unlink(link);
+    desk_close(&desk);
+    return status;
+}
+
+WEIR_TEST(sqlite, survives_any_failing_allocation)
+{
+    check_sweep(open_and_close);
+}
+
+/* ---- adopting ---- */
+
+/* The first test that adopts: what it looks for happens once in a process. */
+WEIR_TEST(sqlite_adopted, warns_once_of_automatic_checkpoints)
+{
+    struct desk desk;
+    sqlite3 *db;
+
+    desk_open(&desk, A_FILE);
+    db = open_as_application(&desk);
+
+    run_as_application(db, "PRAGMA wal_autocheckpoint=0");
+    desk_unlink(adopt(&desk, db));
+    check_int(journal_count(&desk.journal, WEIR_LOG_WARNING, "checkpoint"), 0);
+
+    run_as_application(db, "PRAGMA wal_autocheckpoint=500");
+    desk_unlink(adopt(&desk, db));
+    desk_unlink(adopt(&desk, db));
+    check_int(journal_count(&desk.journal, WEIR_LOG_WARNING, "wal_autocheckpoint=500"),
+              sqlite3_libversion_number() < 3051003 ? 1 : 0);
+
+    sqlite3_close(db);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_adopted, refuses_a_handle_that_is_none)
+{
+    struct desk desk;
+    struct weir_link *link = NULL;
+
+    desk_open(&desk, A_FILE);
+
+    check_status(driver->adopt(&desk.config, NULL, &link, &desk.error), WEIR_INVALID);
+
+    check(link == NULL);
+    desk_close(&desk);
+}
+
+static const char *const LOOKED_AT[] = {
+    "PRAGMA journal_mode",       "PRAGMA synchronous",        "PRAGMA foreign_keys",
+    "PRAGMA temp_store",         "PRAGMA wal_autocheckpoint", "PRAGMA trusted_schema",
+    "PRAGMA busy_timeout",       "PRAGMA journal_size_limit", "PRAGMA cache_size",
+    "PRAGMA recursive_triggers",
+};
+enum { LOOKED_AT_COUNT = sizeof LOOKED_AT / sizeof LOOKED_AT[0] };
+
+WEIR_TEST(sqlite_adopted, leaves_every_setting_and_no_statement_behind)
+{
+    struct desk desk;
+    sqlite3 *db;
+    struct weir_link *link;
+    char before[LOOKED_AT_COUNT][128];
+    void *prepared = NULL;
+    struct weir_cursor cursor;
+
+    desk_open(&desk, A_FILE);
+    desk.config.log = NULL;
+    db = open_as_application(&desk);
+    run_as_application(db, "CREATE TABLE t (a); PRAGMA busy_timeout=1234");
+    for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
+        strcpy(before[i], desk_peek(db, LOOKED_AT[i]));
+
+    link = adopt(&desk, db);
+    check_status(
+        driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared, &desk.error),
+        WEIR_OK);
+    check_status(driver->run(link, prepared, (struct weir_value[]){weir_integer(7)},
+                             &cursor, &desk.error),
+                 WEIR_OK);
+    driver->finish(link, &cursor);
+    driver->unprepare(link, prepared);
+    driver->close(link);
+
+    for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
+        check_str(desk_peek(db, LOOKED_AT[i]), before[i]);
+    check_int(option_of(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 0);
+    check_int(option_of(db, SQLITE_DBCONFIG_DEFENSIVE), 0);
+    check(sqlite3_next_stmt(db, NULL) == NULL);
+    check_int(sqlite3_close(db), SQLITE_OK);
+    desk_close(&desk);
+}
+
+static int count_call(void *argument)
+{
+    ++*(int *)argument;
+    return 0;
+}
+
+static int count_busy(void *argument, int attempt)
+{
+    (void)attempt;
+    ++*(int *)argument;
+    return 0;
+}
+
+WEIR_TEST(sqlite_adopted, asks_the_applications_handlers_and_not_ours)
+{
+    struct desk desk;
+    sqlite3 *db;
+    struct weir_link *other, *link;
+    int busy_count = 0, progress_count = 0;
+
+    desk_open(&desk, A_FILE);
+    other = desk_link(&desk);
+    desk_exec(&desk, other, "CREATE TABLE t (a)");
+    db = open_as_application(&desk);
+    sqlite3_busy_handler(db, count_busy, &busy_count);
+    sqlite3_progress_handler(db, 1, count_call, &progress_count);
+    link = adopt(&desk, db);
+    check_status(driver->begin(other, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+
+    check_status(desk_try(&desk, link, "INSERT INTO t VALUES (1)"), WEIR_LOCKED);
+    check_int(busy_count, 1);
+    check(progress_count > 0);
+
+    desk_unlink(link);
+    desk_unlink(other);
+    sqlite3_close(db);
+    desk_close(&desk);
+}
+
+/* The third row violates the constraint: the first two go too, what the application did stays. */
+WEIR_TEST(sqlite_adopted, takes_back_a_failed_batch_and_nothing_else)
+{
+    struct desk desk;
+    sqlite3 *db;
+    struct weir_link *link;
+    struct weir_value rows[] = {weir_integer(2), weir_integer(3), weir_integer(1)};
+    void *prepared = NULL;
+    int64_t changed = -1;
+
+    desk_open(&desk, A_FILE);
+    db = open_as_application(&desk);
+    run_as_application(db, "CREATE TABLE t (a UNIQUE); BEGIN; INSERT INTO t VALUES (1)");
+    link = adopt(&desk, db);
+    check_status(
+        driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared, &desk.error),
+        WEIR_OK);
+
+    check_status(driver->run_many(link, prepared, rows, 3, 1, &changed, &desk.error),
+                 WEIR_CONSTRAINT);
+    check_int(changed, 0);
+    check_status(driver->run_many(link, prepared, rows, 2, 1, &changed, &desk.error),
+                 WEIR_OK);
+    check_int(changed, 2);
+
+    driver->unprepare(link, prepared);
+    desk_unlink(link);
+    check_int(sqlite3_get_autocommit(db), 0);
+    run_as_application(db, "COMMIT");
+    check_str(desk_peek(db, "SELECT group_concat(a) FROM t"), "1,2,3");
+    sqlite3_close(db);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_adopted, reads_the_text_of_a_utf16_file_as_utf8)
+{
+    struct desk desk;
+    sqlite3 *db;
+    struct weir_link *link;
+    void *prepared = NULL;
+    struct weir_cursor cursor;
+    struct weir_value value;
+    bool fits;
+
+    desk_open(&desk, A_FILE);
+    db = open_as_application(&desk);
+    run_as_application(db, "PRAGMA encoding='UTF-16le'; CREATE TABLE t (a);"
+                           "INSERT INTO t VALUES ('gr\xc3\xbc\xc3\x9f')");
+    link = adopt(&desk, db);
+    check_status(driver->prepare(link, "SELECT a FROM t", "", &prepared, &desk.error),
+                 WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->next(link, &cursor, &desk.error), WEIR_OK);
+
+    driver->read(&cursor, 0, WEIR_TYPE_BYTES, &value, &fits);
+    check(fits);
+    check(weir_str_equal(value.as.text, weir_str("gr\xc3\xbc\xc3\x9f")));
+
+    driver->finish(link, &cursor);
+    driver->unprepare(link, prepared);
+    desk_unlink(link);
+    sqlite3_close(db);
+    desk_close(&desk);
+}
+
+/* ---- durability ---- */
+
+struct findings {
+    size_t count;
+    char last[128];
+};
+
+static void note_finding(void *state, const struct weir_finding *finding)
+{
+    struct findings *self = state;
+
+    self->count++;
+    snprintf(self->last, sizeof self->last, "%s: %s, not %s", finding->setting,
+             finding->found, finding->needed);
+}
+
+static struct findings find(struct desk *desk, struct weir_link *link)
+{
+    struct findings findings = {0};
+
+    check_status(driver->durability(link, note_finding, &findings, &desk->error),
+                 WEIR_OK);
+    return findings;
+}
+
+WEIR_TEST(sqlite_durability, has_nothing_to_say_of_our_own_files)
+{
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+
+    check_int(find(&desk, link).count, 0);
+
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_durability, says_that_memory_forgets)
+{
+    struct desk desk;
+    struct weir_link *link;
+    struct findings findings;
+
+    desk_open(&desk, IN_MEMORY);
+    link = desk_link(&desk);
+
+    findings = find(&desk, link);
+    check_int(findings.count, 1);
+    check_str(findings.last, "memory database: yes, not a file");
+
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_durability, finds_weak_settings_of_the_application)
+{
+    static const struct {
+        const char *set;
+        const char *finding;
+    } cases[] = {
+        {"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", ""},
+        {"PRAGMA synchronous=NORMAL", "synchronous: normal, not full"},
+        {"PRAGMA synchronous=OFF", "synchronous: off, not full"},
+        {"PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL",
+         "synchronous: full, not extra"},
+        {"PRAGMA synchronous=EXTRA", ""},
+        {"PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=FULL", ""},
+        {"PRAGMA journal_mode=MEMORY", "journal_mode: memory, not wal"},
+        {"PRAGMA journal_mode=OFF", "journal_mode: off, not wal"},
+    };
+    struct desk desk;
+    sqlite3 *db;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    db = open_as_application(&desk);
+    link = adopt(&desk, db);
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct findings findings;
+
+        run_as_application(db, cases[i].set);
+        findings = find(&desk, link);
+        check_str(findings.last, cases[i].finding);
+        check_int(findings.count, cases[i].finding[0] != '\0');
+    }
+
+    desk_unlink(link);
+    sqlite3_close(db);
+    desk_close(&desk);
+}

@@ -1,0 +1,286 @@
+/* Tests of db/sqlite_checkpoint.c. */
+#include "db/sqlite_checkpoint.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/test.h"
+#include "unit/db/desk.h"
+
+static const struct weir_driver *const driver = &weir_driver_sqlite;
+
+static int64_t wal_size(struct desk *desk, struct weir_link *link)
+{
+    int64_t size = -1;
+
+    check_status(weir_sqlite_wal_size(link, &size, &desk->error), WEIR_OK);
+    return size;
+}
+
+static void write_megabytes(struct desk *desk, struct weir_link *link, int count)
+{
+    check_status(driver->begin(link, WEIR_READ_WRITE, &desk->error), WEIR_OK);
+    for (int i = 0; i < count; i++)
+        desk_exec(desk, link, "INSERT INTO t VALUES (randomblob(1000000))");
+    check_status(driver->commit(link, &desk->error), WEIR_OK);
+}
+
+static void checkpoint(struct desk *desk, struct weir_link *writer,
+                       struct weir_link *helper)
+{
+    check_status(weir_sqlite_checkpoint(writer, helper, &desk->error), WEIR_OK);
+    check_int(driver->transaction(writer), WEIR_TRANSACTION_NONE);
+    check_int(driver->transaction(helper), WEIR_TRANSACTION_NONE);
+}
+
+WEIR_TEST(sqlite_checkpoint, moves_the_log_so_that_it_starts_anew)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper;
+    int64_t size;
+
+    desk_open(&desk, A_FILE);
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+    desk_exec(&desk, writer, "CREATE TABLE t (a)");
+    write_megabytes(&desk, writer, 3);
+    size = wal_size(&desk, writer);
+    check(size > 3000000);
+
+    checkpoint(&desk, writer, helper);
+    check(desk_file_size(&desk, "") > 3000000);
+    for (int i = 0; i < 3; i++) {
+        write_megabytes(&desk, writer, 1);
+        checkpoint(&desk, writer, helper);
+    }
+
+    check_int(wal_size(&desk, writer), size);
+    check_int(desk_ask(&desk, helper, "SELECT count(*) FROM t"), 6);
+    desk_unlink(writer);
+    desk_unlink(helper);
+    desk_close(&desk);
+}
+
+/* Otherwise its size would ask for a checkpoint for ever. */
+WEIR_TEST(sqlite_checkpoint, lets_a_log_that_has_grown_be_cut)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper;
+
+    desk_open(&desk, A_FILE);
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+    desk_exec(&desk, writer, "CREATE TABLE t (a)");
+    write_megabytes(&desk, writer, 70);
+    check(wal_size(&desk, writer) > WEIR_SQLITE_WAL_SIZE_MAX);
+
+    checkpoint(&desk, writer, helper);
+    desk_exec(&desk, writer, "INSERT INTO t VALUES (1)");
+
+    check(wal_size(&desk, writer) <= WEIR_SQLITE_WAL_SIZE_MAX / 2);
+    desk_unlink(writer);
+    desk_unlink(helper);
+    desk_close(&desk);
+}
+
+/* The reader neither waits nor loses its snapshot; the rest is moved when it has gone. */
+WEIR_TEST(sqlite_checkpoint, leaves_readers_alone)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper, *reader;
+    int64_t size;
+
+    desk_open(&desk, A_FILE);
+    desk.config.lock_timeout_ns = 1; /* nobody waits here */
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+    reader = desk_link(&desk);
+    desk_exec(&desk, writer, "CREATE TABLE t (a)");
+    write_megabytes(&desk, writer, 1);
+    check_status(driver->begin(reader, WEIR_READ_ONLY, &desk.error), WEIR_OK);
+    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), 1);
+    write_megabytes(&desk, writer, 1);
+
+    checkpoint(&desk, writer, helper);
+    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), 1);
+    size = wal_size(&desk, writer);
+    desk_exec(&desk, writer, "INSERT INTO t VALUES (1)");
+    check(wal_size(&desk, writer) > size); /* it could not start anew */
+
+    driver->rollback(reader);
+    checkpoint(&desk, writer, helper);
+    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), 3);
+    desk_unlink(writer);
+    desk_unlink(helper);
+    desk_unlink(reader);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_checkpoint, waits_for_the_write_lock_like_any_writer)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper, *other;
+
+    desk_open(&desk, A_FILE);
+    desk.config.lock_timeout_ns = WEIR_MILLISECONDS(2);
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+    other = desk_link(&desk);
+    check_status(driver->begin(other, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+
+    check_status(weir_sqlite_checkpoint(writer, helper, &desk.error), WEIR_LOCKED);
+
+    desk_unlink(other);
+    checkpoint(&desk, writer, helper);
+    desk_unlink(writer);
+    desk_unlink(helper);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_checkpoint, gives_the_lock_back_when_it_fails)
+{
+    static const char *const points[] = {"db.lose", "db.fail"};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (uint64_t n = 1; n <= 3; n++) {
+            struct desk desk;
+            struct weir_link *writer, *helper, *other;
+            enum weir_status status;
+
+            desk_open(&desk, A_FILE);
+            desk.config.lock_timeout_ns = 1;
+            writer = desk_link(&desk);
+            helper = desk_link(&desk);
+            other = desk_link(&desk);
+            weir_points_arm_once(&desk.points, points[i], n);
+
+            status = weir_sqlite_checkpoint(writer, helper, &desk.error);
+            check(n == 3 || status == (i == 0 ? WEIR_LOST : WEIR_FAILED));
+
+            weir_points_init(&desk.points);
+            check_status(driver->begin(other, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+            desk_unlink(writer);
+            desk_unlink(helper);
+            desk_unlink(other);
+            desk_close(&desk);
+        }
+    }
+}
+
+WEIR_TEST(sqlite_checkpoint, has_nothing_to_do_in_memory)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper;
+
+    desk_open(&desk, IN_MEMORY);
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+
+    checkpoint(&desk, writer, helper);
+    check_int(wal_size(&desk, writer), 0);
+
+    desk_unlink(writer);
+    desk_unlink(helper);
+    desk_close(&desk);
+}
+
+/* ---- with other processes ---- */
+
+enum { PROCESSES = 2, ROUNDS = 50 };
+
+/* In memory that all processes see. */
+struct board {
+    _Atomic bool over;
+    _Atomic int64_t inserted;
+};
+
+/* In a child of its own: every row a transaction. */
+static int insert_until_over(struct desk *desk, struct board *board)
+{
+    struct weir_link *link = desk_link(desk);
+
+    while (!atomic_load(&board->over)) {
+        desk_exec(desk, link, "INSERT INTO t VALUES (randomblob(3000))");
+        atomic_fetch_add(&board->inserted, 1);
+    }
+    desk_unlink(link);
+    return 0;
+}
+
+static void start_writers(struct desk *desk, struct board *board,
+                          pid_t children[PROCESSES])
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        check(children[i] >= 0);
+        if (children[i] == 0)
+            _exit(insert_until_over(desk, board));
+    }
+}
+
+static void stop_writers(struct board *board, const pid_t children[PROCESSES])
+{
+    atomic_store(&board->over, true);
+    for (int i = 0; i < PROCESSES; i++) {
+        int how = 0;
+
+        check_int(waitpid(children[i], &how, 0), children[i]);
+        check(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    }
+}
+
+/* The log counts that itself, in the bytes 12 to 15. No lock is on this file, so it may be
+ * opened. */
+static unsigned times_started_anew(const struct desk *desk)
+{
+    unsigned char count[4];
+    char name[300];
+    int file;
+
+    snprintf(name, sizeof name, "%s-wal", desk->path);
+    file = open(name, O_RDONLY);
+    check_int(pread(file, count, sizeof count, 12), sizeof count);
+    close(file);
+    return (unsigned)count[2] << 8 | count[3];
+}
+
+/* Two processes write while this one checkpoints, each time as soon as something was written:
+ * nothing is lost, nothing damaged, and the log is started anew again and again. */
+WEIR_TEST(sqlite_checkpoint, works_beside_writers_in_other_processes)
+{
+    struct desk desk;
+    struct weir_link *writer, *helper;
+    pid_t children[PROCESSES];
+    struct board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    check(board != MAP_FAILED);
+    desk_open(&desk, A_FILE);
+    writer = desk_link(&desk);
+    desk_exec(&desk, writer, "CREATE TABLE t (a)");
+    desk_unlink(writer); /* no connection crosses the fork */
+    start_writers(&desk, board, children);
+    writer = desk_link(&desk);
+    helper = desk_link(&desk);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t inserted = atomic_load(&board->inserted);
+
+        checkpoint(&desk, writer, helper);
+        while (atomic_load(&board->inserted) < inserted + PROCESSES)
+            (void)sched_yield();
+    }
+    stop_writers(board, children);
+
+    check(times_started_anew(&desk) > ROUNDS / 20);
+    check_int(desk_ask(&desk, writer, "SELECT count(*) FROM t"),
+              atomic_load(&board->inserted));
+    check_str(desk_peek(desk_native(writer), "PRAGMA integrity_check"), "ok");
+    desk_unlink(writer);
+    desk_unlink(helper);
+    munmap(board, sizeof *board);
+    desk_close(&desk);
+}

@@ -1,0 +1,344 @@
+/* Tests of db/sqlite_patience.c: waiting for locks, timeouts, cancelling. */
+#include "db/sqlite_patience.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "db/pause.h"
+#include "lib/stage.h"
+#include "lib/test.h"
+#include "unit/db/desk.h"
+#include "ward/system.h"
+
+static const struct weir_driver *const driver = &weir_driver_sqlite;
+
+/* ---- in a simulation ---- */
+
+/* Takes the write lock after a while, keeps it, and gives it back. */
+struct guest {
+    struct desk *desk;
+    struct weir_link *link;
+    int64_t comes_ns;
+    int64_t stays_ns;
+    enum weir_status status; /* of begin() */
+    int64_t entered_ns;      /* when begin() returned */
+};
+
+static enum weir_status visit(struct weir_context *context, void *state,
+                              struct weir_directive *out, struct weir_error *error)
+{
+    struct guest *self = state;
+
+    (void)out;
+    weir_sleep_through(context, self->comes_ns);
+    self->status = driver->begin(self->link, WEIR_READ_WRITE, error);
+    self->entered_ns = weir_context_now(context);
+    if (self->status != WEIR_OK)
+        return WEIR_OK;
+    weir_sleep_through(context, self->stays_ns);
+    return driver->commit(self->link, error);
+}
+
+static void invite(struct stage *stage, struct guest *guest)
+{
+    struct weir_notifier *bell = stage_bell(stage);
+    struct weir_worker_options options;
+
+    weir_worker_options_init(&options);
+    options.name = "guest";
+    options.action = visit;
+    options.state = guest;
+    options.notifiers = &bell;
+    options.notifier_count = 1;
+    check_status(weir_ward_spawn(stage->ward, &options, NULL, NULL), WEIR_OK);
+}
+
+/* Anna comes at once and stays three seconds, Bert comes after one. */
+static void let_them_meet(enum desk_kind kind, int64_t lock_timeout_ns,
+                          struct guest *bert, int64_t run_ns)
+{
+    struct desk desk;
+    struct stage stage;
+    struct guest anna = {.stays_ns = WEIR_SECONDS(3)};
+    int64_t began_ns = weir_system_now_ns();
+
+    desk_open(&desk, kind);
+    desk.config.lock_timeout_ns = lock_timeout_ns;
+    anna.desk = bert->desk = &desk;
+    anna.link = desk_link(&desk);
+    bert->link = desk_link(&desk);
+    bert->comes_ns = WEIR_SECONDS(1);
+    stage_open(&stage, IN_SIMULATION);
+    invite(&stage, &anna);
+    invite(&stage, bert);
+
+    weir_sim_run_until(stage.sim, run_ns);
+    weir_ward_cancel(stage.ward);
+    weir_sim_run_until(stage.sim, run_ns + WEIR_SECONDS(10));
+
+    check_status(anna.status, WEIR_OK);
+    check_int(anna.entered_ns, 0);
+    /* Bert asked about a hundred times; somebody who spins asks a million times. */
+    check(weir_sim_steps(stage.sim) < 10000);
+    check(weir_system_now_ns() - began_ns < WEIR_SECONDS(30));
+    stage_close(&stage);
+    desk_unlink(anna.link);
+    desk_unlink(bert->link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_patience, waits_for_the_write_lock_in_virtual_time)
+{
+    for (enum desk_kind kind = A_FILE; kind <= IN_MEMORY; kind++) {
+        struct guest bert = {0};
+
+        let_them_meet(kind, WEIR_SECONDS(10), &bert, WEIR_SECONDS(20));
+
+        check_status(bert.status, WEIR_OK);
+        check_in_range(bert.entered_ns, WEIR_SECONDS(3), WEIR_SECONDS(3) + MS(20));
+    }
+}
+
+WEIR_TEST(sqlite_patience, gives_up_when_the_lock_timeout_is_over)
+{
+    struct guest bert = {0};
+
+    let_them_meet(A_FILE, MS(1500), &bert, WEIR_SECONDS(20));
+
+    check_status(bert.status, WEIR_LOCKED);
+    check_int(bert.entered_ns, WEIR_SECONDS(1) + MS(1500));
+}
+
+WEIR_TEST(sqlite_patience, stops_waiting_when_its_worker_is_cancelled)
+{
+    struct guest bert = {0};
+
+    let_them_meet(A_FILE, 0, &bert, WEIR_SECONDS(2));
+
+    check_status(bert.status, WEIR_CANCELLED);
+    check_int(bert.entered_ns, WEIR_SECONDS(2));
+}
+
+/* Waiting for a lock is part of the statement. */
+WEIR_TEST(sqlite_patience, counts_waiting_as_time_of_the_statement)
+{
+    struct desk desk;
+    struct weir_link *anna, *bert;
+
+    desk_open(&desk, A_FILE);
+    desk.config.lock_timeout_ns = 0;
+    desk.config.statement_timeout_ns = MS(5);
+    anna = desk_link(&desk);
+    bert = desk_link(&desk);
+    check_status(driver->begin(anna, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_TIMEOUT);
+
+    desk_unlink(anna);
+    desk_unlink(bert);
+    desk_close(&desk);
+}
+
+/* Between two rows ten timeouts pass; the rows themselves take no virtual time. */
+static enum weir_status read_slowly(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct guest *self = state;
+    struct weir_cursor cursor;
+    void *prepared = NULL;
+    enum weir_status status = driver->prepare(
+        self->link,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+        "SELECT i FROM n",
+        "", &prepared, error);
+
+    (void)out;
+    if (status != WEIR_OK)
+        return status;
+    status = driver->run(self->link, prepared, NULL, &cursor, error);
+    for (int row = 0; status == WEIR_OK; row++) {
+        status = driver->next(self->link, &cursor, error);
+        if (row % 1000 == 0)
+            weir_sleep_through(context, WEIR_SECONDS(10));
+    }
+    self->status = status;
+    driver->finish(self->link, &cursor);
+    driver->unprepare(self->link, prepared);
+    return WEIR_OK;
+}
+
+WEIR_TEST(sqlite_patience, does_not_count_the_callers_time_between_rows)
+{
+    struct desk desk;
+    struct stage stage;
+    struct guest reader = {.status = WEIR_FAILED};
+    struct weir_worker_options options;
+    struct weir_notifier *bell;
+
+    desk_open(&desk, IN_MEMORY);
+    desk.config.statement_timeout_ns = WEIR_SECONDS(1);
+    reader.link = desk_link(&desk);
+    stage_open(&stage, IN_SIMULATION);
+    bell = stage_bell(&stage);
+    weir_worker_options_init(&options);
+    options.name = "reader";
+    options.action = read_slowly;
+    options.state = &reader;
+    options.notifiers = &bell;
+    options.notifier_count = 1;
+    check_status(weir_ward_spawn(stage.ward, &options, NULL, NULL), WEIR_OK);
+
+    weir_sim_run_until(stage.sim, WEIR_SECONDS(1000));
+
+    check_status(reader.status, WEIR_NO_ROW);
+    stage_close(&stage);
+    desk_unlink(reader.link);
+    desk_close(&desk);
+}
+
+/* ---- in real time ---- */
+
+WEIR_TEST(sqlite_patience, ends_a_statement_that_takes_too_long)
+{
+    struct desk desk;
+    struct weir_link *link;
+    int64_t answer;
+
+    desk_open(&desk, IN_MEMORY);
+    desk.config.statement_timeout_ns = MS(5);
+    link = desk_link(&desk);
+
+    check_status(desk_try_ask(&desk, link, ENDLESS, &answer), WEIR_TIMEOUT);
+    check_int(desk.error.native_code, SQLITE_INTERRUPT);
+    check_int(desk_ask(&desk, link, "SELECT 7"), 7);
+
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+/* Called by a statement, as by another thread in just that moment. */
+static void call_off(sqlite3_context *context, int count, sqlite3_value **arguments)
+{
+    struct weir_link *link = sqlite3_user_data(context);
+
+    atomic_store(&link->cancelled, true);
+    sqlite3_result_value(context, arguments[count - 1]);
+}
+
+/* SQLite asks once more whether to go on when a statement has ended. An insert that is
+ * committed must not be told as a failure. */
+WEIR_TEST(sqlite_patience, never_fails_a_statement_that_is_done)
+{
+    struct desk desk;
+    struct weir_link *link;
+    struct weir_cursor cursor;
+    struct weir_value value = weir_integer(1);
+    void *prepared = NULL;
+
+    desk_open(&desk, IN_MEMORY);
+    link = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    check_int(sqlite3_create_function(desk_native(link), "call_off", 1, SQLITE_UTF8, link,
+                                      call_off, NULL, NULL),
+              SQLITE_OK);
+    check_status(driver->prepare(link, "INSERT INTO t VALUES (call_off(?1))", "i",
+                                 &prepared, &desk.error),
+                 WEIR_OK);
+
+    for (int i = 0; i < 1000; i++) { /* long enough for several looks */
+        check_status(driver->run(link, prepared, &value, &cursor, &desk.error), WEIR_OK);
+        driver->finish(link, &cursor);
+    }
+
+    check_int(desk_ask(&desk, link, "SELECT count(*) FROM t"), 1000);
+    driver->unprepare(link, prepared);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+struct canceller {
+    struct weir_link *link;
+    _Atomic bool over;
+    pthread_t thread;
+};
+
+static void *cancel_until_over(void *argument)
+{
+    struct canceller *self = argument;
+
+    while (!atomic_load(&self->over)) {
+        driver->cancel(self->link);
+        (void)sched_yield();
+    }
+    return NULL;
+}
+
+static void canceller_start(struct canceller *self, struct weir_link *link)
+{
+    self->link = link;
+    atomic_init(&self->over, false);
+    check_int(pthread_create(&self->thread, NULL, cancel_until_over, self), 0);
+}
+
+static void canceller_stop(struct canceller *self)
+{
+    atomic_store(&self->over, true);
+    check_int(pthread_join(self->thread, NULL), 0);
+}
+
+WEIR_TEST(sqlite_patience, ends_a_statement_that_another_thread_cancels)
+{
+    struct desk desk;
+    struct weir_link *link;
+    struct canceller canceller;
+    int64_t answer;
+
+    desk_open(&desk, IN_MEMORY);
+    desk.config.statement_timeout_ns = 0;
+    link = desk_link(&desk);
+
+    canceller_start(&canceller, link);
+    check_status(desk_try_ask(&desk, link, ENDLESS, &answer), WEIR_CANCELLED);
+    canceller_stop(&canceller);
+
+    check_int(desk_ask(&desk, link, "SELECT 7"), 7);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+/* sqlite3_interrupt() does not reach a busy handler. */
+WEIR_TEST(sqlite_patience, ends_a_wait_for_a_lock_that_another_thread_cancels)
+{
+    struct desk desk;
+    struct weir_link *anna, *bert;
+    struct canceller canceller;
+
+    desk_open(&desk, A_FILE);
+    desk.config.lock_timeout_ns = 0;
+    desk.config.statement_timeout_ns = 0;
+    anna = desk_link(&desk);
+    bert = desk_link(&desk);
+    check_status(driver->begin(anna, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+
+    canceller_start(&canceller, bert);
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_CANCELLED);
+    canceller_stop(&canceller);
+
+    driver->rollback(anna);
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+    desk_unlink(anna);
+    desk_unlink(bert);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_patience, waits_longer_each_time_and_never_long)
+{
+    int64_t most_ns = WEIR_MICROSECONDS(200);
+
+    for (int attempt = 0; attempt < 20; attempt++) {
+        for (int64_t now_ns = 0; now_ns < 100; now_ns++)
+            check_in_range(weir_sqlite_wait_ns(attempt, now_ns), most_ns / 2, most_ns);
+        most_ns = 2 * most_ns < MS(20) ? 2 * most_ns : MS(20);
+    }
+    check(weir_sqlite_wait_ns(9, 1) != weir_sqlite_wait_ns(9, 2));
+}
