@@ -84,8 +84,8 @@ WEIR_API void weir_db_release(struct weir_db *self, struct weir_connection *conn
 /*
  * Wrap a connection of the application's as it is, also inside its transaction. Borrows it
  * until weir_connection_disown(), during which the application must not close it. Refused
- * with WEIR_INVALID: a PGconn that is busy, broken, in a failed transaction or in pipeline
- * mode; a handle without connection.
+ * with WEIR_INVALID: a PGconn that is busy, broken, non-blocking, in a failed transaction, in
+ * COPY or in pipeline mode; a connection whose text is not UTF-8; a handle without connection.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_connection_adopt_sqlite(struct weir_db *db, struct sqlite3 *handle,

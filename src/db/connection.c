@@ -370,8 +370,9 @@ static enum weir_status execute_group(struct weir_connection *self,
 
     for (size_t i = 0; i < count; i++) {
         group[i] = (struct weir_driver_step){.values = steps[i].values};
-        status = ready(self, steps[i].sql, steps[i].values, steps[i].value_count,
-                       &group[i].prepared, error);
+        status = refuse_lost(self, error);
+        if (status == WEIR_OK)
+            status = find_prepared(self, steps[i].sql, &group[i].prepared, error);
         if (status != WEIR_OK)
             return in_statement(status, steps[i].sql, error);
     }
@@ -391,6 +392,11 @@ enum weir_status weir_connection_execute_steps(struct weir_connection *self,
     enum weir_status status = WEIR_OK;
 
     error = or_scratch(error, &scratch);
+    WEIR_ASSERT(!self->rows_open);
+    for (size_t i = 0; i < step_count && status == WEIR_OK; i++)
+        status = in_statement(check_values(self, steps[i].sql, steps[i].values,
+                                           steps[i].value_count, error),
+                              steps[i].sql, error);
     for (size_t done = 0; done < step_count && status == WEIR_OK;
          done += STEPS_TOGETHER) {
         size_t left = step_count - done;
