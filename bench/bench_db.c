@@ -8,6 +8,8 @@
  * docs/internals/bench.md explains how to read it; a target that is missed is printed and does
  * not change the exit code.
  */
+#include <dirent.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +100,30 @@ static void make_rows(struct arena *self)
     }
 }
 
+/*
+ * Client and server share one core. Else the way between two cores decides: it costs half as much
+ * or twice as much as the statement, by where the scheduler happened to put each connection, and
+ * that stays so for a whole run.
+ */
+static void share_one_core(pid_t server)
+{
+    char path[64];
+    DIR *threads;
+    struct dirent *entry;
+    cpu_set_t here;
+
+    bench_pin(0);
+    bench_must(sched_getaffinity(0, sizeof here, &here) == 0, "cannot read the affinity");
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)server);
+    threads = opendir(path);
+    bench_must(threads != NULL, "cannot see the server's threads");
+    while ((entry = readdir(threads)) != NULL) {
+        if (entry->d_name[0] != '.')
+            (void)sched_setaffinity((pid_t)atol(entry->d_name), sizeof here, &here);
+    }
+    (void)closedir(threads);
+}
+
 static void open_arena(struct arena *self, const struct bench_bare *bare)
 {
     struct bench_place place = {.user = SERVER_USER, .password = SERVER_PASSWORD};
@@ -116,6 +142,7 @@ static void open_arena(struct arena *self, const struct bench_bare *bare)
     } else {
         struct server *server = server_shared(bare->engine);
 
+        share_one_core(server_pid(server)); /* its connections inherit it */
         server_create_database(server, "bench");
         server_url(server, "bench", url, sizeof url);
         place.url = url;
@@ -135,6 +162,7 @@ static void close_arena(struct arena *self)
     weir_db_release(self->db, self->connection);
     weir_db_destroy(self->db);
     self->bare->close(self->handle);
+    bench_unpin();
 }
 
 static double median(int64_t *times_ns, size_t count)

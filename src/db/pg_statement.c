@@ -11,7 +11,7 @@
 #include "base/heap.h"
 #include "base/text.h"
 
-enum { NAME_SIZE = 24, BINARY = 1 };
+enum { BINARY = 1 };
 
 enum weir_status weir_pg_statement_create(struct weir_pg_link *link, const char *text,
                                           const char *letters,
@@ -64,36 +64,28 @@ bool weir_pg_statement_is_new(const struct weir_pg_statement *self,
     return link->named && (self->name == 0 || self->age != link->age);
 }
 
-static void print_name(const struct weir_pg_statement *self, char out[NAME_SIZE])
-{
-    weir_text_format(out, NAME_SIZE, "weir_%u", self->name);
-}
-
 int weir_pg_statement_send_prepare(struct weir_pg_statement *self,
                                    struct weir_pg_link *link)
 {
-    char name[NAME_SIZE];
-
     self->name = ++link->names;
     self->age = link->age;
     self->proven = false;
-    print_name(self, name);
-    return PQsendPrepare(link->connection, name, self->text, (int)self->parameter_count,
-                         self->types);
+    weir_text_format(self->name_text, sizeof self->name_text, "weir_%u", self->name);
+    return PQsendPrepare(link->connection, self->name_text, self->text,
+                         (int)self->parameter_count, self->types);
 }
 
 int weir_pg_statement_send(struct weir_pg_statement *self, struct weir_pg_link *link)
 {
     const struct weir_pg_encoder *encoder = &link->encoder;
-    char name[NAME_SIZE];
 
     if (!link->named)
         return PQsendQueryParams(link->connection, self->text, (int)self->parameter_count,
                                  self->types, encoder->values, encoder->sizes,
                                  encoder->formats, BINARY);
-    print_name(self, name);
-    return PQsendQueryPrepared(link->connection, name, (int)self->parameter_count,
-                               encoder->values, encoder->sizes, encoder->formats, BINARY);
+    return PQsendQueryPrepared(link->connection, self->name_text,
+                               (int)self->parameter_count, encoder->values,
+                               encoder->sizes, encoder->formats, BINARY);
 }
 
 void weir_pg_statement_forget(struct weir_pg_statement *self)

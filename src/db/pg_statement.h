@@ -21,11 +21,12 @@ struct weir_pg_statement {
     size_t parameter_count;
     char letters[WEIR_PG_PARAMETERS_MAX + 1];
     Oid types[WEIR_PG_PARAMETERS_MAX];
-    uint32_t name;   /* 17: "weir_17"; 0: none */
-    uint32_t age;    /* of the link, when it got its name */
-    bool proven;     /* has worked under this name */
-    bool on_its_way; /* being prepared in a pipeline, */
-    size_t way_step; /* for this step */
+    uint32_t name;      /* 17: "weir_17"; 0: none */
+    char name_text[16]; /* printed when it got its name, not at each run */
+    uint32_t age;       /* of the link, when it got its name */
+    bool proven;        /* has worked under this name */
+    bool on_its_way;    /* being prepared in a pipeline, */
+    size_t way_step;    /* for this step */
 };
 
 /* Copies. Sends nothing. Fails with WEIR_INVALID (letters) or WEIR_NO_MEMORY. */

@@ -201,13 +201,21 @@ static enum weir_status run_rows(struct weir_sqlite_link *self, sqlite3_stmt *st
                                  size_t column_count, int64_t *changed,
                                  struct weir_error *error)
 {
+    sqlite3_destructor_type lifetime =
+        sqlite3_column_count(stmt) > 0 ? SQLITE_TRANSIENT : SQLITE_STATIC;
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < row_count && status == WEIR_OK; i++) {
-        int64_t row_changed = 0;
-
-        status = run_through(self, stmt, values + i * column_count, &row_changed, error);
-        *changed += row_changed;
+    self->total_changes_before = sqlite3_total_changes64(self->db);
+    for (size_t i = 0; i < row_count; i++) {
+        status = bind_all(self, stmt, values + i * column_count, lifetime, error);
+        while (status == WEIR_OK)
+            status = weir_sqlite_step(self, stmt, error);
+        (void)sqlite3_reset(stmt);
+        if (status != WEIR_NO_ROW)
+            break;
+        *changed += changed_rows(self);
+        self->total_changes_before = sqlite3_total_changes64(self->db);
+        status = WEIR_OK;
     }
     (void)sqlite3_clear_bindings(stmt);
     return status;
