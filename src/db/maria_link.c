@@ -326,7 +326,9 @@ static enum weir_status fail(struct weir_maria_link *self, const char *what,
                              struct weir_error *error)
 {
     (void)report(error, what, code, sqlstate, text);
-    if (code == ER_QUERY_INTERRUPTED && weir_maria_was_cancelled(self))
+    /* A KILL is 1317 as a rule. One that comes while tables are being opened or discovered
+     * surfaces as their failure, a code that means nothing else to us. */
+    if (error->status == WEIR_FAILED && weir_maria_was_cancelled(self))
         error->status = WEIR_CANCELLED;
     if (weir_maria_code_ends_connection(code, sqlstate))
         weir_maria_lose(self);
