@@ -16,9 +16,12 @@ program() {
 }
 program silent 'exit 0'
 program short 'echo 1..2; echo "ok 1 - first"'
-program sour 'echo 1..1; echo "ok 1 - first"; exit 3'
+program wrong 'echo 1..3; echo "ok 1 - first"; echo "# got 1, want 2"
+echo "not ok 2 - second"; echo "# x.c:1: error: Failure!"; echo "ok 3 - third"; exit 1'
+program sour 'echo 1..1; echo "ok 1 - first"; echo leak; exit 3'
 program slow 'echo 1..1; echo "ok 1 - first"; exec sleep 60'
 program fine 'echo 1..1; echo "ok 1 - first"'
+program loud 'echo 1..1; i=0; while [ $((i += 1)) -le 90 ]; do echo "line $i"; done; exit 4'
 # To give `test_deaths` its argument.
 program abort "exec $scratch/test_deaths by_abort"
 program early "exec $scratch/test_deaths by_an_early_exit"
@@ -35,6 +38,24 @@ counts() {
     else
         [ "$result" -ne 0 ]
     fi
+}
+
+# recaps TEXT PROGRAM...: script/test repeats and counts TEXT at its end.
+recaps() {
+    local want=$1 got
+    shift
+    got=$({ "$root/script/test" --program "$@" || true; } | sed -n '/^failed:$/,$p')
+    printf 'got:\n%s\nwant:\n%s\n' "$got" "$want"
+    [ "$got" = "$want" ]
+}
+
+# is_short PROGRAM...: what script/test repeats at the end is not long.
+is_short() {
+    local got
+    got=$({ "$root/script/test" --program "$@" || true; } | sed -n '/^failed:$/,$p')
+    printf '%s\n' "$got"
+    [ "$(wc -l <<<"$got")" -eq 63 ]
+    grep -q '^\.\.\. and [0-9]* lines more; see build/log$' <<<"$got"
 }
 
 # dies CASE: this death is reported as a failed test, and the program ends badly.
@@ -65,6 +86,24 @@ it 'a program that hangs is a failure' counts '1 passed, 1 failed' "$scratch/slo
 it 'a failure is not forgotten over a success' \
     counts '2 passed, 1 failed' "$scratch/sour" "$scratch/fine"
 it 'only successes are a success' counts '1 passed, 0 failed' "$scratch/fine"
+it 'what failed is repeated at the end' recaps "failed:
+program plain short: 1 failed, ran 1 of 2 tests
+    | ok 1 - first
+program plain wrong: 1 failed
+    | # got 1, want 2
+    | not ok 2 - second
+program plain sour: 1 failed, ended with code 3
+    | ok 1 - first
+    | leak
+5 passed, 3 failed" "$scratch/short" "$scratch/wrong" "$scratch/fine" "$scratch/sour"
+it 'of a long output the beginning and the end are repeated' recaps "failed:
+program plain loud: 1 failed, ended with code 4
+    | 1..1
+$(printf '    | line %d\n' 1 2 3 4 5)
+    | ...
+$(printf '    | line %d\n' 86 87 88 89 90)
+0 passed, 1 failed" "$scratch/loud"
+it 'what is repeated is bounded' is_short "$scratch"/{loud,loud,loud,loud,loud}
 it 'an unknown label is refused' \
     fails_naming "no label 'nonsense'; there are:" "$root/script/test" nonsense
 finish
