@@ -24,6 +24,7 @@ program fine 'echo 1..1; echo "ok 1 - first"'
 program loud 'echo 1..1; i=0; while [ $((i += 1)) -le 90 ]; do echo "line $i"; done; exit 4'
 # To give `test_deaths` its argument.
 program abort "exec $scratch/test_deaths by_abort"
+program child "exec $scratch/test_deaths in_a_child"
 program early "exec $scratch/test_deaths by_an_early_exit"
 
 # counts TEXT PROGRAM...: the last line of script/test is TEXT, and its exit code fits.
@@ -79,6 +80,8 @@ it 'a failed check on a thread is a failed test' dies by_a_check_on_a_thread
 it 'a failed check on a fiber is a failed test' dies by_a_check_on_a_fiber
 it 'a program that dies is counted' counts '0 passed, 1 failed' "$scratch/abort"
 it 'a test that exits is counted' counts '0 passed, 1 failed' "$scratch/early"
+it 'a test that fails in a child process too is counted once' \
+    counts '0 passed, 2 failed' "$scratch/child"
 it 'a program that runs no test is a failure' counts '0 passed, 1 failed' "$scratch/silent"
 it 'a program that stops half way is a failure' counts '1 passed, 1 failed' "$scratch/short"
 it 'a bad exit code is a failure' counts '1 passed, 1 failed' "$scratch/sour"

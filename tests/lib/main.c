@@ -2,14 +2,17 @@
  * main.c - runs the registered tests and reports in TAP.
  *
  * cmocka runs the tests and prints "ok 1 - name" or "not ok 1 - name". What is added
- * here is the list of tests, checks that print both sides, and two things cmocka gets
- * wrong for programs with threads and fibers:
+ * here is the list of tests, checks that print both sides, and three things cmocka gets
+ * wrong for programs with threads, fibers and child processes:
  *
  * 1. It unwinds a failed test by longjmp(), and does so from its signal handler as well.
  *    From another stack than the test's own that is undefined. There we report the test
  *    and let the program die.
  * 2. It replaces the sanitizers' signal handlers during a test. We put our own in front,
  *    which report the test and then hand the signal to whoever had it before cmocka.
+ * 3. In a process forked by a test it would report the test as well, and go on with the
+ *    next ones there. There a failed check just ends the process; whether the test
+ *    failed is for the test to say, who waits for it.
  */
 #include "lib/test.h"
 
@@ -32,6 +35,7 @@ static struct weir_test *first_test;
 static struct weir_test **last_link = &first_test;
 
 static struct sigaction actions_before[DEADLY_COUNT]; /* of DEADLY, before cmocka */
+static pid_t main_process;
 static pthread_t main_thread;
 static const char *main_stack; /* lowest address */
 static size_t main_stack_size;
@@ -58,6 +62,7 @@ int main(int argc, char **argv)
     int failed_count;
 
     setvbuf(stdout, NULL, _IOLBF, 0); /* a killed program loses nothing */
+    main_process = getpid();
     find_main_stack();
     for (int i = 0; i < DEADLY_COUNT; i++)
         sigaction(DEADLY[i], NULL, &actions_before[i]);
@@ -90,6 +95,10 @@ void weir_test_fail(const char *file, int line, const char *format, ...)
     vprintf(format, args);
     va_end(args);
     putchar('\n');
+    if (getpid() != main_process) {
+        (void)fflush(stdout);
+        _exit(EXIT_FAILURE);
+    }
     if (!on_main_stack()) {
         printf("# not on the test's own stack, so the program ends here\n");
         abort();
@@ -171,9 +180,11 @@ static bool on_main_stack(void)
  */
 static void report_death(int signal_number)
 {
-    ssize_t ignored = write(STDOUT_FILENO, failure_line, strlen(failure_line));
+    if (getpid() == main_process) {
+        ssize_t ignored = write(STDOUT_FILENO, failure_line, strlen(failure_line));
 
-    (void)ignored;
+        (void)ignored;
+    }
     for (int i = 0; i < DEADLY_COUNT; i++) {
         if (DEADLY[i] == signal_number)
             sigaction(signal_number, &actions_before[i], NULL);

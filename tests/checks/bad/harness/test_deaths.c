@@ -1,6 +1,7 @@
 /* Ways to die; each needs a run of its own, chosen by name. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -54,6 +55,26 @@ WEIR_TEST(deaths, by_a_check_on_a_fiber)
     fiber_context.uc_link = &test_context;
     makecontext(&fiber_context, fail_on_a_fiber, 0);
     swapcontext(&test_context, &fiber_context);
+}
+
+/* Both of them fail; the test is one. */
+WEIR_TEST(deaths, by_checks_in_a_child_and_here)
+{
+    pid_t child = fork();
+    int result = 0;
+
+    check(child != 0);
+    check(waitpid(child, &result, 0) == child && result == 0);
+}
+
+WEIR_TEST(deaths, by_an_abort_in_a_child_and_a_check_here)
+{
+    pid_t child = fork();
+    int result = 0;
+
+    if (child == 0)
+        abort();
+    check(waitpid(child, &result, 0) == child && result == 0);
 }
 
 WEIR_TEST(deaths, by_an_early_exit)
