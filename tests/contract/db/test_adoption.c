@@ -423,7 +423,8 @@ MARIADB_TEST(adoption, gives_its_statements_back_to_the_server)
         add(fixture, connection, i, "ours");
         weir_connection_disown(connection);
     }
-    check_int(fixture_ask(fixture, SQL_HANDLES), before);
+    /* The server does not answer when one is given back. */
+    wait_until(fixture_ask(fixture, SQL_HANDLES) <= before);
     stop(&application);
 }
 

@@ -313,10 +313,11 @@ ENGINE_TEST(statement, costs_nothing_more_the_ten_thousandth_time)
         add(fixture, connection, id, "again");
     check_int(fixture->heap.outstanding, outstanding);
     if (fixture->engine == WEIR_MARIADB)
-        check_int(fixture_ask(fixture, "SELECT variable_value FROM information_schema."
-                                       "global_status WHERE variable_name = "
-                                       "'PREPARED_STMT_COUNT'"),
-                  handles);
+        check_in_range(fixture_ask(fixture,
+                                   "SELECT variable_value FROM information_schema."
+                                   "global_status WHERE variable_name = "
+                                   "'PREPARED_STMT_COUNT'"),
+                       0, handles); /* fewer, when a connection before us ended late */
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 10000);
