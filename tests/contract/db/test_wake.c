@@ -243,6 +243,10 @@ POSTGRESQL_TEST(wake, listens_again_when_its_connection_is_killed)
     bell_hang(&bell, fixture->db, WEIR_HOURS(1));
 
     for (unsigned i = 1; i <= 5; i++) {
+        /* The one before has said its last words, but may not have gone. */
+        wait_until(fixture_ask(fixture, "SELECT count(*) FROM pg_stat_activity WHERE "
+                                        "datname = current_database() AND "
+                                        "query LIKE 'LISTEN %'") == 1);
         check_int(fixture_ask(fixture,
                               "SELECT count(pg_terminate_backend(pid)) FROM "
                               "pg_stat_activity WHERE datname = current_database() AND "
