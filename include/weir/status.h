@@ -16,6 +16,10 @@
     X(INVALID, REJECT, "invalid argument")                                               \
     X(EXISTS, REJECT, "already exists")                                                  \
     X(CONSTRAINT, REJECT, "a constraint of the database was violated")                   \
+    X(NOT_FOUND, REJECT, "there is no such thing")                                       \
+    X(OUT_OF_RANGE, REJECT, "out of range")                                              \
+    X(TOO_LARGE, REJECT, "too large")                                                    \
+    X(MISMATCH, REJECT, "it exists and is different")                                    \
     X(NO_MEMORY, RETRY, "out of memory")                                                 \
     X(SYSTEM, RETRY, "the operating system refused")                                     \
     X(BUSY, RETRY, "busy")                                                               \
@@ -27,10 +31,12 @@
     X(LOST, RETRY, "the connection was lost")                                            \
     X(IN_DOUBT, RETRY, "whether the commit happened is unknown")                         \
     X(DISK_FULL, RETRY, "the database has no space left")                                \
+    X(FULL, RETRY, "a limit of what may wait is reached")                                \
     X(CANCELLED, STOP, "cancelled")                                                      \
     X(CLOSED, STOP, "closed")                                                            \
     X(DENIED, STOP, "permission denied")                                                 \
-    X(SCHEMA, STOP, "the schema does not fit")
+    X(SCHEMA, STOP, "the schema does not fit")                                           \
+    X(FENCED, STOP, "somebody else holds the lease")
 
 #define WEIR_STATUS_ENUM_(name, class, text) WEIR_##name,
 enum weir_status { WEIR_STATUS_LIST(WEIR_STATUS_ENUM_) WEIR_STATUS_COUNT };

@@ -7,8 +7,8 @@
 #include <stdarg.h>
 
 #include "base/duration.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "cli/json.h"
 #include "weir/time.h"
 #include "weir/version.h"
 

@@ -16,6 +16,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/point.h"
+#include "base/utf8.h"
 #include "db/db.h"
 
 enum {
@@ -537,8 +538,9 @@ static enum weir_status return_to_savepoint(struct weir_connection *self,
 }
 
 /*
- * Outside of a transaction, on an adopted connection, releasing the last savepoint of SQLite is
- * a commit, and may fail like one: then nothing of ours may stay behind.
+ * What could not be kept must not stay behind: the transaction may go on and commit. Outside of a
+ * transaction, on an adopted connection, releasing the last savepoint of SQLite is a commit, and
+ * may fail like one.
  */
 enum weir_status weir_connection_savepoint_keep(struct weir_connection *self,
                                                 struct weir_error *error)
@@ -549,7 +551,7 @@ enum weir_status weir_connection_savepoint_keep(struct weir_connection *self,
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(self->savepoint_count > 0);
     status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
-    if (status != WEIR_OK && self->link->adopted)
+    if (status != WEIR_OK)
         (void)!return_to_savepoint(self, &(struct weir_error){.status = WEIR_OK});
     self->savepoint_count--;
     return status;
@@ -623,33 +625,6 @@ static enum weir_status find_prepared(struct weir_connection *self,
 
 /* ---- what may be sent --------------------------------------------------------------------- */
 
-/* The length of the UTF-8 sequence at `text`, which has `left` bytes; 0 when it is none. */
-static size_t utf8_sequence(const unsigned char *text, size_t left)
-{
-    unsigned char first = text[0];
-    size_t size = first < 0x80   ? 1
-                  : first < 0xc2 ? 0
-                  : first < 0xe0 ? 2
-                  : first < 0xf0 ? 3
-                                 : 4;
-
-    if (size == 0 || size > left || first > 0xf4)
-        return 0;
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if (first == 0xe0 && text[1] < 0xa0) /* longer than need be */
-        return 0;
-    if (first == 0xed && text[1] > 0x9f) /* half of a UTF-16 pair */
-        return 0;
-    if (first == 0xf0 && text[1] < 0x90)
-        return 0;
-    if (first == 0xf4 && text[1] > 0x8f) /* above U+10FFFF */
-        return 0;
-    return size;
-}
-
 /* How many bytes from `at` on are plain ASCII without a zero, eight at a time. */
 static size_t plain_run(struct weir_str text, size_t at)
 {
@@ -672,7 +647,7 @@ static enum weir_status check_text(struct weir_str text, unsigned number,
                                    struct weir_error *error)
 {
     for (size_t i = plain_run(text, 0); i < text.size; i += plain_run(text, i)) {
-        size_t size = utf8_sequence((const unsigned char *)text.data + i, text.size - i);
+        size_t size = weir_utf8_sequence(text.data + i, text.size - i);
 
         if (size == 0)
             return weir_error_set(error, WEIR_INVALID,

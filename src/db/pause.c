@@ -7,7 +7,6 @@
 #include "ward/context.h"
 #include "ward/executor.h"
 #include "ward/system.h"
-#include "weir/worker.h"
 
 bool weir_pause(int64_t duration_ns)
 {
@@ -29,11 +28,12 @@ int64_t weir_pause_now_ns(void)
 uint64_t weir_pause_random(void)
 {
     const struct weir_context *context = weir_context_current();
+    struct weir_executor *executor = context != NULL ? context->executor : NULL;
 
-    if (context == NULL)
+    if (executor == NULL || !executor->simulated)
         return weir_system_random();
-    return weir_mix_u64(context->executor->seed ^ (uint64_t)weir_context_now(context) ^
-                        weir_hash_text(weir_worker_name(context->worker)));
+    return weir_mix_u64(executor->seed ^
+                        weir_mix_u64(atomic_fetch_add(&executor->draws, 1) + 1));
 }
 
 int64_t weir_wall_clock_us(void)

@@ -17,7 +17,7 @@ bool weir_pause(int64_t duration_ns);
 /* A monotonic clock that agrees with weir_pause(). */
 int64_t weir_pause_now_ns(void);
 
-/* Bits to spread waits by; inside a simulation they repeat with its seed. */
+/* 64 random bits, another 64 at each call; inside a simulation they repeat with its seed. */
 uint64_t weir_pause_random(void);
 
 /* Microseconds since 1970: of the simulation inside one (it begins in 2020), else real. */

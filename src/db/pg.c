@@ -15,6 +15,7 @@
 #include <libpq-fe.h>
 #include <string.h>
 
+#include "base/point.h"
 #include "base/text.h"
 #include "db/pg_decode.h"
 #include "db/pg_link.h"
@@ -224,6 +225,10 @@ static enum weir_status pg_commit(struct weir_link *link, struct weir_error *err
     if (status == WEIR_OK)
         status = judge_commit(result, error);
     PQclear(result);
+    if (status == WEIR_OK && WEIR_POINT(link->config->points, "db.lose_after_commit")) {
+        weir_pg_sever(self);
+        status = weir_error_set(error, WEIR_LOST, "run: lost by order of a test");
+    }
     if (status == WEIR_LOST)
         status = error->status = WEIR_IN_DOUBT; /* it may have arrived */
     else if (status != WEIR_OK)

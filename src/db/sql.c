@@ -61,6 +61,21 @@ static void append_parameter(struct weir_buf *out, enum weir_engine engine,
     }
 }
 
+/* Microseconds since 1970 by the database's clock. SQLite has none of its own: its links define
+ * weir_now(), which reads the environment's. */
+static const char *now_expression(enum weir_engine engine)
+{
+    switch (engine) {
+    case WEIR_SQLITE:
+        return "weir_now()";
+    case WEIR_POSTGRESQL:
+        return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    case WEIR_MARIADB:
+        break;
+    }
+    return "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)";
+}
+
 static enum weir_status malformed(const struct weir_sql *self, const char *why,
                                   struct weir_error *error)
 {
@@ -100,9 +115,14 @@ enum weir_status weir_sql_expand(const struct weir_sql *self, enum weir_engine e
             weir_buf_append_text(out, prefix);
             continue;
         }
+        if (size == 3 && memcmp(brace + 1, "now", 3) == 0) {
+            weir_buf_append_text(out, now_expression(engine));
+            continue;
+        }
         number = parse_number(brace + 1, size);
         if (number == 0 || number > parameter_count)
-            return malformed(self, "between braces is neither p nor a parameter", error);
+            return malformed(self, "between braces is neither p nor now nor a parameter",
+                             error);
         if (engine == WEIR_MARIADB && number != previous + 1)
             return malformed(self, "parameters are not in order, each once", error);
         previous = number;

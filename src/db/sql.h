@@ -11,7 +11,10 @@
  *       .parameters = "mi",
  *   };
  *
- * which becomes $1 on PostgreSQL, ?1 on SQLite and ? on MariaDB. There parameters must come in
+ * and `{now}` for the database's clock, in microseconds since 1970 (not on an adopted SQLite
+ * connection, whose clock is not ours).
+ *
+ * Parameters become $1 on PostgreSQL, ?1 on SQLite and ? on MariaDB. There parameters must come in
  * the order of their numbers and once each; a test prepares every statement we have. A literal
  * brace is not available.
  */

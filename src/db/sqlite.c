@@ -177,6 +177,15 @@ static enum weir_status choose_wal(struct weir_sqlite_link *self,
     return status;
 }
 
+/* `{now}` of sql.h: the clock is the environment's, so that a simulation decides it. */
+static void tell_time(struct sqlite3_context *context, int count,
+                      struct sqlite3_value **values)
+{
+    (void)count;
+    (void)values;
+    sqlite3_result_int64(context, weir_wall_clock_us());
+}
+
 static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error *error)
 {
     const struct weir_link_config *config = self->link.config;
@@ -190,6 +199,10 @@ static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error 
     self->patience.lock_timeout_ns = config->connect_timeout_ns;
     if (status == WEIR_OK)
         status = apply_settings(self, error);
+    if (status == WEIR_OK &&
+        sqlite3_create_function_v2(self->db, "weir_now", 0, SQLITE_UTF8, NULL, tell_time,
+                                   NULL, NULL, NULL) != SQLITE_OK)
+        status = weir_sqlite_fail(self, "open", error);
     if (status == WEIR_OK && !weir_sqlite_in_memory(config))
         status = choose_wal(self, error);
     if (status == WEIR_OK)

@@ -1,5 +1,5 @@
 /*
- * executor.c - lock, timers and ready lanes; see executor.h.
+ * executor.c - lock, timers and ready tracks; see executor.h.
  */
 #include "ward/executor.h"
 
@@ -23,8 +23,8 @@ enum weir_status weir_executor_init(struct weir_executor *self,
     self->seed = seed;
     atomic_init(&self->references, 1);
     weir_timers_init(&self->timers);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
-        weir_list_init(&self->lanes[i].ready);
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++) {
+        weir_list_init(&self->tracks[i].ready);
         self->serves[i] = true;
     }
     return WEIR_OK;
@@ -33,8 +33,8 @@ enum weir_status weir_executor_init(struct weir_executor *self,
 void weir_executor_fini(struct weir_executor *self)
 {
     WEIR_ASSERT(self->timers.earliest == NULL);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++)
-        WEIR_ASSERT(self->lanes[i].ready_count == 0);
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++)
+        WEIR_ASSERT(self->tracks[i].ready_count == 0);
     weir_lock_fini(&self->lock);
 }
 
@@ -79,32 +79,32 @@ void weir_executor_disarm(struct weir_executor *self, struct weir_timer *timer)
     weir_timers_disarm(&self->timers, timer);
 }
 
-void weir_executor_push(struct weir_executor *self, enum weir_worker_class lane,
+void weir_executor_push(struct weir_executor *self, enum weir_worker_class track,
                         struct weir_list *link)
 {
-    weir_list_append(&self->lanes[lane].ready, link);
-    self->lanes[lane].ready_count++;
-    self->ops->wake(self, lane);
+    weir_list_append(&self->tracks[track].ready, link);
+    self->tracks[track].ready_count++;
+    self->ops->wake(self, track);
 }
 
 struct weir_list *weir_executor_take(struct weir_executor *self,
-                                     enum weir_worker_class lane, size_t index)
+                                     enum weir_worker_class track, size_t index)
 {
     struct weir_list *link;
 
-    if (index >= self->lanes[lane].ready_count)
+    if (index >= self->tracks[track].ready_count)
         return NULL;
-    link = self->lanes[lane].ready.next;
+    link = self->tracks[track].ready.next;
     while (index-- > 0)
         link = link->next;
-    weir_executor_withdraw(self, lane, link);
+    weir_executor_withdraw(self, track, link);
     return link;
 }
 
-void weir_executor_withdraw(struct weir_executor *self, enum weir_worker_class lane,
+void weir_executor_withdraw(struct weir_executor *self, enum weir_worker_class track,
                             struct weir_list *link)
 {
-    WEIR_ASSERT(self->lanes[lane].ready_count > 0);
+    WEIR_ASSERT(self->tracks[track].ready_count > 0);
     weir_list_remove(link);
-    self->lanes[lane].ready_count--;
+    self->tracks[track].ready_count--;
 }

@@ -6,7 +6,7 @@
  * are two, threads.c and sim.c.
  *
  *   spawn, notify, hand over, timer                 operation table
- *   ------------------------------> ready lanes ---------------------> weir_worker_run()
+ *   ------------------------------> ready tracks ---------------------> weir_worker_run()
  *
  * Lock     One per executor, for everything in src/ward that is not the property of the
  *          flow of control that runs a worker. Annotations speak of it as
@@ -43,8 +43,8 @@ struct weir_executor_ops {
     /* Microseconds since 1970. With or without the lock. */
     int64_t (*wall_us)(struct weir_executor *self);
 
-    /* A worker was put into `lane`: see that somebody runs it. Lock held; does not block. */
-    void (*wake)(struct weir_executor *self, enum weir_worker_class lane);
+    /* A worker was put into `track`: see that somebody runs it. Lock held; does not block. */
+    void (*wake)(struct weir_executor *self, enum weir_worker_class track);
 
     /* The earliest timer has become earlier. Lock held; does not block. */
     void (*timers_moved)(struct weir_executor *self);
@@ -61,12 +61,12 @@ struct weir_executor_ops {
 };
 
 /* Workers that wait for a thread, longest first. */
-struct weir_lane {
+struct weir_track {
     struct weir_list ready;
     size_t ready_count;
 };
 
-enum { WEIR_LANE_COUNT = 2 }; /* one per enum weir_worker_class */
+enum { WEIR_TRACK_COUNT = 2 }; /* one per enum weir_worker_class */
 
 /* For tests: hears of each move of a worker, with the lock held. */
 typedef void (*weir_observer_fn)(void *state, const struct weir_worker *worker,
@@ -77,8 +77,10 @@ struct weir_executor {
     const struct weir_heap *heap; /* borrowed */
     struct weir_log log;
     uint64_t seed; /* of the jitter */
+    bool simulated;
+    _Atomic uint64_t draws; /* in simulation: random numbers given out */
     _Atomic uint32_t references;
-    bool serves[WEIR_LANE_COUNT]; /* by class: somebody runs workers of it */
+    bool serves[WEIR_TRACK_COUNT]; /* by class: somebody runs workers of it */
 
     /* For tests; set before anything runs. */
     struct weir_points *points;
@@ -87,7 +89,7 @@ struct weir_executor {
 
     struct weir_lock lock; /* guards all that follows, and much elsewhere */
     struct weir_timers timers;
-    struct weir_lane lanes[WEIR_LANE_COUNT];
+    struct weir_track tracks[WEIR_TRACK_COUNT];
 };
 
 /* The part of create() that both kinds share. One reference, the owner's. */
@@ -110,13 +112,13 @@ void weir_executor_arm(struct weir_executor *self, struct weir_timer *timer,
 void weir_executor_disarm(struct weir_executor *self, struct weir_timer *timer)
     WEIR_REQUIRES(weir_executor_role);
 
-/* Put a worker's link at the end of its lane; take the nth out (NULL: there is none). */
-void weir_executor_push(struct weir_executor *self, enum weir_worker_class lane,
+/* Put a worker's link at the end of its track; take the nth out (NULL: there is none). */
+void weir_executor_push(struct weir_executor *self, enum weir_worker_class track,
                         struct weir_list *link) WEIR_REQUIRES(weir_executor_role);
 struct weir_list *weir_executor_take(struct weir_executor *self,
-                                     enum weir_worker_class lane, size_t index)
+                                     enum weir_worker_class track, size_t index)
     WEIR_REQUIRES(weir_executor_role);
-void weir_executor_withdraw(struct weir_executor *self, enum weir_worker_class lane,
+void weir_executor_withdraw(struct weir_executor *self, enum weir_worker_class track,
                             struct weir_list *link) WEIR_REQUIRES(weir_executor_role);
 
 #endif

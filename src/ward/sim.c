@@ -130,13 +130,13 @@ static void go_on(struct weir_sim *self, struct runner *runner)
     }
 }
 
-static void begin(struct weir_sim *self, struct weir_list *lane_link)
+static void begin(struct weir_sim *self, struct weir_list *track_link)
     WEIR_REQUIRES(weir_executor_role)
 {
     struct runner *runner =
         WEIR_CONTAINER_OF(weir_list_take_first(&self->free), struct runner, link);
 
-    runner->worker = weir_worker_from_lane_link(lane_link);
+    runner->worker = weir_worker_from_track_link(track_link);
     go_on(self, runner);
 }
 
@@ -159,18 +159,18 @@ static struct runner *take_resumable(struct weir_sim *self, uint32_t index)
 
 static bool has_ready(const struct weir_sim *self)
 {
-    const struct weir_lane *lanes = self->executor.lanes;
+    const struct weir_track *tracks = self->executor.tracks;
 
-    return lanes[WEIR_WORKER_COMMON].ready_count +
-               lanes[WEIR_WORKER_RESERVED].ready_count >
+    return tracks[WEIR_WORKER_COMMON].ready_count +
+               tracks[WEIR_WORKER_RESERVED].ready_count >
            0;
 }
 
 /* Run one candidate, picked by the seed; false when there is none. */
 static bool run_one(struct weir_sim *self) WEIR_REQUIRES(weir_executor_role)
 {
-    struct weir_lane *lanes = self->executor.lanes;
-    uint32_t counts[WEIR_LANE_COUNT + 1] = {0};
+    struct weir_track *tracks = self->executor.tracks;
+    uint32_t counts[WEIR_TRACK_COUNT + 1] = {0};
     uint32_t total = 0;
     uint32_t pick;
     size_t resumable_count = 0;
@@ -178,18 +178,18 @@ static bool run_one(struct weir_sim *self) WEIR_REQUIRES(weir_executor_role)
 
     WEIR_LIST_EACH(link, &self->resumable)
     resumable_count++;
-    counts[WEIR_LANE_COUNT] = up_to_choices(resumable_count);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
+    counts[WEIR_TRACK_COUNT] = up_to_choices(resumable_count);
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++) {
         if (can_begin)
-            counts[i] = up_to_choices(lanes[i].ready_count);
+            counts[i] = up_to_choices(tracks[i].ready_count);
     }
-    for (size_t i = 0; i <= WEIR_LANE_COUNT; i++)
+    for (size_t i = 0; i <= WEIR_TRACK_COUNT; i++)
         total += counts[i];
     if (total == 0)
         return false;
 
     pick = weir_random_below(&self->random, total);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++) {
         if (pick < counts[i]) {
             begin(self,
                   weir_executor_take(&self->executor, (enum weir_worker_class)i, pick));
@@ -237,6 +237,7 @@ enum weir_status weir_sim_create(const struct weir_sim_options *options,
         weir_heap_free(heap, self);
         return weir_error_set(error, status, "create simulation: no lock");
     }
+    self->executor.simulated = true;
     weir_random_init(&self->random, options->seed);
     weir_list_init(&self->free);
     weir_list_init(&self->resumable);
@@ -336,10 +337,10 @@ static int64_t sim_wall_us(struct weir_executor *executor)
     return BEGINNING_US + sim_of(executor)->now_ns / 1000;
 }
 
-static void sim_wake(struct weir_executor *executor, enum weir_worker_class lane)
+static void sim_wake(struct weir_executor *executor, enum weir_worker_class track)
 {
     (void)executor;
-    (void)lane; /* run_one() looks at the lanes each time */
+    (void)track; /* run_one() looks at the tracks each time */
 }
 
 static void sim_timers_moved(struct weir_executor *executor)

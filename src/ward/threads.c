@@ -1,7 +1,7 @@
 /*
  * threads.c - the executor on a pool of threads.
  *
- * A thread takes a ready worker from its lane, runs it, and looks again. With nothing to run
+ * A thread takes a ready worker from its track, runs it, and looks again. With nothing to run
  * it dozes on a condition of its own. One of those who doze is the *timekeeper*: it wakes
  * when the next timer is due, all others only when roused, so an idle pool makes no wake-ups
  * at all. Whoever is parked inside an action or in weir_ward_stop() dozes in the same way and
@@ -12,11 +12,11 @@
  *   I2  while timers are armed, there is a timekeeper, or somebody is on the way who will
  *       look at them, or nobody dozes: then every thread is in user code, and the first that
  *       comes back looks
- *   I3  while workers are ready, nobody dozes who serves their lane, or somebody was roused
+ *   I3  while workers are ready, nobody dozes who serves their track, or somebody was roused
  *       who will look
  *
  * A thread that is between two runs (it holds the lock and is not in user code) looks at its
- * lane and at the timers anyway. So what happens then needs no signal; before it goes into
+ * track and at the timers anyway. So what happens then needs no signal; before it goes into
  * user code it rouses somebody for what it leaves behind.
  */
 #include <pthread.h>
@@ -32,7 +32,7 @@
 /* Somebody with nothing to do until roused. */
 struct dozer {
     struct weir_list
-        link; /* in a lane's idle list or among the parked; alone once roused */
+        link; /* in a track's idle list or among the parked; alone once roused */
     struct weir_cond signal;
     bool roused;
 };
@@ -40,7 +40,7 @@ struct dozer {
 struct thread {
     struct pool *pool;
     pthread_t id;
-    enum weir_worker_class lane;
+    enum weir_worker_class track;
     struct weir_context context;
     struct dozer dozer;
 };
@@ -51,8 +51,8 @@ struct pool {
     uint32_t thread_count; /* those that were started */
 
     /* guarded by the executor's lock */
-    struct weir_list idle[WEIR_LANE_COUNT]; /* of struct dozer, warmest first */
-    struct weir_list parked;                /* of struct dozer */
+    struct weir_list idle[WEIR_TRACK_COUNT]; /* of struct dozer, warmest first */
+    struct weir_list parked;                 /* of struct dozer */
     struct dozer *timekeeper;
     bool ending;
 };
@@ -106,7 +106,7 @@ static struct pool *allocate(const struct weir_heap *heap, uint32_t thread_count
         return NULL;
     }
     weir_list_init(&self->parked);
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++)
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++)
         weir_list_init(&self->idle[i]);
     return self;
 }
@@ -154,10 +154,10 @@ void weir_executor_destroy(struct weir_executor *self)
 }
 
 static enum weir_status start_thread(struct pool *self, struct thread *thread,
-                                     enum weir_worker_class lane)
+                                     enum weir_worker_class track)
 {
     thread->pool = self;
-    thread->lane = lane;
+    thread->track = track;
     weir_list_init(&thread->dozer.link);
     if (weir_cond_init(&thread->dozer.signal) != WEIR_OK)
         return WEIR_SYSTEM;
@@ -175,10 +175,10 @@ static enum weir_status start_threads(struct pool *self, uint32_t common,
                                       uint32_t reserved, struct weir_error *error)
 {
     for (uint32_t i = 0; i < common + reserved; i++) {
-        enum weir_worker_class lane =
+        enum weir_worker_class track =
             i < common ? WEIR_WORKER_COMMON : WEIR_WORKER_RESERVED;
 
-        if (start_thread(self, &self->threads[i], lane) != WEIR_OK)
+        if (start_thread(self, &self->threads[i], track) != WEIR_OK)
             return weir_error_set(error, WEIR_SYSTEM,
                                   "create executor: thread %u of %u could not be started",
                                   i + 1, common + reserved);
@@ -197,7 +197,7 @@ static void end_threads(struct pool *self)
 
     weir_executor_lock(&self->executor);
     self->ending = true;
-    for (size_t i = 0; i < WEIR_LANE_COUNT; i++) {
+    for (size_t i = 0; i < WEIR_TRACK_COUNT; i++) {
         while ((link = weir_list_take_first(&self->idle[i])) != NULL) {
             struct dozer *dozer = WEIR_CONTAINER_OF(link, struct dozer, link);
 
@@ -300,17 +300,17 @@ static bool between_runs(const struct pool *self)
 
 /* ---- the threads ------------------------------------------------------------------------- */
 
-static void rouse_for_lane(struct pool *self, enum weir_worker_class lane)
+static void rouse_for_track(struct pool *self, enum weir_worker_class track)
 {
-    if (!weir_list_empty(&self->idle[lane]))
-        rouse(WEIR_CONTAINER_OF(self->idle[lane].next, struct dozer, link));
+    if (!weir_list_empty(&self->idle[track]))
+        rouse(WEIR_CONTAINER_OF(self->idle[track].next, struct dozer, link));
 }
 
 /* Going into user code, perhaps for long: leave the rest to others. */
-static void pass_on(struct pool *self, enum weir_worker_class lane)
+static void pass_on(struct pool *self, enum weir_worker_class track)
 {
-    if (self->executor.lanes[lane].ready_count > 0)
-        rouse_for_lane(self, lane);
+    if (self->executor.tracks[track].ready_count > 0)
+        rouse_for_track(self, track);
     appoint_timekeeper(self);
 }
 
@@ -328,13 +328,13 @@ static void *thread_main(void *argument)
 
         if (executor->timers.earliest != NULL)
             weir_timers_fire_due(&executor->timers, now_ns);
-        link = weir_executor_take(executor, self->lane, 0);
+        link = weir_executor_take(executor, self->track, 0);
         if (link != NULL) {
-            pass_on(pool, self->lane);
-            now_ns =
-                weir_worker_run(weir_worker_from_lane_link(link), &self->context, now_ns);
+            pass_on(pool, self->track);
+            now_ns = weir_worker_run(weir_worker_from_track_link(link), &self->context,
+                                     now_ns);
         } else {
-            doze(pool, &self->dozer, &pool->idle[self->lane]);
+            doze(pool, &self->dozer, &pool->idle[self->track]);
             now_ns = weir_system_now_ns();
         }
     }
@@ -359,12 +359,12 @@ static int64_t threads_wall_us(struct weir_executor *executor)
     return weir_system_wall_us();
 }
 
-static void threads_wake(struct weir_executor *executor, enum weir_worker_class lane)
+static void threads_wake(struct weir_executor *executor, enum weir_worker_class track)
 {
     struct pool *self = pool_of(executor);
 
-    if (!between_runs(self) || me->lane != lane)
-        rouse_for_lane(self, lane);
+    if (!between_runs(self) || me->track != track)
+        rouse_for_track(self, track);
 }
 
 static void threads_timers_moved(struct weir_executor *executor)

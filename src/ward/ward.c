@@ -270,10 +270,10 @@ static void run_ends(struct weir_ward *self, struct weir_context *context)
         struct weir_worker *worker = weir_worker_from_ward_link(worker_link);
 
         if (weir_worker_seize(worker))
-            weir_list_append(&ends, weir_worker_lane_link(worker));
+            weir_list_append(&ends, weir_worker_track_link(worker));
     }
     while ((link = weir_list_take_first(&ends)) != NULL)
-        (void)weir_worker_run(weir_worker_from_lane_link(link), context,
+        (void)weir_worker_run(weir_worker_from_track_link(link), context,
                               weir_executor_now(self->executor));
 }
 

@@ -3,7 +3,7 @@
  *
  * Written as a thread, a worker would be: wait; take a permit; execute; decide how to wait.
  * Here each wait is a state, and whatever ends it calls admit(), which takes the permit or
- * stands in line for it, which leads to the lane, from which a thread or the simulation takes
+ * stands in line for it, which leads to the track, from which a thread or the simulation takes
  * it to weir_worker_run(), which ends in settle(): the next wait. No step allocates anything,
  * so none can fail.
  *
@@ -66,13 +66,13 @@ struct weir_worker {
 
     /* guarded by the executor's lock */
     struct weir_list in_ward;
-    struct weir_list in_lane;
+    struct weir_list in_track;
     enum weir_worker_state now;
     struct weir_timer timer;
     struct weir_wait places[GATES_MAX]; /* in the lines of shared and guaranteed */
     struct weir_gate *permit;           /* whose permit it holds */
     struct weir_parking *parking;       /* where its action waits */
-    bool seized;                        /* somebody runs its end: it is in no lane */
+    bool seized;                        /* somebody runs its end: it is in no track */
     uint64_t executions;
     uint64_t failures;
     uint32_t failures_in_row;
@@ -198,7 +198,7 @@ enum weir_status weir_worker_create(struct weir_ward *ward,
     self->now = WEIR_WORKER_STARTING;
     atomic_init(&self->references, 1);
     weir_list_init(&self->in_ward);
-    weir_list_init(&self->in_lane);
+    weir_list_init(&self->in_track);
     weir_timer_init(&self->timer, time_is_up);
     take_lists(self, options);
     take_limits(self, options);
@@ -298,14 +298,14 @@ struct weir_worker *weir_worker_from_ward_link(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_worker, in_ward);
 }
 
-struct weir_list *weir_worker_lane_link(struct weir_worker *self)
+struct weir_list *weir_worker_track_link(struct weir_worker *self)
 {
-    return &self->in_lane;
+    return &self->in_track;
 }
 
-struct weir_worker *weir_worker_from_lane_link(struct weir_list *link)
+struct weir_worker *weir_worker_from_track_link(struct weir_list *link)
 {
-    return WEIR_CONTAINER_OF(link, struct weir_worker, in_lane);
+    return WEIR_CONTAINER_OF(link, struct weir_worker, in_track);
 }
 
 struct weir_ward *weir_worker_ward(const struct weir_worker *self)
@@ -542,7 +542,7 @@ static void move(struct weir_worker *self, enum weir_worker_state to)
 
 void weir_worker_start(struct weir_worker *self)
 {
-    weir_executor_push(self->executor, self->worker_class, &self->in_lane);
+    weir_executor_push(self->executor, self->worker_class, &self->in_track);
 }
 
 /* One execution is over: begin the wait that its directive asks for. */
@@ -718,7 +718,7 @@ static void leave_lines(struct weir_worker *self)
 static void make_ready(struct weir_worker *self)
 {
     move(self, WEIR_WORKER_READY);
-    weir_executor_push(self->executor, self->worker_class, &self->in_lane);
+    weir_executor_push(self->executor, self->worker_class, &self->in_track);
 }
 
 static void give_permit_back(struct weir_worker *self)
@@ -737,7 +737,7 @@ void weir_worker_cancel_locked(struct weir_worker *self)
     atomic_store(&self->cancelled, true);
     switch (self->now) {
     case WEIR_WORKER_STARTING:
-    case WEIR_WORKER_READY: /* in its lane: its end will be run instead */
+    case WEIR_WORKER_READY: /* in its track: its end will be run instead */
     case WEIR_WORKER_ENDED:
         break;
     case WEIR_WORKER_RUNNING:
@@ -763,7 +763,7 @@ bool weir_worker_seize(struct weir_worker *self)
     }
     atomic_store(&self->cancelled, true);
     if (self->now == WEIR_WORKER_STARTING || self->now == WEIR_WORKER_READY) {
-        weir_executor_withdraw(self->executor, self->worker_class, &self->in_lane);
+        weir_executor_withdraw(self->executor, self->worker_class, &self->in_track);
     } else {
         leave_lines(self);
         move(self, WEIR_WORKER_READY);

@@ -9,7 +9,7 @@
  *                         v
  *                       ENDED
  *
- * A worker in STARTING or READY is in its lane and nowhere else. One that is RUNNING belongs
+ * A worker in STARTING or READY is in its track and nowhere else. One that is RUNNING belongs
  * to the flow of control that runs it. In every other state it stands in the lines of its
  * notifiers or gates, or has its timer armed, or both.
  *
@@ -28,7 +28,7 @@ struct weir_executor;
 struct weir_parking;
 struct weir_ward;
 
-/* Check `options` and build a worker in state STARTING, in no lane yet. Takes references to
+/* Check `options` and build a worker in state STARTING, in no track yet. Takes references to
  * its gates and notifiers. Fails with WEIR_INVALID or WEIR_NO_MEMORY; *out is then NULL. */
 WEIR_CHECKED enum weir_status
 weir_worker_create(struct weir_ward *ward, struct weir_executor *executor,
@@ -38,11 +38,11 @@ weir_worker_create(struct weir_ward *ward, struct weir_executor *executor,
 /* One more handle; weir_worker_release() gives it up. */
 void weir_worker_retain(struct weir_worker *self);
 
-/* Put a new worker into its lane. */
+/* Put a new worker into its track. */
 void weir_worker_start(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
 /*
- * Run what is due for a worker taken from its lane: its start, one execution, or its end.
+ * Run what is due for a worker taken from its track: its start, one execution, or its end.
  * The lock is held on entry and exit but not while user code runs. Takes the time, which may
  * be as old as a wait for the lock is long, and returns it anew: reading the clock costs as
  * much as all else an execution does.
@@ -72,11 +72,11 @@ void weir_worker_read_locked(const struct weir_worker *self, struct weir_worker_
 void weir_worker_set_parking(struct weir_worker *self, struct weir_parking *parking)
     WEIR_REQUIRES(weir_executor_role);
 
-/* Its links in the ward's list and in its lane. */
+/* Its links in the ward's list and in its track. */
 struct weir_list *weir_worker_ward_link(struct weir_worker *self);
 struct weir_worker *weir_worker_from_ward_link(struct weir_list *link);
-struct weir_list *weir_worker_lane_link(struct weir_worker *self);
-struct weir_worker *weir_worker_from_lane_link(struct weir_list *link);
+struct weir_list *weir_worker_track_link(struct weir_worker *self);
+struct weir_worker *weir_worker_from_track_link(struct weir_list *link);
 struct weir_ward *weir_worker_ward(const struct weir_worker *self);
 
 /* For observers: the gate whose permit it holds, and the gates it may use; may be NULL. */

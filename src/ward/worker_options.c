@@ -103,10 +103,10 @@ enum weir_status weir_worker_options_check(const struct weir_worker_options *opt
     if (status == WEIR_OK && (unsigned)options->on_panic > WEIR_ON_PANIC_RETRY)
         status = weir_error_set(error, WEIR_INVALID, "on_panic is %d, must be 0 to %d",
                                 (int)options->on_panic, WEIR_ON_PANIC_RETRY);
-    if (status == WEIR_OK && (unsigned)options->worker_class >= WEIR_LANE_COUNT)
+    if (status == WEIR_OK && (unsigned)options->worker_class >= WEIR_TRACK_COUNT)
         status =
             weir_error_set(error, WEIR_INVALID, "worker_class is %d, must be 0 to %d",
-                           (int)options->worker_class, WEIR_LANE_COUNT - 1);
+                           (int)options->worker_class, WEIR_TRACK_COUNT - 1);
     if (status == WEIR_OK && !executor->serves[options->worker_class])
         status =
             weir_error_set(error, WEIR_INVALID,

@@ -503,6 +503,100 @@ SERVER_TEST(clock, does_not_depend_on_the_time_zone)
     fixture_give(fixture, connection);
 }
 
+/* ---- the clock inside a statement ---------------------------------------------------------- */
+
+static const struct weir_sql SQL_NOW = {
+    .name = "now",
+    .text = "SELECT {now}",
+    .parameters = "",
+};
+
+static int64_t read_now(struct fixture *fixture, struct weir_connection *connection)
+{
+    int64_t us = 0;
+
+    check_db(weir_connection_query_integer(connection, &SQL_NOW, NO_VALUES, &us,
+                                           &fixture->error),
+             WEIR_OK);
+    return us;
+}
+
+/* Between two readings of the same clock, and an integer to the microsecond. */
+ENGINE_TEST(now, is_the_databases_clock)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    bool finer_than_ms = false;
+
+    for (int i = 0; i < 200; i++) {
+        int64_t before_us = 0, after_us = 0, us;
+
+        check_db(weir_connection_clock(connection, &before_us, &fixture->error), WEIR_OK);
+        us = read_now(fixture, connection);
+        check_db(weir_connection_clock(connection, &after_us, &fixture->error), WEIR_OK);
+        check_in_range(us, before_us, after_us);
+        finer_than_ms = finer_than_ms || us % 1000 != 0;
+    }
+    check(finer_than_ms);
+    fixture_give(fixture, connection);
+}
+
+/* Not the time at which the transaction began. */
+ENGINE_TEST(now, goes_on_inside_a_transaction)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t first_us;
+
+    begin(fixture, connection);
+    first_us = read_now(fixture, connection);
+    while (read_now(fixture, connection) < first_us + 3000)
+        ;
+    commit(fixture, connection);
+    fixture_give(fixture, connection);
+}
+
+/* Also where there is a row to be compared with it, as in a lease. */
+ENGINE_TEST(now, can_be_stored_and_compared)
+{
+    static const struct weir_sql SQL_SET = {
+        .name = "set",
+        .text = "INSERT INTO {p}_until (us) VALUES ({now} + {1})",
+        .parameters = "i"};
+    static const struct weir_sql SQL_OVER = {
+        .name = "over",
+        .text = "SELECT count(*) FROM {p}_until WHERE us < {now}",
+        .parameters = ""};
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t over = 0;
+
+    fixture_execute(fixture, connection, "CREATE TABLE {p}_until (us $integer)");
+    for (int64_t minutes = -2; minutes <= 1; minutes++) {
+        if (minutes == 0)
+            continue;
+        check_db(weir_connection_execute(connection, &SQL_SET,
+                                         VALUES(weir_integer(minutes * 60000000)), NULL,
+                                         &fixture->error),
+                 WEIR_OK);
+    }
+    check_db(weir_connection_query_integer(connection, &SQL_OVER, NO_VALUES, &over,
+                                           &fixture->error),
+             WEIR_OK);
+    check_int(over, 2);
+    fixture_give(fixture, connection);
+}
+
+SERVER_TEST(now, does_not_depend_on_the_time_zone)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t utc_us = read_now(fixture, connection);
+
+    fixture_execute(fixture, connection,
+                    fixture_choose(fixture, "", "SET timezone = 'Asia/Kathmandu'",
+                                   "SET time_zone = '+05:45'"));
+
+    check_in_range(read_now(fixture, connection) - utc_us, 0, 60000000);
+    fixture_give(fixture, connection);
+}
+
 /* ---- trying again ------------------------------------------------------------------------- */
 
 struct body {

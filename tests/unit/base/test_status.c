@@ -50,6 +50,28 @@ WEIR_TEST(status, keeps_class_name_and_text_together)
     check_str(weir_status_name(WEIR_CLOSED), "CLOSED");
 }
 
+/* Each class decides what a producer or a worker does next. */
+WEIR_TEST(status, of_the_outbox_has_the_class_that_decides)
+{
+    static const struct {
+        enum weir_status status;
+        enum weir_status_class class;
+        const char *name;
+    } OUTBOX[] = {
+        {WEIR_NOT_FOUND, WEIR_CLASS_REJECT, "NOT_FOUND"},
+        {WEIR_OUT_OF_RANGE, WEIR_CLASS_REJECT, "OUT_OF_RANGE"},
+        {WEIR_TOO_LARGE, WEIR_CLASS_REJECT, "TOO_LARGE"},
+        {WEIR_MISMATCH, WEIR_CLASS_REJECT, "MISMATCH"},
+        {WEIR_FULL, WEIR_CLASS_RETRY, "FULL"},
+        {WEIR_FENCED, WEIR_CLASS_STOP, "FENCED"},
+    };
+
+    for (size_t i = 0; i < sizeof OUTBOX / sizeof OUTBOX[0]; i++) {
+        check_int(weir_status_class(OUTBOX[i].status), OUTBOX[i].class);
+        check_str(weir_status_name(OUTBOX[i].status), OUTBOX[i].name);
+    }
+}
+
 WEIR_TEST(status, calls_a_number_beyond_the_list_unknown)
 {
     check_str(weir_status_name(WEIR_STATUS_COUNT), "UNKNOWN");

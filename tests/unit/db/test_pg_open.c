@@ -40,6 +40,7 @@ WEIR_TEST(pg_open, gives_the_session_its_settings)
     check_str(stall_text(&stall, link, "SHOW default_transaction_isolation"),
               "read committed");
     check_str(stall_text(&stall, link, "SHOW standard_conforming_strings"), "on");
+    check_str(stall_text(&stall, link, "SHOW jit"), "off");
     check_str(stall_text(&stall, link, "SHOW client_encoding"), "UTF8");
     check_str(stall_text(&stall, link, "SHOW application_name"), "weir");
 

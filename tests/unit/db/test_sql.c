@@ -56,6 +56,20 @@ WEIR_TEST(sql, has_the_prefix_wherever_it_is_asked_for)
                                 "SELECT ? FROM weir_a WHERE x = ?weir"});
 }
 
+WEIR_TEST(sql, has_the_databases_clock_as_an_expression)
+{
+    expands(&(struct expansion){
+        "SELECT {now}", "", "SELECT weir_now()",
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+        "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"});
+    expands(&(struct expansion){
+        "{1} < {now} AND {now} < {2}", "ii", "?1 < weir_now() AND weir_now() < ?2",
+        "$1 < (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AND "
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint < $2",
+        "? < CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) AND "
+        "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) < ?"});
+}
+
 /* Names are composed, never replaced: a prefix may contain anything that it may contain. */
 WEIR_TEST(sql, does_not_look_into_the_prefix)
 {
@@ -115,19 +129,23 @@ WEIR_TEST(sql, that_is_malformed_is_told_by_its_name)
     refuses_everywhere("SELECT {1", "i", "not closed");
     refuses_everywhere("SELECT {", "", "not closed");
     refuses_everywhere("SELECT {p", "", "not closed");
-    refuses_everywhere("SELECT {}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {0}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {2}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {1}", "", "neither p nor a parameter");
-    refuses_everywhere("SELECT {1}", NULL, "neither p nor a parameter");
-    refuses_everywhere("SELECT {100}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {-1}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT { 1}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {1 }", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {x}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {P}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {pp}", "i", "neither p nor a parameter");
-    refuses_everywhere("SELECT {{p}}", "i", "neither p nor a parameter");
+    refuses_everywhere("SELECT {}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {0}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {2}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {1}", "", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {1}", NULL, "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {100}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {-1}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT { 1}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {1 }", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {x}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {P}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {NOW}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {nowx}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {no}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {now", "", "not closed");
+    refuses_everywhere("SELECT {pp}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {{p}}", "i", "neither p nor now nor a parameter");
 }
 
 /* What is declared is also used: a value nobody asks for is a mistake somewhere. */

@@ -3,8 +3,8 @@
  *
  * Everything else of JSON is short enough to be printed as it is.
  */
-#ifndef WEIR_CLI_JSON_H
-#define WEIR_CLI_JSON_H
+#ifndef WEIR_BASE_JSON_H
+#define WEIR_BASE_JSON_H
 
 struct weir_buf;
 
