@@ -8,6 +8,7 @@
 
 #include <weir/api.h>
 #include <weir/assert.h>
+#include <weir/batch.h>
 #include <weir/context.h>
 #include <weir/db.h>
 #include <weir/directive.h>
@@ -16,9 +17,12 @@
 #include <weir/failures.h>
 #include <weir/gate.h>
 #include <weir/heap.h>
+#include <weir/inspect.h>
 #include <weir/listener.h>
 #include <weir/log.h>
+#include <weir/message.h>
 #include <weir/notifier.h>
+#include <weir/outbox.h>
 #include <weir/poker.h>
 #include <weir/reporter.h>
 #include <weir/scanner.h>

@@ -22,6 +22,15 @@ cp "$sample/tests/test_door.c" "$scratch/silent/tests"
 mkdir -p "$scratch/untested/tests"
 cp -r "$sample/docs" "$scratch/untested"
 
+# A tree with tests for engines; its page names what the first argument says.
+engines() {
+    mkdir -p "$scratch/engines/docs/internals" "$scratch/engines/tests"
+    printf '%s\n' 'OUTBOX_TEST(door, is_painted)' 'SQLITE_TEST(door, is_heavy)' \
+        'ENGINE_TEST(door,' '            is_shut)' >"$scratch/engines/tests/test_door.c"
+    printf '`%s`\n' "$1" >"$scratch/engines/docs/internals/door.md"
+    "$mapping" "$scratch/engines"
+}
+
 it 'every test that a page names is there' "$mapping" "$root"
 it 'a test that is not there is named with its line' \
     fails_naming 'docs/internals/promising.md:5:door__opens_outwards' "$mapping" "$sample"
@@ -30,4 +39,10 @@ it 'pages without a test are not taken for proof' \
     fails_naming 'no page names a test' "$mapping" "$scratch/silent"
 it 'a tree without tests is not taken for proof' \
     fails_naming 'there are no tests' "$mapping" "$scratch/untested"
+it 'a test for several engines is there on each of them' engines door__is_painted_on_postgresql
+it 'a test for several engines may be named without them' engines door__is_shut
+it 'a test is not there on an engine that its macro leaves out' \
+    fails_naming 'door__is_painted_on_mariadb' engines door__is_painted_on_mariadb
+it 'a test for one engine is not there on another' \
+    fails_naming 'door__is_heavy_on_postgresql' engines door__is_heavy_on_postgresql
 finish

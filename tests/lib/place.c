@@ -24,8 +24,10 @@ static pid_t owner; /* the process whose folders these are: not one forked by a 
 static bool ours;
 static char run_folder[PLACE_SIZE];
 static char program_folder[PLACE_SIZE + 16];
+static char disk_folder[PLACE_SIZE];
 static void (*before_end)(void);
 
+static void make_temporary(char *folder);
 static void keep_watch_over(const char *folder);
 static void end_places(void);
 
@@ -46,13 +48,8 @@ const char *place_of_run(void)
     else
         length = snprintf(run_folder, sizeof run_folder, "%s", given);
     check(length > 0 && length < PLACE_SIZE);
-    if (ours) {
-        /* Servers run as somebody else and must be able to pass through. */
-        if (mkdtemp(run_folder) == NULL || chmod(run_folder, 0711) != 0)
-            weir_test_fail(__FILE__, __LINE__, "make folder \"%s\": %s", run_folder,
-                           strerror(errno));
-        keep_watch_over(run_folder);
-    }
+    if (ours)
+        make_temporary(run_folder);
     atexit(end_places);
     return run_folder;
 }
@@ -68,6 +65,21 @@ const char *place_of_program(void)
         weir_test_fail(__FILE__, __LINE__, "make folder \"%s\": %s", program_folder,
                        strerror(errno));
     return program_folder;
+}
+
+const char *place_on_disk(void)
+{
+    const char *parent = getenv("TMPDIR");
+    int length;
+
+    (void)place_of_run();
+    if (disk_folder[0] != '\0')
+        return disk_folder;
+    length = snprintf(disk_folder, sizeof disk_folder, "%s/weir-XXXXXX",
+                      parent != NULL && parent[0] != '\0' ? parent : "/var/tmp");
+    check(length > 0 && length < PLACE_SIZE);
+    make_temporary(disk_folder);
+    return disk_folder;
 }
 
 bool place_is_ours(void)
@@ -91,6 +103,15 @@ void place_remove(const char *path)
     }
     if (pid > 0)
         (void)waitpid(pid, NULL, 0);
+}
+
+/* Servers run as somebody else and must be able to pass through. */
+static void make_temporary(char *folder)
+{
+    if (mkdtemp(folder) == NULL || chmod(folder, 0711) != 0)
+        weir_test_fail(__FILE__, __LINE__, "make folder \"%s\": %s", folder,
+                       strerror(errno));
+    keep_watch_over(folder);
 }
 
 /*
@@ -129,6 +150,8 @@ static void end_places(void)
         before_end();
     if (program_folder[0] != '\0')
         place_remove(program_folder);
+    if (disk_folder[0] != '\0')
+        place_remove(disk_folder);
     if (ours)
         place_remove(run_folder);
 }

@@ -21,6 +21,10 @@ const char *place_of_run(void);
 /* This program's folder inside of it, made when first asked for. */
 const char *place_of_program(void);
 
+/* A folder on disk, for what must be as durable as in earnest: in TMPDIR, or in /var/tmp. Made
+ * when first asked for and removed like the others. */
+const char *place_on_disk(void);
+
 /* No script/test around: the run ends with this program. */
 bool place_is_ours(void);
 

@@ -1,0 +1,101 @@
+/*
+ * batch.h - handlers, and the messages of one call.
+ *
+ * A handler answers *done*, *retry* or *reject*. Retry keeps the message at the head of its
+ * partition until it is tried again; reject puts it among the dead letters and goes on. When
+ * unsure, retry: reject is for defects of the message, not of the world.
+ *
+ *   static enum weir_outcome send(struct weir_context *context, void *state,
+ *                                 const struct weir_message *message,
+ *                                 struct weir_reason *reason)
+ *   {
+ *       if (!parse(message))
+ *           return weir_reject(reason, "no address in it");
+ *       return post(message) ? WEIR_DONE : weir_retry(reason, "mail server is down");
+ *   }
+ *
+ * A batch handler sees several messages of one partition at once, takes them with next() and
+ * says with ack() and reject() how far it came. What it has acked stays done, whatever it
+ * answers at the end:
+ *
+ *   answer   the messages it did not ack
+ *   done     are taken as acked, all of them
+ *   retry    come again, first the one at which it stopped
+ *   reject   go to the dead letters with the reason, all of them
+ *
+ * Time     A call has a budget. remaining() tells what is left of it; when it is over the
+ *          stop flag is up, the answer counts as retry and acks are refused.
+ * Threads  The flow of control of the handler; weir_batch_stopped() any thread.
+ */
+#ifndef WEIR_BATCH_H
+#define WEIR_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+#include <weir/message.h>
+
+struct weir_batch;
+struct weir_context;
+
+enum weir_outcome { WEIR_DONE, WEIR_RETRY, WEIR_REJECT };
+
+/* Why: kept with the position or with the dead letter. */
+struct weir_reason {
+    char text[WEIR_ERROR_TEXT_SIZE];
+};
+
+/* `reason` is never NULL and empty at first. */
+typedef enum weir_outcome (*weir_message_fn)(struct weir_context *context, void *state,
+                                             const struct weir_message *message,
+                                             struct weir_reason *reason);
+typedef enum weir_outcome (*weir_batch_fn)(struct weir_context *context, void *state,
+                                           struct weir_batch *batch,
+                                           struct weir_reason *reason);
+
+WEIR_BEGIN_DECLS
+
+/* Write the reason and return the outcome, so that it can be the last line of a handler. */
+WEIR_API enum weir_outcome weir_retry(struct weir_reason *reason, const char *format, ...)
+    WEIR_PRINTF(2, 3);
+WEIR_API enum weir_outcome weir_reject(struct weir_reason *reason, const char *format,
+                                       ...) WEIR_PRINTF(2, 3);
+
+/* The next message, or NULL after the last. */
+WEIR_API const struct weir_message *weir_batch_next(struct weir_batch *self);
+
+/* The next up to `count` messages, side by side in *out; returns how many there are, 0 after
+ * the last. */
+WEIR_API size_t weir_batch_next_chunk(struct weir_batch *self, size_t count,
+                                      const struct weir_message **out);
+
+/*
+ * Acknowledge the oldest message that was taken and not acked yet, or `count` of them. Fails
+ * with WEIR_INVALID, and changes nothing, when fewer were taken; with WEIR_FENCED when the
+ * budget is over.
+ */
+WEIR_CHECKED WEIR_API enum weir_status weir_batch_ack(struct weir_batch *self,
+                                                      struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status
+weir_batch_ack_chunk(struct weir_batch *self, size_t count, struct weir_error *error);
+
+/* Put the oldest message that was taken and not acked yet among the dead letters; it counts as
+ * acked. `reason` is copied. Fails as ack() does, and with WEIR_NO_MEMORY. */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_batch_reject(struct weir_batch *self, const char *reason, struct weir_error *error);
+
+/* Messages not taken yet; all of them; acked or rejected. */
+WEIR_API size_t weir_batch_left(const struct weir_batch *self);
+WEIR_API size_t weir_batch_count(const struct weir_batch *self);
+WEIR_API size_t weir_batch_processed(const struct weir_batch *self);
+
+/* Time until the budget is over, 0 when it is; and whether the handler should return now:
+ * the budget is over, the lease was lost or the outbox is being stopped. */
+WEIR_API int64_t weir_batch_remaining_ns(const struct weir_batch *self);
+WEIR_API bool weir_batch_stopped(const struct weir_batch *self);
+
+WEIR_END_DECLS
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * inspect.h - what an operator wants to see of an outbox.
+ *
+ * Read from the database, so it shows all processes, and it works when none runs. Each call is
+ * a few statements; nothing is locked.
+ *
+ * Lag      Exact up to WEIR_LAG_EXACT_MAX waiting messages per call; beyond that an estimate, and
+ *          marked as one, so that the answer comes at once however long the backlog is.
+ */
+#ifndef WEIR_INSPECT_H
+#define WEIR_INSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+
+struct weir_outbox;
+
+enum { WEIR_LAG_EXACT_MAX = 100000 };
+
+/* All texts live for the call of the visitor. */
+struct weir_queue_info {
+    const char *name;
+    int32_t partitions;
+    bool paused;
+    uint32_t subscriptions;
+    int64_t backlog_max; /* 0: none */
+    int64_t
+        waiting; /* for the subscription that is furthest behind; without any: kept for
+                      * whoever comes */
+    bool waiting_is_estimate;
+    int64_t oldest_age_us; /* of the oldest message that waits; 0: none waits */
+    int64_t aside;         /* rows set aside */
+    int64_t dead_letters;  /* pending */
+};
+
+struct weir_partition_info {
+    const char *queue;
+    const char *subscription;
+    int32_t partition;
+    int64_t seq; /* of the last message acknowledged; 0: none yet */
+    int64_t waiting;
+    bool waiting_is_estimate;
+    int64_t oldest_age_us;
+    uint32_t attempts;      /* failures of the message at the head */
+    int64_t retry_in_us;    /* until it is tried again; 0: not waiting for that */
+    const char *last_error; /* ""; never NULL */
+    const char *owner;      /* name of the process that holds the lease; "": nobody */
+    int64_t epoch;
+    int64_t lease_left_us; /* 0: nobody holds it, or it has run out */
+    uint32_t crashes;      /* owners in a row that ended without releasing it */
+};
+
+/* One process that serves one subscription. */
+struct weir_process_info {
+    const char *name; /* host and process id, unless it was given another */
+    const char *queue;
+    const char *subscription;
+    uint32_t partitions; /* whose leases it holds */
+    int64_t up_us;       /* since it began to serve */
+    int64_t alive_us;    /* it counts as alive for so long without another sign of life */
+};
+
+typedef void (*weir_queue_name_fn)(void *state, const char *name);
+typedef void (*weir_process_info_fn)(void *state, const struct weir_process_info *info);
+typedef void (*weir_queue_info_fn)(void *state, const struct weir_queue_info *info);
+typedef void (*weir_partition_info_fn)(void *state,
+                                       const struct weir_partition_info *info);
+
+WEIR_BEGIN_DECLS
+
+/* Just the names, in their order, which costs one look at a small table. */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_read_queue_names(struct weir_outbox *self, weir_queue_name_fn visit,
+                             void *state, struct weir_error *error);
+
+/* One queue. WEIR_NOT_FOUND: no such queue. */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_read_queue(struct weir_outbox *self, const char *queue,
+                       weir_queue_info_fn visit, void *state, struct weir_error *error);
+
+/* Each queue, by name. */
+WEIR_CHECKED WEIR_API enum weir_status weir_outbox_read_queues(struct weir_outbox *self,
+                                                               weir_queue_info_fn visit,
+                                                               void *state,
+                                                               struct weir_error *error);
+
+/* Each partition of each subscription of a queue, by subscription and partition.
+ * WEIR_NOT_FOUND: no such queue. */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_read_partitions(struct weir_outbox *self, const char *queue,
+                            weir_partition_info_fn visit, void *state,
+                            struct weir_error *error);
+
+/* Each process that is alive, once for each subscription that it serves, by queue, subscription
+ * and name. `queue` NULL: of all queues. */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_read_processes(struct weir_outbox *self, const char *queue,
+                           weir_process_info_fn visit, void *state,
+                           struct weir_error *error);
+
+WEIR_END_DECLS
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * acker.c - moves positions in the database, for many lanes at once.
+ *
+ * While one group commits the next one gathers, so that under load a commit carries the acks of
+ * all lanes that finished meanwhile. After a commit of which nobody knows the outcome each lane
+ * of the group forgets what it has and begins at the position that is stored.
+ */
+#include "base/heap.h"
+#include "base/point.h"
+#include "outbox/outbox.h"
+
+enum { GROUP_MAX = 256 };
+
+static int64_t lease_of(const struct weir_outbox *outbox, int64_t subscription)
+{
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        if (outbox->posts[i]->subscription_id == subscription)
+            return outbox->posts[i]->lease_ns;
+    }
+    return 0; /* of nobody's: it ends now */
+}
+
+/* Where does this lane stand? If the lease is still ours, what is stored is what we stored. */
+static enum weir_status find_out(struct weir_outbox *outbox,
+                                 struct weir_connection *connection,
+                                 const struct weir_ack *ack, struct weir_error *error)
+{
+    struct weir_lease lease = {.key = ack->key, .epoch = ack->epoch};
+    struct weir_position position;
+    enum weir_status status;
+
+    status = weir_lease_renew(connection, outbox->owner,
+                              lease_of(outbox, ack->key.subscription) / 1000, &lease, 1,
+                              error);
+    if (status != WEIR_OK)
+        return status;
+    if (!lease.kept) {
+        weir_roster_lose(outbox->roster, ack->key, ack->epoch);
+        return WEIR_OK;
+    }
+    status = weir_ack_read(connection, ack->key, &position, error);
+    if (status == WEIR_OK)
+        weir_roster_restart(outbox->roster, ack->key, ack->epoch, &position);
+    return status;
+}
+
+/* The connection is gone; ask on another one. What cannot be asked now is sent again, and then
+ * refused if it was stored. */
+static enum weir_status find_out_all(struct weir_outbox *outbox,
+                                     const struct weir_ack *acks, size_t count,
+                                     struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+
+    if (WEIR_POINT(outbox->points, "acker.cannot_ask"))
+        status = weir_error_set(error, WEIR_LOST, "lost by order of a test");
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = find_out(outbox, connection, &acks[i], error);
+    weir_db_release(outbox->db, connection);
+    return status;
+}
+
+/*
+ * A lane whose ack was refused is gone. If its lease is still ours (the ack had been stored, and
+ * nobody could find out), it must not lie idle until it runs out.
+ */
+static enum weir_status release_refused(struct weir_outbox *outbox,
+                                        struct weir_connection *connection,
+                                        const struct weir_ack *acks, size_t count,
+                                        struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        struct weir_lease lease = {.key = acks[i].key, .epoch = acks[i].epoch};
+
+        if (!acks[i].accepted)
+            status = weir_lease_release(connection, outbox->owner, &lease, 1, error);
+    }
+    return status;
+}
+
+static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *acks,
+                                   size_t count, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+
+    (void)WEIR_POINT(outbox->points, "acker.collected");
+    if (status == WEIR_OK)
+        status = weir_ack_move(connection, outbox->owner, acks, count, error);
+    (void)WEIR_POINT(outbox->points, "acker.moved");
+    if (status == WEIR_OK && WEIR_POINT(outbox->points, "acker.unanswered"))
+        status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
+    if (status == WEIR_OK) {
+        weir_roster_settle(outbox->roster, acks, count);
+        status = release_refused(outbox, connection, acks, count, error);
+        weir_db_release(outbox->db, connection);
+        return status;
+    }
+    weir_db_release(outbox->db, connection);
+    weir_roster_uncollect(outbox->roster, acks, count);
+    if (status == WEIR_IN_DOUBT)
+        status = find_out_all(outbox, acks, count, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "acknowledge");
+    return status;
+}
+
+enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
+                                  struct weir_error *error)
+{
+    struct weir_ack *acks = weir_heap_alloc(outbox->heap, GROUP_MAX * sizeof *acks);
+    enum weir_status status = WEIR_OK;
+
+    *count = 0;
+    if (acks == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "acknowledge: out of memory");
+    *count = weir_roster_collect(outbox->roster, acks, GROUP_MAX);
+    if (*count > 0)
+        status = move_group(outbox, acks, *count, error);
+    weir_heap_free(outbox->heap, acks);
+    return status;
+}
+
+static enum weir_status acknowledge(struct weir_context *context, void *state,
+                                    struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_outbox *outbox = state;
+    size_t count = 0;
+    enum weir_status status = weir_acker_flush(outbox, &count, error);
+
+    (void)context;
+    if (count > 0)
+        weir_sweeper_note(outbox);
+    *out = count > 0 ? weir_proceed() : weir_idle();
+    return status;
+}
+
+enum weir_status weir_acker_spawn(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_staff_options options = {.category = "acker"};
+
+    weir_worker_options_init(&options.worker);
+    options.worker.name = "acker";
+    options.worker.action = acknowledge;
+    options.worker.state = outbox;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_ACKS];
+    options.worker.notifier_count = 1;
+    options.worker.pace = weir_pace_none();
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(10);
+    options.worker.backoff.max_ns = WEIR_SECONDS(2);
+    return weir_outbox_spawn(outbox, &options, error);
+}

@@ -1,0 +1,20 @@
+/*
+ * append_pg.h - appending to PostgreSQL's log; the slot of log.h says what it promises.
+ *
+ * `created_us` of the entries is not used: the time is the database's. On a connection in no
+ * transaction, WEIR_IN_DOUBT says that nobody knows whether the messages are there. A
+ * transaction that was notified of cannot be prepared for two-phase commit (PostgreSQL refuses
+ * it); with `channel` NULL nothing is ever notified and polling finds the messages.
+ */
+#ifndef WEIR_OUTBOX_APPEND_PG_H
+#define WEIR_OUTBOX_APPEND_PG_H
+
+#include "outbox/log.h"
+
+WEIR_CHECKED enum weir_status weir_pg_append(const struct weir_outbox_log *self,
+                                             struct weir_connection *connection,
+                                             struct weir_log_entry *entries, size_t count,
+                                             const char *channel,
+                                             struct weir_error *error);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * catalog.h - the queues and subscriptions of a database.
+ *
+ * Threads  Whoever holds the connection. Functions that change something are transactions of
+ *          their own.
+ */
+#ifndef WEIR_OUTBOX_CATALOG_H
+#define WEIR_OUTBOX_CATALOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db/connection.h"
+#include "outbox/log.h"
+#include "weir/outbox.h"
+
+struct weir_queue_row {
+    int64_t id;
+    int32_t partitions;
+    bool paused;
+    enum weir_unread unread;
+    int64_t backlog_max;
+};
+
+/* Make the queue, or find it. WEIR_MISMATCH: it has another number of partitions; both are in
+ * the text. Other options of an existing queue are brought to what `options` says. */
+WEIR_CHECKED enum weir_status
+weir_catalog_add_queue(struct weir_connection *connection,
+                       const struct weir_queue_options *options,
+                       struct weir_queue_row *out, struct weir_error *error);
+
+/* WEIR_NOT_FOUND: no such queue. Also inside the caller's transaction. */
+WEIR_CHECKED enum weir_status weir_catalog_find_queue(struct weir_connection *connection,
+                                                      const char *name,
+                                                      struct weir_queue_row *out,
+                                                      struct weir_error *error);
+
+/* Make the subscription with a position and a lease for each partition, or find it. Under the
+ * lock that keeps the sweep from removing what it starts with. WEIR_MISMATCH: served by the
+ * other kind. */
+WEIR_CHECKED enum weir_status weir_catalog_subscribe(
+    const struct weir_outbox_log *log, struct weir_connection *connection,
+    const struct weir_queue_row *queue, const char *name, enum weir_serving serving,
+    enum weir_start start, int64_t *out, struct weir_error *error);
+
+WEIR_CHECKED enum weir_status weir_catalog_pause(struct weir_connection *connection,
+                                                 const char *name, bool paused,
+                                                 struct weir_error *error);
+
+/* WEIR_BUSY: something waits, and not `force`. */
+WEIR_CHECKED enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
+                                                  struct weir_connection *connection,
+                                                  const char *name, bool force,
+                                                  struct weir_error *error);
+
+#endif

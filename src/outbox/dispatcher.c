@@ -1,0 +1,293 @@
+/*
+ * dispatcher.c - reads the log into lanes: the main reader and the follower.
+ *
+ * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and reads it
+ * once for all lanes that are attached. Going to sleep takes two looks on PostgreSQL: it first
+ * says that it sleeps, so that from then on whoever commits notifies, and then looks again for
+ * what was committed just before. While it has been busy for a while it says that it watches,
+ * and producers notify nobody: a notification makes all commits of a cluster queue up.
+ *
+ * A transaction that wrote while it watched, and commits after that second look, notifies nobody.
+ * So for a second after watching it looks a few more times, at growing intervals.
+ *
+ * What if it dies while it watches? Then the next one that goes to sleep says so again; until
+ * then the others find new messages when they look by themselves, once a second.
+ */
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "outbox/outbox.h"
+
+/* Busy for so long without a pause: producers need not notify. */
+#define WATCH_AFTER_NS WEIR_MILLISECONDS(50)
+
+/* After watching: look again after so long, then twice as long, until it is a second. */
+#define NAP_NS WEIR_MILLISECONDS(20)
+#define NAP_MAX_NS WEIR_SECONDS(1)
+
+/* Somebody else may have claimed to watch, and died. */
+#define SLEEP_AGAIN_NS WEIR_SECONDS(5)
+
+struct weir_dispatcher {
+    struct weir_outbox *outbox;
+    enum weir_reader_kind kind;
+    struct weir_place head; /* readable up to here, as far as we know */
+    bool head_known;
+    bool watching;          /* we have said that producers need not notify */
+    int64_t busy_since_ns;  /* 0: the last run found nothing */
+    int64_t nap_ns;         /* until the next look after watching; 0: none is due */
+    int64_t said_asleep_ns; /* 0: never */
+    struct weir_outbox_report report;
+};
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+struct collection {
+    const struct weir_heap *heap;
+    struct weir_list parcels;
+};
+
+static enum weir_status keep_row(void *state, const struct weir_log_row *row,
+                                 struct weir_error *error)
+{
+    struct collection *collection = state;
+    struct weir_parcel *parcel = weir_parcel_create(collection->heap, row);
+
+    if (parcel == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
+    weir_list_append(&collection->parcels, &parcel->link);
+    return WEIR_OK;
+}
+
+static void drop_all(struct collection *self)
+{
+    struct weir_list *link;
+
+    while ((link = weir_list_take_first(&self->parcels)) != NULL)
+        weir_heap_free(self->heap, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
+}
+
+/* Read the page that was chosen and hand it out. */
+static enum weir_status read_page(struct weir_dispatcher *self,
+                                  struct weir_connection *connection,
+                                  struct weir_page *page, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct collection collection = {.heap = outbox->heap};
+    enum weir_status status;
+
+    weir_list_init(&collection.parcels);
+    page->visit = keep_row;
+    page->state = &collection;
+    status = outbox->log.ops->read(&outbox->log, connection, page, error);
+    (void)WEIR_POINT(outbox->points, "dispatcher.read");
+    if (status == WEIR_OK) {
+        weir_roster_route(outbox->roster, self->kind, page, &collection.parcels);
+        self->report.messages += page->rows;
+    } else {
+        weir_roster_abandon_page(outbox->roster, self->kind);
+        drop_all(&collection);
+        weir_error_prefix(error, "read the log");
+    }
+    return status;
+}
+
+/* There is nothing behind its beginning. Lanes want to hear that too: nothing waits in them. */
+static void route_nothing(struct weir_dispatcher *self, struct weir_page *page)
+{
+    struct weir_list none;
+
+    weir_list_init(&none);
+    page->end = page->after;
+    page->at_head = true;
+    weir_roster_route(self->outbox->roster, self->kind, page, &none);
+}
+
+/* ---- sleeping and watching ------------------------------------------------------------- */
+
+static enum weir_status look(struct weir_dispatcher *self,
+                             struct weir_connection *connection, bool *moved,
+                             struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    const char *channel = atomic_load(&outbox->alone) ? NULL : outbox->channel;
+    struct weir_place known = self->head;
+    enum weir_status status;
+
+    if (!self->head_known)
+        known = (struct weir_place){-1, -1};
+    status = outbox->log.ops->advance(&outbox->log, connection, known, true, channel,
+                                      &self->head, moved, error);
+    (void)WEIR_POINT(outbox->points, "dispatcher.advanced");
+    if (status == WEIR_OK)
+        self->head_known = true;
+    else
+        weir_error_prefix(error, "look for messages");
+    return status;
+}
+
+static enum weir_status say_asleep(struct weir_dispatcher *self,
+                                   struct weir_connection *connection, bool asleep,
+                                   struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_status status =
+        outbox->log.ops->set_asleep(&outbox->log, connection, asleep, error);
+
+    if (status == WEIR_OK) {
+        if (asleep && self->watching)
+            self->nap_ns = NAP_NS;
+        self->watching = !asleep;
+        self->said_asleep_ns = asleep ? weir_executor_now(outbox->executor) : 0;
+    }
+    return status;
+}
+
+/* Nothing is there. Is there still nothing, once producers know that we sleep? */
+static enum weir_status fall_asleep(struct weir_dispatcher *self,
+                                    struct weir_connection *connection, bool *moved,
+                                    struct weir_error *error)
+{
+    int64_t now_ns = weir_executor_now(self->outbox->executor);
+    enum weir_status status;
+
+    self->busy_since_ns = 0;
+    if (self->said_asleep_ns != 0 && now_ns - self->said_asleep_ns < SLEEP_AGAIN_NS)
+        return WEIR_OK;
+    status = say_asleep(self, connection, true, error);
+    return status == WEIR_OK ? look(self, connection, moved, error) : status;
+}
+
+static enum weir_status stay_awake(struct weir_dispatcher *self,
+                                   struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    int64_t now_ns = weir_executor_now(self->outbox->executor);
+
+    if (self->busy_since_ns == 0)
+        self->busy_since_ns = now_ns;
+    if (self->watching || now_ns - self->busy_since_ns < WATCH_AFTER_NS)
+        return WEIR_OK;
+    return say_asleep(self, connection, false, error);
+}
+
+/* Is there anything behind `after`? */
+static enum weir_status find_more(struct weir_dispatcher *self,
+                                  struct weir_connection *connection,
+                                  struct weir_place after, bool *more,
+                                  struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    bool moved = false;
+
+    *more = self->head_known && weir_place_before(after, self->head);
+    if (*more)
+        return WEIR_OK;
+    status = look(self, connection, &moved, error);
+    if (status == WEIR_OK && !weir_place_before(after, self->head))
+        status = fall_asleep(self, connection, &moved, error);
+    *more = status == WEIR_OK && weir_place_before(after, self->head);
+    return status;
+}
+
+/* ---- the two workers ------------------------------------------------------------------- */
+
+/* One page. *more: there may be another. */
+static enum weir_status turn_main(struct weir_dispatcher *self,
+                                  struct weir_connection *connection, bool *more,
+                                  struct weir_error *error)
+{
+    struct weir_roster *roster = self->outbox->roster;
+    struct weir_page page;
+    enum weir_status status;
+
+    *more = false;
+    if (!weir_roster_next_page(roster, WEIR_READER_MAIN, &page))
+        return WEIR_OK;
+    status = find_more(self, connection, page.after, more, error);
+    if (status != WEIR_OK) {
+        weir_roster_abandon_page(roster, WEIR_READER_MAIN);
+        return status;
+    }
+    if (!*more) {
+        route_nothing(self, &page);
+        return WEIR_OK;
+    }
+    status = read_page(self, connection, &page, error);
+    return status == WEIR_OK ? stay_awake(self, connection, error) : status;
+}
+
+static enum weir_status turn_follower(struct weir_dispatcher *self,
+                                      struct weir_connection *connection, bool *more,
+                                      struct weir_error *error)
+{
+    struct weir_page page;
+
+    *more = weir_roster_next_page(self->outbox->roster, WEIR_READER_FOLLOWER, &page);
+    return *more ? read_page(self, connection, &page, error) : WEIR_OK;
+}
+
+static struct weir_directive rest(struct weir_dispatcher *self)
+{
+    int64_t nap_ns = self->nap_ns;
+
+    if (nap_ns == 0)
+        return weir_idle();
+    self->nap_ns = nap_ns * 2 > NAP_MAX_NS ? 0 : nap_ns * 2;
+    return weir_sleep_for(nap_ns);
+}
+
+static enum weir_status dispatch(struct weir_context *context, void *state,
+                                 struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_dispatcher *self = state;
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+    bool more = true;
+
+    self->report.messages = 0;
+    for (uint32_t i = 0; status == WEIR_OK && more && i < outbox->options.pages_per_run;
+         i++) {
+        if (weir_context_cancelled(context))
+            break;
+        status = self->kind == WEIR_READER_MAIN
+                     ? turn_main(self, connection, &more, error)
+                     : turn_follower(self, connection, &more, error);
+    }
+    weir_db_release(outbox->db, connection);
+    *out = weir_directive_with(more ? weir_proceed() : rest(self),
+                               &weir_outbox_report_type, &self->report);
+    return status;
+}
+
+enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
+                                       enum weir_reader_kind kind,
+                                       struct weir_error *error)
+{
+    struct weir_dispatcher *self = weir_heap_zalloc(outbox->heap, sizeof *self);
+    struct weir_staff_options options = {.category = "dispatcher"};
+    enum weir_bell bell = kind == WEIR_READER_MAIN ? WEIR_BELL_MAIN : WEIR_BELL_FOLLOWER;
+
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "start the dispatcher");
+    self->outbox = outbox;
+    self->kind = kind;
+    outbox->readers[kind] = self;
+    weir_worker_options_init(&options.worker);
+    options.worker.name = kind == WEIR_READER_MAIN ? "dispatcher" : "follower";
+    options.worker.action = dispatch;
+    options.worker.state = self;
+    options.worker.notifiers = &outbox->bells[bell];
+    options.worker.notifier_count = 1;
+    options.worker.shared = outbox->shared;
+    options.worker.guaranteed = outbox->guaranteed;
+    options.worker.pace = weir_pace_none();
+    /* Each thread has a heap of its own in the C library. A reader that runs on all of them in
+     * turn fills each with messages once, and what is free in one is of no use to the next. */
+    if (outbox->own_executor)
+        options.worker.worker_class = WEIR_WORKER_RESERVED;
+    options.worker.backoff.max_ns = WEIR_SECONDS(5);
+    return weir_outbox_spawn(outbox, &options, error);
+}

@@ -1,0 +1,515 @@
+/*
+ * keeper.c - keeps the leases of a process, and its share of the partitions.
+ *
+ * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
+ * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
+ * that the process is alive, and takes or gives up partitions until it has its share: partitions
+ * divided by live processes, rounded up.
+ *
+ * A process in which a handler hangs cannot take that partition again, and the others have their
+ * shares. So a partition that lies about for a whole lease is taken beyond the share; another one
+ * is given up for it, held for longer, which that process can take.
+ *
+ *   renew   every third of the shortest lease
+ *   beat    as often, at most every 3 s; sooner while somebody should give us something
+ *
+ * If the database cannot be reached leases run out by themselves. No call begins once our own
+ * clock says that they have; and what was running is refused when it acks.
+ */
+#include "base/arith.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "outbox/member.h"
+#include "outbox/outbox.h"
+
+#define BEAT_MAX_NS WEIR_SECONDS(3)
+#define BEAT_SOON_NS WEIR_MILLISECONDS(250)
+
+enum { STUCK_MAX = 64, LEAVE_ATTEMPTS = 3 };
+
+struct weir_keeper {
+    struct weir_outbox *outbox;
+    int64_t renew_ns; /* when next */
+    int64_t beat_ns;
+    bool
+        untidy; /* the database may believe that we hold leases that we know nothing of */
+    struct weir_share *shares; /* owned; one per post */
+    int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
+    struct weir_lease *leases; /* owned; room for all lanes there can be */
+    struct weir_ack *acks;     /* owned; as many */
+    size_t lease_max;
+};
+
+/* ---- leaving --------------------------------------------------------------------------- */
+
+/* Lanes that nothing waits for also say how far the log was read for them. */
+static enum weir_status store_places(struct weir_keeper *self,
+                                     struct weir_connection *connection, size_t count,
+                                     struct weir_error *error)
+{
+    size_t worth = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (self->acks[i].epoch != 0)
+            self->acks[worth++] = self->acks[i];
+    }
+    if (worth == 0)
+        return WEIR_OK;
+    return weir_ack_move(connection, self->outbox->owner, self->acks, worth, error);
+}
+
+static enum weir_status release_leaving(struct weir_keeper *self,
+                                        struct weir_connection *connection, bool all,
+                                        struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t count = weir_roster_take_leaving(outbox->roster, all, self->leases, self->acks,
+                                            self->lease_max);
+    enum weir_status status = WEIR_OK;
+
+    if (count == 0)
+        return WEIR_OK;
+    if (store_places(self, connection, count, error) != WEIR_OK)
+        weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.place_not_stored",
+                       "count=%zu", count); /* costs the next owner some reading */
+    (void)WEIR_POINT(outbox->points, "keeper.leaving");
+    if (WEIR_POINT(outbox->points, "keeper.cannot_release"))
+        status = weir_error_set(error, WEIR_LOST, "lost by order of a test");
+    else
+        status =
+            weir_lease_release(connection, outbox->owner, self->leases, count, error);
+    self->untidy |= status != WEIR_OK; /* the roster has forgotten them already */
+    (void)WEIR_POINT(outbox->points, "keeper.released");
+    if (status == WEIR_OK && !atomic_load(&outbox->alone))
+        status = weir_wake_send(connection, outbox->channel, error);
+    return status;
+}
+
+static enum weir_status forgive(struct weir_keeper *self,
+                                struct weir_connection *connection,
+                                struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t count =
+        weir_roster_take_forgiven(outbox->roster, self->leases, self->lease_max);
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = weir_lease_forgive(connection, outbox->owner, &self->leases[i], error);
+    return status;
+}
+
+/* ---- renewing -------------------------------------------------------------------------- */
+
+static int64_t shortest_lease(const struct weir_outbox *outbox)
+{
+    int64_t shortest_ns = WEIR_FOREVER;
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        if (outbox->posts[i]->lease_ns < shortest_ns)
+            shortest_ns = outbox->posts[i]->lease_ns;
+    }
+    return shortest_ns;
+}
+
+static enum weir_status renew_post(struct weir_keeper *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_post *post, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_now(outbox->executor);
+    size_t count =
+        weir_roster_leases(outbox->roster, post, self->leases, self->lease_max);
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    status = weir_lease_renew(connection, outbox->owner, post->lease_ns / 1000,
+                              self->leases, count, error);
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        const struct weir_lease *lease = &self->leases[i];
+
+        if (lease->kept) {
+            weir_roster_renewed(outbox->roster, lease->key, lease->epoch, now_ns);
+            continue;
+        }
+        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+                       "queue=%s subscription=%s partition=%d", post->queue,
+                       post->subscription, weir_pid_partition(lease->key.pid));
+        weir_roster_lose(outbox->roster, lease->key, lease->epoch);
+        self->beat_ns = 0; /* and look for another one */
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status renew(struct weir_keeper *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_now(outbox->executor);
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++)
+        status = renew_post(self, connection, outbox->posts[i], error);
+    (void)WEIR_POINT(outbox->points, "keeper.renewed");
+    if (status == WEIR_OK)
+        self->renew_ns = weir_sat_add_i64(now_ns, shortest_lease(outbox) / 3);
+    return status;
+}
+
+/* ---- shares ---------------------------------------------------------------------------- */
+
+static enum weir_status admit(struct weir_keeper *self,
+                              struct weir_connection *connection, struct weir_post *post,
+                              const struct weir_lease *lease, int64_t taken_ns,
+                              struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_position position;
+    int64_t now_us;
+    int64_t wait_ns = 0;
+    enum weir_status status = weir_ack_read(connection, lease->key, &position, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_clock(connection, &now_us, error);
+    if (status != WEIR_OK)
+        return status;
+    if (position.retry_us > now_us)
+        wait_ns = (position.retry_us - now_us) * 1000;
+    status = weir_roster_admit(outbox->roster, post, lease, &position, wait_ns, taken_ns);
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "take a partition: %s",
+                              weir_status_text(status));
+    weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.lease_taken",
+                   "queue=%s subscription=%s partition=%d epoch=%lld crashes=%u",
+                   post->queue, post->subscription, weir_pid_partition(lease->key.pid),
+                   (long long)lease->epoch, lease->crashes);
+    return WEIR_OK;
+}
+
+/*
+ * A take whose answer was lost, or that could not be turned into lanes, or a release that failed,
+ * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
+ */
+static enum weir_status tidy_post(struct weir_keeper *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_post *post, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t found = 0;
+    size_t strange = 0;
+    enum weir_status status =
+        weir_lease_list(connection, outbox->owner, post->subscription_id, self->leases,
+                        self->lease_max, &found, error);
+
+    for (size_t i = 0; i < found && status == WEIR_OK; i++) {
+        if (!weir_roster_knows(outbox->roster, self->leases[i].key,
+                               self->leases[i].epoch))
+            self->leases[strange++] = self->leases[i];
+    }
+    if (status != WEIR_OK || strange == 0)
+        return status;
+    return weir_lease_release(connection, outbox->owner, self->leases, strange, error);
+}
+
+static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < self->outbox->post_count && status == WEIR_OK; i++)
+        status = tidy_post(self, connection, self->outbox->posts[i], error);
+    self->untidy = status != WEIR_OK;
+    return status;
+}
+
+/* Take up to `wanted` partitions. */
+static enum weir_status take(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_post *post, size_t wanted, size_t *taken,
+                             struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t stuck[STUCK_MAX];
+    size_t stuck_count =
+        weir_roster_stuck(outbox->roster, post->subscription_id, stuck, STUCK_MAX);
+    int64_t now_ns = weir_executor_now(outbox->executor);
+    enum weir_status status;
+    size_t i = 0;
+
+    status = weir_lease_take(connection, outbox->owner, post->subscription_id,
+                             post->lease_ns / 1000, stuck, stuck_count, self->leases,
+                             wanted, taken, error);
+    if (status == WEIR_OK && WEIR_POINT(outbox->points, "keeper.unanswered"))
+        status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
+    self->untidy |= status != WEIR_OK;
+    if (status != WEIR_OK)
+        return status;
+    (void)WEIR_POINT(outbox->points, "keeper.taken");
+    for (; i < *taken && status == WEIR_OK; i++)
+        status = admit(self, connection, post, &self->leases[i], now_ns, error);
+    self->untidy |= status != WEIR_OK;
+    weir_outbox_ring(outbox, WEIR_BELL_MAIN);
+    weir_outbox_ring(outbox, WEIR_BELL_FOLLOWER);
+    return status;
+}
+
+/* When to look again, for a post that has less than its share. */
+static int64_t next_look(const struct weir_share *share, uint32_t held, int64_t beat_ns)
+{
+    if (held >= share->share)
+        return beat_ns;
+    if (share->free > 0 || share->surplus > 0)
+        return BEAT_SOON_NS;
+    if (share->next_free_us >= 0 && share->next_free_us * 1000 < beat_ns)
+        return share->next_free_us * 1000 + WEIR_MILLISECONDS(1);
+    return beat_ns;
+}
+
+/* Has a partition been free for so long that those below their share cannot want it? */
+static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
+{
+    const struct weir_share *share = &self->shares[index];
+    int64_t *since_ns = &self->lying_ns[index];
+    int64_t now_ns = weir_executor_now(self->outbox->executor);
+    bool free = held == share->share && share->free > 0;
+    bool long_enough = free && *since_ns != 0 &&
+                       now_ns - *since_ns > self->outbox->posts[index]->lease_ns;
+
+    if (!free || long_enough)
+        *since_ns = 0;
+    else if (*since_ns == 0)
+        *since_ns = now_ns;
+    return long_enough;
+}
+
+static enum weir_status balance(struct weir_keeper *self,
+                                struct weir_connection *connection, size_t index,
+                                int64_t *look_ns, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_post *post = outbox->posts[index];
+    const struct weir_share *share = &self->shares[index];
+    uint32_t held = weir_roster_post_lanes(outbox->roster, post);
+    enum weir_status status = WEIR_OK;
+    size_t taken = 0;
+
+    weir_roster_set_post(outbox->roster, post, share->paused, share->removed);
+    if (share->removed)
+        weir_roster_surrender(outbox->roster, post, held);
+    else if (held > share->share)
+        weir_roster_surrender(outbox->roster, post, held - share->share);
+    else if (held < share->share && share->free > 0)
+        status = take(self, connection, post, share->share - held, &taken, error);
+    else if (lies_about(self, index, held))
+        status = take(self, connection, post, 1, &taken, error);
+    if (status == WEIR_OK)
+        *look_ns = next_look(share, held + (uint32_t)taken, *look_ns);
+    return status;
+}
+
+static enum weir_status beat(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t lease_ns = shortest_lease(outbox);
+    int64_t look_ns = lease_ns / 3 < BEAT_MAX_NS ? lease_ns / 3 : BEAT_MAX_NS;
+    int64_t soonest_ns = look_ns;
+    bool alone = true;
+    int64_t clock_us;
+    enum weir_status status =
+        weir_member_beat(connection, outbox->owner, outbox->name, lease_ns / 1000,
+                         self->shares, outbox->post_count, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_clock(connection, &clock_us, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_roster_set_clock(outbox->roster,
+                          clock_us - weir_executor_now(outbox->executor) / 1000);
+    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
+        int64_t post_look_ns = look_ns;
+
+        status = balance(self, connection, i, &post_look_ns, error);
+        alone = alone && self->shares[i].members <= 1;
+        if (post_look_ns < soonest_ns)
+            soonest_ns = post_look_ns;
+    }
+    atomic_store(&outbox->alone, alone);
+    weir_roster_store_drained(outbox->roster);
+    if (status == WEIR_OK)
+        self->beat_ns = weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
+    return status;
+}
+
+/* ---- the worker ------------------------------------------------------------------------ */
+
+static enum weir_status round_once(struct weir_keeper *self,
+                                   struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    struct weir_executor *executor = self->outbox->executor;
+    enum weir_status status = release_leaving(self, connection, false, error);
+
+    if (status == WEIR_OK && self->untidy)
+        status = tidy(self, connection, error);
+    if (status == WEIR_OK)
+        status = forgive(self, connection, error);
+    if (status == WEIR_OK && weir_executor_now(executor) >= self->renew_ns)
+        status = renew(self, connection, error);
+    if (status == WEIR_OK && weir_executor_now(executor) >= self->beat_ns)
+        status = beat(self, connection, error);
+    return status;
+}
+
+static int64_t sooner(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static enum weir_status keep(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_keeper *self = state;
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+    int64_t next_ns;
+
+    if (status == WEIR_OK)
+        status = round_once(self, connection, error);
+    weir_db_release(outbox->db, connection);
+    (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
+    next_ns = sooner(sooner(self->renew_ns, self->beat_ns),
+                     weir_roster_next_deadline(outbox->roster));
+    *out = weir_sleep_for(weir_sat_sub_i64(next_ns, weir_context_now(context)));
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "keep the leases");
+    return status;
+}
+
+static size_t most_lanes(const struct weir_outbox *outbox)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < outbox->post_count; i++)
+        most += (size_t)outbox->posts[i]->partitions;
+    return most;
+}
+
+enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_keeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
+    struct weir_connection *connection = NULL;
+    enum weir_status status;
+
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+    outbox->keeper = self;
+    self->outbox = outbox;
+    self->lease_max = most_lanes(outbox) + 1;
+    self->shares = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+                                          sizeof *self->shares);
+    self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+                                            sizeof *self->lying_ns);
+    self->leases =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->leases);
+    self->acks =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->acks);
+    if (self->shares == NULL || self->lying_ns == NULL || self->leases == NULL ||
+        self->acks == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        self->shares[i].subscription = outbox->posts[i]->subscription_id;
+        self->shares[i].partitions = outbox->posts[i]->partitions;
+    }
+    if (outbox->post_count == 0)
+        return WEIR_OK;
+    status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK)
+        status = beat(self, connection, error);
+    self->renew_ns =
+        weir_sat_add_i64(weir_executor_now(outbox->executor), shortest_lease(outbox) / 3);
+    weir_db_release(outbox->db, connection);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "take partitions");
+    return status;
+}
+
+enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_staff_options options = {.category = "keeper"};
+
+    if (outbox->post_count == 0)
+        return WEIR_OK;
+    weir_worker_options_init(&options.worker);
+    options.worker.name = "keeper";
+    options.worker.action = keep;
+    options.worker.state = outbox->keeper;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_KEEPER];
+    options.worker.notifier_count = 1;
+    options.worker.pace = weir_pace_none();
+    options.worker.worker_class = WEIR_WORKER_RESERVED;
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(50);
+    options.worker.backoff.max_ns = WEIR_SECONDS(1);
+    return weir_outbox_spawn(outbox, &options, error);
+}
+
+/* Give up all leases that nothing runs under, those that we may hold unknowingly too. */
+static enum weir_status leave(struct weir_keeper *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = release_leaving(self, connection, true, error);
+
+    if (status == WEIR_OK && self->untidy)
+        status = tidy(self, connection, error);
+    if (status == WEIR_OK)
+        status = weir_member_leave(connection, self->outbox->owner, error);
+    return status;
+}
+
+/* A connection that was lost, perhaps long ago, must not cost the others a whole lease: once more
+ * on another one. But who cannot connect does not wait for it again. */
+static enum weir_status leave_patiently(struct weir_keeper *self,
+                                        struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_status status = WEIR_LOST;
+
+    for (int i = 0; i < LEAVE_ATTEMPTS && status != WEIR_OK; i++) {
+        struct weir_connection *connection = NULL;
+
+        status = weir_outbox_connect(outbox, &connection, error);
+        if (status != WEIR_OK)
+            return status;
+        status = leave(self, connection, error);
+        weir_db_release(outbox->db, connection);
+    }
+    return status;
+}
+
+void weir_keeper_depart(struct weir_outbox *outbox)
+{
+    struct weir_keeper *self = outbox->keeper;
+    struct weir_error error;
+    enum weir_status status = WEIR_OK;
+
+    if (self == NULL)
+        return;
+    weir_error_clear(&error);
+    if (outbox->post_count > 0 && self->leases != NULL && self->acks != NULL)
+        status = leave_patiently(self, &error);
+    if (status != WEIR_OK)
+        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.not_released",
+                       "text=\"%s\"", error.text);
+    weir_heap_free(outbox->heap, self->shares);
+    weir_heap_free(outbox->heap, self->lying_ns);
+    weir_heap_free(outbox->heap, self->leases);
+    weir_heap_free(outbox->heap, self->acks);
+    weir_heap_free(outbox->heap, self);
+    outbox->keeper = NULL;
+}

@@ -1,0 +1,14 @@
+/*
+ * lag_pg.h - what waits in PostgreSQL's log; the slot of log.h says what it promises.
+ */
+#ifndef WEIR_OUTBOX_LAG_PG_H
+#define WEIR_OUTBOX_LAG_PG_H
+
+#include "outbox/log.h"
+
+WEIR_CHECKED enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
+                                          struct weir_connection *connection,
+                                          int64_t queue_id, weir_lag_fn visit,
+                                          void *state, struct weir_error *error);
+
+#endif

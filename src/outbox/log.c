@@ -1,0 +1,77 @@
+/*
+ * log.c - see log.h.
+ *
+ * Transaction ids mean nothing in another cluster, and the log's order on PostgreSQL is made of
+ * them. So the identity of the cluster is stored with the tables, and whoever opens them
+ * elsewhere is stopped before it reads nonsense.
+ */
+#include "outbox/log.h"
+
+#include "outbox/schema.h"
+
+enum { SEGMENT_BITS_MAX = 40 };
+
+/* By the key of the meta table; one row. */
+static const struct weir_sql SQL_META_PG = {
+    .name = "read meta",
+    .text = "SELECT (SELECT value::bigint FROM {p}_meta WHERE name = 'segment_bits'),"
+            " (SELECT value FROM {p}_meta WHERE name = 'identity'),"
+            " (SELECT system_identifier FROM pg_control_system())::text || '/' ||"
+            " (SELECT oid FROM pg_database WHERE datname = current_database())::text",
+};
+
+static enum weir_status judge_meta(struct weir_outbox_log *self, int64_t bits,
+                                   struct weir_str stored, struct weir_str found,
+                                   struct weir_error *error)
+{
+    if (!weir_str_equal(stored, found))
+        return weir_error_set(
+            error, WEIR_SCHEMA,
+            "the database was restored from another cluster (made in \"%.*s\", this is "
+            "\"%.*s\"): run \"weir migrate --restored --yes\" if it is to deliver",
+            (int)stored.size, stored.data, (int)found.size, found.data);
+    if (bits < 1 || bits > SEGMENT_BITS_MAX)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "meta: segment_bits is missing or not from 1 to %d",
+                              SEGMENT_BITS_MAX);
+    self->segment_bits = (uint32_t)bits;
+    return WEIR_OK;
+}
+
+static enum weir_status read_meta(struct weir_outbox_log *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_META_PG, NO_VALUES, &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = judge_meta(self, weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1),
+                            weir_rows_text(&rows, 2), error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
+                                      struct weir_connection *connection,
+                                      struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+
+    *self = (struct weir_outbox_log){.segment_bits = WEIR_LOG_SEGMENT_BITS};
+    switch (engine) {
+    case WEIR_SQLITE:
+        self->ops = &weir_log_sqlite;
+        return WEIR_OK;
+    case WEIR_POSTGRESQL:
+        self->ops = &weir_log_postgresql;
+        return read_meta(self, connection, error);
+    case WEIR_MARIADB:
+        break;
+    }
+    return weir_error_set(error, WEIR_SCHEMA, "the outbox does not work on %s yet",
+                          weir_engine_name(engine));
+}

@@ -1,0 +1,181 @@
+/*
+ * log.h - the append-only log: the operation table of a storage engine.
+ *
+ * Producers append; whoever delivers reads pages in the log's order (place.h), as often as it
+ * likes; nothing is changed per message. The sweep removes what every subscription has passed.
+ *
+ *   append() ... commit        advance(): makes what is committed readable, up to *head
+ *        |                        |
+ *   [ passed by all | read by some | readable | committed | running ]  ->  the log's order
+ *     ^ sweep()                             ^ head
+ *
+ * On PostgreSQL ids are taken before commit, so the order of ids is not the order of commits:
+ * advance() *cuts* (design in log_pg.c). On SQLite there is one writer at a time and every
+ * committed row is readable.
+ *
+ * Rows that one slow reader still needs when all others are done are *set aside*: moved to a
+ * small table that read() merges in by place, so nobody sees a difference.
+ *
+ * Threads  A log is read-only after open; any thread, each with a connection of its own. The
+ *          sweep's state belongs to one worker.
+ * Failure  As the database does. Every operation may be repeated after any failure.
+ */
+#ifndef WEIR_OUTBOX_LOG_H
+#define WEIR_OUTBOX_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "db/connection.h"
+#include "outbox/place.h"
+#include "weir/message.h"
+
+struct weir_log_ops;
+
+/* What is known of the storage, read once by open(). */
+struct weir_outbox_log {
+    const struct weir_log_ops *ops;
+    uint32_t
+        segment_bits; /* PostgreSQL: a segment holds 2^bits ids; from the meta table */
+    struct weir_points *points; /* for tests; NULL: none */
+};
+
+/* One message to append: checked, its partition decided, its headers as JSON. All borrowed. */
+struct weir_log_entry {
+    int64_t pid;
+    uint8_t uid[WEIR_UID_SIZE];
+    int64_t created_us;  /* for engines without a clock of their own: SQLite */
+    struct weir_str key; /* data NULL: none */
+    struct weir_str type;
+    struct weir_str headers; /* a JSON object of texts; data NULL: none */
+    struct weir_str payload;
+    int64_t id; /* out */
+};
+
+/* One message of a page. Views live for the call of the visitor. */
+struct weir_log_row {
+    struct weir_place place; /* behind this message */
+    int64_t id;
+    int64_t pid;
+    struct weir_str uid; /* WEIR_UID_SIZE bytes */
+    int64_t created_us;
+    struct weir_str key; /* data NULL: none */
+    struct weir_str type;
+    struct weir_str headers; /* data NULL: none */
+    struct weir_str payload;
+};
+
+/* Return anything but WEIR_OK to end the page with that status. */
+typedef enum weir_status (*weir_log_row_fn)(void *state, const struct weir_log_row *row,
+                                            struct weir_error *error);
+
+struct weir_page {
+    /* in */
+    struct weir_place after;
+    const int64_t *pids; /* only these, ascending; NULL: all */
+    size_t pid_count;
+    uint32_t row_max;    /* at least 1 */
+    int64_t payload_max; /* bytes; a first row is always given */
+    weir_log_row_fn visit;
+    void *state;
+    /* out */
+    struct weir_place
+        end;      /* everything up to here was given; later than `after` unless... */
+    bool at_head; /* ...there was nothing more to read */
+    uint32_t rows;
+};
+
+struct weir_lag {
+    int64_t pid;
+    int64_t subscription;
+    int64_t waiting;
+    int64_t oldest_us; /* created_us of the oldest; 0: none */
+    bool estimate;
+};
+typedef void (*weir_lag_fn)(void *state, const struct weir_lag *lag);
+
+struct weir_sweep_report {
+    int64_t removed;   /* rows */
+    int64_t aside;     /* rows set aside */
+    int64_t truncated; /* segments of the log, acks or cuts */
+    bool more;         /* calling again at once makes sense */
+};
+
+/* Where a sweep is; zeroed at first. */
+struct weir_sweep_state {
+    int64_t cursor;
+    uint32_t leaf;
+};
+
+struct weir_log_ops {
+    enum weir_engine engine;
+
+    /*
+     * Append in order, inside the caller's transaction or, without one, atomically. Fills in
+     * each entry's id. On PostgreSQL also notifies `channel` if somebody sleeps. `count` is at
+     * least 1; splits large calls (in one transaction or savepoint of its own) as need be.
+     */
+    enum weir_status (*append)(const struct weir_outbox_log *self,
+                               struct weir_connection *connection,
+                               struct weir_log_entry *entries, size_t count,
+                               const char *channel, struct weir_error *error);
+
+    /*
+     * Make what is committed readable. *head gets the newest readable place; *moved whether it
+     * is later than `known`. Outside of any transaction. `may_cut` false: only look what others
+     * have made readable. On PostgreSQL a cut notifies `channel` (NULL: nobody).
+     */
+    enum weir_status (*advance)(const struct weir_outbox_log *self,
+                                struct weir_connection *connection,
+                                struct weir_place known, bool may_cut,
+                                const char *channel, struct weir_place *head, bool *moved,
+                                struct weir_error *error);
+
+    /*
+     * "Nobody is watching closely: notify" (or not any more). Not transactional. The caller
+     * looks once more with advance() after saying that it sleeps. Nothing on SQLite.
+     */
+    enum weir_status (*set_asleep)(const struct weir_outbox_log *self,
+                                   struct weir_connection *connection, bool asleep,
+                                   struct weir_error *error);
+
+    /* One page, outside of any transaction. The amount of work is bounded also when no row
+     * matches: then rows is 0 and `end` has moved. */
+    enum weir_status (*read)(const struct weir_outbox_log *self,
+                             struct weir_connection *connection, struct weir_page *page,
+                             struct weir_error *error);
+
+    /* The start of a new subscription of this queue: behind the highest ever removed, or now.
+     * Inside the transaction that subscribes, under the lock (subscription.c). */
+    enum weir_status (*start)(const struct weir_outbox_log *self,
+                              struct weir_connection *connection, int64_t queue_id,
+                              bool now, struct weir_place *out, struct weir_error *error);
+
+    /*
+     * Waiting messages for each (subscription, partition) of a queue that has any: committed
+     * and not passed, also those that no cut has yet. Looks at WEIR_LAG_EXACT_MAX rows at most
+     * and estimates beyond.
+     */
+    enum weir_status (*lag)(const struct weir_outbox_log *self,
+                            struct weir_connection *connection, int64_t queue_id,
+                            weir_lag_fn visit, void *state, struct weir_error *error);
+
+    /* One bounded step: remove what all have passed, set aside, rotate, checkpoint. Takes its
+     * own connections. */
+    enum weir_status (*sweep)(const struct weir_outbox_log *self, struct weir_db *db,
+                              struct weir_sweep_state *state,
+                              struct weir_sweep_report *report, struct weir_error *error);
+};
+
+extern const struct weir_log_ops weir_log_sqlite;
+extern const struct weir_log_ops weir_log_postgresql;
+
+/* Choose the table and read what open() needs. WEIR_SCHEMA: no such engine, or the database was
+ * restored from another cluster. */
+WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
+                                                   struct weir_connection *connection,
+                                                   struct weir_error *error);
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * log_sqlite.c - the log on SQLite: appending and reading.
+ *
+ * One writer at a time: ids are given and committed in the same order, so a place is an id and
+ * every committed row is readable. AUTOINCREMENT keeps the highest id ever given in
+ * sqlite_sequence, which is part of the transaction like any table: it is the head, also when
+ * the sweep has emptied the log.
+ */
+#include "outbox/log_sqlite.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/heap.h"
+
+enum {
+    FEW_ROWS = 64,        /* whose parameters fit on the stack: 11 KB */
+    LOOKED_AT_MAX = 20000 /* rows of one page, wanted or not: some tens of milliseconds */
+};
+
+/* One row at the end of the one b-tree that the log has. */
+static const struct weir_sql SQL_APPEND = {
+    .name = "append",
+    .text = "INSERT INTO {p}_log"
+            " (partition, created_us, uid, key, type, headers, payload)"
+            " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})",
+    .parameters = "iibtttb",
+};
+enum { APPEND_COLUMNS = 7 };
+
+/* No index: the table has a row per table with AUTOINCREMENT. No row: nothing was ever
+ * appended. */
+static const struct weir_sql SQL_HEAD = {
+    .name = "head",
+    .text = "SELECT max(seq) FROM sqlite_sequence WHERE name = '{p}_log' COLLATE NOCASE",
+};
+
+/* By primary key. */
+static const struct weir_sql SQL_REMOVED = {
+    .name = "start",
+    .text = "SELECT removed_cut, removed_id FROM {p}_queue WHERE id = {1}",
+    .parameters = "i",
+};
+
+/*
+ * Both tables by primary key, merged as they come: nothing is sorted, and what is not stepped to
+ * is not read. One statement is one snapshot, so a row that the sweep moves from one table to
+ * the other is seen once.
+ */
+#define MERGED(headers, payload)                                                         \
+    "SELECT id, partition, created_us, uid, key, type, " headers ", " payload            \
+    " FROM {p}_log WHERE id > {1} "                                                      \
+    "UNION ALL "                                                                         \
+    "SELECT id, partition, created_us, uid, key, type, " headers ", " payload            \
+    " FROM {p}_aside WHERE id > {1} "                                                    \
+    "ORDER BY id"
+
+static const struct weir_sql SQL_READ = {
+    .name = "read",
+    .text = MERGED("headers", "payload"),
+    .parameters = "i",
+};
+
+/*
+ * The same for some partitions. What is large is left in the file for rows that are surely not
+ * wanted, by a table with a byte for each remainder; the rest is decided in C. Every row is
+ * stepped to in any case, so that the end of the page is known exactly.
+ */
+#define IF_MAYBE_WANTED(column)                                                          \
+    "CASE WHEN substr({2}, partition % 1024 + 1, 1) = x'01' THEN " column " END"
+
+static const struct weir_sql SQL_READ_SOME = {
+    .name = "read some",
+    .text = MERGED(IF_MAYBE_WANTED("headers"), IF_MAYBE_WANTED("payload")),
+    .parameters = "ib",
+};
+enum { REMAINDERS = 1024 };
+
+/* ---- appending ---------------------------------------------------------------------------- */
+
+static struct weir_value text_or_null(struct weir_str text)
+{
+    return text.data != NULL ? weir_text(text) : weir_null();
+}
+
+static void fill_in(const struct weir_log_entry *entry, struct weir_value *values)
+{
+    values[0] = weir_integer(entry->pid);
+    values[1] = weir_integer(entry->created_us);
+    values[2] = weir_bytes(entry->uid, sizeof entry->uid);
+    values[3] = text_or_null(entry->key);
+    values[4] = weir_text(entry->type);
+    values[5] = text_or_null(entry->headers);
+    values[6] = weir_bytes(entry->payload.data, entry->payload.size);
+}
+
+/*
+ * Nobody else can have taken an id in between, so the last one tells all of them; asking for it
+ * cannot fail, so there is no row that is there although its append failed.
+ */
+static void learn_ids(sqlite3 *handle, struct weir_log_entry *entries, size_t count)
+{
+    int64_t last = sqlite3_last_insert_rowid(handle);
+
+    for (size_t i = 0; i < count; i++)
+        entries[i].id = last - (int64_t)(count - 1 - i);
+}
+
+/* All rows or none, in whatever transaction it is: execute_many() sees to that. */
+static enum weir_status append_with(struct weir_connection *connection,
+                                    struct weir_value *values,
+                                    struct weir_log_entry *entries, size_t count,
+                                    struct weir_error *error)
+{
+    sqlite3 *handle = weir_connection_native(connection);
+    int64_t before = sqlite3_last_insert_rowid(handle);
+    enum weir_status status;
+
+    for (size_t i = 0; i < count; i++)
+        fill_in(&entries[i], &values[i * APPEND_COLUMNS]);
+    status = weir_connection_execute_many(connection, &SQL_APPEND, values, count,
+                                          APPEND_COLUMNS, NULL, error);
+    if (status == WEIR_OK)
+        learn_ids(handle, entries, count);
+    if (weir_connection_link(connection)->adopted)
+        sqlite3_set_last_insert_rowid(handle, before); /* it may ask for its own row */
+    return status;
+}
+
+static enum weir_status sqlite_append(const struct weir_outbox_log *self,
+                                      struct weir_connection *connection,
+                                      struct weir_log_entry *entries, size_t count,
+                                      const char *channel, struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct weir_value few[FEW_ROWS * APPEND_COLUMNS];
+    struct weir_value *many;
+    enum weir_status status;
+
+    (void)self;
+    (void)channel;
+    WEIR_ASSERT(count >= 1);
+    if (count <= FEW_ROWS)
+        return append_with(connection, few, entries, count, error);
+    many = weir_heap_zalloc_array(heap, count, APPEND_COLUMNS * sizeof many[0]);
+    if (many == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "append: out of memory");
+    status = append_with(connection, many, entries, count, error);
+    weir_heap_free(heap, many);
+    return status;
+}
+
+/* ---- the head ----------------------------------------------------------------------------- */
+
+static enum weir_status read_head(struct weir_connection *connection,
+                                  struct weir_place *out, struct weir_error *error)
+{
+    *out = (struct weir_place){0, 0};
+    return weir_connection_query_integer(connection, &SQL_HEAD, NO_VALUES, &out->id,
+                                         error);
+}
+
+static enum weir_status sqlite_advance(const struct weir_outbox_log *self,
+                                       struct weir_connection *connection,
+                                       struct weir_place known, bool may_cut,
+                                       const char *channel, struct weir_place *head,
+                                       bool *moved, struct weir_error *error)
+{
+    enum weir_status status = read_head(connection, head, error);
+
+    (void)self;
+    (void)may_cut;
+    (void)channel;
+    *moved = status == WEIR_OK && weir_place_before(known, *head);
+    return status;
+}
+
+static enum weir_status sqlite_set_asleep(const struct weir_outbox_log *self,
+                                          struct weir_connection *connection, bool asleep,
+                                          struct weir_error *error)
+{
+    (void)self;
+    (void)connection;
+    (void)asleep;
+    (void)error;
+    return WEIR_OK;
+}
+
+static enum weir_status sqlite_start(const struct weir_outbox_log *self,
+                                     struct weir_connection *connection, int64_t queue_id,
+                                     bool now, struct weir_place *out,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status;
+
+    (void)self;
+    if (now)
+        return read_head(connection, out, error);
+    status = weir_connection_query(connection, &SQL_REMOVED,
+                                   VALUES(weir_integer(queue_id)), &rows, error);
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        *out =
+            (struct weir_place){weir_rows_integer(&rows, 0), weir_rows_integer(&rows, 1)};
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW)
+        status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no queue %lld",
+                                (long long)queue_id);
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static bool is_wanted(const struct weir_page *page, int64_t pid)
+{
+    size_t low = 0;
+    size_t high = page->pid_count;
+
+    if (page->pids == NULL)
+        return true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (page->pids[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < page->pid_count && page->pids[low] == pid;
+}
+
+static struct weir_str text_or_none(struct weir_rows *rows, size_t column)
+{
+    if (weir_rows_is_null(rows, column))
+        return (struct weir_str){NULL, 0};
+    return weir_rows_text(rows, column);
+}
+
+static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t pid)
+{
+    return (struct weir_log_row){
+        .place = {0, id},
+        .id = id,
+        .pid = pid,
+        .created_us = weir_rows_integer(rows, 2),
+        .uid = weir_rows_bytes(rows, 3),
+        .key = text_or_none(rows, 4),
+        .type = weir_rows_text(rows, 5),
+        .headers = text_or_none(rows, 6),
+        .payload = weir_rows_bytes(rows, 7),
+    };
+}
+
+/* Give the row, unless the page is full with what it has; *full says so. */
+static enum weir_status give(struct weir_page *page, const struct weir_log_row *row,
+                             int64_t *payload_size, bool *full, struct weir_error *error)
+{
+    int64_t size = (int64_t)row->payload.size;
+    enum weir_status status;
+
+    *full = page->rows > 0 && size > page->payload_max - *payload_size;
+    if (*full)
+        return WEIR_OK;
+    status = page->visit(page->state, row, error);
+    if (status == WEIR_OK) {
+        page->rows++;
+        *payload_size += size;
+    }
+    return status;
+}
+
+/*
+ * The page ends before the first row that does not belong to it any more, so that row has always
+ * been seen, and its absence too: that is how the head is known.
+ */
+static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    int64_t payload_size = 0;
+
+    for (uint32_t looked_at = 0;; looked_at++) {
+        enum weir_status status = weir_rows_next(rows, error);
+        bool full = false;
+        int64_t id, pid;
+
+        page->at_head = status == WEIR_NO_ROW;
+        if (page->at_head)
+            return WEIR_OK;
+        if (status != WEIR_OK)
+            return status;
+        if (looked_at == LOOKED_AT_MAX || page->rows == page->row_max)
+            return WEIR_OK;
+        id = weir_rows_integer(rows, 0);
+        pid = weir_rows_integer(rows, 1);
+        if (is_wanted(page, pid)) {
+            struct weir_log_row row = read_row(rows, id, pid);
+
+            status = give(page, &row, &payload_size, &full, error);
+        }
+        if (status != WEIR_OK || full)
+            return status;
+        page->end = (struct weir_place){0, id};
+    }
+}
+
+static enum weir_status query_page(struct weir_connection *connection,
+                                   const struct weir_page *page, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    struct weir_value after = weir_integer(page->after.id);
+    unsigned char table[REMAINDERS];
+
+    if (page->pids == NULL)
+        return weir_connection_query(connection, &SQL_READ, VALUES(after), rows, error);
+    memset(table, 0, sizeof table);
+    for (size_t i = 0; i < page->pid_count; i++)
+        table[(uint64_t)page->pids[i] % REMAINDERS] = 1;
+    return weir_connection_query(connection, &SQL_READ_SOME,
+                                 VALUES(after, weir_bytes(table, sizeof table)), rows,
+                                 error);
+}
+
+static enum weir_status sqlite_read(const struct weir_outbox_log *self,
+                                    struct weir_connection *connection,
+                                    struct weir_page *page, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status;
+
+    (void)self;
+    WEIR_ASSERT(page->row_max >= 1);
+    page->end = page->after;
+    page->at_head = false;
+    page->rows = 0;
+    status = query_page(connection, page, &rows, error);
+    if (status == WEIR_OK)
+        status = read_rows(page, &rows, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+const struct weir_log_ops weir_log_sqlite = {
+    .engine = WEIR_SQLITE,
+    .append = sqlite_append,
+    .advance = sqlite_advance,
+    .set_asleep = sqlite_set_asleep,
+    .read = sqlite_read,
+    .start = sqlite_start,
+    .lag = weir_log_sqlite_lag,
+    .sweep = weir_log_sqlite_sweep,
+};

@@ -1,0 +1,24 @@
+/*
+ * log_sqlite.h - the parts of the log on SQLite that have a source of their own.
+ *
+ * Each is a slot of struct weir_log_ops.
+ */
+#ifndef WEIR_OUTBOX_LOG_SQLITE_H
+#define WEIR_OUTBOX_LOG_SQLITE_H
+
+#include "outbox/log.h"
+
+/* lag_sqlite.c */
+WEIR_CHECKED enum weir_status weir_log_sqlite_lag(const struct weir_outbox_log *self,
+                                                  struct weir_connection *connection,
+                                                  int64_t queue_id, weir_lag_fn visit,
+                                                  void *state, struct weir_error *error);
+
+/* sweep_sqlite.c */
+WEIR_CHECKED enum weir_status weir_log_sqlite_sweep(const struct weir_outbox_log *self,
+                                                    struct weir_db *db,
+                                                    struct weir_sweep_state *state,
+                                                    struct weir_sweep_report *report,
+                                                    struct weir_error *error);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * member.h - the processes that serve a subscription.
+ *
+ * Each has a row with a time of the database's clock until which it counts as alive. From their
+ * number follows the share of each: partitions divided by live processes, rounded up.
+ *
+ * Threads  Whoever holds the connection. Each call is a transaction of its own.
+ */
+#ifndef WEIR_OUTBOX_MEMBER_H
+#define WEIR_OUTBOX_MEMBER_H
+
+#include "db/connection.h"
+
+/* What one subscription looks like from here. */
+struct weir_share {
+    int64_t subscription; /* in */
+    int32_t partitions;   /* in */
+    uint32_t members;     /* out: alive, ourselves included */
+    uint32_t share;       /* out: what we may hold */
+    uint32_t free;        /* out: leases nobody holds, or that have run out */
+    uint32_t surplus;     /* out: leases that others hold beyond the share */
+    int64_t
+        next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
+    bool paused;      /* out: the queue is */
+    bool removed;     /* out: the queue is gone */
+};
+
+/* Be alive for `duration_us` more in each of these subscriptions, remove members long dead, and
+ * read the shares. */
+WEIR_CHECKED enum weir_status weir_member_beat(struct weir_connection *connection,
+                                               int64_t owner, const char *name,
+                                               int64_t duration_us,
+                                               struct weir_share *shares, size_t count,
+                                               struct weir_error *error);
+
+/* Leave all subscriptions. */
+WEIR_CHECKED enum weir_status weir_member_leave(struct weir_connection *connection,
+                                                int64_t owner, struct weir_error *error);
+
+#endif

@@ -1,0 +1,641 @@
+/*
+ * outbox.c - the life of an outbox: options, handlers, start and stop.
+ *
+ * Stopping has an order. First no call begins any more; then the callers get the grace, while
+ * everybody else goes on, so that leases are renewed and acks stored; then the others end; at
+ * last, on the stopping thread, acks that are left are stored and all leases given up. A handler
+ * that does not come back keeps its lane, and nothing else; its lease runs out.
+ */
+#include "weir/outbox.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "db/db.h"
+#include "db/pause.h"
+#include "outbox/names.h"
+#include "outbox/outbox.h"
+#include "outbox/schema.h"
+#include "outbox/tuning.h"
+#include "ward/executor.h"
+#include "weir/gate.h"
+#include "weir/reporter.h"
+
+/* How often the main reader looks without being told: polling is the truth. */
+#define POLL_NS WEIR_SECONDS(1)
+
+/* What the workers that are no handlers get to end, beyond the grace: they end after the statement
+ * that they are at, and those have a time limit. */
+#define STAFF_GRACE_NS WEIR_SECONDS(40)
+
+const struct weir_report_type weir_outbox_report_type = {"outbox"};
+
+/* ---- making ---------------------------------------------------------------------------- */
+
+enum weir_status weir_outbox_migrate(struct weir_db *db, struct weir_error *error)
+{
+    uint32_t from;
+    uint32_t to;
+
+    return weir_schema_migrate(&weir_outbox_schema, db, &from, &to, error);
+}
+
+static void name_process(struct weir_outbox *self, const char *name)
+{
+    char host[64] = "host";
+
+    if (name != NULL) {
+        (void)weir_text_format(self->name, sizeof self->name, "%s", name);
+        return;
+    }
+    (void)gethostname(host, sizeof host - 1);
+    (void)weir_text_format(self->name, sizeof self->name, "%s:%ld", host, (long)getpid());
+}
+
+/* Channels know no capitals; that two prefixes share one costs a look now and then. */
+static void name_channel(struct weir_outbox *self)
+{
+    size_t size = weir_text_format(self->channel, sizeof self->channel, "%s_wake",
+                                   weir_db_prefix(self->db));
+
+    for (size_t i = 0; i < size; i++)
+        self->channel[i] = (char)tolower((unsigned char)self->channel[i]);
+}
+
+static enum weir_status open_log(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_schema_check(&weir_outbox_schema, connection, error);
+    if (status == WEIR_OK)
+        status = weir_outbox_log_open(&self->log, connection, error);
+    weir_db_release(self->db, connection);
+    return status;
+}
+
+static void copy_options(struct weir_outbox *self,
+                         const struct weir_outbox_options *options)
+{
+    self->options = *options;
+    for (int kind = 0; kind < WEIR_KIND_COUNT; kind++) {
+        self->tuning[kind] =
+            options->tuning[kind] != NULL
+                ? *options->tuning[kind]
+                : weir_tuning_of(options->profile, (enum weir_worker_kind)kind);
+        self->options.tuning[kind] = &self->tuning[kind];
+    }
+    name_process(self, options->process_name);
+    self->options.process_name = self->name;
+}
+
+enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
+                                    struct weir_outbox **out, struct weir_error *error)
+{
+    struct weir_outbox *self;
+    enum weir_status status = weir_outbox_options_check(options, error);
+
+    *out = NULL;
+    if (status != WEIR_OK)
+        return status;
+    self = weir_heap_zalloc(weir_db_heap(options->db), sizeof *self);
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "create outbox: out of memory");
+    self->db = options->db;
+    self->heap = weir_db_heap(options->db);
+    self->own_words = *weir_db_log(options->db);
+    self->words = &self->own_words;
+    self->owner = (int64_t)(weir_pause_random() >> 1);
+    atomic_init(&self->alone, false);
+    copy_options(self, options);
+    name_channel(self);
+    status = weir_registry_init(&self->registry, self->heap);
+    if (status != WEIR_OK) {
+        weir_heap_free(self->heap, self);
+        return weir_error_set(error, status, "create outbox: no lock");
+    }
+    status = open_log(self, error);
+    if (status == WEIR_OK) {
+        *out = self;
+        self = NULL;
+    } else {
+        weir_error_prefix(error, "create outbox");
+    }
+    weir_outbox_destroy(self);
+    return status;
+}
+
+static void free_post(const struct weir_outbox *self, struct weir_post *post)
+{
+    if (post == NULL)
+        return;
+    weir_heap_free(self->heap, (void *)(uintptr_t)post->queue);
+    weir_heap_free(self->heap, (void *)(uintptr_t)post->subscription);
+    weir_heap_free(self->heap, post);
+}
+
+void weir_outbox_destroy(struct weir_outbox *self)
+{
+    if (self == NULL)
+        return;
+    if (self->started)
+        self->unfinished += weir_outbox_stop(self, 0);
+    weir_registry_fini(&self->registry);
+    if (self->unfinished > 0) {
+        /* A handler still runs and may look at its post and at us when it returns. */
+        weir_log_event(self->words, WEIR_LOG_WARNING, "outbox.abandoned",
+                       "unfinished=%zu", self->unfinished);
+        return;
+    }
+    for (size_t i = 0; i < self->post_count; i++)
+        free_post(self, self->posts[i]);
+    weir_heap_free(self->heap, self->posts);
+    weir_heap_free(self->heap, self);
+}
+
+void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points)
+{
+    self->points = points;
+    self->log.points = points;
+}
+
+enum weir_status weir_outbox_connect(struct weir_outbox *self,
+                                     struct weir_connection **out,
+                                     struct weir_error *error)
+{
+    return weir_db_acquire(self->db, out, error);
+}
+
+/* ---- queues and handlers --------------------------------------------------------------- */
+
+enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
+                                       const struct weir_queue_options *options,
+                                       struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row;
+    enum weir_status status = weir_queue_options_check(options, error);
+
+    if (status == WEIR_OK)
+        status = weir_registry_declare(&self->registry, options->name,
+                                       options->partitions, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_outbox_connect(self, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_add_queue(connection, options, &row, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK)
+        weir_registry_put(&self->registry, options->name, &row);
+    else
+        weir_registry_undeclare(&self->registry, options->name);
+    return status;
+}
+
+static bool serves(const struct weir_outbox *self, const char *queue,
+                   const char *subscription)
+{
+    for (size_t i = 0; i < self->post_count; i++) {
+        if (strcmp(self->posts[i]->queue, queue) == 0 &&
+            strcmp(self->posts[i]->subscription, subscription) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum weir_status make_post(const struct weir_outbox *self,
+                                  const struct weir_handler_options *options,
+                                  const char *subscription, struct weir_post **out)
+{
+    struct weir_post *post = weir_heap_zalloc(self->heap, sizeof *post);
+
+    *out = post;
+    if (post == NULL)
+        return WEIR_NO_MEMORY;
+    post->queue = weir_heap_copy(self->heap, options->queue, strlen(options->queue));
+    post->subscription = weir_heap_copy(self->heap, subscription, strlen(subscription));
+    if (post->queue == NULL || post->subscription == NULL)
+        return WEIR_NO_MEMORY;
+    post->on_message = options->on_message;
+    post->on_batch = options->on_batch;
+    post->state = options->state;
+    post->permits = options->permits;
+    post->tuning =
+        options->tuning != NULL ? *options->tuning : self->tuning[WEIR_KIND_LANE];
+    post->lease_ns = options->lease.duration_ns;
+    post->budget_ns = options->budget_ns != 0
+                          ? options->budget_ns
+                          : options->lease.duration_ns - options->lease.headroom_ns;
+    return WEIR_OK;
+}
+
+/* Make the subscription, or find it. */
+static enum weir_status subscribe(struct weir_outbox *self,
+                                  const struct weir_handler_options *options,
+                                  struct weir_post *post, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row;
+    enum weir_status status = weir_outbox_connect(self, &connection, error);
+
+    if (status == WEIR_OK)
+        status =
+            weir_registry_find(&self->registry, connection, post->queue, &row, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_subscribe(&self->log, connection, &row, post->subscription,
+                                        options->serving, options->start,
+                                        &post->subscription_id, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK) {
+        post->queue_id = row.id;
+        post->partitions = row.partitions;
+        post->paused = row.paused;
+    }
+    return status;
+}
+
+static enum weir_status append_post(struct weir_outbox *self, struct weir_post *post)
+{
+    struct weir_post **posts =
+        weir_heap_resize(self->heap, self->posts, (self->post_count + 1) * sizeof *posts);
+
+    if (posts == NULL)
+        return WEIR_NO_MEMORY;
+    self->posts = posts;
+    self->posts[self->post_count++] = post;
+    return WEIR_OK;
+}
+
+enum weir_status weir_outbox_add_handler(struct weir_outbox *self,
+                                         const struct weir_handler_options *options,
+                                         struct weir_error *error)
+{
+    const char *subscription =
+        options->subscription != NULL ? options->subscription : "default";
+    struct weir_post *post = NULL;
+    enum weir_status status = weir_handler_options_check(options, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (self->started)
+        return weir_error_set(error, WEIR_CLOSED,
+                              "handlers are added before the outbox is started");
+    if (serves(self, options->queue, subscription))
+        return weir_error_set(error, WEIR_EXISTS,
+                              "queue \"%.80s\" has a handler for subscription \"%.80s\" "
+                              "already",
+                              options->queue, subscription);
+    status = make_post(self, options, subscription, &post);
+    if (status != WEIR_OK)
+        (void)weir_error_set(error, status, "add handler: out of memory");
+    if (status == WEIR_OK)
+        status = subscribe(self, options, post, error);
+    if (status == WEIR_OK) {
+        status = append_post(self, post);
+        if (status == WEIR_OK)
+            post = NULL;
+    }
+    free_post(self, post);
+    return status;
+}
+
+/* ---- starting -------------------------------------------------------------------------- */
+
+static uint64_t count_messages(void *state, const struct weir_directive *directive)
+{
+    const struct weir_outbox_report *report =
+        weir_directive_report(directive, &weir_outbox_report_type);
+
+    (void)state;
+    return report != NULL ? report->messages : 0;
+}
+
+enum weir_status weir_outbox_spawn(struct weir_outbox *self,
+                                   const struct weir_staff_options *options,
+                                   struct weir_error *error)
+{
+    struct weir_worker_options worker = options->worker;
+    const struct weir_listener *listeners[2] = {&self->listener, NULL};
+    enum weir_status status = WEIR_OK;
+
+    worker.listeners = listeners;
+    worker.listener_count = 1;
+    worker.on_panic = WEIR_ON_PANIC_RETRY;
+    if (self->stats != NULL) {
+        status = weir_stats_add(self->stats, options->category, count_messages, NULL,
+                                &listeners[1], error);
+        worker.listener_count = 2;
+    }
+    if (status == WEIR_OK)
+        status = weir_ward_spawn(options->caller ? self->callers : self->staff, &worker,
+                                 NULL, error);
+    return status;
+}
+
+static enum weir_status make_executor(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_executor_options options;
+
+    if (self->options.executor != NULL) {
+        self->executor = self->options.executor;
+        return WEIR_OK;
+    }
+    weir_executor_options_init(&options);
+    options.heap = self->heap;
+    options.log = *self->words;
+    options.threads = self->options.handlers + self->options.maintenance_guaranteed +
+                      self->options.maintenance_shared + 2; /* acker and reporter */
+    options.reserve_threads = 3; /* the keeper, and the readers (dispatcher.c) */
+    self->own_executor = true;
+    return weir_executor_create(&options, &self->executor, error);
+}
+
+static enum weir_status make_bells(struct weir_outbox *self, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (int i = 0; i < WEIR_OUTBOX_BELLS && status == WEIR_OK; i++)
+        status = weir_notifier_create(self->executor, &self->bells[i]);
+    if (status == WEIR_OK)
+        status = weir_gate_create(self->executor, self->options.maintenance_guaranteed,
+                                  &self->guaranteed, error);
+    if (status == WEIR_OK)
+        status = weir_gate_create(self->executor, self->options.maintenance_shared,
+                                  &self->shared, error);
+    return status;
+}
+
+static enum weir_status make_wards(struct weir_outbox *self, struct weir_error *error)
+{
+    enum weir_status status = weir_ward_create(
+        self->executor, &(struct weir_ward_options){.name = "outbox.handlers"},
+        &self->callers, error);
+
+    if (status == WEIR_OK)
+        status = weir_ward_create(self->executor,
+                                  &(struct weir_ward_options){.name = "outbox.staff"},
+                                  &self->staff, error);
+    return status;
+}
+
+static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_reporter_options options;
+    enum weir_status status;
+
+    self->listener = weir_log_listener(self->words);
+    if (self->options.stats_interval_ns == 0)
+        return WEIR_OK;
+    status = weir_stats_create(self->executor, &self->stats);
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "statistics");
+    weir_reporter_options_init(&options);
+    options.name = "stats-reporter";
+    options.ward = self->staff;
+    options.stats = self->stats;
+    options.log = *self->words;
+    options.interval_ns = self->options.stats_interval_ns;
+    return weir_reporter_create(&options, &self->reporter, error);
+}
+
+static enum weir_status make_roster(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_roster_options options = {
+        .heap = self->heap,
+        .executor = self->executor,
+        .memory_max = self->options.memory_max,
+        .page_rows = self->tuning[WEIR_KIND_DISPATCHER].batch,
+        .work = self->bells[WEIR_BELL_WORK],
+        .acks = self->bells[WEIR_BELL_ACKS],
+        .room = {self->bells[WEIR_BELL_MAIN], self->bells[WEIR_BELL_FOLLOWER]},
+        .keeper = self->bells[WEIR_BELL_KEEPER],
+    };
+    enum weir_status status = weir_roster_create(&options, &self->roster);
+
+    return status == WEIR_OK ? status : weir_error_set(error, status, "roster");
+}
+
+/* In a simulation there are no threads to listen: the poker is the poll. */
+static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_wake_options options;
+
+    if (self->executor->simulated)
+        return WEIR_OK;
+    weir_wake_options_init(&options);
+    options.db = self->db;
+    options.notifier = self->bells[WEIR_BELL_MAIN];
+    options.channel = self->channel;
+    options.poll_ns = POLL_NS;
+    return weir_wake_start(&options, &self->wake, error);
+}
+
+static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
+{
+    enum weir_status status = weir_callers_spawn(self, error);
+
+    if (status == WEIR_OK)
+        status = weir_acker_spawn(self, error);
+    if (status == WEIR_OK)
+        status = weir_keeper_spawn(self, error);
+    if (status == WEIR_OK)
+        status = weir_dispatcher_spawn(self, WEIR_READER_MAIN, error);
+    if (status == WEIR_OK)
+        status = weir_dispatcher_spawn(self, WEIR_READER_FOLLOWER, error);
+    if (status == WEIR_OK)
+        status = weir_sweeper_spawn(self, error);
+    return status;
+}
+
+/* Give up everything that start() made. */
+static void dismantle(struct weir_outbox *self)
+{
+    weir_wake_stop(self->wake);
+    self->wake = NULL;
+    weir_reporter_destroy(self->reporter);
+    self->reporter = NULL;
+    weir_ward_destroy(self->callers);
+    weir_ward_destroy(self->staff);
+    self->callers = NULL;
+    self->staff = NULL;
+    weir_roster_destroy(self->roster);
+    self->roster = NULL;
+    weir_gate_destroy(self->guaranteed);
+    weir_gate_destroy(self->shared);
+    self->guaranteed = NULL;
+    self->shared = NULL;
+    for (int i = 0; i < WEIR_OUTBOX_BELLS; i++) {
+        weir_notifier_destroy(self->bells[i]);
+        self->bells[i] = NULL;
+    }
+    if (self->unfinished == 0) {
+        weir_stats_destroy(self->stats);
+        weir_heap_free(self->heap, self->caller_states);
+        weir_heap_free(self->heap, self->readers[0]);
+        weir_heap_free(self->heap, self->readers[1]);
+        weir_heap_free(self->heap, self->sweeper);
+    }
+    self->stats = NULL;
+    self->caller_states = NULL;
+    self->readers[0] = NULL;
+    self->readers[1] = NULL;
+    self->sweeper = NULL;
+    if (self->own_executor)
+        weir_executor_destroy(self->executor);
+    self->own_executor = false;
+    self->executor = NULL;
+}
+
+enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (self->started)
+        return weir_error_set(error, WEIR_EXISTS, "the outbox runs already");
+    status = make_executor(self, error);
+    if (status == WEIR_OK)
+        status = make_bells(self, error);
+    if (status == WEIR_OK)
+        status = make_wards(self, error);
+    if (status == WEIR_OK)
+        status = make_stats(self, error);
+    if (status == WEIR_OK)
+        status = make_roster(self, error);
+    if (status == WEIR_OK)
+        status = weir_keeper_arrive(self, error);
+    if (status == WEIR_OK)
+        status = hire(self, error);
+    if (status == WEIR_OK)
+        status = make_wake(self, error);
+    self->started = true;
+    if (status != WEIR_OK) {
+        (void)weir_outbox_stop(self, 0);
+        weir_error_prefix(error, "start outbox");
+        return status;
+    }
+    for (int bell = 0; bell < WEIR_OUTBOX_BELLS; bell++)
+        weir_outbox_ring(self, (enum weir_bell)bell);
+    return WEIR_OK;
+}
+
+/* ---- stopping -------------------------------------------------------------------------- */
+
+/* What the acker did not get to. */
+static void store_acks(struct weir_outbox *self)
+{
+    struct weir_error error;
+    size_t count = 1;
+    enum weir_status status = WEIR_OK;
+
+    weir_error_clear(&error);
+    while (count > 0 && status == WEIR_OK)
+        status = weir_acker_flush(self, &count, &error);
+    if (status != WEIR_OK)
+        weir_log_event(self->words, WEIR_LOG_WARNING, "outbox.not_acknowledged",
+                       "text=\"%s\"", error.text);
+}
+
+size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
+{
+    size_t unfinished = 0;
+
+    if (!self->started)
+        return 0;
+    self->started = false;
+    if (self->roster != NULL)
+        weir_roster_close(self->roster);
+    if (self->callers != NULL)
+        unfinished = weir_ward_stop(self->callers, grace_ns);
+    if (self->staff != NULL)
+        unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
+    if (self->roster != NULL && self->keeper != NULL)
+        store_acks(self);
+    weir_keeper_depart(self);
+    self->unfinished += unfinished;
+    dismantle(self);
+    return unfinished;
+}
+
+void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell)
+{
+    if (self->bells[bell] != NULL)
+        weir_notifier_notify_one(self->bells[bell]);
+}
+
+void weir_outbox_flush(struct weir_outbox *self)
+{
+    if (self->wake != NULL)
+        weir_wake_hint(self->wake);
+    else
+        weir_outbox_ring(self, WEIR_BELL_MAIN);
+}
+
+struct weir_stats *weir_outbox_stats(struct weir_outbox *self)
+{
+    return self->stats;
+}
+
+/* ---- operators ------------------------------------------------------------------------- */
+
+static void note_paused(struct weir_outbox *self, const char *queue, bool paused)
+{
+    for (size_t i = 0; i < self->post_count && self->roster != NULL; i++) {
+        struct weir_post *post = self->posts[i];
+
+        if (strcmp(post->queue, queue) == 0)
+            weir_roster_set_post(self->roster, post, paused, post->removed);
+    }
+}
+
+static enum weir_status set_paused(struct weir_outbox *self, const char *queue,
+                                   bool paused, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_queue_name_check("queue name", queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_outbox_connect(self, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_pause(connection, queue, paused, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK)
+        note_paused(self, queue, paused);
+    return status;
+}
+
+enum weir_status weir_outbox_pause_queue(struct weir_outbox *self, const char *queue,
+                                         struct weir_error *error)
+{
+    return set_paused(self, queue, true, error);
+}
+
+enum weir_status weir_outbox_resume_queue(struct weir_outbox *self, const char *queue,
+                                          struct weir_error *error)
+{
+    return set_paused(self, queue, false, error);
+}
+
+enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *queue,
+                                          bool force, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_queue_name_check("queue name", queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_outbox_connect(self, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_remove(&self->log, connection, queue, force, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK) {
+        weir_registry_forget(&self->registry, queue);
+        weir_registry_undeclare(&self->registry, queue); /* the name is free again */
+        weir_outbox_ring(self, WEIR_BELL_KEEPER);
+    }
+    return status;
+}

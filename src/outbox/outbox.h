@@ -1,0 +1,138 @@
+/*
+ * outbox.h - the inside of weir/outbox.h: one outbox of one process.
+ *
+ *   enqueue.c      producers                         any thread
+ *   registry.c     queues by name, remembered        any thread
+ *   dispatcher.c   reads the log into lanes          two workers: main reader and follower
+ *   caller.c       calls handlers                    as many workers as permits
+ *   acker.c        moves positions                   one worker
+ *   keeper.c       leases, members, shares           one worker on a thread without user code
+ *   sweeper.c      removes what all have passed      one worker
+ *
+ * Each of them is a worker of the ward; the lanes between them are in roster.h. Two wards: the
+ * callers are stopped first, while the others still renew their leases and store their acks.
+ */
+#ifndef WEIR_OUTBOX_OUTBOX_H
+#define WEIR_OUTBOX_OUTBOX_H
+
+#include <stdatomic.h>
+
+#include "db/wake.h"
+#include "outbox/catalog.h"
+#include "outbox/log.h"
+#include "outbox/registry.h"
+#include "outbox/roster.h"
+#include "weir/executor.h"
+#include "weir/listener.h"
+#include "weir/notifier.h"
+#include "weir/outbox.h"
+#include "weir/stats.h"
+#include "weir/ward.h"
+
+enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 6 };
+
+/* Who is woken by what. */
+enum weir_bell {
+    WEIR_BELL_MAIN,     /* the main reader: something committed, room, lanes */
+    WEIR_BELL_FOLLOWER, /* the follower: a lane behind has room */
+    WEIR_BELL_WORK,     /* callers: a lane is ready */
+    WEIR_BELL_ACKS,     /* the acker */
+    WEIR_BELL_KEEPER,
+    WEIR_BELL_SWEEP
+};
+
+struct weir_outbox {
+    struct weir_db *db;           /* borrowed */
+    const struct weir_heap *heap; /* borrowed: the database's */
+    struct weir_log own_words; /* a copy: a handler that hangs may outlive the database */
+    const struct weir_log *words; /* of it: where we log to */
+    struct weir_outbox_options options;
+    struct weir_tuning tuning[WEIR_KIND_COUNT];
+    struct weir_points *points; /* for tests; NULL: none */
+    int64_t owner;              /* this process in leases and members: random */
+    char name[WEIR_PROCESS_NAME_SIZE];
+    char channel[WEIR_CHANNEL_SIZE];
+    struct weir_outbox_log log;
+    struct weir_registry registry;
+
+    struct weir_post **posts; /* owned; until destroy() */
+    size_t post_count;
+    size_t unfinished;             /* workers that stop() had to leave behind */
+    struct weir_listener listener; /* writes to our log */
+
+    /* from start() to stop() */
+    bool started;
+    bool own_executor;
+    struct weir_executor *executor;
+    struct weir_notifier *bells[WEIR_OUTBOX_BELLS];
+    struct weir_roster *roster;
+    struct weir_ward *callers;
+    struct weir_ward *staff;
+    struct weir_gate *guaranteed;
+    struct weir_gate *shared;
+    struct weir_wake *wake;
+    struct weir_stats *stats;
+    struct weir_reporter *reporter;
+    struct weir_dispatcher *readers[2];
+    void *caller_states; /* owned: caller.c */
+    struct weir_keeper *keeper;
+    struct weir_sweeper *sweeper;
+    _Atomic bool alone; /* no other process serves our subscriptions: nobody to notify */
+};
+
+/* For tests: named places in the workers. Before start(). */
+void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points);
+
+/* Take a connection for the current step; owes weir_db_release(). */
+WEIR_CHECKED enum weir_status weir_outbox_connect(struct weir_outbox *self,
+                                                  struct weir_connection **out,
+                                                  struct weir_error *error);
+
+/* Something is new for the main reader: look now. Does nothing before start(). */
+void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell);
+
+/* ---- the workers: each spawns itself into the outbox's wards ---------------------------- */
+
+WEIR_CHECKED enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
+                                                    enum weir_reader_kind kind,
+                                                    struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_callers_spawn(struct weir_outbox *outbox,
+                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_acker_spawn(struct weir_outbox *outbox,
+                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_keeper_spawn(struct weir_outbox *outbox,
+                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
+                                                 struct weir_error *error);
+
+/* One group of acks, on this thread; *count gets how many. Also used by stop(). */
+WEIR_CHECKED enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
+                                               struct weir_error *error);
+
+/* A group was acknowledged: now and then that is worth a sweep. */
+void weir_sweeper_note(struct weir_outbox *outbox);
+
+/* Take leases at once, so that start() begins to deliver; and give all of them up. */
+WEIR_CHECKED enum weir_status weir_keeper_arrive(struct weir_outbox *outbox,
+                                                 struct weir_error *error);
+void weir_keeper_depart(struct weir_outbox *outbox);
+
+/* A worker with the outbox's ways: listener of the log, statistics under `category`, panics are
+ * errors. The caller fills in name, action, state, notifiers and pace. */
+struct weir_staff_options {
+    struct weir_worker_options worker;
+    const char *category;
+    weir_stats_messages_fn messages;
+    bool caller; /* into the ward of callers */
+};
+WEIR_CHECKED enum weir_status weir_outbox_spawn(struct weir_outbox *self,
+                                                const struct weir_staff_options *options,
+                                                struct weir_error *error);
+
+/* What an execution of any worker of ours has done. */
+struct weir_outbox_report {
+    uint64_t messages;
+};
+extern const struct weir_report_type weir_outbox_report_type;
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * registry.h - queues by name, remembered for a moment.
+ *
+ * An enqueue needs the id and the number of partitions of its queue. Asking the database each
+ * time would double its statements; remembering for ever would send messages to a queue that
+ * was removed meanwhile. So an entry counts for WEIR_REGISTRY_AGE_NS and is then asked for
+ * again, on the connection of whoever needs it.
+ *
+ * Threads  Any thread.
+ */
+#ifndef WEIR_OUTBOX_REGISTRY_H
+#define WEIR_OUTBOX_REGISTRY_H
+
+#include "base/map.h"
+#include "outbox/catalog.h"
+#include "ward/lock.h"
+
+#define WEIR_REGISTRY_AGE_NS WEIR_SECONDS(1)
+
+struct weir_registry {
+    const struct weir_heap *heap; /* borrowed */
+    struct weir_lock lock;        /* guards all that follows */
+    struct weir_map entries;      /* of struct weir_registry_entry, owned */
+    struct weir_map declared;     /* of int32_t: partitions, owned */
+};
+
+WEIR_CHECKED enum weir_status weir_registry_init(struct weir_registry *self,
+                                                 const struct weir_heap *heap);
+void weir_registry_fini(struct weir_registry *self);
+
+/* What is known of a queue, from memory or from the database. WEIR_NOT_FOUND. */
+WEIR_CHECKED enum weir_status weir_registry_find(struct weir_registry *self,
+                                                 struct weir_connection *connection,
+                                                 const char *name,
+                                                 struct weir_queue_row *out,
+                                                 struct weir_error *error);
+
+/* This is how it is now. Without memory nothing is remembered, which does no harm. */
+void weir_registry_put(struct weir_registry *self, const char *name,
+                       const struct weir_queue_row *row);
+void weir_registry_forget(struct weir_registry *self, const char *name);
+
+/* An outbox is told of a queue once: WEIR_EXISTS names both numbers of partitions. */
+WEIR_CHECKED enum weir_status weir_registry_declare(struct weir_registry *self,
+                                                    const char *name, int32_t partitions,
+                                                    struct weir_error *error);
+void weir_registry_undeclare(struct weir_registry *self, const char *name);
+
+/*
+ * The backlog of a queue with a limit: true with *out when it was counted within the last
+ * second, plus what this process has added since.
+ */
+bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t *out);
+void weir_registry_set_backlog(struct weir_registry *self, const char *name,
+                               int64_t backlog);
+void weir_registry_add_backlog(struct weir_registry *self, const char *name,
+                               int64_t count);
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * roster.h - the lanes of a process, and whose turn it is.
+ *
+ * A *lane* is one partition of one subscription that this process holds the lease of: the
+ * messages read for it and not yet acknowledged, and its state. A *post* is one handler: all
+ * its lanes share options and permits.
+ *
+ *                 read        take              finish              settle
+ *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or retrying
+ *              readers        handler threads   acker               lost: the lane is gone
+ *
+ *   idle      nothing waits in memory
+ *   ready     something waits; ready lanes run in the order in which they became ready
+ *   running   a handler has the first messages
+ *   acking    the outcome is on its way to the database
+ *   retrying  the head failed; nothing shortens the wait
+ *   leaving   given up at the end of its batch, waits for its release
+ *
+ * Two *readers* fill the lanes. The main one reads the log once for all lanes that are
+ * *attached*: they have everything up to its front. A lane that is full, or was taken over with
+ * an older position, is *behind*: the follower reads for those, from the oldest of them, and a
+ * lane is attached again when it has reached the front. So a lane that stands still costs the
+ * others nothing.
+ *
+ *   log  ------------------------------------------------------>
+ *               ^ lane behind   ^ lane behind       ^ front of the main reader, all attached
+ *               '-- follower begins here
+ *
+ * What waits in memory is bounded in bytes. A message in memory is never the only copy: the
+ * roster may drop any that no handler has, and read it again later.
+ *
+ * Order    Ready lanes: oldest first; one that has run goes to the back.
+ * Threads  Any thread. One lock, held for memory only, never for the database or a handler.
+ * Memory   Messages from `heap`, up to memory_max; a page may exceed it once.
+ */
+#ifndef WEIR_OUTBOX_ROSTER_H
+#define WEIR_OUTBOX_ROSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "outbox/ack.h"
+#include "outbox/batch.h"
+#include "outbox/lease.h"
+#include "outbox/mode.h"
+#include "outbox/parcel.h"
+#include "weir/heap.h"
+#include "weir/outbox.h"
+
+struct weir_lane;
+struct weir_notifier;
+struct weir_roster;
+
+/* One handler. Filled in before the first lane, constant from then on, but for what the roster
+ * keeps for itself. */
+struct weir_post {
+    const char *queue; /* owned by the outbox, as all of this */
+    const char *subscription;
+    int64_t queue_id;
+    int64_t subscription_id;
+    int32_t partitions;
+    weir_message_fn on_message; /* or */
+    weir_batch_fn on_batch;
+    void *state;
+    uint32_t permits; /* 0: no limit of its own */
+    struct weir_tuning tuning;
+    int64_t lease_ns;
+    int64_t budget_ns;
+
+    /* the roster's, under its lock */
+    uint32_t running;
+    uint32_t lanes;
+    bool paused;
+    bool removed;
+};
+
+struct weir_roster_options {
+    const struct weir_heap *heap;   /* borrowed */
+    struct weir_executor *executor; /* borrowed: the clock */
+    size_t memory_max;
+    uint32_t page_rows;
+    struct weir_notifier *work;    /* borrowed: a lane is ready */
+    struct weir_notifier *acks;    /* an ack waits */
+    struct weir_notifier *room[2]; /* by reader: it may be worth looking again */
+    struct weir_notifier *keeper;  /* a lane is leaving, or was lost */
+};
+
+enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };
+
+struct weir_roster_info {
+    size_t lanes;
+    size_t behind;
+    size_t ready;
+    size_t running;
+    size_t acking;
+    size_t retrying;
+    size_t messages; /* in memory */
+    size_t bytes;
+};
+
+WEIR_CHECKED enum weir_status
+weir_roster_create(const struct weir_roster_options *options, struct weir_roster **out);
+
+/* Gives up the caller's hold: the last call that still runs frees it. NULL is fine. */
+void weir_roster_destroy(struct weir_roster *self);
+
+void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out);
+
+/* ---- for the keeper: lanes come and go -------------------------------------------------- */
+
+/* A lease was taken at `taken_ns` (before the statement): make its lane. `retry_in_ns` is what is
+ * left of a stored wait. WEIR_NO_MEMORY; WEIR_EXISTS: its handler still hangs. */
+WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
+                                                struct weir_post *post,
+                                                const struct weir_lease *lease,
+                                                const struct weir_position *position,
+                                                int64_t retry_in_ns, int64_t taken_ns);
+
+/* The lease was lost: forget the lane. A handler that runs is told to stop; what it answers
+ * counts for nothing. */
+void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch);
+
+/* Leases to renew: all but those of calls whose budget is over, which are told to stop.
+ * `post` NULL: of all. Returns how many there are; fills up to `count`. */
+size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
+                          struct weir_lease *out, size_t count);
+
+/* The lease of a lane was extended at `renewed_ns` (before the statement). */
+void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
+                         int64_t epoch, int64_t renewed_ns);
+
+/* Let up to `count` lanes of a post go at the end of their batch, those without work first. */
+void weir_roster_surrender(struct weir_roster *self, struct weir_post *post,
+                           size_t count);
+
+/* Lanes that are done leaving: removed here, to be released. With `all`, every lane that no
+ * handler has. Returns how many of `count` were given. Each comes with the ack that says where
+ * it is, if that is worth storing. */
+size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
+                                struct weir_lease *out, struct weir_ack *acks,
+                                size_t count);
+
+/* Is there a lane of this lease, or a handler that still hangs on it? */
+bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key,
+                       int64_t epoch);
+
+/* Partitions of this subscription whose handler hangs beyond its lease. */
+size_t weir_roster_stuck(struct weir_roster *self, int64_t subscription, int64_t *out,
+                         size_t count);
+
+void weir_roster_set_post(struct weir_roster *self, struct weir_post *post, bool paused,
+                          bool removed);
+uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post);
+
+/* Lanes taken over from an owner that died, of which it is now known that nothing waited: up to
+ * `count`; each is told once. */
+size_t weir_roster_take_forgiven(struct weir_roster *self, struct weir_lease *out,
+                                 size_t count);
+
+/* The database's clock minus the executor's, so that a wait can be stored. */
+void weir_roster_set_clock(struct weir_roster *self, int64_t offset_us);
+
+/* Have the place stored of each lane in which nothing has waited for long. */
+void weir_roster_store_drained(struct weir_roster *self);
+
+/* When leases() should be asked again: a budget is over then, or the lease of a call that is over
+ * its budget. WEIR_FOREVER: no call runs. */
+int64_t weir_roster_next_deadline(struct weir_roster *self);
+
+/* ---- for the readers -------------------------------------------------------------------- */
+
+/* What to read next: `after`, pids and limits of *page. False: nothing to do until `room` is
+ * notified. The pids belong to the roster until route(). */
+bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
+                           struct weir_page *page);
+
+/* Hand a page out; takes the parcels. `page` as read() left it. */
+void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
+                       const struct weir_page *page, struct weir_list *parcels);
+
+/* The page could not be read. */
+void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind);
+
+/* Where the main reader is. False: nowhere, there are no lanes. */
+bool weir_roster_front(struct weir_roster *self, struct weir_place *out);
+
+/* ---- for handler threads ---------------------------------------------------------------- */
+
+struct weir_call {
+    struct weir_lane *lane; /* the roster's */
+    struct weir_post *post;
+    int32_t partition;
+    uint32_t attempts;
+    int64_t epoch;
+    int64_t deadline_ns;
+    size_t count; /* of messages, from the lane's first on */
+    const struct weir_parcel *first;
+};
+
+/* The lane whose turn it is. False: none; *wait_ns says how long until a retry is due. */
+bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns);
+
+/* From the parcel after `parcel` in its lane. */
+const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
+
+/* The batch that the handler is given, so that it can be told to stop. */
+void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
+                       struct weir_batch *batch);
+
+/* The handler has answered: takes the batch's rejections; the ack is on its way. */
+void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
+                        struct weir_batch *batch, enum weir_outcome outcome,
+                        const char *reason);
+
+/* ---- for the acker ---------------------------------------------------------------------- */
+
+/* Fill `acks` with up to `count` moves that wait; returns how many. What they point to stays
+ * until settle() or uncollect(), one of which follows if there were any. */
+size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size_t count);
+
+/* After the commit: `accepted` of each decides. */
+void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
+                        size_t count);
+
+/* They were not committed: let them wait again. */
+void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks,
+                           size_t count);
+
+/* Nobody knows: begin anew from the stored position. */
+void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
+                         int64_t epoch, const struct weir_position *position);
+
+/* From now on no call begins and running ones are told to stop. */
+void weir_roster_close(struct weir_roster *self);
+
+#endif

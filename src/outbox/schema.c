@@ -1,0 +1,296 @@
+/*
+ * schema.c - the tables of the outbox.
+ *
+ *   queue          a name, the number of partitions, policies
+ *   subscription   who reads a queue; positions and leases belong to it
+ *   log            the messages, append-only (PostgreSQL: in eight leaves)
+ *   aside          messages that a slow subscription still needs when their leaf was emptied
+ *   ack            positions (PostgreSQL: appended, in four leaves; SQLite: one row each)
+ *   lease          who delivers which partition
+ *   member         processes that serve a subscription
+ *   dead_letter    messages that were rejected
+ *   meta           what the library must know of this database
+ *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
+ *
+ * A partition is one number, queue * 64 + partition, so that a message names both in one
+ * column and no table of partitions is needed. Ids of queues are never used again: what is
+ * left of a removed queue cannot be taken for somebody else's. Times are microseconds since
+ * 1970 in an integer on all engines, so most statements are the same on all of them.
+ *
+ * On PostgreSQL the order of the first two columns of the log is part of the design: defaults
+ * are evaluated in the order of the columns, so that a transaction id is always taken before a
+ * message id.
+ */
+#include "outbox/schema.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- SQLite -------------------------------------------------------------------------------- */
+
+static const char *const SQLITE_1[] = {
+    "CREATE TABLE {p}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+
+    "CREATE TABLE {p}_queue ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " name TEXT NOT NULL UNIQUE,"
+    " partitions INTEGER NOT NULL,"
+    " paused INTEGER NOT NULL DEFAULT 0,"
+    " unread INTEGER NOT NULL DEFAULT 0," /* enum weir_unread */
+    " backlog_max INTEGER NOT NULL DEFAULT 0,"
+    " attempts_max INTEGER NOT NULL DEFAULT 0,"
+    " retention_us INTEGER NOT NULL DEFAULT 0," /* of dead letters; 0: for ever */
+    " removed_cut INTEGER NOT NULL DEFAULT 0," /* place behind the highest ever removed */
+    " removed_id INTEGER NOT NULL DEFAULT 0,"
+    " created_us INTEGER NOT NULL)",
+
+    "CREATE TABLE {p}_subscription ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " queue INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " serving INTEGER NOT NULL," /* enum weir_serving */
+    " created_us INTEGER NOT NULL,"
+    " UNIQUE (queue, name))",
+
+    /* AUTOINCREMENT: plain rowids begin anew when the newest rows were removed, and a reader
+     * that stands behind them would never see the next ones. No second index: it costs a
+     * factor of five on insert. */
+    "CREATE TABLE {p}_log ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " partition INTEGER NOT NULL,"
+    " created_us INTEGER NOT NULL,"
+    " uid BLOB NOT NULL,"
+    " key TEXT,"
+    " type TEXT NOT NULL,"
+    " headers TEXT,"
+    " payload BLOB NOT NULL)",
+
+    "CREATE TABLE {p}_aside ("
+    " partition INTEGER NOT NULL,"
+    " cut INTEGER NOT NULL DEFAULT 0,"
+    " id INTEGER PRIMARY KEY,"
+    " created_us INTEGER NOT NULL,"
+    " uid BLOB NOT NULL,"
+    " key TEXT,"
+    " type TEXT NOT NULL,"
+    " headers TEXT,"
+    " payload BLOB NOT NULL)",
+    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (partition, cut, id)",
+
+    "CREATE TABLE {p}_ack ("
+    " subscription INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL,"
+    " incarnation TEXT NOT NULL,"
+    " cut INTEGER NOT NULL,"
+    " last_id INTEGER NOT NULL,"
+    " seq INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL DEFAULT 0,"
+    " retry_us INTEGER NOT NULL DEFAULT 0,"
+    " error TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (subscription, partition)) WITHOUT ROWID",
+
+    "CREATE TABLE {p}_lease ("
+    " subscription INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " owner INTEGER," /* a random number of a process; NULL: free */
+    " epoch INTEGER NOT NULL DEFAULT 0,"
+    " incarnation TEXT NOT NULL DEFAULT '',"
+    " until_us INTEGER NOT NULL DEFAULT 0,"
+    " crashes INTEGER NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (subscription, partition)) WITHOUT ROWID",
+
+    "CREATE TABLE {p}_member ("
+    " process INTEGER NOT NULL,"
+    " subscription INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " until_us INTEGER NOT NULL,"
+    " started_us INTEGER NOT NULL,"
+    " PRIMARY KEY (subscription, process)) WITHOUT ROWID",
+
+    "CREATE TABLE {p}_dead_letter ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " subscription INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " seq INTEGER NOT NULL,"
+    " log_id INTEGER NOT NULL,"
+    " created_us INTEGER NOT NULL,"
+    " uid BLOB NOT NULL,"
+    " key TEXT,"
+    " type TEXT NOT NULL,"
+    " headers TEXT,"
+    " payload BLOB NOT NULL,"
+    " attempts INTEGER NOT NULL,"
+    " error TEXT NOT NULL,"
+    " failed_us INTEGER NOT NULL,"
+    " status TEXT NOT NULL DEFAULT 'pending',"
+    " token INTEGER," /* of a claim */
+    " deadline_us INTEGER,"
+    " completed_us INTEGER,"
+    " UNIQUE (subscription, partition, seq))",
+    "CREATE INDEX {p}_dead_letter_by_status ON {p}_dead_letter (status, deadline_us)",
+    NULL,
+};
+
+/* ---- PostgreSQL ---------------------------------------------------------------------------- */
+
+#define PG_MESSAGE                                                                       \
+    " created_us bigint NOT NULL DEFAULT {now},"                                         \
+    " uid bytea NOT NULL,"                                                               \
+    " key text,"                                                                         \
+    " type text NOT NULL,"                                                               \
+    " headers text,"                                                                     \
+    " payload bytea NOT NULL"
+
+/* Leaves are emptied, never vacuumed: nothing in them is updated or deleted. */
+#define PG_LEAF(table, n)                                                                \
+    "CREATE TABLE {p}_" table "_" n " PARTITION OF {p}_" table " FOR VALUES IN (" n ")"  \
+    " WITH (autovacuum_enabled = off)"
+#define PG_LOG_LEAF(n)                                                                   \
+    "CREATE TABLE {p}_log_" n " PARTITION OF {p}_log FOR VALUES IN (" n ")"              \
+    " WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)"
+
+static const char *const PG_1[] = {
+    "CREATE TABLE {p}_meta (name text PRIMARY KEY, value text NOT NULL)",
+    "INSERT INTO {p}_meta VALUES ('segment_bits', '20')",
+    "INSERT INTO {p}_meta VALUES ('identity',"
+    " (SELECT system_identifier FROM pg_control_system())::text || '/' ||"
+    " (SELECT oid FROM pg_database WHERE datname = current_database())::text)",
+
+    "CREATE TABLE {p}_queue ("
+    " id integer GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"
+    " name text NOT NULL UNIQUE,"
+    " partitions integer NOT NULL,"
+    " paused boolean NOT NULL DEFAULT false,"
+    " unread integer NOT NULL DEFAULT 0,"
+    " backlog_max bigint NOT NULL DEFAULT 0,"
+    " attempts_max integer NOT NULL DEFAULT 0,"
+    " retention_us bigint NOT NULL DEFAULT 0,"
+    " removed_cut bigint NOT NULL DEFAULT 0,"
+    " removed_id bigint NOT NULL DEFAULT 0,"
+    " created_us bigint NOT NULL)",
+
+    "CREATE TABLE {p}_subscription ("
+    " id integer GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"
+    " queue integer NOT NULL,"
+    " name text NOT NULL,"
+    " serving integer NOT NULL,"
+    " created_us bigint NOT NULL,"
+    " UNIQUE (queue, name))",
+
+    "CREATE SEQUENCE {p}_log_id",
+    "CREATE TABLE {p}_log ("
+    " xid xid8 NOT NULL DEFAULT pg_current_xact_id()," /* first: see above */
+    " id bigint NOT NULL DEFAULT nextval('{p}_log_id'),"
+    " partition integer NOT NULL," PG_MESSAGE ") PARTITION BY LIST (((id >> 20) & 7))",
+    PG_LOG_LEAF("0"),
+    PG_LOG_LEAF("1"),
+    PG_LOG_LEAF("2"),
+    PG_LOG_LEAF("3"),
+    PG_LOG_LEAF("4"),
+    PG_LOG_LEAF("5"),
+    PG_LOG_LEAF("6"),
+    PG_LOG_LEAF("7"),
+    "CREATE INDEX {p}_log_by_id ON {p}_log (id)",
+    "CREATE INDEX {p}_log_by_xid ON {p}_log (xid, id)",
+
+    /* Rows in leaf n belong to cuts after `emptied_cut`. */
+    "CREATE TABLE {p}_leaf (leaf integer PRIMARY KEY, emptied_cut bigint NOT NULL)",
+    "INSERT INTO {p}_leaf SELECT n, 0 FROM generate_series(0, 7) n",
+
+    "CREATE TABLE {p}_aside ("
+    " partition integer NOT NULL,"
+    " cut bigint NOT NULL,"
+    " id bigint NOT NULL," PG_MESSAGE ", PRIMARY KEY (cut, id))",
+    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (partition, cut, id)",
+
+    /* Cut 0 sees nothing. */
+    "CREATE TABLE {p}_cut ("
+    " no bigint NOT NULL,"
+    " hi bigint NOT NULL,"
+    " own xid8 NOT NULL,"
+    " snap pg_snapshot NOT NULL,"
+    " top bigint NOT NULL,"
+    " made_us bigint NOT NULL) PARTITION BY LIST (((no >> 12) & 3))",
+    PG_LEAF("cut", "0"),
+    PG_LEAF("cut", "1"),
+    PG_LEAF("cut", "2"),
+    PG_LEAF("cut", "3"),
+    "CREATE INDEX {p}_cut_by_no ON {p}_cut (no)",
+    "INSERT INTO {p}_cut VALUES (0, 0, '1', '1:1:', 0, 0)",
+
+    "CREATE SEQUENCE {p}_ack_id",
+    "CREATE TABLE {p}_ack ("
+    " id bigint NOT NULL DEFAULT nextval('{p}_ack_id'),"
+    " subscription integer NOT NULL,"
+    " partition integer NOT NULL,"
+    " version bigint NOT NULL,"
+    " epoch bigint NOT NULL,"
+    " incarnation text NOT NULL,"
+    " cut bigint NOT NULL,"
+    " last_id bigint NOT NULL,"
+    " seq bigint NOT NULL,"
+    " attempts integer NOT NULL DEFAULT 0,"
+    " retry_us bigint NOT NULL DEFAULT 0,"
+    " error text NOT NULL DEFAULT '') PARTITION BY LIST (((id >> 16) & 3))",
+    PG_LEAF("ack", "0"),
+    PG_LEAF("ack", "1"),
+    PG_LEAF("ack", "2"),
+    PG_LEAF("ack", "3"),
+    "CREATE INDEX {p}_ack_by_version ON {p}_ack (subscription, partition, version)",
+
+    "CREATE TABLE {p}_lease ("
+    " subscription integer NOT NULL,"
+    " partition integer NOT NULL,"
+    " owner bigint,"
+    " epoch bigint NOT NULL DEFAULT 0,"
+    " incarnation text NOT NULL DEFAULT '',"
+    " until_us bigint NOT NULL DEFAULT 0,"
+    " crashes integer NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (subscription, partition)) WITH (fillfactor = 50)",
+
+    "CREATE TABLE {p}_member ("
+    " process bigint NOT NULL,"
+    " subscription integer NOT NULL,"
+    " name text NOT NULL,"
+    " until_us bigint NOT NULL,"
+    " started_us bigint NOT NULL,"
+    " PRIMARY KEY (subscription, process)) WITH (fillfactor = 50)",
+
+    /* Not a counter: one number that everybody reads and writes outside of transactions and
+     * without dead rows. 2: somebody sleeps, notify. 1: somebody watches closely. */
+    "CREATE SEQUENCE {p}_asleep",
+    "SELECT setval('{p}_asleep', 2)",
+
+    "CREATE TABLE {p}_dead_letter ("
+    " id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"
+    " subscription integer NOT NULL,"
+    " partition integer NOT NULL,"
+    " seq bigint NOT NULL,"
+    " log_id bigint NOT NULL," PG_MESSAGE ","
+    " attempts integer NOT NULL,"
+    " error text NOT NULL,"
+    " failed_us bigint NOT NULL,"
+    " status text NOT NULL DEFAULT 'pending',"
+    " token bigint,"
+    " deadline_us bigint,"
+    " completed_us bigint,"
+    " UNIQUE (subscription, partition, seq))",
+    "CREATE INDEX {p}_dead_letter_by_status ON {p}_dead_letter (status, deadline_us)"
+    " WHERE status IN ('pending', 'reprocessing')",
+    NULL,
+};
+
+static const struct weir_migration MIGRATIONS[] = {
+    {
+        .number = 1,
+        .readable_by = 1,
+        .name = "the outbox",
+        .statements = {[WEIR_SQLITE] = SQLITE_1, [WEIR_POSTGRESQL] = PG_1},
+    },
+};
+
+const struct weir_schema weir_outbox_schema = {
+    .migrations = MIGRATIONS,
+    .count = COUNT_OF(MIGRATIONS),
+};

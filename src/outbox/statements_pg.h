@@ -1,0 +1,36 @@
+/*
+ * statements_pg.h - the statements whose plans must hold, whatever the planner knows.
+ *
+ * Leaves of the log are never analyzed, and a prepared statement may keep a plan that was made
+ * when its tables were empty. A test explains each of these with and without a million rows.
+ */
+#ifndef WEIR_OUTBOX_STATEMENTS_PG_H
+#define WEIR_OUTBOX_STATEMENTS_PG_H
+
+#include "db/sql.h"
+#include "outbox/schema.h"
+
+extern const struct weir_sql weir_pg_sql_probe;   /* cut_pg.c */
+extern const struct weir_sql weir_pg_sql_recheck; /* the same under the lock */
+extern const struct weir_sql weir_pg_sql_insert_cut;
+extern const struct weir_sql weir_pg_sql_cuts;
+extern const struct weir_sql weir_pg_sql_late; /* page_pg.c */
+extern const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES];
+extern const struct weir_sql weir_pg_sql_aside;
+extern const struct weir_sql weir_pg_sql_aside_bound;
+extern const struct weir_sql weir_pg_sql_lag; /* lag_pg.c */
+
+/*
+ * A common table `stretch` with the transactions from xid `from` up to, not including, `to` that
+ * have rows in the log. By index (xid, id), from one transaction to the next: the numbers in
+ * between cost nothing. They can be many, since each savepoint that writes takes one.
+ */
+#define WEIR_PG_STRETCH(from, to)                                                        \
+    " stretch(xid) AS ("                                                                 \
+    "(SELECT l.xid FROM {p}_log l WHERE l.xid >= " from " AND l.xid < " to               \
+    " ORDER BY l.xid LIMIT 1)"                                                           \
+    " UNION ALL"                                                                         \
+    " SELECT (SELECT l.xid FROM {p}_log l WHERE l.xid > s.xid AND l.xid < " to           \
+    " ORDER BY l.xid LIMIT 1) FROM stretch s WHERE s.xid IS NOT NULL)"
+
+#endif

@@ -1,0 +1,369 @@
+/*
+ * log_scene.h - a log with queues, subscriptions and positions, and somebody who reads it.
+ *
+ * Queues, subscriptions and positions are written by plain SQL, so that the tests of the log need
+ * nothing but the log. A message's payload is its number, from 1, as text.
+ */
+#ifndef WEIR_TEST_LOG_SCENE_H
+#define WEIR_TEST_LOG_SCENE_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/outbox_engines.h"
+#include "outbox/log.h"
+
+enum {
+    SCENE_ROWS_MAX = 20000,
+    SCENE_SEGMENT_BITS = 9,
+    SCENE_LAGS_MAX = 256,
+    SCENE_TEXT_SIZE = 24,
+    SCENE_CREATED_US = 1000000 /* of message 1, a microsecond later for each that follows;
+                                  SQLite only: with a server it is the server's clock */
+};
+
+struct seen_row {
+    struct weir_place place;
+    int64_t id;
+    int64_t pid;
+    int64_t number; /* what the payload says */
+    int64_t created_us;
+};
+
+/* What a reader was given. */
+struct seen {
+    struct seen_row rows[SCENE_ROWS_MAX];
+    size_t count;
+    struct weir_place end;
+    int pages;
+};
+
+struct scene {
+    struct fixture *fixture;
+    struct weir_connection *connection;
+    struct weir_outbox_log log;
+    int64_t numbers; /* messages appended so far */
+};
+
+/* ---- life ---- */
+
+static inline struct scene scene_open(struct fixture *fixture)
+{
+    struct scene self = {.fixture = fixture};
+
+    outbox_small_segments(fixture, SCENE_SEGMENT_BITS);
+    self.connection = fixture_take(fixture);
+    check_db(weir_outbox_log_open(&self.log, self.connection, &fixture->error), WEIR_OK);
+    return self;
+}
+
+static inline void scene_close(struct scene *self)
+{
+    fixture_give(self->fixture, self->connection);
+}
+
+/* ---- queues, subscriptions, positions ---- */
+
+__attribute__((format(printf, 2, 3))) static inline void
+scene_execute(struct scene *self, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fixture_execute(self->fixture, self->connection, text);
+}
+
+static inline void scene_add_queue(struct scene *self, int64_t id, int unread)
+{
+    scene_execute(self,
+                  "INSERT INTO {p}_queue (id, name, partitions, unread, created_us)"
+                  " VALUES (%lld, 'q%lld', 64, %d, 0)",
+                  (long long)id, (long long)id, unread);
+}
+
+static inline void scene_add_subscription(struct scene *self, int64_t id, int64_t queue)
+{
+    scene_execute(self,
+                  "INSERT INTO {p}_subscription (id, queue, name, serving, created_us)"
+                  " VALUES (%lld, %lld, 's%lld', 0, 0)",
+                  (long long)id, (long long)queue, (long long)id);
+}
+
+/* PostgreSQL appends positions, SQLite replaces them. */
+static inline void scene_set_position(struct scene *self, int64_t subscription,
+                                      int64_t pid, struct weir_place place)
+{
+    long long s = subscription;
+    long long p = pid;
+    long long cut = place.cut;
+    long long id = place.id;
+
+    if (self->fixture->engine == WEIR_SQLITE)
+        scene_execute(self,
+                      "INSERT OR REPLACE INTO {p}_ack (subscription, partition, version,"
+                      " epoch, incarnation, cut, last_id, seq)"
+                      " VALUES (%lld, %lld, 0, 0, '-', %lld, %lld, 0)",
+                      s, p, cut, id);
+    else
+        scene_execute(self,
+                      "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
+                      " incarnation, cut, last_id, seq)"
+                      " SELECT %lld, %lld, coalesce(max(version), -1) + 1, 0, '-', %lld,"
+                      " %lld, 0 FROM {p}_ack"
+                      " WHERE subscription = %lld AND partition = %lld",
+                      s, p, cut, id, s, p);
+}
+
+/* For partitions 0 to count - 1 of a queue. */
+static inline void scene_set_positions(struct scene *self, int64_t subscription,
+                                       int64_t queue, int32_t count,
+                                       struct weir_place place)
+{
+    for (int32_t i = 0; i < count; i++)
+        scene_set_position(self, subscription, weir_pid(queue, i), place);
+}
+
+/* ---- producing ---- */
+
+/* Fill in the next messages, round robin over the first `partitions` of the queue. */
+static inline struct weir_log_entry *scene_draft(struct scene *self, size_t count,
+                                                 int64_t queue, int32_t partitions)
+{
+    struct weir_log_entry *entries = calloc(count, sizeof *entries);
+    char *texts = calloc(count, SCENE_TEXT_SIZE);
+
+    check(entries != NULL && texts != NULL);
+    for (size_t i = 0; i < count; i++) {
+        char *text = texts + i * SCENE_TEXT_SIZE;
+        int64_t number = ++self->numbers;
+
+        (void)snprintf(text, SCENE_TEXT_SIZE, "%lld", (long long)number);
+        entries[i] = (struct weir_log_entry){
+            .pid = weir_pid(queue, (int32_t)((number - 1) % partitions)),
+            .created_us = SCENE_CREATED_US + number - 1,
+            .type = {"t", 1},
+            .payload = {text, strlen(text)},
+        };
+        memcpy(entries[i].uid, &number, sizeof number);
+    }
+    return entries;
+}
+
+static inline void scene_forget(struct weir_log_entry *entries)
+{
+    free((void *)(uintptr_t)entries[0].payload.data); /* the texts are side by side */
+    free(entries);
+}
+
+static inline enum weir_status scene_try_append(struct scene *self,
+                                                struct weir_connection *connection,
+                                                struct weir_log_entry *entries,
+                                                size_t count)
+{
+    return self->log.ops->append(&self->log, connection, entries, count, "weir",
+                                 &self->fixture->error);
+}
+
+/* Append the next messages in one call, in a transaction of its own; returns the last id. */
+static inline int64_t scene_append(struct scene *self, size_t count, int64_t queue,
+                                   int32_t partitions)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_log_entry *entries = scene_draft(self, count, queue, partitions);
+    int64_t id;
+
+    check_db(scene_try_append(self, self->connection, entries, count), WEIR_OK);
+    id = entries[count - 1].id;
+    scene_forget(entries);
+    return id;
+}
+
+/* ---- reading ---- */
+
+static inline struct weir_place scene_advance(struct scene *self)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_place head = {0, 0};
+    bool moved = false;
+
+    check_db(self->log.ops->advance(&self->log, self->connection, head, true, NULL, &head,
+                                    &moved, &fixture->error),
+             WEIR_OK);
+    return head;
+}
+
+static inline enum weir_status scene_note(void *state, const struct weir_log_row *row,
+                                          struct weir_error *error)
+{
+    struct seen *seen = state;
+    char text[32] = "";
+
+    (void)error;
+    check(seen->count < SCENE_ROWS_MAX);
+    memcpy(text, row->payload.data, row->payload.size < 31 ? row->payload.size : 31);
+    seen->rows[seen->count++] = (struct seen_row){
+        .place = row->place,
+        .id = row->id,
+        .pid = row->pid,
+        .number = atoll(text),
+        .created_us = row->created_us,
+    };
+    return WEIR_OK;
+}
+
+struct scene_limits {
+    uint32_t row_max;    /* 0: 1000 */
+    int64_t payload_max; /* 0: no limit */
+    const int64_t *pids;
+    size_t pid_count;
+};
+
+static inline struct weir_page scene_page(struct seen *seen, struct weir_place after,
+                                          const struct scene_limits *limits)
+{
+    return (struct weir_page){
+        .after = after,
+        .pids = limits->pids,
+        .pid_count = limits->pid_count,
+        .row_max = limits->row_max > 0 ? limits->row_max : 1000,
+        .payload_max = limits->payload_max > 0 ? limits->payload_max : INT64_MAX,
+        .visit = scene_note,
+        .state = seen,
+    };
+}
+
+/* Page after page until the head. The result is free()d by the caller. */
+static inline struct seen *scene_read(struct scene *self, struct weir_place after,
+                                      const struct scene_limits *limits)
+{
+    static const struct scene_limits NO_LIMITS;
+    struct fixture *fixture = self->fixture;
+    struct seen *seen = calloc(1, sizeof *seen);
+    struct weir_page page;
+
+    check(seen != NULL);
+    if (limits == NULL)
+        limits = &NO_LIMITS;
+    do {
+        size_t before = seen->count;
+
+        page = scene_page(seen, after, limits);
+        check_db(
+            self->log.ops->read(&self->log, self->connection, &page, &fixture->error),
+            WEIR_OK);
+        check_int(page.rows, seen->count - before);
+        check(page.rows <= page.row_max);
+        check(page.at_head || weir_place_before(after, page.end));
+        check(!weir_place_before(page.end, after));
+        after = page.end;
+        check(++seen->pages < 100000);
+    } while (!page.at_head);
+    seen->end = page.end;
+    return seen;
+}
+
+static inline void check_same_rows(const struct seen *got, size_t got_first,
+                                   const struct seen *want, size_t want_first)
+{
+    check_int(got->count - got_first, want->count - want_first);
+    for (size_t i = 0; got_first + i < got->count; i++) {
+        const struct seen_row *a = &got->rows[got_first + i];
+        const struct seen_row *b = &want->rows[want_first + i];
+
+        check_int(a->number, b->number);
+        check_int(a->id, b->id);
+        check_int(a->pid, b->pid);
+        check_int(a->created_us, b->created_us);
+        check(weir_place_equal(a->place, b->place));
+    }
+}
+
+/* ---- the rest ---- */
+
+/* PostgreSQL leaves the leaf alone that is being filled: fill the next one from now on. */
+static inline void scene_turn_leaf(struct scene *self)
+{
+    if (self->fixture->engine == WEIR_POSTGRESQL)
+        scene_execute(self,
+                      "SELECT setval('{p}_log_id', ((last_value >> %d) + 1) << %d)"
+                      " FROM {p}_log_id",
+                      SCENE_SEGMENT_BITS, SCENE_SEGMENT_BITS);
+}
+
+/* One round: until it says that there is nothing more to do. Adds to `sum`. */
+static inline void scene_sweep_once(struct scene *self, struct weir_sweep_report *sum)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report = {.more = true};
+
+    for (int calls = 0; report.more; calls++) {
+        check(calls < 10000);
+        check_db(self->log.ops->sweep(&self->log, fixture->db, &state, &report,
+                                      &fixture->error),
+                 WEIR_OK);
+        sum->removed += report.removed;
+        sum->aside += report.aside;
+        sum->truncated += report.truncated;
+    }
+}
+
+/* Everything that can be removed or set aside now. Sums up. */
+static inline struct weir_sweep_report scene_sweep(struct scene *self)
+{
+    struct weir_sweep_report sum = {0};
+
+    for (int round = 0; round < 2; round++) {
+        scene_turn_leaf(self);
+        scene_sweep_once(self, &sum);
+    }
+    return sum;
+}
+
+struct seen_lags {
+    struct weir_lag lags[SCENE_LAGS_MAX];
+    size_t count;
+};
+
+static inline void scene_note_lag(void *state, const struct weir_lag *lag)
+{
+    struct seen_lags *seen = state;
+
+    check(seen->count < SCENE_LAGS_MAX);
+    seen->lags[seen->count++] = *lag;
+}
+
+static inline struct seen_lags scene_lag(struct scene *self, int64_t queue)
+{
+    struct fixture *fixture = self->fixture;
+    struct seen_lags seen = {.count = 0};
+
+    check_db(self->log.ops->lag(&self->log, self->connection, queue, scene_note_lag,
+                                &seen, &fixture->error),
+             WEIR_OK);
+    return seen;
+}
+
+/* All zero: none was told. */
+static inline struct weir_lag scene_lag_of(const struct seen_lags *seen,
+                                           int64_t subscription, int64_t pid)
+{
+    for (size_t i = 0; i < seen->count; i++) {
+        if (seen->lags[i].subscription == subscription && seen->lags[i].pid == pid)
+            return seen->lags[i];
+    }
+    return (struct weir_lag){0};
+}
+
+static inline int64_t scene_stored(struct scene *self)
+{
+    return fixture_ask(self->fixture, "SELECT (SELECT count(*) FROM weir_log) +"
+                                      " (SELECT count(*) FROM weir_aside)");
+}
+
+#endif

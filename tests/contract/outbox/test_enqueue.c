@@ -1,0 +1,475 @@
+/*
+ * Producers: what they give is delivered if and only if their transaction commits.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/pause.h"
+#include "lib/outbox_scene.h"
+
+static struct weir_outbox *orders(struct fixture *fixture, int32_t partitions)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    scene_queue(fixture, outbox, "orders", partitions);
+    scene_serve(fixture, outbox, "orders", recorder_new());
+    return outbox;
+}
+
+static int64_t waiting(struct fixture *fixture, struct weir_outbox *outbox)
+{
+    return scene_queue_view(fixture, outbox, "orders").waiting;
+}
+
+OUTBOX_TEST(enqueue, of_one_message_makes_one_wait)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+
+    scene_send_text(fixture, outbox, "orders", 0, "hello");
+
+    check_int(waiting(fixture, outbox), 1);
+    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 1);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, gives_a_receipt_with_id_uid_and_partition)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_draft draft = scene_draft(3, "hello");
+    struct weir_receipt first = {0};
+    struct weir_receipt second = {0};
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, &first, &fixture->error),
+             WEIR_OK);
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, &second, &fixture->error),
+             WEIR_OK);
+
+    check(first.id > 0);
+    check(second.id > first.id);
+    check_int(first.partition, 3);
+    check(memcmp(first.uid, second.uid, WEIR_UID_SIZE) != 0);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, in_a_transaction_that_rolls_back_leaves_nothing)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_draft draft = scene_draft(0, "hello");
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+    weir_connection_rollback(connection);
+
+    check_int(waiting(fixture, outbox), 0);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, is_seen_by_nobody_before_the_commit)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_draft draft = scene_draft(0, "hello");
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+    check_int(waiting(fixture, outbox), 0);
+
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+    check_int(waiting(fixture, outbox), 1);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* On a connection without a transaction, and without a connection. */
+OUTBOX_TEST(enqueue, without_a_transaction_has_one_of_its_own)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_draft drafts[2] = {scene_draft(0, "hello"), scene_draft(1, "world")};
+
+    check_db(weir_enqueue_batch(outbox, connection, "orders", drafts, 2, NULL,
+                                &fixture->error),
+             WEIR_OK);
+    check_int(waiting(fixture, outbox), 2);
+
+    scene_send(fixture, outbox, "orders", 0, 1);
+
+    check_int(waiting(fixture, outbox), 3);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, of_50_gives_50_receipts_in_their_order)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_draft drafts[50];
+    struct weir_receipt receipts[50];
+
+    for (int i = 0; i < 50; i++)
+        drafts[i] = scene_draft(i % 4, "hello");
+
+    check_db(
+        weir_enqueue_batch(outbox, NULL, "orders", drafts, 50, receipts, &fixture->error),
+        WEIR_OK);
+
+    for (int i = 0; i < 50; i++) {
+        check_int(receipts[i].partition, i % 4);
+        check(receipts[i].id > (i > 0 ? receipts[i - 1].id : 0));
+    }
+    check_int(waiting(fixture, outbox), 50);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, of_a_batch_may_go_to_several_partitions)
+{
+    struct weir_outbox *outbox = orders(fixture, 2);
+    struct weir_draft drafts[4] = {scene_draft(0, "a"), scene_draft(1, "b"),
+                                   scene_draft(1, "c"), scene_draft(1, "d")};
+
+    check_db(weir_enqueue_batch(outbox, NULL, "orders", drafts, 4, NULL, &fixture->error),
+             WEIR_OK);
+
+    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 1);
+    check_int(scene_partition(fixture, outbox, "orders", "default", 1).waiting, 3);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, of_a_batch_with_one_bad_message_writes_nothing)
+{
+    static char large[WEIR_PAYLOAD_SIZE_DEFAULT + 1];
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_draft drafts[3] = {scene_draft(0, "a"), scene_draft(0, "b"),
+                                   scene_draft(0, "c")};
+
+    drafts[2].payload = large;
+    drafts[2].payload_size = sizeof large;
+    check_db(weir_enqueue_batch(outbox, NULL, "orders", drafts, 3, NULL, &fixture->error),
+             WEIR_TOO_LARGE);
+
+    check(strstr(fixture->error.text, "message 3 of 3") != NULL);
+    check(strstr(fixture->error.text, "65537") != NULL);
+    check(strstr(fixture->error.text, "65536") != NULL);
+    check_int(waiting(fixture, outbox), 0);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, of_nothing_does_nothing)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+
+    check_db(weir_enqueue_batch(outbox, NULL, "orders", NULL, 0, NULL, &fixture->error),
+             WEIR_OK);
+
+    check_int(waiting(fixture, outbox), 0);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, of_any_number_is_one_call)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+
+    scene_send(fixture, outbox, "orders", 0, 150);
+    scene_send(fixture, outbox, "orders", 1, 4000);
+
+    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 150);
+    check_int(scene_partition(fixture, outbox, "orders", "default", 1).waiting, 4000);
+    weir_outbox_destroy(outbox);
+}
+
+static enum weir_status enqueue_two(struct weir_outbox *outbox,
+                                    struct weir_connection *connection, void *argument,
+                                    struct weir_error *error)
+{
+    struct weir_draft draft = scene_draft(0, "hello");
+    enum weir_status status =
+        weir_enqueue(outbox, connection, "orders", &draft, NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_enqueue(outbox, connection, "orders", &draft, NULL, error);
+    if (status == WEIR_OK && argument != NULL)
+        status = weir_error_set(error, WEIR_INVALID, "changed its mind");
+    return status;
+}
+
+OUTBOX_TEST(enqueue, in_the_transaction_helper_is_delivered)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+
+    check_db(weir_outbox_transact(outbox, enqueue_two, NULL, &fixture->error), WEIR_OK);
+
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    check_int(recorder_count(recorder), 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+
+    check_db(weir_outbox_transact(outbox, enqueue_two, fixture, &fixture->error),
+             WEIR_INVALID);
+
+    scene_send_text(fixture, outbox, "orders", 0, "afterwards");
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    check_str(recorder_delivery(recorder, 0).payload, "afterwards");
+    check_int(recorder_count(recorder), 1);
+    scene_close(outbox);
+}
+
+/*
+ * The reader looks by itself once a second. Twenty messages, each sent when the one before it has
+ * come, would need that long each if nobody told it.
+ */
+OUTBOX_TEST(enqueue, wakes_whoever_delivers)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    int64_t begun_ns = weir_pause_now_ns();
+
+    for (size_t i = 1; i <= 20; i++) {
+        scene_send_text(fixture, outbox, "orders", 0, "hello");
+        wait_until(recorder_count(recorder) == i);
+    }
+
+    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    scene_close(outbox);
+}
+
+/* The same, when the producer is another process. */
+OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+    struct weir_outbox_options producer_options = scene_options(fixture, "producer");
+    struct weir_outbox *producer;
+    int64_t begun_ns;
+
+    producer_options.db = db;
+    producer = scene_create(fixture, &producer_options);
+    begun_ns = weir_pause_now_ns();
+    for (size_t i = 1; i <= 20; i++) {
+        scene_send_text(fixture, producer, "orders", 0, "hello");
+        wait_until(recorder_count(recorder) == i);
+    }
+
+    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    weir_outbox_destroy(producer);
+    scene_close(outbox);
+    weir_db_destroy(db);
+}
+
+OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 8, recorder);
+    static char texts[400][16];
+    struct weir_draft drafts[400];
+    struct weir_receipt receipts[400];
+
+    for (int i = 0; i < 400; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "%d/%d", (i * 5) % 8, i);
+        drafts[i] = scene_draft((i * 5) % 8, texts[i]);
+    }
+    check_db(weir_enqueue_batch(outbox, NULL, "orders", drafts, 400, receipts,
+                                &fixture->error),
+             WEIR_OK);
+
+    wait_until(recorder_count(recorder) == 400);
+    for (size_t i = 0; i < 400; i++) {
+        struct delivery delivery = recorder_delivery(recorder, i);
+        int partition = atoi(delivery.payload);
+        int number = atoi(strchr(delivery.payload, '/') + 1);
+
+        check_int(delivery.partition, partition);
+        check(memcmp(delivery.uid, receipts[number].uid, WEIR_UID_SIZE) == 0);
+    }
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(enqueue, lets_the_key_choose_the_partition)
+{
+    struct weir_outbox *outbox = orders(fixture, 16);
+    struct weir_draft draft = scene_draft(WEIR_ANY_PARTITION, "hello");
+    struct weir_receipt receipt;
+
+    draft.key = "customer 17";
+    for (int i = 0; i < 3; i++) {
+        check_db(weir_enqueue(outbox, NULL, "orders", &draft, &receipt, &fixture->error),
+                 WEIR_OK);
+        check_int(receipt.partition, weir_partition_of_key("customer 17", 11, 16));
+    }
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, without_a_key_spreads_over_the_partitions)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    int32_t used = 0;
+
+    scene_send(fixture, outbox, "orders", WEIR_ANY_PARTITION, 400);
+
+    for (int32_t i = 0; i < 4; i++)
+        used += scene_partition(fixture, outbox, "orders", "default", i).waiting > 0;
+    check_int(used, 4);
+    weir_outbox_destroy(outbox);
+}
+
+/* ---- a message as it was --------------------------------------------------------------------- */
+
+struct parcel_check {
+    int64_t sent_us;
+    _Atomic int state; /* 1 right, 2 wrong */
+};
+
+static enum weir_outcome compare(struct weir_context *context, void *state,
+                                 const struct weir_message *message,
+                                 struct weir_reason *reason)
+{
+    struct parcel_check *expected = state;
+    const char *color = weir_message_header(message, "color");
+    bool right = message->payload_size == 5 &&
+                 memcmp(message->payload,
+                        "a\0b\xff"
+                        "c",
+                        6) == 0 &&
+                 strcmp(message->type, "application/x-thing; v=2") == 0 &&
+                 message->key != NULL && strcmp(message->key, "k\xc3\xa4y") == 0 &&
+                 message->header_count == 2 && color != NULL &&
+                 strcmp(color, "gr\xc3\xbcn \"x\"") == 0 && message->attempts == 0 &&
+                 message->epoch > 0 &&
+                 llabs((long long)(message->created_us - expected->sent_us)) < 60000000;
+
+    (void)context;
+    (void)reason;
+    expected->state = right ? 1 : 2;
+    return WEIR_DONE;
+}
+
+OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
+{
+    static struct parcel_check expected;
+    static const struct weir_header headers[] = {{"size", ""},
+                                                 {"color", "gr\xc3\xbcn \"x\""}};
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_handler_options options = scene_handler("orders", NULL);
+    struct weir_draft draft = {.partition = 0,
+                               .key = "k\xc3\xa4y",
+                               .type = "application/x-thing; v=2",
+                               .payload = "a\0b\xff"
+                                          "c",
+                               .payload_size = 5,
+                               .headers = headers,
+                               .header_count = 2};
+
+    expected.state = 0;
+    expected.sent_us = weir_wall_clock_us();
+    options.on_message = compare;
+    options.state = &expected;
+    scene_queue(fixture, outbox, "orders", 1);
+    scene_add(fixture, outbox, &options);
+    scene_start(fixture, outbox);
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+
+    wait_until(expected.state != 0);
+    check_int(expected.state, 1);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(enqueue, takes_payloads_from_nothing_to_the_limit)
+{
+    static char large[WEIR_PAYLOAD_SIZE_DEFAULT];
+    struct weir_outbox *outbox = orders(fixture, 1);
+    struct weir_draft draft = scene_draft(0, "");
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+    draft.payload = large;
+    draft.payload_size = sizeof large;
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+
+    check_int(waiting(fixture, outbox), 2);
+    weir_outbox_destroy(outbox);
+}
+
+/* ---- limits of what may wait ------------------------------------------------------------------ */
+
+static void limited(struct fixture *fixture, struct weir_outbox *outbox, int64_t most)
+{
+    struct weir_queue_options options;
+
+    weir_queue_options_init(&options);
+    options.name = "orders";
+    options.backlog_max = most;
+    check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
+}
+
+OUTBOX_TEST(enqueue, is_refused_when_too_much_waits)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_draft draft = scene_draft(0, "hello");
+
+    limited(fixture, outbox, 10);
+    scene_serve(fixture, outbox, "orders", recorder_new());
+    scene_send(fixture, outbox, "orders", 0, 10);
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_FULL);
+
+    check(strstr(fixture->error.text, "10") != NULL);
+    check_int(waiting(fixture, outbox), 10);
+    weir_outbox_destroy(outbox);
+}
+
+/* Each of two subscriptions has six to do: that is six that wait, not twelve. */
+OUTBOX_TEST(enqueue, counts_what_waits_once_for_all_subscriptions)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_handler_options options = scene_handler("orders", recorder_new());
+
+    limited(fixture, outbox, 10);
+    scene_add(fixture, outbox, &options);
+    options.subscription = "mail";
+    scene_add(fixture, outbox, &options);
+    scene_send(fixture, outbox, "orders", 0, 6);
+    weir_outbox_destroy(outbox);
+
+    outbox = scene_outbox(fixture, "bert"); /* has not counted yet */
+    scene_send(fixture, outbox, "orders", 0, 4);
+
+    check_int(waiting(fixture, outbox), 10);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(enqueue, works_again_when_less_waits)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_draft draft = scene_draft(0, "hello");
+
+    limited(fixture, outbox, 10);
+    scene_serve(fixture, outbox, "orders", recorder);
+    scene_send(fixture, outbox, "orders", 0, 10);
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_FULL);
+
+    scene_start(fixture, outbox);
+
+    wait_until(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error) ==
+               WEIR_OK);
+    wait_until(recorder_count(recorder) == 11);
+    scene_close(outbox);
+}

@@ -1,0 +1,1174 @@
+/*
+ * The contract of log.h: what was appended is read, in order, from every place, as long as
+ * anybody needs it.
+ */
+#include <libpq-fe.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "contract/outbox/log_scene.h"
+#include "weir/inspect.h"
+
+static const struct weir_place BEGINNING = {0, 0};
+
+enum { QUEUE = 1, OTHER_QUEUE = 2, SUBSCRIPTION = 1, OTHER_SUBSCRIPTION = 2 };
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+OUTBOX_TEST(log, opens_with_the_table_of_its_engine)
+{
+    struct scene scene = scene_open(fixture);
+
+    check_int(scene.log.ops->engine, fixture->engine);
+    scene_close(&scene);
+}
+
+OUTBOX_POSTGRESQL_TEST(log, knows_the_size_of_its_segments)
+{
+    struct scene scene = scene_open(fixture);
+
+    check_int(scene.log.segment_bits, SCENE_SEGMENT_BITS);
+    scene_close(&scene);
+}
+
+OUTBOX_POSTGRESQL_TEST(log, refuses_a_database_from_another_cluster_and_names_the_remedy)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_execute(&scene, "UPDATE {p}_meta SET value = '1/2' WHERE name = 'identity'");
+    check_db(weir_outbox_log_open(&scene.log, scene.connection, &fixture->error),
+             WEIR_SCHEMA);
+
+    check(strstr(fixture->error.text, "restored from another cluster") != NULL);
+    check(strstr(fixture->error.text, "weir migrate --restored --yes") != NULL);
+    scene_close(&scene);
+}
+
+MARIADB_TEST(log, is_refused)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_outbox_log log;
+
+    check_db(weir_outbox_log_open(&log, connection, &fixture->error), WEIR_SCHEMA);
+
+    check_str(fixture->error.text, "the outbox does not work on mariadb yet");
+    fixture_give(fixture, connection);
+}
+
+/* ---- appending ---------------------------------------------------------------------------- */
+
+OUTBOX_TEST(append, gives_ascending_ids_and_is_read_in_order)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 10, QUEUE, 4);
+    struct seen *seen;
+
+    check_db(scene_try_append(&scene, scene.connection, entries, 3), WEIR_OK);
+    check_db(scene_try_append(&scene, scene.connection, entries + 3, 1), WEIR_OK);
+    check_db(scene_try_append(&scene, scene.connection, entries + 4, 6), WEIR_OK);
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 10);
+    for (size_t i = 0; i < 10; i++) {
+        check(i == 0 || entries[i].id > entries[i - 1].id);
+        check_int(seen->rows[i].id, entries[i].id);
+        check_int(seen->rows[i].pid, entries[i].pid);
+        check_int(seen->rows[i].number, (int64_t)i + 1);
+    }
+    free(seen);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+/* SQLite has no clock of its own. */
+OUTBOX_SQLITE_TEST(append, keeps_the_time_it_was_given)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen;
+
+    scene_append(&scene, 2, QUEUE, 1);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->rows[0].created_us, SCENE_CREATED_US);
+    check_int(seen->rows[1].created_us, SCENE_CREATED_US + 1);
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(append, of_many_rows_gives_each_its_own_id)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 1000, QUEUE, 4);
+    struct seen *seen;
+
+    check_db(scene_try_append(&scene, scene.connection, entries, 1000), WEIR_OK);
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 1000);
+    for (size_t i = 0; i < 1000; i++) {
+        check_int(seen->rows[i].id, entries[i].id);
+        check_int(seen->rows[i].number, (int64_t)i + 1);
+    }
+    free(seen);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+/* A row that is refused is found only when those before it are there. */
+static void check_atomic(struct fixture *fixture, size_t count)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, count, QUEUE, 4);
+
+    entries[count - 1].type = (struct weir_str){"\xff", 1};
+    check_db(scene_try_append(&scene, scene.connection, entries, count), WEIR_INVALID);
+
+    check_int(scene_stored(&scene), 0);
+    check_int(weir_connection_transaction(scene.connection), WEIR_TRANSACTION_NONE);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(append, without_a_transaction_is_atomic)
+{
+    check_atomic(fixture, 10);
+}
+
+OUTBOX_TEST(append, of_many_rows_without_a_transaction_is_atomic)
+{
+    check_atomic(fixture, 1000);
+}
+
+OUTBOX_TEST(append, that_fails_leaves_the_transaction_as_it_was)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 1000, QUEUE, 4);
+
+    check_db(weir_connection_begin(scene.connection, &fixture->error), WEIR_OK);
+    check_db(scene_try_append(&scene, scene.connection, entries, 2), WEIR_OK);
+    entries[999].type = (struct weir_str){"\xff", 1};
+    check_db(scene_try_append(&scene, scene.connection, entries + 2, 998), WEIR_INVALID);
+    check_db(weir_connection_commit(scene.connection, &fixture->error), WEIR_OK);
+
+    check_int(scene_stored(&scene), 2);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(append, that_is_rolled_back_leaves_nothing)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 200, QUEUE, 4);
+    struct seen *seen;
+
+    check_db(weir_connection_begin(scene.connection, &fixture->error), WEIR_OK);
+    check_db(scene_try_append(&scene, scene.connection, entries, 1), WEIR_OK);
+    check_db(scene_try_append(&scene, scene.connection, entries + 1, 199), WEIR_OK);
+    weir_connection_rollback(scene.connection);
+    scene_append(&scene, 1, QUEUE, 1);
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 1);
+    check_int(seen->rows[0].number, 201);
+    free(seen);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(append, is_seen_by_nobody_before_the_commit)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_connection *producer = fixture_take(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 3, QUEUE, 1);
+    struct seen *before;
+    struct seen *after;
+
+    check_db(weir_connection_begin(producer, &fixture->error), WEIR_OK);
+    check_db(scene_try_append(&scene, producer, entries, 3), WEIR_OK);
+    scene_advance(&scene);
+    before = scene_read(&scene, BEGINNING, NULL);
+    check_db(weir_connection_commit(producer, &fixture->error), WEIR_OK);
+    scene_advance(&scene);
+    after = scene_read(&scene, before->end, NULL);
+
+    check_int(before->count, 0);
+    check_int(after->count, 3);
+    free(before);
+    free(after);
+    scene_forget(entries);
+    fixture_give(fixture, producer);
+    scene_close(&scene);
+}
+
+/* One row with everything in it, and one with as little as can be. */
+static enum weir_status check_full_and_bare(void *state, const struct weir_log_row *row,
+                                            struct weir_error *error)
+{
+    int *count = state;
+
+    (void)error;
+    if ((*count)++ == 0) {
+        check(weir_str_equal(row->key, weir_str("k\xc3\xa4y")));
+        check(weir_str_equal(row->type, weir_str("order.paid")));
+        check(weir_str_equal(row->headers, weir_str("{\"a\":\"b\"}")));
+        check(weir_str_equal(row->payload, (struct weir_str){"\0a\0\xff\0", 5}));
+        check(weir_str_equal(row->uid, weir_str("0123456789abcdef")));
+        return WEIR_OK;
+    }
+    check(row->key.data == NULL);
+    check(row->headers.data == NULL);
+    check_int(row->payload.size, 0);
+    return WEIR_OK;
+}
+
+OUTBOX_TEST(append, keeps_every_byte_and_every_null)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_log_entry entries[2] = {
+        {.pid = 64,
+         .created_us = 1234567890123456,
+         .key = weir_str("k\xc3\xa4y"),
+         .type = weir_str("order.paid"),
+         .headers = weir_str("{\"a\":\"b\"}"),
+         .payload = {"\0a\0\xff\0", 5}},
+        {.pid = 64, .created_us = 1, .type = weir_str("t")},
+    };
+    int count = 0;
+    struct weir_page page = {
+        .row_max = 10, .payload_max = 100, .visit = check_full_and_bare, .state = &count};
+
+    memcpy(entries[0].uid, "0123456789abcdef", 16);
+    check_db(scene_try_append(&scene, scene.connection, entries, 2), WEIR_OK);
+    scene_advance(&scene);
+    check_db(scene.log.ops->read(&scene.log, scene.connection, &page, &fixture->error),
+             WEIR_OK);
+
+    check_int(count, 2);
+    scene_close(&scene);
+}
+
+/* ---- the application's connection --------------------------------------------------------- */
+
+struct application {
+    sqlite3 *sqlite;
+    PGconn *postgresql;
+};
+
+static struct application application_start(struct fixture *fixture)
+{
+    struct application self = {0};
+
+    if (fixture->engine == WEIR_SQLITE)
+        check_int(sqlite3_open(fixture->database, &self.sqlite), SQLITE_OK);
+    else
+        self.postgresql = PQconnectdb(fixture->url);
+    return self;
+}
+
+static void application_run(struct application *self, const char *sql)
+{
+    if (self->sqlite != NULL)
+        check_int(sqlite3_exec(self->sqlite, sql, NULL, NULL, NULL), SQLITE_OK);
+    else
+        PQclear(PQexec(self->postgresql, sql));
+}
+
+static struct weir_connection *application_adopt(struct fixture *fixture,
+                                                 struct application *self)
+{
+    struct weir_connection *connection = NULL;
+
+    if (self->sqlite != NULL)
+        check_db(weir_connection_adopt_sqlite(fixture->db, self->sqlite, &connection,
+                                              &fixture->error),
+                 WEIR_OK);
+    else
+        check_db(weir_connection_adopt_postgresql(fixture->db, self->postgresql,
+                                                  &connection, &fixture->error),
+                 WEIR_OK);
+    return connection;
+}
+
+static void application_stop(struct application *self)
+{
+    if (self->sqlite != NULL)
+        check_int(sqlite3_close(self->sqlite), SQLITE_OK);
+    else
+        PQfinish(self->postgresql);
+}
+
+static void check_adopted(struct fixture *fixture, const char *end, int64_t want)
+{
+    struct scene scene = scene_open(fixture);
+    struct application application = application_start(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 200, QUEUE, 4);
+    struct weir_connection *connection;
+
+    application_run(&application, "BEGIN");
+    connection = application_adopt(fixture, &application);
+    check_db(scene_try_append(&scene, connection, entries, 1), WEIR_OK);
+    check_db(scene_try_append(&scene, connection, entries + 1, 199), WEIR_OK);
+    weir_connection_disown(connection);
+    check_int(scene_stored(&scene), 0);
+    application_run(&application, end);
+
+    check_int(scene_stored(&scene), want);
+    application_stop(&application);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(append, in_the_applications_transaction_commits_with_it)
+{
+    check_adopted(fixture, "COMMIT", 200);
+}
+
+OUTBOX_TEST(append, in_the_applications_transaction_rolls_back_with_it)
+{
+    check_adopted(fixture, "ROLLBACK", 0);
+}
+
+OUTBOX_TEST(append, on_the_applications_connection_without_a_transaction_is_atomic)
+{
+    struct scene scene = scene_open(fixture);
+    struct application application = application_start(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 1000, QUEUE, 4);
+    struct weir_connection *connection = application_adopt(fixture, &application);
+
+    entries[199].type = (struct weir_str){"\xff", 1};
+    check_db(scene_try_append(&scene, connection, entries, 200), WEIR_INVALID);
+    check_int(scene_stored(&scene), 0);
+    check_db(scene_try_append(&scene, connection, entries + 200, 800), WEIR_OK);
+
+    check_int(scene_stored(&scene), 800);
+    weir_connection_disown(connection);
+    application_stop(&application);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+OUTBOX_SQLITE_TEST(append, does_not_change_what_the_application_inserted_last)
+{
+    struct scene scene = scene_open(fixture);
+    struct application application = application_start(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 5, QUEUE, 4);
+    struct weir_connection *connection;
+
+    application_run(&application, "CREATE TABLE thing (id INTEGER PRIMARY KEY)");
+    application_run(&application, "INSERT INTO thing VALUES (4711)");
+    connection = application_adopt(fixture, &application);
+    check_db(scene_try_append(&scene, connection, entries, 5), WEIR_OK);
+
+    check_int(sqlite3_last_insert_rowid(application.sqlite), 4711);
+    weir_connection_disown(connection);
+    application_stop(&application);
+    scene_forget(entries);
+    scene_close(&scene);
+}
+
+/* ---- advancing ---------------------------------------------------------------------------- */
+
+OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_place first = scene_advance(&scene);
+    struct weir_place second;
+    struct weir_place third = {0, 0};
+    bool moved = true;
+
+    scene_append(&scene, 3, QUEUE, 1);
+    second = scene_advance(&scene);
+    check_db(scene.log.ops->advance(&scene.log, scene.connection, second, true, NULL,
+                                    &third, &moved, &fixture->error),
+             WEIR_OK);
+
+    check(weir_place_before(first, second));
+    check(weir_place_equal(second, third));
+    check(!moved);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(advance, can_be_told_to_sleep_and_to_wake)
+{
+    struct scene scene = scene_open(fixture);
+
+    check_db(
+        scene.log.ops->set_asleep(&scene.log, scene.connection, true, &fixture->error),
+        WEIR_OK);
+    check_db(
+        scene.log.ops->set_asleep(&scene.log, scene.connection, false, &fixture->error),
+        WEIR_OK);
+    scene_close(&scene);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* Several transactions, so that there are several cuts where there are any. */
+static void append_in_groups(struct scene *scene, int groups, size_t size)
+{
+    for (int i = 0; i < groups; i++) {
+        scene_append(scene, size, QUEUE, 4);
+        scene_advance(scene);
+    }
+}
+
+OUTBOX_TEST(read, gives_the_same_rows_with_every_page_size)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *all;
+
+    append_in_groups(&scene, 5, 7);
+    all = scene_read(&scene, BEGINNING, NULL);
+    check_int(all->count, 35);
+
+    for (uint32_t size = 1; size <= 36; size++) {
+        struct seen *seen =
+            scene_read(&scene, BEGINNING, &(struct scene_limits){.row_max = size});
+
+        check_same_rows(seen, 0, all, 0);
+        free(seen);
+    }
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, from_any_place_gives_exactly_the_rest)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *all;
+
+    append_in_groups(&scene, 5, 7);
+    all = scene_read(&scene, BEGINNING, NULL);
+
+    for (size_t i = 0; i < all->count; i++) {
+        struct seen *rest =
+            scene_read(&scene, all->rows[i].place, &(struct scene_limits){.row_max = 3});
+
+        check_same_rows(rest, 0, all, i + 1);
+        free(rest);
+    }
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, gives_places_in_ascending_order)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *all;
+
+    append_in_groups(&scene, 5, 7);
+    all = scene_read(&scene, BEGINNING, NULL);
+
+    for (size_t i = 1; i < all->count; i++)
+        check(weir_place_before(all->rows[i - 1].place, all->rows[i].place));
+    check(!weir_place_before(all->end, all->rows[all->count - 1].place));
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, gives_only_the_partitions_asked_for)
+{
+    struct scene scene = scene_open(fixture);
+    const int64_t pids[] = {weir_pid(QUEUE, 1), weir_pid(QUEUE, 3), weir_pid(7, 0)};
+
+    append_in_groups(&scene, 5, 8);
+    for (uint32_t size = 1; size <= 21; size++) {
+        struct seen *some = scene_read(
+            &scene, BEGINNING,
+            &(struct scene_limits){.row_max = size, .pids = pids, .pid_count = 3});
+
+        check_int(some->count, 20);
+        for (size_t i = 0; i < 20; i++)
+            check_int(some->rows[i].number, 2 + 2 * (int64_t)i);
+        free(some);
+    }
+    scene_close(&scene);
+}
+
+/* Partitions whose numbers look alike to a table of remainders. */
+OUTBOX_TEST(read, tells_partitions_of_distant_queues_apart)
+{
+    struct scene scene = scene_open(fixture);
+    const int64_t pids[] = {weir_pid(17, 0)};
+    struct seen *some;
+
+    scene_append(&scene, 3, 1, 1);
+    scene_append(&scene, 3, 17, 1);
+    scene_append(&scene, 3, 33, 1);
+    scene_advance(&scene);
+    some = scene_read(&scene, BEGINNING,
+                      &(struct scene_limits){.pids = pids, .pid_count = 1});
+
+    check_int(some->count, 3);
+    check_int(some->rows[0].number, 4);
+    free(some);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, ends_a_page_before_its_bytes_are_exceeded)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen = calloc(1, sizeof *seen);
+    struct weir_page page;
+
+    scene_append(&scene, 9, QUEUE, 1); /* of one byte each */
+    scene_advance(&scene);
+    page = scene_page(seen, BEGINNING, &(struct scene_limits){.payload_max = 4});
+    check_db(scene.log.ops->read(&scene.log, scene.connection, &page, &fixture->error),
+             WEIR_OK);
+
+    check_int(page.rows, 4);
+    check(!page.at_head);
+    check(weir_place_equal(page.end, seen->rows[3].place));
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, gives_a_first_row_that_is_larger_than_the_limit)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen;
+
+    scene.numbers = 1000000;
+    scene_append(&scene, 5, QUEUE, 1); /* of seven bytes each */
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, &(struct scene_limits){.payload_max = 3});
+
+    check_int(seen->count, 5);
+    check(seen->pages >= 5);
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, of_an_empty_log_is_at_the_head)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen;
+
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 0);
+    check_int(seen->pages, 1);
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(read, at_the_head_goes_on_with_what_comes_later)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *first;
+    struct seen *second;
+
+    append_in_groups(&scene, 2, 5);
+    first = scene_read(&scene, BEGINNING, NULL);
+    append_in_groups(&scene, 2, 5);
+    second = scene_read(&scene, first->end, NULL);
+
+    check_int(first->count, 10);
+    check_int(second->count, 10);
+    check_int(second->rows[0].number, 11);
+    free(first);
+    free(second);
+    scene_close(&scene);
+}
+
+/* More rows of others than one page may look at. */
+OUTBOX_TEST(read, moves_its_end_when_nothing_matches)
+{
+    struct scene scene = scene_open(fixture);
+    const int64_t pids[] = {weir_pid(OTHER_QUEUE, 0)};
+    const struct scene_limits limits = {.pids = pids, .pid_count = 1};
+    struct seen *seen;
+
+    for (int i = 0; i < 25; i++)
+        scene_append(&scene, 1000, QUEUE, 4);
+    scene_append(&scene, 1, OTHER_QUEUE, 1);
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, &limits);
+
+    check_int(seen->count, 1);
+    check_int(seen->rows[0].number, 25001);
+    check(fixture->engine != WEIR_SQLITE || seen->pages == 2);
+    free(seen);
+    scene_close(&scene);
+}
+
+static enum weir_status refuse_third(void *state, const struct weir_log_row *row,
+                                     struct weir_error *error)
+{
+    struct seen *seen = state;
+
+    if (seen->count == 2)
+        return weir_error_set(error, WEIR_TOO_LARGE, "the third");
+    return scene_note(state, row, error);
+}
+
+OUTBOX_TEST(read, ends_with_the_visitors_status_behind_the_last_row_it_took)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen = calloc(1, sizeof *seen);
+    struct weir_page page;
+
+    scene_append(&scene, 5, QUEUE, 1);
+    scene_advance(&scene);
+    page = scene_page(seen, BEGINNING, &(struct scene_limits){0});
+    page.visit = refuse_third;
+    check_db(scene.log.ops->read(&scene.log, scene.connection, &page, &fixture->error),
+             WEIR_TOO_LARGE);
+
+    check_str(fixture->error.text, "the third");
+    check_int(page.rows, 2);
+    check(weir_place_equal(page.end, seen->rows[1].place));
+    check_int(weir_connection_transaction(scene.connection), WEIR_TRANSACTION_NONE);
+    free(seen);
+    scene_close(&scene);
+}
+
+/* ---- lag ---------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(lag, is_exact_for_each_subscription_and_partition)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen_lags lags;
+    struct seen *all;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_add_subscription(&scene, OTHER_SUBSCRIPTION, QUEUE);
+    append_in_groups(&scene, 3, 8); /* six in each of four partitions */
+    scene_append(&scene, 100, OTHER_QUEUE, 4);
+    scene_advance(&scene);
+    all = scene_read(&scene, BEGINNING, NULL);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 4, BEGINNING);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 4, all->rows[23].place);
+    scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2),
+                       all->rows[10].place);
+    lags = scene_lag(&scene, QUEUE);
+
+    check_int(lags.count, 5);
+    for (int32_t i = 0; i < 4; i++) {
+        struct weir_lag lag = scene_lag_of(&lags, SUBSCRIPTION, weir_pid(QUEUE, i));
+
+        check_int(lag.waiting, 6);
+        check_int(lag.oldest_us, all->rows[i].created_us);
+        check(!lag.estimate);
+    }
+    check_int(scene_lag_of(&lags, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2)).waiting, 3);
+    check_int(scene_lag_of(&lags, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2)).oldest_us,
+              all->rows[14].created_us);
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(lag, counts_what_is_committed_before_anybody_advances)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_connection *producer = fixture_take(fixture);
+    struct weir_log_entry *entries = scene_draft(&scene, 3, QUEUE, 1);
+    struct seen_lags lags;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    scene_append(&scene, 2, QUEUE, 1);
+    check_db(weir_connection_begin(producer, &fixture->error), WEIR_OK);
+    check_db(scene_try_append(&scene, producer, entries, 3), WEIR_OK);
+    lags = scene_lag(&scene, QUEUE);
+
+    check_int(lags.count, 1);
+    check_int(lags.lags[0].waiting, 2);
+    weir_connection_rollback(producer);
+    scene_forget(entries);
+    fixture_give(fixture, producer);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(lag, of_a_queue_that_nobody_waits_for_is_nothing)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_append(&scene, 5, QUEUE, 1);
+    scene_add_queue(&scene, OTHER_QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, OTHER_QUEUE);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(OTHER_QUEUE, 0), BEGINNING);
+
+    check_int(scene_lag(&scene, QUEUE).count, 0);
+    check_int(scene_lag(&scene, OTHER_QUEUE).count, 0);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(lag, works_inside_a_transaction)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    scene_append(&scene, 5, QUEUE, 1);
+    check_db(weir_connection_begin(scene.connection, &fixture->error), WEIR_OK);
+
+    check_int(scene_lag(&scene, QUEUE).lags[0].waiting, 5);
+    check_int(weir_connection_transaction(scene.connection), WEIR_TRANSACTION_OPEN);
+    weir_connection_rollback(scene.connection);
+    scene_close(&scene);
+}
+
+/* Messages of the queue's first four partitions, in turn, one a microsecond. */
+static void append_by_sql(struct scene *scene, int count)
+{
+    const char *columns =
+        "INSERT INTO {p}_log (partition, created_us, uid, type, payload)";
+    const char *values = "SELECT 64 + n % 4, 1000000 + n, '0123456789abcdef', 't', 'x'";
+
+    if (scene->fixture->engine == WEIR_SQLITE)
+        scene_execute(scene,
+                      "%s WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL"
+                      " SELECT n + 1 FROM numbers LIMIT %d) %s FROM numbers",
+                      columns, count, values);
+    else
+        scene_execute(scene, "%s %s FROM generate_series(0, %d) n", columns, values,
+                      count - 1);
+}
+
+OUTBOX_TEST(lag, of_many_messages_is_an_estimate)
+{
+    enum { COUNT = 400000 };
+    struct scene scene = scene_open(fixture);
+    struct seen_lags lags;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 5, BEGINNING);
+    append_by_sql(&scene, COUNT);
+    lags = scene_lag(&scene, QUEUE);
+
+    check(lags.count >= 4);
+    for (int32_t i = 0; i < 4; i++) {
+        struct weir_lag lag = scene_lag_of(&lags, SUBSCRIPTION, weir_pid(QUEUE, i));
+
+        check(lag.estimate);
+        check_in_range(lag.waiting, COUNT / 4 * 9 / 10, COUNT / 4 * 11 / 10);
+        check_int(lag.oldest_us, 1000000 + i);
+    }
+    check_int(scene_lag_of(&lags, SUBSCRIPTION, weir_pid(QUEUE, 4)).waiting, 0);
+    scene_close(&scene);
+}
+
+/* ---- sweep -------------------------------------------------------------------------------- */
+
+/* A queue of 16 partitions and two subscriptions that start at the beginning. */
+static struct scene open_swept(struct fixture *fixture)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_add_subscription(&scene, OTHER_SUBSCRIPTION, QUEUE);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, BEGINNING);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, BEGINNING);
+    return scene;
+}
+
+OUTBOX_TEST(sweep, removes_what_all_have_passed)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+
+    scene_append(&scene, 3000, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, head);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, keeps_what_one_of_two_has_not_passed)
+{
+    struct scene scene = open_swept(fixture);
+    struct seen *before;
+    struct seen *after;
+
+    scene_append(&scene, 3000, QUEUE, 16);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, scene_advance(&scene));
+    before = scene_read(&scene, BEGINNING, NULL);
+    scene_sweep(&scene);
+    after = scene_read(&scene, BEGINNING, NULL);
+
+    check_same_rows(after, 0, before, 0);
+    free(before);
+    free(after);
+    scene_close(&scene);
+}
+
+/* Rows of `all` behind `first` that belong to the partition. */
+static struct seen *of_partition(const struct seen *all, size_t first, int64_t pid)
+{
+    struct seen *some = calloc(1, sizeof *some);
+
+    check(some != NULL);
+    for (size_t i = first; i < all->count; i++) {
+        if (all->rows[i].pid == pid)
+            some->rows[some->count++] = all->rows[i];
+    }
+    return some;
+}
+
+static void check_rest_of_partition(struct scene *scene, const struct seen *all,
+                                    int64_t pid, size_t step)
+{
+    for (size_t i = 0; i < all->count; i += step) {
+        const struct scene_limits limits = {.row_max = 70, .pids = &pid, .pid_count = 1};
+        struct seen *want = of_partition(all, i + 1, pid);
+        struct seen *got = scene_read(scene, all->rows[i].place, &limits);
+
+        check_same_rows(got, 0, want, 0);
+        free(want);
+        free(got);
+    }
+}
+
+/* One partition in sixteen is stuck: its rows are set aside, and its reader sees no difference. */
+OUTBOX_TEST(sweep, sets_aside_what_few_need_and_reading_is_unchanged_from_every_place)
+{
+    struct scene scene = open_swept(fixture);
+    const int64_t stuck = weir_pid(QUEUE, 3);
+    struct weir_sweep_report report;
+    struct seen *all;
+
+    for (int i = 0; i < 10; i++) {
+        scene_append(&scene, 500, QUEUE, 16);
+        scene_advance(&scene);
+    }
+    all = scene_read(&scene, BEGINNING, NULL);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, all->end);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, all->end);
+    scene_set_position(&scene, OTHER_SUBSCRIPTION, stuck, BEGINNING);
+    report = scene_sweep(&scene);
+
+    check(report.aside > 0);
+    check(report.removed > 0);
+    check(fixture_ask(fixture, "SELECT count(*) FROM weir_aside") > 0);
+    check(scene_stored(&scene) < 2000);
+    check_rest_of_partition(&scene, all, stuck, 97);
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, counts_what_is_set_aside_as_waiting)
+{
+    struct scene scene = open_swept(fixture);
+    const int64_t stuck = weir_pid(QUEUE, 3);
+    struct weir_lag lag;
+    struct seen_lags lags;
+    struct seen *all;
+
+    scene_append(&scene, 4800, QUEUE, 16);
+    scene_advance(&scene);
+    all = scene_read(&scene, BEGINNING, NULL);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, all->end);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, all->end);
+    scene_set_position(&scene, OTHER_SUBSCRIPTION, stuck, BEGINNING);
+    check(scene_sweep(&scene).aside > 0);
+    lags = scene_lag(&scene, QUEUE);
+    lag = scene_lag_of(&lags, OTHER_SUBSCRIPTION, stuck);
+
+    check_int(lags.count, 1);
+    check_int(lag.waiting, 300);
+    check_int(lag.oldest_us, all->rows[3].created_us);
+    check(!lag.estimate);
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, removes_what_was_set_aside_when_it_is_passed)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+
+    scene_append(&scene, 4800, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 15, head);
+    check(scene_sweep(&scene).aside > 0);
+    scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 15), head);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_SQLITE_TEST(sweep, removes_every_passed_row_between_many_that_are_not)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+    struct seen *left;
+
+    scene_append(&scene, 4800, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 8, head);
+    scene_sweep(&scene);
+    left = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(left->count, 2400);
+    for (size_t i = 0; i < left->count; i++)
+        check(weir_pid_partition(left->rows[i].pid) >= 8);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_aside"), 0);
+    free(left);
+    scene_close(&scene);
+}
+
+/* What is not delivered yet at the head is young, not slow. */
+OUTBOX_SQLITE_TEST(sweep, sets_nothing_aside_near_the_head)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+
+    scene_append(&scene, 1600, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 15, head);
+
+    check_int(scene_sweep(&scene).aside, 0);
+    check_int(scene_stored(&scene), 100);
+    scene_close(&scene);
+}
+
+OUTBOX_SQLITE_TEST(sweep, leaves_alone_what_is_behind_all_positions)
+{
+    struct scene scene = open_swept(fixture);
+    struct seen *all;
+
+    scene_append(&scene, 2500, QUEUE, 1);
+    all = scene_read(&scene, BEGINNING, NULL);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), all->end);
+    scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 0),
+                       all->rows[1899].place);
+
+    check_int(scene_sweep(&scene).aside, 0);
+    check_int(scene_stored(&scene), 600);
+    free(all);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, keeps_everything_of_a_queue_without_subscriptions)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_append(&scene, 3000, QUEUE, 16);
+    scene_advance(&scene);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 3000);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, drops_what_is_unread_if_the_queue_says_so)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 1);
+    scene_append(&scene, 3000, QUEUE, 16);
+    scene_advance(&scene);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, keeps_for_a_subscription_of_a_queue_that_drops)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 1);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, BEGINNING);
+    scene_append(&scene, 3000, QUEUE, 16);
+    scene_advance(&scene);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 3000);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(sweep, removes_what_is_left_of_a_removed_queue)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_append(&scene, 3000, QUEUE, 16);
+    scene_advance(&scene);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 0);
+    scene_close(&scene);
+}
+
+/* Never a start at 0, and so never a loss. */
+OUTBOX_TEST(sweep, keeps_everything_when_a_position_is_missing)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_add_subscription(&scene, OTHER_SUBSCRIPTION, QUEUE);
+    scene_append(&scene, 3000, QUEUE, 1);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), scene_advance(&scene));
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 3000);
+    scene_close(&scene);
+}
+
+OUTBOX_SQLITE_TEST(sweep, never_gives_an_id_again_after_it_emptied_the_log)
+{
+    struct scene scene = open_swept(fixture);
+    int64_t last = scene_append(&scene, 100, QUEUE, 16);
+    struct weir_place head = scene_advance(&scene);
+    struct seen *seen;
+
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, head);
+    scene_sweep(&scene);
+    check_int(scene_stored(&scene), 0);
+    check(weir_place_equal(scene_advance(&scene), head));
+
+    check_int(scene_append(&scene, 1, QUEUE, 16), last + 1);
+    seen = scene_read(&scene, head, NULL);
+    check_int(seen->count, 1);
+    free(seen);
+    scene_close(&scene);
+}
+
+/* The write lock is what keeps it from removing what a new subscription starts with. */
+OUTBOX_SQLITE_TEST(sweep, waits_for_a_subscription_that_is_being_made)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct scene scene = scene_open(fixture);
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report;
+    struct weir_db *hasty;
+
+    options.lock_timeout_ns = WEIR_MILLISECONDS(20);
+    hasty = fixture_open(fixture, &options);
+    scene_add_queue(&scene, QUEUE, 1);
+    scene_append(&scene, 100, QUEUE, 1);
+    check_db(weir_connection_begin(scene.connection, &fixture->error), WEIR_OK);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    check_db(scene.log.ops->sweep(&scene.log, hasty, &state, &report, &fixture->error),
+             WEIR_LOCKED);
+    check_db(weir_connection_commit(scene.connection, &fixture->error), WEIR_OK);
+    scene_sweep(&scene);
+
+    check_int(scene_stored(&scene), 100);
+    weir_db_destroy(hasty);
+    scene_close(&scene);
+}
+
+static int64_t file_size(const char *path)
+{
+    struct stat about;
+
+    check_int(stat(path, &about), 0);
+    return (int64_t)about.st_size;
+}
+
+OUTBOX_SQLITE_TEST(sweep, moves_the_write_ahead_log_into_the_file)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+    int64_t before;
+
+    for (int i = 0; i < 30; i++)
+        scene_append(&scene, 5000, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, head);
+    before = file_size(fixture->database);
+    scene_sweep(&scene);
+
+    check_in_range(before, 0, 1000000); /* all that was appended is in the log only */
+    check_in_range(file_size(fixture->database), 5000000, 100000000);
+    scene_close(&scene);
+}
+
+/* ---- start -------------------------------------------------------------------------------- */
+
+static struct weir_place start_of(struct scene *scene, bool now)
+{
+    struct fixture *fixture = scene->fixture;
+    struct weir_place place = {-1, -1};
+
+    check_db(weir_connection_begin(scene->connection, &fixture->error), WEIR_OK);
+    check_db(scene->log.ops->start(&scene->log, scene->connection, QUEUE, now, &place,
+                                   &fixture->error),
+             WEIR_OK);
+    check_db(weir_connection_commit(scene->connection, &fixture->error), WEIR_OK);
+    return place;
+}
+
+OUTBOX_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_append(&scene, 30, QUEUE, 4);
+    scene_advance(&scene);
+    seen = scene_read(&scene, start_of(&scene, false), NULL);
+
+    check_int(seen->count, 30);
+    free(seen);
+    scene_close(&scene);
+}
+
+/* Of what is set aside for a slow one a new subscription gets nothing, rather than pieces. */
+OUTBOX_TEST(start, at_the_beginning_is_behind_everything_that_was_removed)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head;
+    struct seen *seen;
+
+    scene_append(&scene, 4800, QUEUE, 16);
+    head = scene_advance(&scene);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 15, head);
+    check(scene_sweep(&scene).removed > 0);
+    scene_append(&scene, 32, QUEUE, 16);
+    scene_advance(&scene);
+    seen = scene_read(&scene, start_of(&scene, false), NULL);
+
+    check(seen->count >= 32 && seen->count < 4832);
+    for (size_t i = 0; i < seen->count; i++)
+        check_int(seen->rows[i].number, 4832 - (int64_t)(seen->count - 1 - i));
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_TEST(start, at_now_gives_only_what_comes_later)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_place start;
+    struct seen *seen;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_append(&scene, 30, QUEUE, 4);
+    scene_advance(&scene);
+    start = start_of(&scene, true);
+    scene_append(&scene, 5, QUEUE, 4);
+    scene_advance(&scene);
+    seen = scene_read(&scene, start, NULL);
+
+    check_int(seen->count, 5);
+    check_int(seen->rows[0].number, 31);
+    free(seen);
+    scene_close(&scene);
+}

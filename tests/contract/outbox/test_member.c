@@ -1,0 +1,293 @@
+/*
+ * Members: who is alive, and what each may hold.
+ */
+#include "contract/outbox/desk.h"
+#include "outbox/member.h"
+
+#define CARL INT64_C(7003)
+
+/* A queue with a subscription and its leases, as the catalog makes them. */
+static void open_queue(struct fixture *fixture, int32_t partitions)
+{
+    desk_open(fixture, partitions);
+    (void)desk_ask(fixture,
+                   "INSERT INTO weir_queue (id, name, partitions, created_us)"
+                   " VALUES (%d, 'orders', %d, 1)",
+                   (int)QUEUE, (int)partitions);
+    (void)desk_ask(fixture,
+                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+                   " VALUES (%d, %d, 'default', 0, 1)",
+                   (int)SUBSCRIPTION, (int)QUEUE);
+}
+
+static struct weir_share beat(struct fixture *fixture, int64_t owner, int32_t partitions)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_share share = {.subscription = SUBSCRIPTION, .partitions = partitions};
+
+    check_db(weir_member_beat(connection, owner, "a process", MINUTE_US, &share, 1,
+                              &fixture->error),
+             WEIR_OK);
+    fixture_give(fixture, connection);
+    return share;
+}
+
+static void kill_member(struct fixture *fixture, int64_t owner, int64_t until_us)
+{
+    (void)desk_ask(fixture, "UPDATE weir_member SET until_us = %lld WHERE process = %lld",
+                   (long long)until_us, (long long)owner);
+}
+
+static int64_t clock_us(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t now_us;
+
+    check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+    return now_us;
+}
+
+/* ---- alive -------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(member, alone_may_hold_everything)
+{
+    struct weir_share share;
+
+    open_queue(fixture, 8);
+
+    share = beat(fixture, ANNA, 8);
+
+    check_int(share.members, 1);
+    check_int(share.share, 8);
+    check_int(share.free, 8);
+    check_int(share.surplus, 0);
+    check_int(share.next_free_us, -1);
+    check(!share.paused);
+    check(!share.removed);
+}
+
+OUTBOX_TEST(member, shares_with_others_rounded_up)
+{
+    struct weir_share share;
+
+    open_queue(fixture, 8);
+    (void)beat(fixture, ANNA, 8);
+    (void)beat(fixture, BERT, 8);
+
+    share = beat(fixture, CARL, 8);
+
+    check_int(share.members, 3);
+    check_int(share.share, 3);
+}
+
+OUTBOX_TEST(member, is_alive_for_its_duration)
+{
+    int64_t before_us, after_us;
+
+    open_queue(fixture, 1);
+    before_us = clock_us(fixture);
+    (void)beat(fixture, ANNA, 1);
+    after_us = clock_us(fixture);
+
+    check_in_range(fixture_ask(fixture, "SELECT until_us FROM weir_member"),
+                   before_us + MINUTE_US, after_us + MINUTE_US);
+    check_in_range(fixture_ask(fixture, "SELECT started_us FROM weir_member"), before_us,
+                   after_us);
+}
+
+/* One row, whose beginning stays. */
+OUTBOX_TEST(member, lives_longer_with_every_beat)
+{
+    int64_t started_us;
+
+    open_queue(fixture, 1);
+    (void)beat(fixture, ANNA, 1);
+    started_us = fixture_ask(fixture, "SELECT started_us FROM weir_member");
+    kill_member(fixture, ANNA, 5);
+
+    (void)beat(fixture, ANNA, 1);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
+    check(fixture_ask(fixture, "SELECT until_us FROM weir_member") > started_us);
+    check_int(fixture_ask(fixture, "SELECT started_us FROM weir_member"), started_us);
+}
+
+OUTBOX_TEST(member, that_is_dead_has_no_share)
+{
+    open_queue(fixture, 8);
+    (void)beat(fixture, BERT, 8);
+    kill_member(fixture, BERT, clock_us(fixture) - 1000);
+
+    check_int(beat(fixture, ANNA, 8).members, 1);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
+}
+
+OUTBOX_TEST(member, that_is_long_dead_is_removed)
+{
+    open_queue(fixture, 8);
+    (void)beat(fixture, BERT, 8);
+    kill_member(fixture, BERT, clock_us(fixture) - 11 * MINUTE_US);
+
+    (void)beat(fixture, ANNA, 8);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
+    check_int(fixture_ask(fixture, "SELECT process FROM weir_member"), ANNA);
+}
+
+OUTBOX_TEST(member, leaves_all_subscriptions)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    open_queue(fixture, 8);
+    (void)beat(fixture, ANNA, 8);
+    (void)beat(fixture, BERT, 8);
+
+    check_db(weir_member_leave(connection, ANNA, &fixture->error), WEIR_OK);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
+    check_int(beat(fixture, BERT, 8).members, 1);
+    fixture_give(fixture, connection);
+}
+
+/* ---- leases ------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(member, sees_what_is_free)
+{
+    struct weir_lease leases[5];
+
+    open_queue(fixture, 8);
+    check_int(desk_take(fixture, BERT, leases, 5), 5);
+    desk_expire(fixture, weir_pid_partition(leases[0].key.pid));
+    desk_promote(fixture, weir_pid_partition(leases[1].key.pid));
+
+    check_int(beat(fixture, ANNA, 8).free, 5);
+}
+
+OUTBOX_TEST(member, sees_what_others_hold_beyond_their_share)
+{
+    struct weir_lease leases[8];
+    struct weir_share share;
+
+    open_queue(fixture, 8);
+    (void)beat(fixture, BERT, 8);
+    check_int(desk_take(fixture, BERT, leases, 7), 7);
+
+    share = beat(fixture, ANNA, 8);
+
+    check_int(share.share, 4);
+    check_int(share.surplus, 3);
+    check_int(share.free, 1);
+}
+
+OUTBOX_TEST(member, does_not_count_what_it_holds_itself)
+{
+    struct weir_lease leases[8];
+    struct weir_share share;
+
+    open_queue(fixture, 8);
+    (void)beat(fixture, BERT, 8);
+    check_int(desk_take(fixture, ANNA, leases, 8), 8);
+
+    share = beat(fixture, ANNA, 8);
+
+    check_int(share.surplus, 0);
+    check_int(share.free, 0);
+    check_int(share.next_free_us, -1);
+}
+
+/* One has more than its share, another one less: that does not make up for it. */
+OUTBOX_TEST(member, adds_up_the_surplus_of_each)
+{
+    struct weir_lease leases[8];
+
+    open_queue(fixture, 8);
+    (void)beat(fixture, BERT, 8);
+    (void)beat(fixture, CARL, 8);
+    check_int(desk_take(fixture, BERT, leases, 6), 6);
+    check_int(desk_take(fixture, CARL, leases, 1), 1);
+
+    check_int(beat(fixture, ANNA, 8).surplus, 3);
+}
+
+OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
+{
+    struct weir_lease leases[2];
+    int64_t left_us;
+
+    open_queue(fixture, 2);
+    check_int(desk_take(fixture, BERT, leases, 2), 2);
+    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = until_us + 999000000"
+                            " WHERE partition = 128");
+
+    left_us = beat(fixture, ANNA, 2).next_free_us;
+
+    check_in_range(left_us, 1, MINUTE_US);
+}
+
+/* ---- queues ------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(member, sees_that_the_queue_is_paused)
+{
+    open_queue(fixture, 1);
+    (void)fixture_ask(fixture, fixture_choose(fixture, "UPDATE weir_queue SET paused = 1",
+                                              "UPDATE weir_queue SET paused = true", ""));
+
+    check(beat(fixture, ANNA, 1).paused);
+}
+
+OUTBOX_TEST(member, sees_that_the_queue_is_removed)
+{
+    struct weir_share share;
+
+    open_queue(fixture, 1);
+    (void)fixture_ask(fixture, "DELETE FROM weir_subscription");
+    (void)fixture_ask(fixture, "DELETE FROM weir_queue");
+
+    share = beat(fixture, ANNA, 1);
+
+    check(share.removed);
+    check_int(share.share, 0);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 0);
+}
+
+OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_share shares[3] = {
+        {.subscription = 99, .partitions = 4},
+        {.subscription = SUBSCRIPTION, .partitions = 4},
+        {.subscription = 4, .partitions = 1},
+    };
+
+    open_queue(fixture, 4);
+    (void)desk_ask(fixture,
+                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+                   " VALUES (4, 2, 'audit', 1, 1)");
+    check_db(
+        weir_lease_begin(connection, (struct weir_lease_key){4, PID(0)}, &fixture->error),
+        WEIR_OK);
+
+    check_db(weir_member_beat(connection, ANNA, "a process", MINUTE_US, shares, 3,
+                              &fixture->error),
+             WEIR_OK);
+
+    check(shares[0].removed);
+    check(!shares[1].removed);
+    check_int(shares[1].free, 4);
+    check_int(shares[2].free, 1);
+    check_int(shares[2].share, 1);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_TEST(member, of_nothing_beats_without_harm)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    check_db(weir_member_beat(connection, ANNA, "a process", MINUTE_US, NULL, 0,
+                              &fixture->error),
+             WEIR_OK);
+    fixture_give(fixture, connection);
+}

@@ -1,0 +1,293 @@
+/*
+ * A database that vanishes and comes back, calls that fail, and memory that runs out, all while
+ * messages flow.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/point.h"
+#include "db/db.h"
+#include "lib/crew.h"
+#include "lib/outbox_engines.h"
+
+enum { PARTITIONS = 4 };
+
+static const struct crew_options OPTIONS = {.partitions = PARTITIONS,
+                                            .batch = 7,
+                                            .lease_ns = WEIR_SECONDS(1)};
+
+static int64_t enqueue_everywhere(struct crew *crew, int rounds)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < rounds; i++) {
+        for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
+            crew_enqueue_together(crew, p, 5);
+    }
+    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
+        sum += crew->enqueued[p];
+    return sum;
+}
+
+/* A database handle whose calls fail as ordered. */
+static struct weir_db *open_with(struct fixture *fixture, struct weir_points *points)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+
+    weir_db_set_points(db, points);
+    return db;
+}
+
+/* ---- the server --------------------------------------------------------------------------- */
+
+/* A fixture on a server of the test's own. */
+static void open_own(struct fixture *fixture)
+{
+    struct weir_db_options options;
+
+    memset(fixture, 0, sizeof *fixture);
+    fixture->engine = WEIR_POSTGRESQL;
+    weir_faulty_heap_init(&fixture->heap);
+    fixture->server = server_create(WEIR_POSTGRESQL, NULL);
+    server_name_database(fixture->database, sizeof fixture->database);
+    server_create_database(fixture->server, fixture->database);
+    server_url(fixture->server, fixture->database, fixture->url, sizeof fixture->url);
+    options = fixture_options(fixture);
+    fixture->db = fixture_open(fixture, &options);
+    check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
+}
+
+WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
+{
+    static struct fixture own; /* its heap must not move, and outlives a failed test */
+    struct fixture *fixture = &own;
+    struct crew crew;
+    struct crew_member *one, *two;
+    int64_t sum = 0;
+
+    open_own(fixture);
+    crew_open(&crew, fixture, &OPTIONS);
+    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    one = crew_join(&crew);
+    two = crew_join(&crew);
+    for (int i = 0; i < 2; i++) {
+        int64_t before = crew_done(&crew);
+
+        sum = enqueue_everywhere(&crew, 20);
+        wait_until(crew_done(&crew) > before + 20);
+        server_kill(fixture->server);
+        server_restart(fixture->server);
+        wait_until(weir_outbox_migrate(fixture->db, &fixture->error) == WEIR_OK);
+        crew_note_stored(&crew);
+    }
+    wait_until(crew_stored(&crew) == sum);
+
+    crew_leave(one);
+    crew_leave(two);
+    crew_audit(&crew);
+    crew_close(&crew);
+    weir_db_destroy(fixture->db);
+    check_int(fixture->heap.outstanding, 0);
+    server_destroy(fixture->server);
+}
+
+/* ---- calls -------------------------------------------------------------------------------- */
+
+/* Deliver while every `every`th pass of a point of the driver fails, from the start on. */
+static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one, *two;
+    int64_t sum;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, point, every);
+    crew_open(&crew, fixture, &OPTIONS);
+    one = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
+                                                       .patient = true});
+    two = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
+                                                       .patient = true});
+    sum = enqueue_everywhere(&crew, 30);
+    wait_until(crew_done(&crew) > sum / 2);
+    crew_note_stored(&crew);
+    wait_until(crew_stored(&crew) == sum);
+    crew_leave(one);
+    crew_leave(two);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* On SQLite every row is a call: a page of all messages there are must fit between two faults. */
+enum { ROWS_PAST = 1009 };
+
+OUTBOX_TEST(outage, of_single_connections_loses_nothing_and_keeps_the_order)
+{
+    deliver_with(fixture, "db.lose", fixture->engine == WEIR_SQLITE ? ROWS_PAST : 41);
+}
+
+OUTBOX_TEST(outage, of_single_statements_loses_nothing_and_keeps_the_order)
+{
+    deliver_with(fixture, "db.fail", fixture->engine == WEIR_SQLITE ? ROWS_PAST : 31);
+}
+
+OUTBOX_TEST(outage, of_the_answer_to_a_commit_skips_nothing)
+{
+    deliver_with(fixture, "db.lose_after_commit", 4);
+}
+
+/* ---- unknown outcomes --------------------------------------------------------------------- */
+
+OUTBOX_TEST(doubt, about_an_ack_is_settled_within_the_lease)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+    int64_t epoch;
+
+    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(4)});
+    weir_points_init(&points);
+    weir_points_arm(&points, "acker.unanswered", 2);
+    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    epoch = crew_read(&crew, 0).epoch;
+    for (int i = 0; i < 20; i++) {
+        crew_enqueue(&crew, 0, 1);
+        wait_until(crew_stored(&crew) == i + 1);
+        check_in_range(crew_read(&crew, 0).lease_left_us, 1, 4000000); /* not longer */
+    }
+    check_int(crew_read(&crew, 0).epoch, epoch);
+    check_int(crew_read(&crew, 0).attempts, 0);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* Nobody can be asked, so the ack is sent again and refused. */
+OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+
+    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(240)});
+    weir_points_init(&points);
+    weir_points_arm(&points, "acker.unanswered", 3);
+    weir_points_arm(&points, "acker.cannot_ask", 1);
+    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    for (int i = 0; i < 8; i++) {
+        crew_enqueue(&crew, 0, 1);
+        wait_until(crew_stored(&crew) == i + 1);
+    }
+    check(atomic_load(&points.armed[1].passed) > 0);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+static enum weir_status enqueue_one(struct weir_outbox *outbox,
+                                    struct weir_connection *connection, void *argument,
+                                    struct weir_error *error)
+{
+    struct weir_draft draft = {.type = "n", .payload = "1", .payload_size = 1};
+
+    (void)argument;
+    return weir_enqueue(outbox, connection, "crew", &draft, NULL, error);
+}
+
+OUTBOX_TEST(doubt, about_an_enqueue_is_reported_to_the_caller)
+{
+    struct weir_outbox_options options;
+    struct weir_outbox *outbox = NULL;
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+    struct weir_db *db;
+
+    crew_open(&crew, fixture, NULL);
+    weir_points_init(&points);
+    db = open_with(fixture, &points);
+    weir_outbox_options_init(&options);
+    options.db = db;
+    check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
+    weir_points_arm(&points, "db.lose_after_commit", 1);
+    check_db(weir_outbox_transact(outbox, enqueue_one, NULL, &fixture->error),
+             WEIR_IN_DOUBT);
+    weir_outbox_destroy(outbox);
+    weir_db_destroy(db);
+
+    one = crew_join(&crew);
+    wait_until(crew_stored(&crew) == 1); /* it had happened */
+    crew_leave(one);
+    crew_close(&crew);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* Fails at each `every`th allocation; 0: at none. Counts what is outstanding. */
+struct leaky {
+    struct weir_heap heap;
+    _Atomic uint64_t every;
+    _Atomic uint64_t asked;
+    _Atomic uint64_t refused;
+    _Atomic int64_t outstanding;
+};
+
+static void *resize(void *state, void *memory, size_t size)
+{
+    struct leaky *self = state;
+    uint64_t every = atomic_load(&self->every);
+    void *result;
+
+    if (size == 0) {
+        if (memory != NULL)
+            atomic_fetch_sub(&self->outstanding, 1);
+        free(memory);
+        return NULL;
+    }
+    if (every != 0 && atomic_fetch_add(&self->asked, 1) % every == 0) {
+        atomic_fetch_add(&self->refused, 1);
+        return NULL;
+    }
+    result = realloc(memory, size);
+    if (memory == NULL && result != NULL)
+        atomic_fetch_add(&self->outstanding, 1);
+    return result;
+}
+
+static void deliver_without_memory(struct fixture *fixture, uint64_t every)
+{
+    struct leaky leaky = {.heap = {.resize = resize}};
+    struct weir_db_options options = fixture_options(fixture);
+    struct crew crew;
+    struct crew_member *one;
+    int64_t sum;
+
+    leaky.heap.state = &leaky;
+    options.heap = &leaky.heap;
+    crew_open(&crew, fixture, &OPTIONS);
+    one = crew_join_with(&crew,
+                         &(struct crew_joining){.db = fixture_open(fixture, &options)});
+    atomic_store(&leaky.every, every);
+    sum = enqueue_everywhere(&crew, 20);
+    wait_until(atomic_load(&leaky.refused) >= 5);
+    atomic_store(&leaky.every, 0);
+    wait_until(crew_stored(&crew) == sum);
+
+    crew_leave(one);
+    check_int(leaky.outstanding, 0);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(memory, that_is_refused_now_and_then_loses_nothing)
+{
+    deliver_without_memory(fixture, 37);
+}
+
+OUTBOX_TEST(memory, that_is_refused_always_for_a_while_loses_nothing)
+{
+    deliver_without_memory(fixture, 1);
+}

@@ -1,0 +1,275 @@
+/*
+ * How PostgreSQL runs the statements that are run all the time.
+ *
+ * Leaves are never analyzed, so a plan must be good without statistics; and sessions live long,
+ * so one that was made when the tables were empty must be good for a million rows.
+ */
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "lib/outbox_engines.h"
+#include "outbox/statements_pg.h"
+
+enum { PLAN_SIZE = 64 * 1024, DEPTH_MAX = 64 };
+
+enum {
+    SORTS = 1, /* it may sort, what is limited */
+    SMALL =
+        2, /* of the table of rows set aside alone, which is analyzed like any other */
+};
+
+/* A statement, what it is explained with, and what its plan must have. */
+struct sample {
+    const struct weir_sql *sql;
+    const char *arguments; /* "": none */
+    const char *wanted[4]; /* parts of a line each */
+    unsigned traits;       /* SORTS, SMALL */
+};
+
+#define PAGE "'1:1:', '5000:5000:', NULL, 1000, 1000000, 1"
+#define PAGE_OF_SOME "'1:1:', '5000:5000:', '{64,65,66}', 1000, 1000000, 1"
+
+static const struct sample SAMPLES[] = {
+    {&weir_pg_sql_probe, "", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
+    {&weir_pg_sql_recheck, "(7)", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
+    {&weir_pg_sql_insert_cut, "(NULL)", {"weir_cut_0_no_idx"}, 0},
+    {&weir_pg_sql_cuts, "(7, 3)", {"weir_cut_0_no_idx", "weir_aside_pkey"}, 0},
+    {&weir_pg_sql_new[0],
+     "(1000, 66536, " PAGE ")",
+     {"weir_log_0_id_idx", "weir_aside_pkey"},
+     0},
+    {&weir_pg_sql_new[0],
+     "(1000, 66536, " PAGE_OF_SOME ")",
+     {"weir_log_0_id_idx", "weir_aside_pkey", "hashed SubPlan"},
+     0},
+    {&weir_pg_sql_late,
+     "(0, 900000, '500:600:500,501', '5000:5000:', NULL, 1000, 1000000, 1, 700)",
+     {"weir_log_0_xid_id_idx", "weir_aside_pkey"},
+     SORTS},
+    {&weir_pg_sql_late,
+     "(0, 900000, '500:600:500,501', '5000:5000:', '{64}', 1000, 1000000, 1, 700)",
+     {"weir_log_0_xid_id_idx", "weir_aside_pkey"},
+     SORTS},
+    {&weir_pg_sql_aside, "(1, 0, 5, 9, NULL, 100, 1000)", {"weir_aside_pkey"}, SMALL},
+    {&weir_pg_sql_aside_bound, "(1, 0, 5)", {"weir_aside_pkey"}, SMALL},
+    {&weir_pg_sql_lag,
+     "(1, 100001)",
+     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
+      "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
+     SORTS},
+};
+enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
+
+static void execute(PGconn *native, const char *text)
+{
+    PGresult *result = PQexec(native, text);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
+    PQclear(result);
+}
+
+static const char *type_of(char letter)
+{
+    switch (letter) {
+    case 'i':
+        return "bigint";
+    case 't':
+        return "text";
+    default:
+        check(letter == 'I');
+        return "bigint[]";
+    }
+}
+
+/* As the library prepares it, under the name s<number>. */
+static void prepare(struct fixture *fixture, PGconn *native, size_t number)
+{
+    const struct weir_sql *sql = SAMPLES[number].sql;
+    const char *letters = sql->parameters != NULL ? sql->parameters : "";
+    struct weir_buf text;
+
+    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
+    weir_buf_append_format(&text, "PREPARE s%zu", number);
+    for (size_t i = 0; letters[i] != '\0'; i++)
+        weir_buf_append_format(&text, "%s%s", i == 0 ? " (" : ", ", type_of(letters[i]));
+    weir_buf_append_text(&text, letters[0] != '\0' ? ") AS " : " AS ");
+    check_db(weir_sql_expand(sql, WEIR_POSTGRESQL, "weir", &text, &fixture->error),
+             WEIR_OK);
+    execute(native, weir_buf_text(&text));
+    weir_buf_fini(&text);
+}
+
+static void explain(PGconn *native, size_t number, char out[PLAN_SIZE])
+{
+    PGresult *result;
+    char text[512];
+    size_t size = 0;
+
+    (void)snprintf(text, sizeof text, "EXPLAIN EXECUTE s%zu%s", number,
+                   SAMPLES[number].arguments);
+    result = PQexec(native, text);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
+    for (int i = 0; i < PQntuples(result); i++) {
+        int length =
+            snprintf(out + size, PLAN_SIZE - size, "%s\n", PQgetvalue(result, i, 0));
+
+        check(length > 0 && (size_t)length < PLAN_SIZE - size);
+        size += (size_t)length;
+    }
+    PQclear(result);
+}
+
+static bool begins(const char *line, const char *word)
+{
+    return strncmp(line, word, strlen(word)) == 0;
+}
+
+/* A scan of a table that grows. Those of which no plan may read all. */
+static bool is_scan(const char *line)
+{
+    return strstr(line, "Scan") != NULL &&
+           (strstr(line, " on weir_log") != NULL ||
+            strstr(line, " on weir_cut") != NULL ||
+            strstr(line, " on weir_ack") != NULL ||
+            strstr(line, " on weir_aside") != NULL) &&
+           strstr(line, "weir_log_id") == NULL;
+}
+
+static bool collects(const char *node)
+{
+    return begins(node, "Sort") || begins(node, "Incremental Sort") ||
+           begins(node, "Hash") || begins(node, "Aggregate") ||
+           begins(node, "Materialize") || begins(node, "Bitmap");
+}
+
+/*
+ * Nothing is compiled, every scan is by an index, and a LIMIT stands between it and whatever
+ * would gather all of its rows. The nodes above a line are those with less indentation.
+ */
+static void check_plan(const struct sample *sample, const char *kind, char *plan)
+{
+    const char *nodes[DEPTH_MAX];
+    size_t indents[DEPTH_MAX];
+    size_t depth = 0;
+    char *copy = strdup(plan);
+
+    check(copy != NULL);
+    for (size_t i = 0; i < 4 && sample->wanted[i] != NULL; i++) {
+        if (strstr(plan, sample->wanted[i]) == NULL)
+            weir_test_fail(__FILE__, __LINE__, "%s (%s): no %s in\n%s", sample->sql->name,
+                           kind, sample->wanted[i], plan);
+    }
+    if (strstr(plan, "JIT:") != NULL)
+        weir_test_fail(__FILE__, __LINE__, "%s (%s): is compiled\n%s", sample->sql->name,
+                       kind, plan);
+    for (char *line = strtok(copy, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        size_t indent = strspn(line, " ");
+        const char *node = line + indent;
+
+        if (begins(node, "->"))
+            node += 4;
+        else if (indent > 0 && !begins(node, "CTE") && !begins(node, "InitPlan") &&
+                 !begins(node, "SubPlan"))
+            continue;
+        while (depth > 0 && indents[depth - 1] >= indent)
+            depth--;
+        for (size_t i = depth; is_scan(node) && i > 0 && !begins(nodes[i - 1], "Limit");
+             i--) {
+            if (collects(nodes[i - 1]))
+                weir_test_fail(__FILE__, __LINE__, "%s (%s): %s\nis not limited in\n%s",
+                               sample->sql->name, kind, node, plan);
+        }
+        if ((is_scan(node) && !begins(node, "Index")) ||
+            ((sample->traits & SORTS) == 0 && begins(node, "Sort")))
+            weir_test_fail(__FILE__, __LINE__, "%s (%s): %s in\n%s", sample->sql->name,
+                           kind, node, plan);
+        check(depth < DEPTH_MAX);
+        nodes[depth] = node;
+        indents[depth++] = indent;
+    }
+    free(copy);
+}
+
+enum samples { ALL, WITHOUT_SMALL };
+
+static void check_plans(PGconn *native, const char *kind, enum samples samples)
+{
+    char *plan = malloc(PLAN_SIZE);
+
+    check(plan != NULL);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        if (samples == WITHOUT_SMALL && (SAMPLES[i].traits & SMALL) != 0)
+            continue;
+        explain(native, i, plan);
+        if (getenv("WEIR_TEST_SHOW_PLANS") != NULL)
+            (void)printf("# %s (%s)\n%s\n", SAMPLES[i].sql->name, kind, plan);
+        check_plan(&SAMPLES[i], kind, plan);
+    }
+    free(plan);
+}
+
+static void prepare_all(struct fixture *fixture, PGconn *native)
+{
+    execute(native, "SELECT set_config('weir.cut', 'true', false),"
+                    " set_config('weir.hi', '1', false),"
+                    " set_config('weir.own', '1', false),"
+                    " set_config('weir.snap', '1:1:', false)");
+    for (size_t i = 0; i < SAMPLE_COUNT; i++)
+        prepare(fixture, native, i);
+}
+
+static void fill(struct fixture *fixture)
+{
+    for (int i = 0; i < 10; i++)
+        fixture_prepare(fixture, "INSERT INTO {p}_log (partition, uid, type, payload)"
+                                 " SELECT 64 + n % 16, '\\x00112233', 't', '\\x00'"
+                                 " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_cut SELECT n, n * 250, '500', '500:500:',"
+                             " n * 250, 0 FROM generate_series(1, 4000) n");
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
+                    " incarnation, cut, last_id, seq)"
+                    " SELECT 1, 64 + n % 16, n, 1, '', n / 25, 0, n"
+                    " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_aside (partition, cut, id, uid, type, payload)"
+                    " SELECT 64 + n % 16, n / 100, n, '', 't', '\\x00'"
+                    " FROM generate_series(1, 50000) n");
+}
+
+OUTBOX_POSTGRESQL_TEST(plans, of_a_million_rows_that_nobody_analyzed_use_the_indexes)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    PGconn *native = weir_connection_native(connection);
+
+    fixture_prepare(fixture, "ALTER TABLE {p}_aside SET (autovacuum_enabled = off)");
+    fill(fixture);
+
+    prepare_all(fixture, native);
+    execute(native, "SET plan_cache_mode = force_custom_plan");
+    check_plans(native, "custom", ALL);
+    execute(native, "SET plan_cache_mode = force_generic_plan");
+    check_plans(native, "generic", ALL);
+
+    execute(native, "DISCARD ALL");
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    PGconn *native = weir_connection_native(connection);
+
+    prepare_all(fixture, native);
+    execute(native, "SET plan_cache_mode = force_generic_plan");
+    check_plans(native, "made when empty", WITHOUT_SMALL);
+
+    execute(native, "DISCARD ALL");
+    fixture_give(fixture, connection);
+}

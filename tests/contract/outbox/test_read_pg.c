@@ -1,0 +1,431 @@
+/*
+ * Pages of PostgreSQL's log: in the order (cut, id), from any place, whatever the sweep has moved.
+ */
+#include <libpq-fe.h>
+#include <stdlib.h>
+
+#include "scene_pg.h"
+
+/*
+ * Four cuts with late rows, new rows, both, and of three partitions:
+ *
+ *   cut 1   b d            while a, c and e are running
+ *   cut 2   a (late)  f
+ *   cut 3   c1 c2 (late)
+ *   cut 4   e (late)  g h
+ */
+#define ALL_TEXTS "b d a f c1 c2 e g h"
+
+static struct weir_connection *begin(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    return connection;
+}
+
+static void commit(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+}
+
+static void append(struct fixture *fixture, int64_t pid, const char *payload)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    scene_append(fixture, connection, pid, payload);
+    fixture_give(fixture, connection);
+}
+
+static void set_scene(struct fixture *fixture)
+{
+    struct weir_connection *a = begin(fixture);
+    struct weir_connection *c = begin(fixture);
+    struct weir_connection *e = begin(fixture);
+
+    scene_append(fixture, a, 64, "a");
+    append(fixture, 65, "b");
+    scene_append(fixture, c, 66, "c1");
+    scene_append(fixture, c, 64, "c2");
+    append(fixture, 64, "d");
+    scene_append(fixture, e, 65, "e");
+    check_int(scene_cut(fixture), 1);
+    commit(fixture, a);
+    append(fixture, 66, "f");
+    check_int(scene_cut(fixture), 2);
+    commit(fixture, c);
+    check_int(scene_cut(fixture), 3);
+    append(fixture, 64, "g");
+    commit(fixture, e);
+    append(fixture, 65, "h");
+    check_int(scene_cut(fixture), 4);
+}
+
+/* From every place on, by pages of every size, the rest comes. */
+static void check_everywhere(struct fixture *fixture, const char *all)
+{
+    struct reading *whole = malloc(sizeof *whole);
+    struct reading *rest = malloc(sizeof *rest);
+    const char *expected = all;
+
+    check(whole != NULL && rest != NULL);
+    scene_read(fixture, BEGINNING, 1000, whole);
+    check_str(whole->text, all);
+    for (uint32_t size = 1; size <= 4; size++) {
+        scene_read(fixture, BEGINNING, size, rest);
+        check_str(rest->text, all);
+        check_int(rest->count, whole->count);
+        for (size_t i = 0; i < whole->count; i++)
+            check(weir_place_equal(rest->places[i], whole->places[i]));
+    }
+    for (size_t i = 0; i < whole->count; i++) {
+        expected += strcspn(expected, " ");
+        expected += strspn(expected, " ");
+        scene_read(fixture, whole->places[i], 2, rest);
+        check_str(rest->text, expected);
+    }
+    free(whole);
+    free(rest);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, goes_on_from_every_place_in_pages_of_any_size)
+{
+    set_scene(fixture);
+
+    check_everywhere(fixture, ALL_TEXTS);
+    check_reads(BEHIND_CUT(1), "a f c1 c2 e g h");
+    check_reads(BEHIND_CUT(2), "c1 c2 e g h");
+    check_reads(BEHIND_CUT(3), "e g h");
+    check_reads(BEHIND_CUT(4), "");
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, gives_the_same_when_segments_are_tiny)
+{
+    outbox_small_segments(fixture, 0);
+    set_scene(fixture);
+
+    check_everywhere(fixture, ALL_TEXTS);
+}
+
+/* As the sweep sets aside: with the cut number, and gone from the log. */
+static void set_aside(struct fixture *fixture, int cut, const char *texts)
+{
+    char sql[512];
+
+    (void)snprintf(sql, sizeof sql,
+                   "WITH gone AS (DELETE FROM {p}_log WHERE convert_from(payload, 'UTF8')"
+                   " IN (%s) RETURNING *) INSERT INTO {p}_aside"
+                   " (partition, cut, id, created_us, uid, key, type, headers, payload)"
+                   " SELECT partition, %d, id, created_us, uid, key, type, headers,"
+                   " payload FROM gone",
+                   texts, cut);
+    fixture_prepare(fixture, sql);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, merges_what_was_set_aside)
+{
+    set_scene(fixture);
+    set_aside(fixture, 1, "'b'");
+    set_aside(fixture, 2, "'a'");
+    set_aside(fixture, 3, "'c2'");
+    set_aside(fixture, 4, "'e', 'h'");
+
+    check_everywhere(fixture, ALL_TEXTS);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, begins_with_what_was_set_aside_when_old_cuts_are_gone)
+{
+    set_scene(fixture);
+    set_aside(fixture, 1, "'b', 'd'");
+    set_aside(fixture, 2, "'a', 'f'");
+    set_aside(fixture, 3, "'c1', 'c2'");
+    fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no < 3");
+
+    check_everywhere(fixture, ALL_TEXTS);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing_is_left)
+{
+    static struct reading reading;
+
+    set_scene(fixture);
+    fixture_prepare(fixture, "DELETE FROM {p}_log WHERE convert_from(payload, 'UTF8')"
+                             " NOT IN ('e', 'g', 'h')");
+    fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no < 3");
+
+    scene_read(fixture, BEGINNING, 10, &reading);
+    check_str(reading.text, "e g h");
+    check(weir_place_equal(reading.end, BEHIND_CUT(4)));
+}
+
+static void read_page(struct fixture *fixture, struct weir_page *page,
+                      struct reading *out)
+{
+    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+
+    *out = (struct reading){.size = 0};
+    page->visit = scene_note;
+    page->state = out;
+    check_db(log.ops->read(&log, connection, page, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, gives_only_the_partitions_that_are_asked_for)
+{
+    static const int64_t PIDS[] = {64, 66};
+    static struct reading reading;
+    struct weir_page page = {
+        .pids = PIDS, .pid_count = 2, .row_max = 100, .payload_max = 1000};
+
+    set_scene(fixture);
+    read_page(fixture, &page, &reading);
+
+    check_str(reading.text, "d a f c1 c2 g");
+    check(page.at_head);
+    check(weir_place_equal(page.end, BEHIND_CUT(4)));
+    page.pid_count = 0;
+    read_page(fixture, &page, &reading);
+    check_str(reading.text, "");
+    check(page.at_head);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
+{
+    static const int64_t PIDS[] = {99};
+    static struct reading reading;
+    struct weir_page page = {
+        .pids = PIDS, .pid_count = 1, .row_max = 100, .payload_max = 1000};
+    int calls = 0;
+
+    outbox_small_segments(fixture, 1);
+    for (int i = 0; i < 300; i++)
+        append(fixture, 64, "a");
+    (void)scene_cut(fixture);
+
+    do {
+        read_page(fixture, &page, &reading);
+        check_int(page.rows, 0);
+        check(page.at_head || weir_place_before(page.after, page.end));
+        page.after = page.end;
+        calls++;
+    } while (!page.at_head);
+    check_in_range(calls, 3, 4);
+    check(weir_place_equal(page.end, BEHIND_CUT(1)));
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, keeps_to_the_limit_of_payloads_but_for_a_first_row)
+{
+    static struct reading reading;
+    struct weir_page page = {.row_max = 100, .payload_max = 5};
+
+    append(fixture, 64, "aaaaaaaa");
+    append(fixture, 64, "bb");
+    append(fixture, 64, "cc");
+    append(fixture, 64, "dd");
+    (void)scene_cut(fixture);
+    append(fixture, 64, "e");
+    append(fixture, 64, "ffffff");
+    (void)scene_cut(fixture);
+
+    read_page(fixture, &page, &reading);
+    check_str(reading.text, "aaaaaaaa");
+    page.after = page.end;
+    read_page(fixture, &page, &reading);
+    check_str(reading.text, "bb cc");
+    page.after = page.end;
+    read_page(fixture, &page, &reading);
+    check_str(reading.text, "dd e");
+    page.after = page.end;
+    read_page(fixture, &page, &reading);
+    check_str(reading.text, "ffffff");
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, goes_through_many_small_cuts_in_one_call)
+{
+    static struct reading reading;
+    struct weir_page page = {.row_max = 100, .payload_max = 1000};
+
+    for (int i = 0; i < 40; i++) {
+        append(fixture, 64, "a");
+        check_int(scene_cut(fixture), i + 1);
+    }
+    read_page(fixture, &page, &reading);
+
+    check_int(page.rows, 40);
+    check(page.at_head);
+}
+
+static enum weir_status refuse_second(void *state, const struct weir_log_row *row,
+                                      struct weir_error *error)
+{
+    int *count = state;
+
+    (void)row;
+    return ++*count < 2 ? WEIR_OK : weir_error_set(error, WEIR_FULL, "enough");
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, ends_where_the_visitor_wants_no_more)
+{
+    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+    int count = 0;
+    struct weir_page page = {
+        .row_max = 10, .payload_max = 100, .visit = refuse_second, .state = &count};
+
+    set_scene(fixture);
+    check_db(log.ops->read(&log, connection, &page, &fixture->error), WEIR_FULL);
+    fixture_give(fixture, connection);
+
+    check_int(page.rows, 1);
+    check_reads(page.end, "d a f c1 c2 e g h");
+}
+
+/* ---- lag ---------------------------------------------------------------------------------- */
+
+struct lags {
+    struct weir_lag lags[8];
+    size_t count;
+};
+
+static void note_lag(void *state, const struct weir_lag *lag)
+{
+    struct lags *self = state;
+
+    check(self->count < 8);
+    self->lags[self->count++] = *lag;
+}
+
+static struct lags read_lags(struct fixture *fixture)
+{
+    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct lags lags = {.count = 0};
+
+    check_db(log.ops->lag(&log, connection, 1, note_lag, &lags, &fixture->error),
+             WEIR_OK);
+    fixture_give(fixture, connection);
+    return lags;
+}
+
+/* Queue 1 with partitions 64 to 67 and a subscription whose positions are all the same. */
+static void subscribe(struct fixture *fixture, struct weir_place place)
+{
+    char sql[512];
+
+    fixture_prepare(fixture, "INSERT INTO {p}_queue (id, name, partitions, created_us)"
+                             " VALUES (1, 'q', 4, 0)");
+    fixture_prepare(fixture, "INSERT INTO {p}_subscription (id, queue, name, serving,"
+                             " created_us) VALUES (5, 1, 's', 0, 0)");
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
+                   " incarnation, cut, last_id, seq)"
+                   " SELECT 5, 64 + p, v, 1, '', CASE v WHEN 2 THEN %d ELSE 0 END,"
+                   " CASE v WHEN 2 THEN %d ELSE 0 END, 0"
+                   " FROM generate_series(0, 3) p, generate_series(0, 2) v",
+                   (int)place.cut, (int)place.id);
+    fixture_prepare(fixture, sql);
+}
+
+static int64_t waiting(const struct lags *lags, int64_t pid)
+{
+    for (size_t i = 0; i < lags->count; i++) {
+        check_int(lags->lags[i].subscription, 5);
+        check(lags->lags[i].oldest_us > 0 && lags->lags[i].waiting > 0);
+        if (lags->lags[i].pid == pid)
+            return lags->lags[i].waiting;
+    }
+    return 0;
+}
+
+/* From each place of the scene on, what waits is what reading would give. */
+OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_reading_would_give)
+{
+    static const int64_t PIDS[] = {64, 65, 66, 67};
+    static struct reading whole;
+    static struct reading rest;
+    struct lags lags;
+
+    set_scene(fixture);
+    set_aside(fixture, 3, "'c2'");
+    scene_read(fixture, BEGINNING, 100, &whole);
+    subscribe(fixture, BEGINNING);
+    for (size_t i = 0; i < whole.count; i++) {
+        char sql[256];
+
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE {p}_ack SET cut = %d, last_id = %d WHERE version = 2",
+                       (int)whole.places[i].cut, (int)whole.places[i].id);
+        fixture_prepare(fixture, sql);
+        lags = read_lags(fixture);
+        for (size_t k = 0; k < 4; k++) {
+            struct weir_page page = {.after = whole.places[i],
+                                     .pids = &PIDS[k],
+                                     .pid_count = 1,
+                                     .row_max = 100,
+                                     .payload_max = 1000};
+
+            read_page(fixture, &page, &rest);
+            check_int(waiting(&lags, PIDS[k]), rest.count);
+        }
+    }
+}
+
+OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_no_cut_has_yet_and_nothing_uncommitted)
+{
+    struct weir_connection *slow = begin(fixture);
+    struct lags lags;
+
+    set_scene(fixture);
+    subscribe(fixture, BEHIND_CUT(4));
+    check_int(read_lags(fixture).count, 0);
+    scene_append(fixture, slow, 64, "slow");
+    append(fixture, 65, "quick");
+
+    lags = read_lags(fixture);
+    check_int(waiting(&lags, 64), 0);
+    check_int(waiting(&lags, 65), 1);
+    (void)scene_cut(fixture);
+    commit(fixture, slow);
+    lags = read_lags(fixture);
+    check_int(waiting(&lags, 64), 1);
+    check_int(waiting(&lags, 65), 1);
+    check(!lags.lags[0].estimate);
+}
+
+OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_a_long_backlog)
+{
+    struct lags lags;
+
+    subscribe(fixture, BEGINNING);
+    fixture_prepare(fixture, "INSERT INTO {p}_log (partition, uid, type, payload)"
+                             " SELECT 64 + n % 4, '', 't', '' FROM"
+                             " generate_series(1, 150000) n");
+    (void)scene_cut(fixture);
+    lags = read_lags(fixture);
+
+    check_int(lags.count, 4);
+    check(lags.lags[0].estimate);
+    check_in_range(waiting(&lags, 64), 37000, 38000);
+}
+
+OUTBOX_POSTGRESQL_TEST(start_pg, is_behind_what_was_removed_or_behind_the_newest_cut)
+{
+    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_connection *connection = begin(fixture);
+    struct weir_place place = {0};
+
+    set_scene(fixture);
+    subscribe(fixture, BEGINNING);
+    fixture_prepare(fixture, "UPDATE {p}_queue SET removed_cut = 2, removed_id = 7");
+    check_db(log.ops->start(&log, connection, 1, false, &place, &fixture->error),
+             WEIR_OK);
+    check(place.cut == 2 && place.id == 7);
+    check_db(log.ops->start(&log, connection, 1, true, &place, &fixture->error), WEIR_OK);
+    check(weir_place_equal(place, BEHIND_CUT(4)));
+    check_db(log.ops->start(&log, connection, 9, true, &place, &fixture->error),
+             WEIR_NOT_FOUND);
+    weir_connection_rollback(connection);
+    fixture_give(fixture, connection);
+}

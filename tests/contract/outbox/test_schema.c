@@ -1,0 +1,28 @@
+/*
+ * The tables of the outbox: made once, and again without harm.
+ */
+#include "lib/outbox_engines.h"
+#include "outbox/schema.h"
+
+OUTBOX_TEST(schema, migrates_again_without_change)
+{
+    uint32_t from = 0;
+    uint32_t to = 0;
+
+    check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
+                                 &fixture->error),
+             WEIR_OK);
+
+    check_int(from, 1);
+    check_int(to, 1);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_log"), 0);
+}
+
+OUTBOX_POSTGRESQL_TEST(schema, can_have_small_segments)
+{
+    outbox_small_segments(fixture, 9);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM pg_inherits"
+                                   " WHERE inhparent = 'weir_log'::regclass"),
+              8);
+}

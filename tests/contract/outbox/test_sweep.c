@@ -1,0 +1,264 @@
+/*
+ * What is removed from the log, seen from outside: by a newcomer who wants everything from the
+ * beginning, and by those who are slow.
+ *
+ * When the sweep has come by is read off the tables, since nobody else can see it; what is left
+ * is asked through the API.
+ */
+#include <stdio.h>
+
+#include "lib/outbox_scene.h"
+
+/* Sweeps as often as it may. PostgreSQL: segments of 16 messages. */
+static struct weir_outbox *sweeping(struct fixture *fixture, const char *name)
+{
+    struct weir_outbox_options options = scene_options(fixture, name);
+    struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_SWEEP);
+
+    sweep.idle_ns = WEIR_MILLISECONDS(20);
+    options.tuning[WEIR_KIND_SWEEP] = &sweep;
+    return scene_create(fixture, &options);
+}
+
+/* Messages that lie in the log or aside, without the noise. */
+static int64_t kept_rows(struct fixture *fixture)
+{
+    static const char but_noise[] =
+        " WHERE partition NOT IN (SELECT id * 64 FROM weir_queue WHERE name = 'noise')";
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "SELECT (SELECT count(*) FROM weir_log%s)"
+                   " + (SELECT count(*) FROM weir_aside%s)",
+                   but_noise, but_noise);
+    return fixture_ask(fixture, text);
+}
+
+/* Segments are emptied when others are being filled and most of what is in them is passed. */
+static void make_noise(struct fixture *fixture, struct weir_outbox *outbox,
+                       struct recorder *noise)
+{
+    size_t before = recorder_count(noise);
+
+    scene_send(fixture, outbox, "noise", 0, 200);
+    wait_until(recorder_count(noise) == before + 200);
+}
+
+static struct weir_outbox *noisy(struct fixture *fixture, struct recorder *noise)
+{
+    struct weir_outbox *outbox;
+
+    outbox_small_segments(fixture, 4);
+    outbox = sweeping(fixture, "anna");
+    scene_queue(fixture, outbox, "noise", 1);
+    scene_queue(fixture, outbox, "orders", 1);
+    scene_serve(fixture, outbox, "noise", noise);
+    return outbox;
+}
+
+OUTBOX_TEST(sweeping, removes_what_everybody_has)
+{
+    struct recorder *noise = recorder_new();
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_serve(fixture, outbox, "orders", recorder);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 3);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+
+    make_noise(fixture, outbox, noise);
+    wait_until(kept_rows(fixture) == 0);
+
+    check_int(scene_seq(fixture, outbox, "orders", 0), 3);
+    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 0);
+    check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 0);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, leaves_the_numbers_as_they_are)
+{
+    struct recorder *noise = recorder_new();
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_serve(fixture, outbox, "orders", recorder);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 3);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    make_noise(fixture, outbox, noise);
+    wait_until(kept_rows(fixture) == 0);
+
+    scene_send(fixture, outbox, "orders", 0, 2);
+
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    check(recorder_in_order(recorder, 0, 5));
+    check_int(recorder_count(recorder), 5);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, keeps_what_nobody_has_processed)
+{
+    struct recorder *noise = recorder_new();
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_serve(fixture, outbox, "orders", recorder);
+    check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
+    scene_send(fixture, outbox, "orders", 0, 2);
+    scene_start(fixture, outbox);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 2);
+
+    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 2);
+    check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    check(recorder_in_order(recorder, 0, 2));
+    scene_close(outbox);
+}
+
+/* Five, of which three are done: a newcomer gets the other two. */
+OUTBOX_TEST(sweeping, removes_what_is_done_and_keeps_the_rest)
+{
+    struct recorder *noise = recorder_new();
+    struct recorder *recorder = recorder_new();
+    struct weir_tuning tuning = scene_tuning();
+    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    tuning.retry_base_ns = tuning.retry_max_ns = WEIR_MINUTES(10);
+    handler.tuning = &tuning;
+    recorder_answer(recorder, 4, ALWAYS, ANSWER_RETRY);
+    scene_add(fixture, outbox, &handler);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 5);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 2);
+
+    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, waits_for_the_slowest_subscription)
+{
+    struct recorder *noise = recorder_new();
+    struct recorder *quick = recorder_new();
+    struct weir_handler_options slow = scene_handler("orders", recorder_new());
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_serve(fixture, outbox, "orders", quick);
+    slow.subscription = "slow";
+    {
+        struct weir_outbox *visitor = scene_outbox(fixture, "visitor");
+
+        scene_add(fixture, visitor, &slow); /* and nobody serves it */
+        weir_outbox_destroy(visitor);
+    }
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 2);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 2);
+
+    check_int(scene_partition(fixture, outbox, "orders", "slow", 0).waiting, 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, keeps_what_nobody_has_subscribed_to)
+{
+    struct recorder *noise = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_send(fixture, outbox, "orders", 0, 2);
+    scene_start(fixture, outbox);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 2);
+
+    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, drops_what_nobody_has_subscribed_to_when_told_so)
+{
+    struct recorder *noise = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+    struct weir_queue_options options;
+
+    weir_queue_options_init(&options);
+    options.name = "gossip";
+    options.unread = WEIR_UNREAD_DROP;
+    check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
+    scene_send(fixture, outbox, "gossip", 0, 20);
+    scene_start(fixture, outbox);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 0);
+
+    check_int(scene_kept(fixture, outbox, "gossip", "newcomer"), 0);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(sweeping, removes_what_is_left_of_a_removed_queue)
+{
+    struct recorder *noise = recorder_new();
+    struct weir_outbox *outbox = noisy(fixture, noise);
+
+    scene_send(fixture, outbox, "orders", 0, 50);
+    check_db(weir_outbox_remove_queue(outbox, "orders", true, &fixture->error), WEIR_OK);
+    scene_start(fixture, outbox);
+    make_noise(fixture, outbox, noise);
+
+    wait_until(kept_rows(fixture) == 0);
+    scene_close(outbox);
+}
+
+/* Two processes sweep while messages flow: nothing is lost, and in the end nothing is left. */
+OUTBOX_TEST(sweeping, by_two_processes_at_once_loses_nothing)
+{
+    struct recorder *recorders[2] = {recorder_new(), recorder_new()};
+    struct weir_outbox *outboxes[2];
+
+    outbox_small_segments(fixture, 4);
+    for (int i = 0; i < 2; i++) {
+        outboxes[i] = sweeping(fixture, i == 0 ? "anna" : "bert");
+        scene_queue(fixture, outboxes[i], "orders", 4);
+        scene_serve(fixture, outboxes[i], "orders", recorders[i]);
+        scene_start(fixture, outboxes[i]);
+    }
+    for (int round = 0; round < 20; round++) {
+        for (int32_t i = 0; i < 4; i++)
+            scene_send(fixture, outboxes[round % 2], "orders", i, 20);
+    }
+    for (int32_t i = 0; i < 4; i++)
+        wait_until(scene_seq(fixture, outboxes[0], "orders", i) == 400);
+
+    /* the segment that is being filled stays, with what it has from earlier rounds */
+    wait_until(kept_rows(fixture) <=
+               (fixture->engine == WEIR_SQLITE ? 0 : 1600 / 8 + 16));
+
+    check_int(recorder_count(recorders[0]) + recorder_count(recorders[1]), 1600);
+    scene_close(outboxes[0]);
+    scene_close(outboxes[1]);
+}
+
+/* It is woken by load, not by the hour. */
+OUTBOX_TEST(sweeping, comes_by_itself_under_load)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox;
+
+    outbox_small_segments(fixture, 4);
+    outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    for (size_t i = 1; i <= 120; i++) {
+        scene_send(fixture, outbox, "orders", 0, 4);
+        wait_until(recorder_count(recorder) == 4 * i);
+    }
+
+    wait_until(kept_rows(fixture) < 480);
+    scene_close(outbox);
+}

@@ -1,0 +1,556 @@
+/*
+ * crew.c - see crew.h.
+ */
+#include "lib/crew.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/point.h"
+#include "lib/process.h"
+#include "outbox/outbox.h"
+#include "weir/inspect.h"
+
+#define QUEUE "crew"
+
+static struct crew_ledger *map_ledger(const char *path);
+static void serve(struct crew_member *self, const struct crew_joining *how);
+static void dismiss(struct crew_member *self);
+static void nap(int64_t ns);
+
+/* ---- what a handler does ----------------------------------------------------------------- */
+
+static void write_record(struct crew_member *self, const struct weir_message *message,
+                         size_t batch)
+{
+    struct crew_ledger *ledger = self->ledger;
+    size_t slot = atomic_fetch_add(&ledger->count, 1);
+    struct crew_record *record;
+
+    if (slot >= CREW_RECORDS_MAX)
+        weir_test_fail(__FILE__, __LINE__, "the ledger is full");
+    record = &ledger->records[slot];
+    record->process = self->process;
+    record->partition = message->partition;
+    record->attempts = message->attempts;
+    record->batch = (uint32_t)batch;
+    record->seq = message->seq;
+    record->epoch = message->epoch;
+    memcpy(record->uid, message->uid, WEIR_UID_SIZE);
+    record->number = strtoll(message->payload, NULL, 10);
+    atomic_store(&record->written, true);
+}
+
+static bool is_held(const struct crew_member *self, int32_t partition)
+{
+    return atomic_load(&self->ledger->hold[partition]) &&
+           atomic_load(&self->ledger->exempt) != self->process + 1;
+}
+
+static void wait_while_held(struct crew_member *self, int32_t partition)
+{
+    struct crew_ledger *ledger = self->ledger;
+
+    if (!is_held(self, partition))
+        return;
+    atomic_fetch_add(&ledger->holding, 1);
+    while (is_held(self, partition))
+        nap(1000000);
+    atomic_fetch_sub(&ledger->holding, 1);
+}
+
+enum weir_outcome crew_handle(struct weir_context *context, void *state,
+                              struct weir_batch *batch, struct weir_reason *reason)
+{
+    struct crew_member *self = state;
+    struct crew_ledger *ledger = self->ledger;
+    const struct weir_message *message;
+    const struct weir_message *last = NULL;
+
+    (void)context;
+    (void)reason;
+    while ((message = weir_batch_next(batch)) != NULL) {
+        uint32_t before = 0;
+
+        if (last == NULL &&
+            !atomic_compare_exchange_strong(&ledger->owner[message->partition], &before,
+                                            self->process + 1))
+            atomic_fetch_add(&ledger->overlaps, 1);
+        last = message;
+        write_record(self, message, weir_batch_count(batch));
+        if (strtoll(message->payload, NULL, 10) == atomic_load(&ledger->poison))
+            (void)raise(SIGKILL);
+        nap(atomic_load(&ledger->slow_ns));
+    }
+    if (last != NULL) {
+        wait_while_held(self, last->partition);
+        if (atomic_load(&ledger->done[last->partition]) < last->seq)
+            atomic_store(&ledger->done[last->partition], last->seq);
+        atomic_store(&ledger->owner[last->partition], 0);
+    }
+    return WEIR_DONE;
+}
+
+/* ---- the other process ------------------------------------------------------------------- */
+
+static void kill_myself(void *argument)
+{
+    (void)argument;
+    (void)raise(SIGKILL);
+}
+
+static void print_line(void *state, enum weir_log_level level, const char *line)
+{
+    (void)state;
+    fprintf(stderr, "%s %s\n", weir_log_level_name(level), line);
+}
+
+/* `program --crew URL LEDGER PROCESS`: serve until SIGTERM. */
+static int work(char **arguments)
+{
+    struct crew_member self = {.process = (uint32_t)strtoul(arguments[4], NULL, 10)};
+    struct weir_points points;
+    struct weir_db_options options;
+    struct weir_db *db = NULL;
+    struct weir_error error;
+    sigset_t wanted;
+    int got;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL);
+    self.ledger = map_ledger(arguments[3]);
+    weir_points_init(&points);
+    if (self.ledger->point[0] != '\0')
+        weir_points_arm_call(&points, self.ledger->point, self.ledger->point_at,
+                             kill_myself, NULL);
+    weir_db_options_init(&options);
+    options.url = arguments[2];
+    options.log = (struct weir_log){.write = print_line, .minimum = WEIR_LOG_INFO};
+    if (weir_db_create(&options, &db, &error) != WEIR_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return EXIT_FAILURE;
+    }
+    serve(&self, &(struct crew_joining){.db = db, .points = &points});
+    atomic_fetch_add(&self.ledger->ready, 1);
+    (void)sigwait(&wanted, &got);
+    dismiss(&self);
+    return EXIT_SUCCESS;
+}
+
+/* Before main(), which knows nothing of it. */
+__attribute__((constructor)) static void work_instead(int argc, char **argv)
+{
+    if (argc == 5 && strcmp(argv[1], "--crew") == 0)
+        exit(work(argv));
+}
+
+pid_t crew_spawn(struct crew *self)
+{
+    char number[16];
+    char program[SERVER_PATH_SIZE] = "";
+    ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
+    const char *arguments[] = {program,    "--crew", self->fixture->url,
+                               self->path, number,   NULL};
+    struct process_options options = {.folder = server_folder(), .death_signal = SIGKILL};
+
+    check(size > 0);
+    snprintf(number, sizeof number, "%u", atomic_fetch_add(&self->ledger->processes, 1));
+    return process_start(&options, arguments);
+}
+
+pid_t crew_start(struct crew *self)
+{
+    uint32_t ready = atomic_load(&self->ledger->ready);
+    pid_t pid = crew_spawn(self);
+
+    wait_until(atomic_load(&self->ledger->ready) > ready);
+    return pid;
+}
+
+/* What it was in the middle of is over. */
+static void forget_owners(struct crew *self)
+{
+    for (int i = 0; i < CREW_PARTITIONS_MAX; i++)
+        atomic_store(&self->ledger->owner[i], 0);
+}
+
+void crew_kill(struct crew *self, pid_t pid)
+{
+    process_end(pid, SIGKILL);
+    forget_owners(self);
+}
+
+void crew_end(struct crew *self, pid_t pid)
+{
+    (void)self;
+    process_end(pid, SIGTERM);
+}
+
+/* ---- members ------------------------------------------------------------------------------ */
+
+void crew_name(uint32_t process, char *out, size_t size)
+{
+    snprintf(out, size, "crew-%u", process);
+}
+
+/* Is the step to be tried once more? Fails the test when there is no use in it. */
+static bool try_again(const struct crew_joining *how, int *tries, enum weir_status status,
+                      const struct weir_error *error)
+{
+    if (status == WEIR_OK)
+        return false;
+    if (!how->patient || ++*tries > 1000)
+        weir_test_fail(__FILE__, __LINE__, "%s", error->text);
+    nap(1000000);
+    return true;
+}
+
+static void serve(struct crew_member *self, const struct crew_joining *how)
+{
+    const struct crew_options *orders = &self->ledger->options;
+    struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_LANE);
+    struct weir_outbox_options options;
+    struct weir_handler_options handler;
+    struct weir_error error;
+    enum weir_status status;
+    int tries = 0;
+    char name[32];
+
+    self->db = how->db;
+    crew_name(self->process, name, sizeof name);
+    weir_outbox_options_init(&options);
+    options.db = how->db;
+    options.process_name = name;
+    options.handlers = orders->handlers;
+    if (orders->memory_max != 0)
+        options.memory_max = orders->memory_max;
+    do {
+        status = weir_outbox_create(&options, &self->outbox, &error);
+    } while (try_again(how, &tries, status, &error));
+    weir_outbox_set_points(self->outbox, how->points);
+    tuning.batch = orders->batch;
+    tuning.retry_base_ns = orders->retry_ns;
+    tuning.retry_max_ns = orders->retry_ns;
+    weir_handler_options_init(&handler);
+    handler.queue = QUEUE;
+    handler.on_batch = how->on_batch != NULL ? how->on_batch : crew_handle;
+    handler.state = how->on_batch != NULL ? how->state : self;
+    handler.tuning = &tuning;
+    handler.lease.duration_ns = orders->lease_ns;
+    handler.lease.headroom_ns = orders->lease_ns / 5;
+    handler.budget_ns = orders->budget_ns;
+    do {
+        status = weir_outbox_add_handler(self->outbox, &handler, &error);
+    } while (try_again(how, &tries, status, &error));
+    do {
+        status = weir_outbox_start(self->outbox, &error);
+    } while (try_again(how, &tries, status, &error));
+}
+
+static void dismiss(struct crew_member *self)
+{
+    size_t unfinished = weir_outbox_stop(self->outbox, WEIR_SECONDS(20));
+
+    if (unfinished > 0)
+        weir_test_fail(__FILE__, __LINE__, "%zu workers do not end", unfinished);
+    weir_outbox_destroy(self->outbox);
+    weir_db_destroy(self->db);
+}
+
+struct crew_member *crew_join_with(struct crew *self, const struct crew_joining *how)
+{
+    struct crew_member *member = calloc(1, sizeof *member);
+    struct weir_db_options options = fixture_options(self->fixture);
+    struct crew_joining joining = *how;
+
+    check(member != NULL);
+    member->ledger = self->ledger;
+    member->process = atomic_fetch_add(&self->ledger->processes, 1);
+    if (joining.db == NULL)
+        joining.db = fixture_open(self->fixture, &options);
+    serve(member, &joining);
+    return member;
+}
+
+struct crew_member *crew_join(struct crew *self)
+{
+    return crew_join_with(self, &(struct crew_joining){.db = NULL});
+}
+
+void crew_leave(struct crew_member *member)
+{
+    dismiss(member);
+    free(member);
+}
+
+/* ---- the ledger --------------------------------------------------------------------------- */
+
+static struct crew_ledger *map_ledger(const char *path)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    struct crew_ledger *ledger;
+
+    if (file < 0 || ftruncate(file, sizeof *ledger) != 0)
+        weir_test_fail(__FILE__, __LINE__, "no ledger at \"%s\"", path);
+    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (ledger == MAP_FAILED)
+        weir_test_fail(__FILE__, __LINE__, "the ledger cannot be mapped");
+    return ledger;
+}
+
+static void fill_in(struct crew_options *self)
+{
+    if (self->partitions == 0)
+        self->partitions = 1;
+    if (self->batch == 0)
+        self->batch = 10;
+    if (self->handlers == 0)
+        self->handlers = 4;
+    if (self->lease_ns == 0)
+        self->lease_ns = WEIR_MILLISECONDS(500);
+    if (self->retry_ns == 0)
+        self->retry_ns = WEIR_MILLISECONDS(10);
+}
+
+void crew_open(struct crew *self, struct fixture *fixture,
+               const struct crew_options *options)
+{
+    struct weir_outbox_options producer;
+    struct weir_queue_options queue;
+    char name[64];
+
+    memset(self, 0, sizeof *self);
+    self->fixture = fixture;
+    server_name_database(name, sizeof name);
+    snprintf(self->path, sizeof self->path, "%s/%s.ledger", server_folder(), name);
+    self->ledger = map_ledger(self->path);
+    if (options != NULL)
+        self->ledger->options = *options;
+    fill_in(&self->ledger->options);
+    weir_outbox_options_init(&producer);
+    producer.db = fixture->db;
+    check_db(weir_outbox_create(&producer, &self->outbox, &fixture->error), WEIR_OK);
+    weir_queue_options_init(&queue);
+    queue.name = QUEUE;
+    queue.partitions = self->ledger->options.partitions;
+    check_db(weir_outbox_add_queue(self->outbox, &queue, &fixture->error), WEIR_OK);
+}
+
+void crew_close(struct crew *self)
+{
+    weir_outbox_destroy(self->outbox);
+    (void)munmap(self->ledger, sizeof *self->ledger);
+    (void)unlink(self->path);
+}
+
+enum weir_status crew_try_enqueue(struct crew *self, int32_t partition)
+{
+    char number[32];
+    struct weir_draft draft = {.partition = partition, .type = "n", .payload = number};
+    enum weir_status status;
+
+    draft.payload_size = (size_t)snprintf(number, sizeof number, "%lld",
+                                          (long long)self->enqueued[partition] + 1);
+    status = weir_enqueue(self->outbox, NULL, QUEUE, &draft, NULL, &self->fixture->error);
+    if (status == WEIR_OK)
+        self->enqueued[partition]++;
+    return status;
+}
+
+void crew_enqueue(struct crew *self, int32_t partition, int count)
+{
+    struct fixture *fixture = self->fixture;
+
+    for (int i = 0; i < count; i++)
+        check_db(crew_try_enqueue(self, partition), WEIR_OK);
+}
+
+void crew_enqueue_together(struct crew *self, int32_t partition, int count)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_draft drafts[100];
+    char numbers[100][32];
+
+    check_in_range(count, 1, 100);
+    for (int i = 0; i < count; i++) {
+        int size = snprintf(numbers[i], sizeof numbers[i], "%lld",
+                            (long long)++self->enqueued[partition]);
+
+        drafts[i] = (struct weir_draft){.partition = partition,
+                                        .type = "n",
+                                        .payload = numbers[i],
+                                        .payload_size = (size_t)size};
+    }
+    check_db(weir_enqueue_batch(self->outbox, NULL, QUEUE, drafts, (size_t)count, NULL,
+                                &fixture->error),
+             WEIR_OK);
+}
+
+int64_t crew_done(const struct crew *self)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < CREW_PARTITIONS_MAX; i++)
+        sum += atomic_load(&self->ledger->done[i]);
+    return sum;
+}
+
+/* ---- what is stored ----------------------------------------------------------------------- */
+
+struct reading {
+    int32_t partition; /* -1: all */
+    struct crew_lane lane;
+    int64_t sum;
+    const char *owner;
+    int owned;
+};
+
+static void read_lane(void *state, const struct weir_partition_info *info)
+{
+    struct reading *self = state;
+
+    self->sum += info->seq;
+    if (self->owner != NULL && strcmp(info->owner, self->owner) == 0 &&
+        info->lease_left_us > 0)
+        self->owned++;
+    if (info->partition != self->partition)
+        return;
+    self->lane = (struct crew_lane){
+        .seq = info->seq,
+        .epoch = info->epoch,
+        .attempts = info->attempts,
+        .crashes = info->crashes,
+        .lease_left_us = info->lease_left_us,
+    };
+    snprintf(self->lane.owner, sizeof self->lane.owner, "%s", info->owner);
+}
+
+static void look(struct crew *self, struct reading *reading)
+{
+    struct fixture *fixture = self->fixture;
+
+    check_db(weir_outbox_read_partitions(self->outbox, QUEUE, read_lane, reading,
+                                         &fixture->error),
+             WEIR_OK);
+}
+
+struct crew_lane crew_read(struct crew *self, int32_t partition)
+{
+    struct reading reading = {.partition = partition};
+
+    look(self, &reading);
+    return reading.lane;
+}
+
+int64_t crew_stored(struct crew *self)
+{
+    struct reading reading = {.partition = -1};
+
+    look(self, &reading);
+    return reading.sum;
+}
+
+int crew_share(struct crew *self, const char *owner)
+{
+    struct reading reading = {.partition = -1, .owner = owner};
+
+    look(self, &reading);
+    return reading.owned;
+}
+
+/* ---- audit -------------------------------------------------------------------------------- */
+
+const struct crew_record *crew_next(const struct crew *self, int32_t partition,
+                                    size_t *from)
+{
+    size_t count = atomic_load(&self->ledger->count);
+
+    while (*from < count) {
+        const struct crew_record *record = &self->ledger->records[(*from)++];
+
+        if (atomic_load(&record->written) && record->partition == partition)
+            return record;
+    }
+    return NULL;
+}
+
+static void check_not_again(struct crew *self)
+{
+    for (int32_t p = 0; p < self->ledger->options.partitions; p++) {
+        size_t from = self->audited_from;
+        const struct crew_record *record;
+
+        while ((record = crew_next(self, p, &from)) != NULL) {
+            if (record->seq <= self->audited[p])
+                weir_test_fail(__FILE__, __LINE__,
+                               "partition %d: %lld came again, stored was %lld", p,
+                               (long long)record->seq, (long long)self->audited[p]);
+        }
+    }
+}
+
+void crew_note_stored(struct crew *self)
+{
+    check_not_again(self);
+    for (int32_t p = 0; p < self->ledger->options.partitions; p++)
+        self->audited[p] = crew_read(self, p).seq;
+    self->audited_from = atomic_load(&self->ledger->count);
+}
+
+static void audit_partition(struct crew *self, int32_t partition)
+{
+    const struct crew_record **first =
+        calloc((size_t)self->enqueued[partition] + 2, sizeof *first);
+    const struct crew_record *record;
+    const struct crew_record *before = NULL;
+    int64_t highest = 0;
+    size_t from = 0;
+
+    check(first != NULL);
+    while ((record = crew_next(self, partition, &from)) != NULL) {
+        bool same_owner = before != NULL && before->epoch == record->epoch;
+
+        check_in_range(record->seq, 1, self->enqueued[partition]);
+        if (record->seq > highest + 1 ||
+            (before != NULL && record->epoch < before->epoch) ||
+            (same_owner && record->seq > before->seq + 1))
+            weir_test_fail(__FILE__, __LINE__,
+                           "partition %d: seq %lld (epoch %lld) after %lld (%lld)",
+                           partition, (long long)record->seq, (long long)record->epoch,
+                           (long long)(before != NULL ? before->seq : 0),
+                           (long long)(before != NULL ? before->epoch : 0));
+        if (first[record->seq] == NULL)
+            first[record->seq] = record;
+        check(memcmp(first[record->seq]->uid, record->uid, WEIR_UID_SIZE) == 0);
+        check_int(record->number, record->seq);
+        if (record->seq > highest)
+            highest = record->seq;
+        before = record;
+    }
+    check_int(highest, self->enqueued[partition]);
+    free(first);
+}
+
+void crew_audit(struct crew *self)
+{
+    check_not_again(self);
+    for (int32_t p = 0; p < self->ledger->options.partitions; p++)
+        audit_partition(self, p);
+}
+
+static void nap(int64_t ns)
+{
+    if (ns > 0)
+        nanosleep(
+            &(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000},
+            NULL);
+}

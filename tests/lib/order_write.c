@@ -1,0 +1,232 @@
+/*
+ * order_write.c - a process that writes transactions of all kinds, one after the other.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "db/connection.h"
+#include "lib/order_stage.h"
+#include "weir/outbox.h"
+
+enum {
+    BATCH_ROWS = 500, /* of a large transaction, between two looks at the commits */
+    PAYLOAD_MAX = 40 * 1024
+};
+
+/* Inside a transaction. On SQLite everybody waits for it. */
+static void linger(struct order_run *self, uint32_t us_max)
+{
+    uint32_t us = order_roll(self, us_max);
+
+    order_rest_us(self->fixture->engine == WEIR_SQLITE ? us / 50 : us);
+}
+
+struct writer {
+    struct order_run *run;
+    struct weir_outbox *outbox;
+    struct weir_connection *connection;
+    uint32_t transaction;
+    struct weir_draft drafts[BATCH_ROWS];
+    char *payloads; /* BATCH_ROWS of PAYLOAD_MAX; only the beginnings are touched */
+    struct weir_error error;
+};
+
+static size_t roll_size(struct order_run *run)
+{
+    uint32_t luck = order_roll(run, 1000);
+    size_t head = sizeof(struct ledger_note);
+
+    if (luck == 0)
+        return PAYLOAD_MAX;
+    return luck < 20 ? head + order_roll(run, 4000) : head + order_roll(run, 64);
+}
+
+/* So many messages, in one call. */
+static enum weir_status write_batch(struct writer *self,
+                                    struct weir_connection *connection, uint32_t count)
+{
+    struct order_run *run = self->run;
+
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t partition = (int32_t)order_roll(run, LEDGER_PARTITIONS);
+        char *payload = self->payloads + (size_t)i * PAYLOAD_MAX;
+        struct ledger_note note = ledger_write(run->ledger, self->transaction, partition);
+
+        memcpy(payload, &note, sizeof note);
+        self->drafts[i] = (struct weir_draft){.partition = partition,
+                                              .type = "text",
+                                              .payload = payload,
+                                              .payload_size = roll_size(run)};
+    }
+    return weir_enqueue_batch(self->outbox, connection, ORDER_QUEUE, self->drafts, count,
+                              NULL, &self->error);
+}
+
+/* So many, `at_once` of them in a call, with up to `us` between two calls. */
+static enum weir_status write_many(struct writer *self, uint32_t count, uint32_t at_once,
+                                   uint32_t us)
+{
+    enum weir_status status = WEIR_OK;
+
+    while (count > 0 && status == WEIR_OK) {
+        uint32_t n = count < at_once ? count : at_once;
+
+        status = write_batch(self, self->connection, n);
+        count -= n;
+        if (us > 0)
+            linger(self->run, us);
+    }
+    return status;
+}
+
+/* The transaction has a number long before it has a message. */
+static enum weir_status write_late(struct writer *self)
+{
+    const char *text = self->run->fixture->engine == WEIR_POSTGRESQL
+                           ? "SELECT pg_current_xact_id()"
+                           : "DELETE FROM {p}_meta WHERE name = 'nobody'";
+    enum weir_status status =
+        weir_connection_execute_text(self->connection, text, &self->error);
+
+    linger(self->run, 60000);
+    return status == WEIR_OK ? write_many(self, order_roll_between(self->run, 1, 8), 1, 0)
+                             : status;
+}
+
+/* Some of its messages are taken back. */
+static enum weir_status write_and_undo(struct writer *self)
+{
+    struct order_run *run = self->run;
+    uint32_t count = order_roll_between(run, 1, 4);
+    enum weir_status status = write_many(self, order_roll_between(run, 1, 4), 1, 0);
+
+    if (status == WEIR_OK)
+        status = weir_connection_savepoint(self->connection, &self->error);
+    if (status == WEIR_OK)
+        status = write_batch(self, self->connection, count);
+    if (status != WEIR_OK)
+        return status;
+    for (uint32_t i = 0; i < count; i++)
+        ledger_undo(run->ledger, self->transaction, self->drafts[i].partition);
+    status = weir_connection_savepoint_undo(self->connection, &self->error);
+    return status == WEIR_OK ? write_many(self, order_roll_between(run, 1, 4), 1, 0)
+                             : status;
+}
+
+static enum weir_status write_sleepily(struct writer *self)
+{
+    enum weir_status status = write_many(self, order_roll_between(self->run, 1, 5), 2, 0);
+
+    linger(self->run, 200000);
+    return status;
+}
+
+/* What is between BEGIN and its end; *keep: commit. */
+static enum weir_status write_body(struct writer *self, bool *keep)
+{
+    struct order_run *run = self->run;
+    uint32_t luck = order_roll(run, 1000);
+
+    *keep = true;
+    if (luck < 450)
+        return write_many(self, order_roll_between(run, 1, 5), 1, 0);
+    if (luck < 550) {
+        *keep = false;
+        return write_many(self, order_roll_between(run, 1, 60), 7, 500);
+    }
+    if (luck < 650)
+        return write_many(self, order_roll_between(run, 5, 20), 1, 4000);
+    if (luck < 750)
+        return write_late(self);
+    if (luck < 820)
+        return write_sleepily(self);
+    if (luck < 900)
+        return write_and_undo(self);
+    if (luck < 996)
+        return write_many(self, order_roll_between(run, 20, 120), 40, 1000);
+    *keep = order_roll(run, 4) > 0;
+    return write_many(self, (uint32_t)run->options->large + order_roll(run, 1000),
+                      BATCH_ROWS, 20000);
+}
+
+static void note_commit(struct writer *self)
+{
+    if (ledger_commit(self->run->ledger, self->transaction) >=
+        self->run->options->messages)
+        atomic_store(&self->run->stage->written, true);
+}
+
+static void write_transaction(struct writer *self)
+{
+    bool keep = true;
+    enum weir_status status = weir_connection_begin(self->connection, &self->error);
+
+    if (status == WEIR_OK)
+        status = write_body(self, &keep);
+    if (status == WEIR_OK && keep)
+        status = weir_connection_commit(self->connection, &self->error);
+    else
+        weir_connection_rollback(self->connection);
+    if (status != WEIR_OK && !order_is_passing(status))
+        order_must(self->run, "write", status, &self->error);
+    if (status == WEIR_OK && keep)
+        note_commit(self);
+}
+
+/* A call that is a transaction by itself. */
+static void write_alone(struct writer *self)
+{
+    enum weir_status status =
+        write_batch(self, NULL, order_roll_between(self->run, 1, 8));
+
+    if (status == WEIR_OK)
+        note_commit(self);
+    else if (!order_is_passing(status))
+        order_must(self->run, "enqueue", status, &self->error);
+}
+
+static void write_all(struct writer *self)
+{
+    struct order_run *run = self->run;
+    struct order_stage *stage = run->stage;
+
+    while (!atomic_load(&stage->written)) {
+        atomic_fetch_add(&stage->busy, 1);
+        if (!atomic_load(&stage->lull)) {
+            self->transaction = ledger_begin(run->ledger);
+            if (self->transaction == 0)
+                order_give_up(run, "the ledger is full");
+            if (order_roll(run, 5) == 0)
+                write_alone(self);
+            else
+                write_transaction(self);
+        }
+        atomic_fetch_sub(&stage->busy, 1);
+        order_rest_us(atomic_load(&stage->lull) ? 2000 : order_roll(run, 2000));
+    }
+}
+
+void order_write(struct order_run *run, uint32_t number)
+{
+    struct writer self = {.run = run};
+    struct weir_outbox_options options;
+    size_t size = (size_t)BATCH_ROWS * PAYLOAD_MAX;
+
+    run->chance = order_mix(run->options->seed ^ (number + 1) * 1000003U);
+    weir_error_clear(&self.error);
+    self.payloads = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (self.payloads == MAP_FAILED)
+        order_give_up(run, "no memory for payloads");
+    weir_outbox_options_init(&options);
+    options.db = order_open_db(run);
+    options.stats_interval_ns = 0;
+    order_must(run, "create", weir_outbox_create(&options, &self.outbox, &self.error),
+               &self.error);
+    order_must(run, "connect", weir_db_acquire(options.db, &self.connection, &self.error),
+               &self.error);
+    write_all(&self);
+    weir_db_release(options.db, self.connection);
+    weir_outbox_destroy(self.outbox);
+    weir_db_destroy(options.db);
+}

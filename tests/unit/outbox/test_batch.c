@@ -1,0 +1,654 @@
+/*
+ * Tests of outbox/batch.c: taking, acking and rejecting, the budget, and the loop over handlers
+ * for single messages. Time is a simulation's.
+ */
+#include "outbox/batch.h"
+
+#include <string.h>
+
+#include "base/heap.h"
+#include "lib/sweep.h"
+#include "lib/test.h"
+#include "weir/sim.h"
+#include "weir/time.h"
+
+enum { MESSAGES_MAX = 10 };
+
+/* A batch of messages with seq 1, 2, 3, ..., and a handler that follows a script. */
+struct desk {
+    struct weir_faulty_heap heap;
+    struct weir_sim *sim; /* NULL: no clock */
+    struct weir_message messages[MESSAGES_MAX];
+    struct weir_batch batch;
+    struct weir_error error;
+    struct weir_reason reason;
+
+    enum weir_outcome script[MESSAGES_MAX]; /* answers by index */
+    const char *reasons[MESSAGES_MAX];      /* NULL: the handler gives none */
+    int64_t takes_ns;                       /* each call */
+    size_t stop_in;                         /* the call that hears of the stop; 0: none */
+    size_t calls;
+};
+
+static void desk_fill(struct desk *self, size_t count, int64_t deadline_ns)
+{
+    for (size_t i = 0; i < count; i++)
+        self->messages[i] =
+            (struct weir_message){.seq = (int64_t)i + 1, .batch = &self->batch};
+    weir_batch_init(&self->batch, &self->heap.heap,
+                    self->sim != NULL ? weir_sim_executor(self->sim) : NULL,
+                    self->messages, count, deadline_ns);
+}
+
+static void desk_open(struct desk *self, size_t count)
+{
+    *self = (struct desk){.sim = NULL};
+    weir_faulty_heap_init(&self->heap);
+    desk_fill(self, count, 0); /* a deadline that never comes without a clock */
+}
+
+/* The same with a clock that stands at 0. */
+static void desk_open_until(struct desk *self, size_t count, int64_t deadline_ns)
+{
+    *self = (struct desk){.sim = NULL};
+    weir_faulty_heap_init(&self->heap);
+    check_status(weir_sim_create(&(struct weir_sim_options){.seed = 1}, &self->sim, NULL),
+                 WEIR_OK);
+    desk_fill(self, count, deadline_ns);
+}
+
+static void desk_close(struct desk *self)
+{
+    weir_batch_fini(&self->batch);
+    weir_sim_destroy(self->sim);
+    check_int(self->heap.outstanding, 0);
+}
+
+static void take(struct desk *self, size_t count)
+{
+    const struct weir_message *chunk;
+
+    check_int(weir_batch_next_chunk(&self->batch, count, &chunk), count);
+}
+
+static enum weir_outcome follow_script(struct weir_context *context, void *state,
+                                       const struct weir_message *message,
+                                       struct weir_reason *reason)
+{
+    struct desk *self = state;
+    size_t index = (size_t)message->seq - 1;
+
+    check(context == NULL);
+    check(message->batch == &self->batch);
+    check_str(reason->text, "");
+    check_int(index, self->calls);
+    self->calls++;
+    if (self->reasons[index] != NULL)
+        weir_retry(reason, "%s", self->reasons[index]);
+    if (self->sim != NULL)
+        weir_sim_run_until(self->sim, weir_sim_now(self->sim) + self->takes_ns);
+    if (self->stop_in == self->calls)
+        self->batch.stopped = true;
+    return self->script[index];
+}
+
+static enum weir_outcome each(struct desk *self)
+{
+    memset(&self->reason, 'x', sizeof self->reason); /* of an earlier call */
+    return weir_batch_each(&self->batch, NULL, follow_script, self, &self->reason);
+}
+
+/* ---- taking ------------------------------------------------------------------------------- */
+
+WEIR_TEST(batch, gives_its_messages_in_order)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+    check_int(weir_batch_count(&desk.batch), 3);
+    for (size_t i = 0; i < 3; i++) {
+        check_int(weir_batch_left(&desk.batch), 3 - i);
+        check(weir_batch_next(&desk.batch) == &desk.messages[i]);
+    }
+
+    check_int(weir_batch_left(&desk.batch), 0);
+    check(weir_batch_next(&desk.batch) == NULL);
+    check(weir_batch_next(&desk.batch) == NULL);
+    check_int(weir_batch_count(&desk.batch), 3);
+    check_int(weir_batch_processed(&desk.batch), 0);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, gives_chunks_of_3_over_7_as_3_3_and_1)
+{
+    struct desk desk;
+    const struct weir_message *chunk;
+
+    desk_open(&desk, 7);
+    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 3);
+    check(chunk == &desk.messages[0]);
+    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 3);
+    check(chunk == &desk.messages[3]);
+    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 1);
+    check(chunk == &desk.messages[6]);
+    check_int(chunk->seq, 7);
+
+    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 0);
+    check(chunk == NULL);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, gives_chunks_of_any_size)
+{
+    struct desk desk;
+    const struct weir_message *chunk;
+
+    desk_open(&desk, 5);
+    check_int(weir_batch_next_chunk(&desk.batch, 0, &chunk), 0);
+    check_int(weir_batch_left(&desk.batch), 5);
+    check_int(weir_batch_next_chunk(&desk.batch, SIZE_MAX, &chunk), 5);
+    check(chunk == desk.messages);
+    desk_close(&desk);
+}
+
+/* ---- acking ------------------------------------------------------------------------------- */
+
+WEIR_TEST(batch, counts_acks_of_one_and_of_chunks)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    take(&desk, 4);
+
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&desk.batch), 1);
+    check_status(weir_batch_ack_chunk(&desk.batch, 3, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&desk.batch), 4);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, counts_a_rejected_message_as_processed)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+    take(&desk, 3);
+
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&desk.batch, "no address", NULL), WEIR_OK);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+
+    check_int(weir_batch_processed(&desk.batch), 3);
+    check_int(desk.batch.rejection_count, 1);
+    check_int(desk.batch.rejections[0].index, 1);
+    check_str(desk.batch.rejections[0].reason, "no address");
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, refuses_to_ack_what_was_not_taken)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+
+    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_INVALID);
+    check_status(desk.error.status, WEIR_INVALID);
+    check_str(desk.error.text,
+              "ack of 1 messages, must be at most 0: the others were not "
+              "taken or are answered for");
+    check_status(weir_batch_reject(&desk.batch, "no", &desk.error), WEIR_INVALID);
+    check_status(weir_batch_ack_chunk(&desk.batch, SIZE_MAX, NULL), WEIR_INVALID);
+
+    check_int(weir_batch_processed(&desk.batch), 0);
+    check_int(desk.batch.rejection_count, 0);
+    check_int(weir_batch_left(&desk.batch), 3);
+    desk_close(&desk);
+}
+
+/* An ack too many counts for nothing, and what is there is still to be had. */
+WEIR_TEST(batch, loses_nothing_by_an_ack_too_many)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+    take(&desk, 2);
+    check_status(weir_batch_ack_chunk(&desk.batch, 3, &desk.error), WEIR_INVALID);
+    check_int(weir_batch_processed(&desk.batch), 0);
+
+    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_OK);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_INVALID);
+    check_int(weir_batch_processed(&desk.batch), 2);
+    check(weir_batch_next(&desk.batch) == &desk.messages[2]);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&desk.batch), 3);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, acks_nothing_on_request)
+{
+    struct desk desk;
+
+    desk_open(&desk, 1);
+    check_status(weir_batch_ack_chunk(&desk.batch, 0, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&desk.batch), 0);
+    desk_close(&desk);
+}
+
+/* ---- reasons ------------------------------------------------------------------------------ */
+
+WEIR_TEST(reason, is_written_by_the_call_that_answers)
+{
+    struct weir_reason reason = {.text = ""};
+
+    check_int(weir_retry(&reason, "server %d is down", 7), WEIR_RETRY);
+    check_str(reason.text, "server 7 is down");
+    check_int(weir_reject(&reason, "no %s", "address"), WEIR_REJECT);
+    check_str(reason.text, "no address");
+}
+
+WEIR_TEST(reason, that_is_too_long_is_cut)
+{
+    struct weir_reason reason;
+    char text[1000];
+
+    memset(text, 'r', sizeof text);
+    text[999] = '\0';
+
+    check_int(weir_reject(&reason, "%s", text), WEIR_REJECT);
+
+    check_int(strlen(reason.text), WEIR_ERROR_TEXT_SIZE - 1);
+    check_str(reason.text + WEIR_ERROR_TEXT_SIZE - 4, "...");
+}
+
+WEIR_TEST(reason, that_is_empty_says_so_unless_it_went_well)
+{
+    struct weir_reason reason = {.text = ""};
+
+    weir_reason_mend(&reason, WEIR_DONE);
+    check_str(reason.text, "");
+    weir_reason_mend(&reason, WEIR_RETRY);
+    check_str(reason.text, "handler asked for a retry");
+    reason.text[0] = '\0';
+    weir_reason_mend(&reason, WEIR_REJECT);
+    check_str(reason.text, "handler rejected the message");
+}
+
+/* A database refuses other bytes, and with them the ack that carries the reason. */
+WEIR_TEST(reason, that_is_no_utf8_is_mended)
+{
+    struct weir_reason reason = {.text = "caf\xe9 \xe6\xb0\xb4 \xe6\xb0"};
+
+    weir_reason_mend(&reason, WEIR_RETRY);
+    check_str(reason.text, "caf? \xe6\xb0\xb4 ??");
+}
+
+WEIR_TEST(reason, without_end_gets_one)
+{
+    struct weir_reason reason;
+
+    memset(&reason, 'x', sizeof reason);
+    weir_reason_mend(&reason, WEIR_RETRY);
+    check_int(strlen(reason.text), WEIR_ERROR_TEXT_SIZE - 1);
+}
+
+WEIR_TEST(rejection, keeps_a_copy_of_its_reason)
+{
+    struct desk desk;
+    char reason[] = "first";
+
+    desk_open(&desk, 4);
+    take(&desk, 4);
+    check_status(weir_batch_reject(&desk.batch, reason, NULL), WEIR_OK);
+    reason[0] = 'F';
+    check_status(weir_batch_reject(&desk.batch, NULL, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&desk.batch, "", NULL), WEIR_OK);
+    check_status(weir_batch_reject(&desk.batch, "\xff", NULL), WEIR_OK);
+
+    check_int(desk.batch.rejection_count, 4);
+    check_str(desk.batch.rejections[0].reason, "first");
+    check_str(desk.batch.rejections[1].reason, "handler rejected the message");
+    check_str(desk.batch.rejections[2].reason, "handler rejected the message");
+    check_str(desk.batch.rejections[3].reason, "?");
+    for (size_t i = 0; i < 4; i++)
+        check_int(desk.batch.rejections[i].index, i);
+    desk_close(&desk);
+}
+
+/* ---- the rest ----------------------------------------------------------------------------- */
+
+WEIR_TEST(batch, acks_the_rest_at_once)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    take(&desk, 2);
+    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
+
+    weir_batch_ack_rest(&desk.batch);
+
+    check_int(weir_batch_processed(&desk.batch), 5);
+    check_int(weir_batch_left(&desk.batch), 0);
+    check_int(desk.batch.rejection_count, 1);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, rejects_the_rest_at_once)
+{
+    struct desk desk;
+
+    desk_open(&desk, 4);
+    take(&desk, 2);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+
+    check_status(weir_batch_reject_rest(&desk.batch, "poison"), WEIR_OK);
+
+    check_int(weir_batch_processed(&desk.batch), 4);
+    check_int(weir_batch_left(&desk.batch), 0);
+    check_int(desk.batch.rejection_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        check_int(desk.batch.rejections[i].index, i + 1);
+        check_str(desk.batch.rejections[i].reason, "poison");
+    }
+    check_status(weir_batch_reject_rest(&desk.batch, "poison"), WEIR_OK);
+    check_int(desk.batch.rejection_count, 3);
+    desk_close(&desk);
+}
+
+/* ---- the budget --------------------------------------------------------------------------- */
+
+WEIR_TEST(batch, tells_the_time_until_its_deadline)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 1, WEIR_SECONDS(10));
+    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(10));
+    weir_sim_run_until(desk.sim, WEIR_SECONDS(4));
+    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(6));
+    check(!weir_batch_stopped(&desk.batch));
+
+    weir_sim_run_until(desk.sim, WEIR_SECONDS(10));
+    check_int(weir_batch_remaining_ns(&desk.batch), 0);
+    check(weir_batch_stopped(&desk.batch));
+    weir_sim_run_until(desk.sim, WEIR_SECONDS(20));
+    check_int(weir_batch_remaining_ns(&desk.batch), 0);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, has_no_time_left_when_its_deadline_is_now)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 1, 0);
+    check_int(weir_batch_remaining_ns(&desk.batch), 0);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, has_for_ever_without_clock_or_deadline)
+{
+    struct desk desk;
+
+    desk_open(&desk, 1);
+    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_FOREVER);
+    check(!weir_batch_stopped(&desk.batch));
+    desk_close(&desk);
+
+    desk_open_until(&desk, 1, WEIR_FOREVER);
+    weir_sim_run_until(desk.sim, WEIR_HOURS(1));
+    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_FOREVER);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, refuses_acks_at_and_after_its_deadline)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 4, WEIR_SECONDS(1));
+    take(&desk, 4);
+    weir_sim_run_until(desk.sim, WEIR_SECONDS(1) - 1);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check(!desk.batch.expired);
+
+    weir_sim_run_until(desk.sim, WEIR_SECONDS(1));
+    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_FENCED);
+    check_str(desk.error.text, "the time for this batch is over");
+    check(desk.batch.expired);
+    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_FENCED);
+    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_FENCED);
+    check_status(weir_batch_reject_rest(&desk.batch, "no"), WEIR_FENCED);
+    weir_batch_ack_rest(&desk.batch);
+
+    check_int(weir_batch_processed(&desk.batch), 1);
+    check_int(desk.batch.rejection_count, 0);
+    desk_close(&desk);
+}
+
+/* Whoever watches the lease may know before the clock does. */
+WEIR_TEST(batch, refuses_acks_when_it_was_told_that_it_has_expired)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 1, WEIR_SECONDS(1));
+    take(&desk, 1);
+    desk.batch.expired = true;
+
+    check(weir_batch_stopped(&desk.batch));
+    check_int(weir_batch_remaining_ns(&desk.batch), 0);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_FENCED);
+    check_int(weir_batch_processed(&desk.batch), 0);
+    desk_close(&desk);
+}
+
+/* A stop asks to return soon; what is done by then is done. */
+WEIR_TEST(batch, that_is_stopped_still_takes_acks)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 1, WEIR_SECONDS(1));
+    take(&desk, 1);
+    desk.batch.stopped = true;
+
+    check(weir_batch_stopped(&desk.batch));
+    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(1));
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    desk_close(&desk);
+}
+
+/* ---- one by one --------------------------------------------------------------------------- */
+
+WEIR_TEST(each, acks_what_is_done)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_int(desk.calls, 5);
+    check_int(weir_batch_processed(&desk.batch), 5);
+    check_int(desk.batch.rejection_count, 0);
+    check_str(desk.reason.text, "");
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, stops_at_a_retry_with_its_reason)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    desk.script[2] = WEIR_RETRY;
+    desk.reasons[2] = "mail server is down";
+
+    check_int(each(&desk), WEIR_RETRY);
+
+    check_int(desk.calls, 3);
+    check_int(weir_batch_processed(&desk.batch), 2);
+    check_str(desk.reason.text, "mail server is down");
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, gives_a_retry_without_reason_one)
+{
+    struct desk desk;
+
+    desk_open(&desk, 1);
+    desk.script[0] = WEIR_RETRY;
+
+    check_int(each(&desk), WEIR_RETRY);
+
+    check_str(desk.reason.text, "handler asked for a retry");
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, goes_on_after_a_reject)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    desk.script[1] = WEIR_REJECT;
+    desk.reasons[1] = "no address";
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_int(desk.calls, 5);
+    check_int(weir_batch_processed(&desk.batch), 5);
+    check_int(desk.batch.rejection_count, 1);
+    check_int(desk.batch.rejections[0].index, 1);
+    check_str(desk.batch.rejections[0].reason, "no address");
+    check_str(desk.reason.text, "");
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, gives_a_reject_without_reason_one)
+{
+    struct desk desk;
+
+    desk_open(&desk, 1);
+    desk.script[0] = WEIR_REJECT;
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_str(desk.batch.rejections[0].reason, "handler rejected the message");
+    desk_close(&desk);
+}
+
+/* The third call ends at the deadline: too late for its own ack. */
+WEIR_TEST(each, stops_when_the_budget_is_over_and_leaves_the_rest)
+{
+    struct desk desk;
+
+    desk_open_until(&desk, 5, WEIR_SECONDS(3));
+    desk.takes_ns = WEIR_SECONDS(1);
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_int(desk.calls, 3);
+    check_int(weir_batch_processed(&desk.batch), 2);
+    check(desk.batch.expired);
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, stops_when_it_is_told_to_and_leaves_the_rest)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    desk.stop_in = 2;
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_int(desk.calls, 2);
+    check_int(weir_batch_processed(&desk.batch), 2);
+    desk_close(&desk);
+}
+
+/* "Done" of a handler for batches covers all it did not ack; here it must not. */
+WEIR_TEST(each, that_stopped_early_does_not_answer_for_the_rest)
+{
+    struct desk desk;
+
+    desk_open(&desk, 5);
+    desk.stop_in = 2;
+    check_int(each(&desk), WEIR_DONE);
+
+    weir_batch_ack_rest(&desk.batch);
+
+    check_int(weir_batch_processed(&desk.batch), 2);
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, that_was_stopped_at_the_last_message_is_done)
+{
+    struct desk desk;
+
+    desk_open(&desk, 2);
+    desk.stop_in = 2;
+
+    check_int(each(&desk), WEIR_DONE);
+
+    check_int(weir_batch_processed(&desk.batch), 2);
+    check(!desk.batch.cut_short);
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, takes_an_answer_that_is_none_for_a_retry)
+{
+    struct desk desk;
+
+    desk_open(&desk, 2);
+    desk.script[0] = (enum weir_outcome)3;
+
+    check_int(each(&desk), WEIR_RETRY);
+
+    check_int(desk.calls, 1);
+    check_int(weir_batch_processed(&desk.batch), 0);
+    check_str(desk.reason.text, "handler answered 3, which is no outcome");
+    desk_close(&desk);
+}
+
+/* A dead letter that cannot be kept is not passed. */
+WEIR_TEST(each, retries_when_there_is_no_memory_for_a_rejection)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+    desk.script[1] = WEIR_REJECT;
+    weir_faulty_heap_fail_at(&desk.heap, 1);
+
+    check_int(each(&desk), WEIR_RETRY);
+
+    check_int(weir_batch_processed(&desk.batch), 1);
+    check_str(desk.reason.text, "reject: out of memory");
+    desk_close(&desk);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static enum weir_status reject_some(const struct weir_heap *heap)
+{
+    struct weir_message messages[9] = {{.seq = 1}};
+    struct weir_batch batch;
+    const struct weir_message *chunk;
+    enum weir_status status = WEIR_OK;
+    size_t before;
+
+    weir_batch_init(&batch, heap, NULL, messages, 9, 0);
+    weir_batch_next_chunk(&batch, 6, &chunk);
+    for (size_t i = 0; i < 5 && status == WEIR_OK; i++) {
+        status = weir_batch_reject(&batch, "no", NULL);
+        check_int(weir_batch_processed(&batch), batch.rejection_count);
+    }
+    before = weir_batch_processed(&batch);
+    if (status == WEIR_OK) {
+        status = weir_batch_reject_rest(&batch, "poison");
+        check_int(weir_batch_processed(&batch), status == WEIR_OK ? 9 : before);
+        check_int(batch.rejection_count, status == WEIR_OK ? 9 : before);
+        check_int(weir_batch_left(&batch), status == WEIR_OK ? 0 : 3);
+    }
+    weir_batch_fini(&batch);
+    return status;
+}
+
+WEIR_TEST(batch, survives_any_failing_allocation)
+{
+    check_sweep(reject_some);
+}
