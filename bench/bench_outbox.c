@@ -1,0 +1,434 @@
+/*
+ * bench_outbox.c - what the outbox costs, against inserting the same columns by hand.
+ *
+ *   bench_outbox [--quick] [ENGINE...] [SECTION...]
+ *
+ * Sections: memory, rates, latency, statements, snapshot. In each round of a rate the baseline
+ * and the outbox send the same messages one right after the other; the median of the rounds'
+ * ratios is judged. docs/internals/bench.md explains how to read it; a target that is missed is
+ * printed and does not change the exit code. A message out of order does.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/ground.h"
+#include "lib/line.h"
+#include "lib/meter.h"
+#include "lib/must.h"
+#include "lib/proc.h"
+#include "lib/sample.h"
+#include "lib/table.h"
+
+enum { LATENCIES_MAX = 400, WARM_UP = 40, SENDS_MAX = 4000 };
+
+struct plan {
+    size_t rounds;
+    int64_t bare_ns; /* how long the baseline of a round should take */
+    uint64_t messages_max;
+    uint64_t backlog;   /* for the memory */
+    size_t latencies;   /* messages */
+    uint64_t statement; /* messages while statements are counted */
+};
+
+static const struct plan FULL = {
+    .rounds = 5,
+    .bare_ns = WEIR_MILLISECONDS(700),
+    .messages_max = 60000,
+    .backlog = 200000,
+    .latencies = LATENCIES_MAX,
+    .statement = 50000,
+};
+
+static const struct plan QUICK = {
+    .rounds = 3,
+    .bare_ns = WEIR_MILLISECONDS(200),
+    .messages_max = 10000,
+    .backlog = 50000,
+    .latencies = 60,
+    .statement = 50000,
+};
+
+/* One engine. */
+struct scene {
+    const struct plan *plan;
+    struct bench_ground *ground;
+    const struct bench_bare_log *bare;
+};
+
+static struct bench_line line;   /* delivers */
+static struct bench_line second; /* of another process, as far as the first can tell */
+
+static const char *open_line(struct scene *self, const char *name, bool counted)
+{
+    struct bench_line_options options = {
+        .url = bench_ground_add(self->ground, name, counted), .deliver = true};
+
+    bench_line_open(&line, &options);
+    return options.url;
+}
+
+static void close_line(void)
+{
+    bench_line_check_order(&line);
+    bench_line_close(&line);
+}
+
+static void begin_section(const struct scene *self, const char *title,
+                          const char *baseline)
+{
+    char text[128];
+
+    (void)snprintf(text, sizeof text, "%s, profile %s: %s",
+                   weir_engine_name(self->bare->engine), BENCH_PROFILE_NAME, title);
+    bench_section(text, "weir", baseline);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* First of all, so that nothing that was freed before hides what is needed now. */
+static void bench_memory(struct scene *self)
+{
+    uint64_t count = self->plan->backlog;
+    struct bench_meter meter;
+    size_t size;
+    char name[64];
+
+    (void)open_line(self, "memory", false);
+    bench_meter_begin(&meter);
+    bench_line_send_at_once(&line, count);
+    bench_line_await(&line, count);
+    size = bench_meter_end(&meter);
+    close_line();
+    begin_section(self, "memory", "");
+    (void)snprintf(name, sizeof name, "%llu messages at once: above idle",
+                   (unsigned long long)count);
+    bench_row_value(name, BENCH_BYTES, (double)size, BENCH_BELOW(64e6));
+}
+
+/* ---- rates -------------------------------------------------------------------------------- */
+
+struct rates {
+    struct bench_pair quiet; /* enqueueing while nobody delivers */
+    struct bench_pair busy;  /* enqueueing while it is delivered */
+    struct bench_pair through;
+};
+
+static int64_t time_bare(struct scene *self, void *bare, uint64_t count, size_t batch)
+{
+    static struct bench_writer writer;
+    int64_t begun_ns = bench_now_ns();
+
+    for (uint64_t done = 0; done < count; done += batch) {
+        bench_writer_fill(&writer, batch);
+        self->bare->insert(bare, writer.letters, batch);
+    }
+    return bench_now_ns() - begun_ns;
+}
+
+/* So many that the baseline takes as long as planned; whole batches. */
+static uint64_t choose_count(struct scene *self, void *bare, size_t batch)
+{
+    uint64_t sends = 16;
+    int64_t taken_ns = time_bare(self, bare, sends * batch, batch);
+
+    sends = (uint64_t)(self->plan->bare_ns / (taken_ns / (int64_t)sends + 1)) + 1;
+    if (sends * batch > self->plan->messages_max)
+        sends = self->plan->messages_max / batch;
+    if (sends > SENDS_MAX)
+        sends = SENDS_MAX;
+    self->bare->clear(bare);
+    return sends * batch;
+}
+
+/* Send and wait; *sent_ns is when the last commit had returned. */
+static int64_t time_through(uint64_t count, size_t batch, int64_t *sent_ns)
+{
+    int64_t begun_ns = bench_now_ns();
+
+    bench_line_send(&line, count, batch);
+    *sent_ns = bench_now_ns() - begun_ns;
+    bench_line_await(&line, count);
+    return bench_now_ns() - begun_ns;
+}
+
+static void run_round(struct scene *self, void *bare, uint64_t count, size_t batch,
+                      struct rates *rates)
+{
+    double baseline = bench_per_second(count, time_bare(self, bare, count, batch));
+    int64_t quiet_ns = bench_now_ns();
+    int64_t busy_ns = 0;
+    int64_t through_ns;
+
+    bench_line_send(&second, count, batch);
+    quiet_ns = bench_now_ns() - quiet_ns;
+    through_ns = time_through(count, batch, &busy_ns);
+    bench_pair_add(&rates->quiet, bench_per_second(count, quiet_ns), baseline);
+    bench_pair_add(&rates->busy, bench_per_second(count, busy_ns), baseline);
+    bench_pair_add(&rates->through, bench_per_second(count, through_ns), baseline);
+    self->bare->clear(bare);
+}
+
+static void bench_batch(struct scene *self, void *bare, size_t batch)
+{
+    uint64_t count = choose_count(self, bare, batch);
+    struct bench_target target = batch == 100 ? BENCH_AT_LEAST(0.4) : BENCH_UNJUDGED;
+    struct rates rates;
+    struct rates warm_up;
+    char name[64];
+
+    memset(&rates, 0, sizeof rates);
+    memset(&warm_up, 0, sizeof warm_up);
+    run_round(self, bare, batch * 16, batch, &warm_up);
+    for (size_t i = 0; i < self->plan->rounds; i++)
+        run_round(self, bare, count, batch, &rates);
+    (void)snprintf(name, sizeof name, "batch %zu: enqueue, nobody delivers", batch);
+    bench_row_pair(name, BENCH_PER_SECOND, &rates.quiet, BENCH_UNJUDGED);
+    (void)snprintf(name, sizeof name, "batch %zu: enqueue while it is delivered", batch);
+    bench_row_pair(name, BENCH_PER_SECOND, &rates.busy, BENCH_UNJUDGED);
+    (void)snprintf(name, sizeof name, "batch %zu: end to end, in order", batch);
+    bench_row_pair(name, BENCH_PER_SECOND, &rates.through, target);
+}
+
+static void bench_rates(struct scene *self)
+{
+    static const size_t BATCHES[] = {1, 100, 1000};
+    struct bench_line_options quiet = {
+        .url = bench_ground_add(self->ground, "quiet", false)};
+    void *bare = self->bare->open(bench_ground_add(self->ground, "bare", false));
+
+    (void)open_line(self, "rates", false);
+    bench_line_open(&second, &quiet);
+    begin_section(self, "rates", self->bare->name);
+    for (size_t i = 0; i < sizeof BATCHES / sizeof BATCHES[0]; i++)
+        bench_batch(self, bare, BATCHES[i]);
+    bench_line_close(&second);
+    close_line();
+    self->bare->close(bare);
+}
+
+/* ---- latency ------------------------------------------------------------------------------ */
+
+struct latencies {
+    int64_t commit_ns[LATENCIES_MAX];
+    int64_t handler_ns[LATENCIES_MAX]; /* from the return of the commit */
+};
+
+/* One message every 20 to 30 ms from `sender`; both sides sleep in between. The first ones, while
+ * plans are still made, do not count. */
+static void take_latencies(struct bench_line *sender, size_t count, struct latencies *out)
+{
+    for (size_t n = 0; n < WARM_UP + count; n++) {
+        size_t i = n < WARM_UP ? 0 : n - WARM_UP;
+        int64_t begun_ns;
+        int64_t sent_ns;
+
+        bench_sleep_ns(WEIR_MILLISECONDS(20) + (int64_t)(n * 7919 % 1000) * 10000);
+        begun_ns = bench_now_ns();
+        bench_line_send(sender, 1, 1);
+        sent_ns = bench_now_ns();
+        bench_line_await(&line, 1);
+        out->commit_ns[i] = sent_ns - begun_ns;
+        out->handler_ns[i] = atomic_load(&line.entered_ns) - sent_ns;
+        if (out->handler_ns[i] < 0)
+            out->handler_ns[i] =
+                0; /* it was called before the commit had returned here */
+    }
+    bench_sort_ns(out->commit_ns, count);
+    bench_sort_ns(out->handler_ns, count);
+}
+
+static void print_latencies(const char *who, size_t count, const struct latencies *all)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "%s: the commit itself, p50", who);
+    bench_row_value(name, BENCH_NANOSECONDS,
+                    (double)bench_percentile_ns(all->commit_ns, count, 50),
+                    BENCH_UNJUDGED);
+    (void)snprintf(name, sizeof name, "%s: commit to handler, p50", who);
+    bench_row_value(name, BENCH_NANOSECONDS,
+                    (double)bench_percentile_ns(all->handler_ns, count, 50),
+                    BENCH_AT_MOST(3e6));
+    (void)snprintf(name, sizeof name, "%s: commit to handler, p99", who);
+    bench_row_value(name, BENCH_NANOSECONDS,
+                    (double)bench_percentile_ns(all->handler_ns, count, 99),
+                    BENCH_UNJUDGED);
+}
+
+/* The messages of both senders are of the same partitions: each counts on from the other. */
+static void share_counts(struct bench_writer *to, const struct bench_writer *from)
+{
+    memcpy(to->sent, from->sent, sizeof to->sent);
+    to->next = from->next;
+}
+
+static void bench_latency(struct scene *self)
+{
+    static struct latencies all;
+    size_t count = self->plan->latencies;
+    struct bench_line_options options = {.url = open_line(self, "latency", false)};
+
+    bench_line_open(&second, &options);
+    begin_section(self, "latency, idle", "");
+    take_latencies(&line, count, &all);
+    print_latencies("same process", count, &all);
+    share_counts(&second.writer, &line.writer);
+    take_latencies(&second, count, &all);
+    print_latencies("another one", count, &all);
+    bench_line_close(&second);
+    close_line();
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+static void bench_statements(struct scene *self)
+{
+    uint64_t count = self->plan->statement;
+    double thousands = (double)count / 1000;
+    struct bench_statements before;
+    struct bench_statements after;
+    int64_t sent_ns;
+
+    (void)open_line(self, "statements", true);
+    before = bench_ground_statements(self->ground);
+    (void)time_through(count, 100, &sent_ns);
+    bench_sleep_ns(WEIR_SECONDS(2)); /* the last acks, and the sweep */
+    after = bench_ground_statements(self->ground);
+    close_line();
+    begin_section(self, "statements per 1,000 messages, batch 100", "");
+    bench_row_value("all", BENCH_COUNT,
+                    (double)(after.statements - before.statements) / thousands,
+                    BENCH_BELOW(100));
+    if (self->bare->engine == WEIR_SQLITE)
+        bench_row_value("with each row of a loop counted", BENCH_COUNT,
+                        (double)(after.runs - before.runs) / thousands, BENCH_UNJUDGED);
+}
+
+/* ---- an old snapshot ---------------------------------------------------------------------- */
+
+#define DEAD_ROWS                                                                        \
+    "SELECT coalesce(sum((pgstattuple(oid)).dead_tuple_count), 0)::bigint FROM pg_class" \
+    " WHERE relname ~ '^weir_(log|ack|cut)_[0-9]$'"
+
+static void print_dead_rows(struct scene *self)
+{
+    if (self->bare->engine == WEIR_SQLITE)
+        return;
+    bench_row_value("dead rows in log, acks and cuts", BENCH_COUNT,
+                    (double)bench_ground_ask(self->ground, "snapshot", DEAD_ROWS),
+                    BENCH_AT_MOST(0));
+}
+
+static double rate_through(uint64_t count)
+{
+    int64_t sent_ns;
+
+    return bench_per_second(count, time_through(count, 100, &sent_ns));
+}
+
+/* The snapshot is as old as the round before. */
+static void bench_snapshot(struct scene *self)
+{
+    uint64_t count = self->plan->messages_max / 2;
+    struct bench_pair pair;
+
+    memset(&pair, 0, sizeof pair);
+    (void)open_line(self, "snapshot", false);
+    (void)rate_through(count);
+    for (size_t i = 0; i < self->plan->rounds; i++) {
+        double without = rate_through(count);
+        void *snapshot = bench_snapshot_hold(self->ground, "snapshot");
+
+        (void)rate_through(count / 4);
+        bench_pair_add(&pair, rate_through(count), without);
+        bench_snapshot_drop(self->ground, snapshot);
+    }
+    begin_section(self, "an old snapshot is held open, batch 100", "without it");
+    bench_row_pair("end to end, in order", BENCH_PER_SECOND, &pair, BENCH_AT_LEAST(0.9));
+    print_dead_rows(self);
+    close_line();
+}
+
+/* ---- the report --------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*run)(struct scene *scene);
+} SECTIONS[] = {
+    {"memory", bench_memory},     {"rates", bench_rates},
+    {"latency", bench_latency},   {"statements", bench_statements},
+    {"snapshot", bench_snapshot},
+};
+enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
+
+static const struct bench_bare_log *const BARE[] = {&bench_bare_log_sqlite,
+                                                    &bench_bare_log_postgresql};
+enum { ENGINE_COUNT = sizeof BARE / sizeof BARE[0] };
+
+/* What was asked for; nothing of a kind means all of it. */
+struct choice {
+    const struct plan *plan;
+    bool engines[ENGINE_COUNT];
+    bool sections[SECTION_COUNT];
+    bool some_engines;
+    bool some_sections;
+};
+
+static bool choose(struct choice *self, const char *word)
+{
+    if (strcmp(word, "--quick") == 0) {
+        self->plan = &QUICK;
+        return true;
+    }
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        if (strcmp(word, weir_engine_name(BARE[i]->engine)) == 0)
+            return self->some_engines = self->engines[i] = true;
+    }
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if (strcmp(word, SECTIONS[i].name) == 0)
+            return self->some_sections = self->sections[i] = true;
+    }
+    return false;
+}
+
+static void bench_engine(const struct choice *choice, size_t engine)
+{
+    struct scene scene = {.plan = choice->plan, .bare = BARE[engine]};
+
+    scene.ground = bench_ground_open(scene.bare->engine);
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if (!choice->some_sections || choice->sections[i])
+            SECTIONS[i].run(&scene);
+    }
+    bench_ground_close(scene.ground);
+}
+
+int main(int argc, char **argv)
+{
+    struct choice choice = {.plan = &FULL};
+    int64_t begun_ns = bench_now_ns();
+
+    for (int i = 1; i < argc; i++) {
+        if (!choose(&choice, argv[i])) {
+            (void)fprintf(stderr, "usage: bench_outbox [--quick] [sqlite] [postgresql] "
+                                  "[memory] [rates] [latency] [statements] [snapshot]\n");
+            return 2;
+        }
+    }
+    (void)printf("%zu cores, load %.2f, medians of %zu rounds%s; %d partitions, "
+                 "%d byte payloads, durable commits\n",
+                 bench_core_count(), bench_load(), choice.plan->rounds,
+                 choice.plan == &QUICK ? " (quick: too few to mean much)" : "",
+                 BENCH_PARTITIONS, BENCH_PAYLOAD_SIZE);
+    (void)fflush(stdout);
+    for (size_t engine = 0; engine < ENGINE_COUNT; engine++) {
+        if (!choice.some_engines || choice.engines[engine])
+            bench_engine(&choice, engine);
+    }
+    bench_summary();
+    (void)printf("took %.0f s, load now %.2f\n",
+                 (double)(bench_now_ns() - begun_ns) / 1e9, bench_load());
+    return 0;
+}

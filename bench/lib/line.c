@@ -1,0 +1,230 @@
+/*
+ * line.c - see line.h.
+ */
+#include "lib/line.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/clock.h"
+#include "lib/must.h"
+
+/* A message that is held must not cost its lease. */
+#define LEASE_NS WEIR_HOURS(1)
+
+enum { PATIENCE_S = 600 };
+
+/* ---- the handler -------------------------------------------------------------------------- */
+
+static void wait_while_stuck(struct bench_line *self, int32_t partition)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    while (atomic_load(&self->stuck) == partition)
+        (void)pthread_cond_wait(&self->change, &self->lock);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static void tell(struct bench_line *self)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    (void)pthread_cond_broadcast(&self->change);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static enum weir_outcome take(struct weir_context *context, void *state,
+                              const struct weir_message *message,
+                              struct weir_reason *reason)
+{
+    struct bench_line *self = state;
+    struct bench_reader *reader = &self->readers[message->partition];
+    uint64_t count = 0;
+
+    (void)context;
+    (void)reason;
+    atomic_store_explicit(&self->entered_ns, bench_now_ns(), memory_order_relaxed);
+    if (atomic_load_explicit(&self->stuck, memory_order_relaxed) == message->partition)
+        wait_while_stuck(self, message->partition);
+    if (message->payload_size == BENCH_PAYLOAD_SIZE)
+        memcpy(&count, message->payload, sizeof count);
+    if (message->seq != ++reader->seq || count != ++reader->count)
+        (void)atomic_fetch_add(&self->disorder, 1);
+    if (atomic_fetch_add(&self->taken, 1) + 1 == atomic_load(&self->awaited))
+        tell(self);
+    return WEIR_DONE;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static void init(struct bench_line *self)
+{
+    pthread_condattr_t attributes;
+
+    memset(self, 0, sizeof *self);
+    (void)pthread_mutex_init(&self->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&self->change, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    atomic_store(&self->stuck, BENCH_NOBODY);
+    for (size_t i = 0; i < BENCH_BATCH_MAX; i++) {
+        struct bench_letter *letter = &self->writer.letters[i];
+
+        memset(letter->payload, (int)('!' + i % 64), BENCH_PAYLOAD_SIZE);
+        self->writer.drafts[i] = (struct weir_draft){.key = letter->key,
+                                                     .type = BENCH_MESSAGE_TYPE,
+                                                     .payload = letter->payload,
+                                                     .payload_size = BENCH_PAYLOAD_SIZE};
+    }
+}
+
+static void add_handler(struct bench_line *self, struct weir_error *error)
+{
+    struct weir_handler_options handler;
+
+    weir_handler_options_init(&handler);
+    handler.queue = BENCH_QUEUE;
+    handler.on_message = take;
+    handler.state = self;
+    handler.lease.duration_ns = LEASE_NS;
+    bench_must_ok(weir_outbox_add_handler(self->outbox, &handler, error), error,
+                  "add the handler");
+    bench_must_ok(weir_outbox_start(self->outbox, error), error, "start");
+    bench_line_send(self, BENCH_PARTITIONS, BENCH_PARTITIONS); /* every lane is there */
+    bench_line_await(self, BENCH_PARTITIONS);
+    bench_sleep_ns(WEIR_MILLISECONDS(300));
+}
+
+void bench_line_open(struct bench_line *self, const struct bench_line_options *options)
+{
+    struct weir_db_options db;
+    struct weir_outbox_options outbox;
+    struct weir_queue_options queue;
+    struct weir_error error;
+
+    init(self);
+    weir_db_options_init(&db);
+    db.url = options->url;
+    db.heap = options->heap;
+    bench_must_ok(weir_db_create(&db, &self->db, &error), &error, "open the database");
+    bench_must_ok(weir_outbox_migrate(self->db, &error), &error, "migrate");
+    weir_outbox_options_init(&outbox);
+    outbox.db = self->db;
+    outbox.profile = BENCH_PROFILE;
+    bench_must_ok(weir_outbox_create(&outbox, &self->outbox, &error), &error,
+                  "create the outbox");
+    weir_queue_options_init(&queue);
+    queue.name = BENCH_QUEUE;
+    queue.partitions = BENCH_PARTITIONS;
+    bench_must_ok(weir_outbox_add_queue(self->outbox, &queue, &error), &error,
+                  "add the queue");
+    if (options->deliver)
+        add_handler(self, &error);
+}
+
+void bench_line_close(struct bench_line *self)
+{
+    bench_line_hold(self, BENCH_NOBODY);
+    bench_must(weir_outbox_stop(self->outbox, WEIR_SECONDS(30)) == 0,
+               "the outbox does not stop");
+    weir_outbox_destroy(self->outbox);
+    weir_db_destroy(self->db);
+    (void)pthread_cond_destroy(&self->change);
+    (void)pthread_mutex_destroy(&self->lock);
+}
+
+/* ---- sending ------------------------------------------------------------------------------ */
+
+void bench_writer_fill(struct bench_writer *self, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct bench_letter *letter = &self->letters[i];
+        uint64_t number = self->next++;
+        int32_t partition = (int32_t)(number % BENCH_PARTITIONS);
+        uint64_t counter = ++self->sent[partition];
+
+        letter->partition = partition;
+        self->drafts[i].partition = partition;
+        (void)snprintf(letter->key, sizeof letter->key, "c%u", (unsigned)number % 100000);
+        memcpy(letter->uid, &number, sizeof number);
+        memcpy(letter->payload, &counter, sizeof counter);
+    }
+}
+
+static size_t next_batch(uint64_t left, size_t batch)
+{
+    return left < batch ? (size_t)left : batch;
+}
+
+void bench_line_send(struct bench_line *self, uint64_t count, size_t batch)
+{
+    struct weir_error error;
+
+    for (size_t n; count > 0; count -= n) {
+        n = next_batch(count, batch);
+        bench_writer_fill(&self->writer, n);
+        bench_must_ok(weir_enqueue_batch(self->outbox, NULL, BENCH_QUEUE,
+                                         self->writer.drafts, n, NULL, &error),
+                      &error, "enqueue");
+    }
+}
+
+/* Nobody is in the way, so the body runs once. */
+static enum weir_status send_all(struct weir_outbox *outbox,
+                                 struct weir_connection *connection, void *argument,
+                                 struct weir_error *error)
+{
+    struct bench_line *self = ((void **)argument)[0];
+    uint64_t left = *(uint64_t *)((void **)argument)[1];
+    enum weir_status status = WEIR_OK;
+
+    for (size_t n; left > 0 && status == WEIR_OK; left -= n) {
+        n = next_batch(left, BENCH_BATCH_MAX);
+        bench_writer_fill(&self->writer, n);
+        status = weir_enqueue_batch(outbox, connection, BENCH_QUEUE, self->writer.drafts,
+                                    n, NULL, error);
+    }
+    return status;
+}
+
+void bench_line_send_at_once(struct bench_line *self, uint64_t count)
+{
+    void *arguments[] = {self, &count};
+    struct weir_error error;
+
+    bench_must_ok(weir_outbox_transact(self->outbox, send_all, arguments, &error), &error,
+                  "enqueue in one transaction");
+}
+
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+/* `taken` counts from the last await on; nothing is under way when it is set back. */
+void bench_line_await(struct bench_line *self, uint64_t count)
+{
+    struct timespec end;
+    bool in_time = true;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += PATIENCE_S;
+    (void)pthread_mutex_lock(&self->lock);
+    atomic_store(&self->awaited, count);
+    while (atomic_load(&self->taken) < count && in_time)
+        in_time = pthread_cond_timedwait(&self->change, &self->lock, &end) != ETIMEDOUT;
+    (void)pthread_mutex_unlock(&self->lock);
+    bench_must(in_time, "messages do not arrive");
+    bench_must(atomic_load(&self->taken) == count, "messages came twice");
+    atomic_store(&self->awaited, 0);
+    atomic_store(&self->taken, 0);
+}
+
+void bench_line_hold(struct bench_line *self, int32_t partition)
+{
+    atomic_store(&self->stuck, partition);
+    tell(self);
+}
+
+void bench_line_check_order(struct bench_line *self)
+{
+    bench_must(atomic_load(&self->disorder) == 0, "messages are out of order");
+}

@@ -1,0 +1,91 @@
+/*
+ * line.h - an outbox at work, for measuring: a producer, a handler that does nothing but look at
+ * the order, and the wait until it has seen everything.
+ *
+ *   letters ---> bench_line_send() ---> log ---> handler ---> bench_line_await()
+ *
+ * Each partition counts its letters in their payloads. A message whose `seq` or count is not the
+ * next one of its partition is counted as out of order; so is one that comes twice.
+ *
+ * Threads  One producer at a time.
+ * Failure  Ends the bench, also when messages do not arrive within ten minutes.
+ */
+#ifndef WEIR_BENCH_LINE_H
+#define WEIR_BENCH_LINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/outbox.h>
+
+#include "lib/bare_log.h"
+#include "lib/lap.h"
+
+#define BENCH_QUEUE "orders"
+#define BENCH_PROFILE WEIR_PROFILE_HIGH_THROUGHPUT
+#define BENCH_PROFILE_NAME "high_throughput"
+
+enum { BENCH_NOBODY = -1 };
+
+/* What the producer makes letters from. */
+struct bench_writer {
+    uint64_t sent[BENCH_PARTITIONS]; /* counters in the payloads */
+    uint64_t next;                   /* letter's number: decides its partition */
+    struct bench_letter letters[BENCH_BATCH_MAX];
+    struct weir_draft drafts[BENCH_BATCH_MAX]; /* views of the letters */
+};
+
+/* One partition, as the handler sees it. */
+struct bench_reader {
+    BENCH_OWN_LINE int64_t seq;
+    uint64_t count;
+};
+
+struct bench_line {
+    struct weir_db *db;
+    struct weir_outbox *outbox;
+    struct bench_writer writer;
+    struct bench_reader readers[BENCH_PARTITIONS];
+
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    _Atomic uint64_t taken;
+    _Atomic uint64_t awaited;
+    _Atomic uint64_t disorder;
+    _Atomic int64_t entered_ns; /* when the handler was last called */
+    _Atomic int32_t stuck;      /* a partition whose handler does not return; or nobody */
+};
+
+struct bench_line_options {
+    const char *url;
+    const struct weir_heap *heap; /* NULL: the C library's */
+    bool deliver;                 /* false: only producers */
+};
+
+/* Tables, queue and handler; a line that delivers is idle when this returns. */
+void bench_line_open(struct bench_line *self, const struct bench_line_options *options);
+void bench_line_close(struct bench_line *self);
+
+/* The next letters of a producer, one partition after the other. */
+void bench_writer_fill(struct bench_writer *self, size_t count);
+
+/* The next `count` messages in batches, each a transaction of its own. */
+void bench_line_send(struct bench_line *self, uint64_t count, size_t batch);
+
+/* All in one transaction. */
+void bench_line_send_at_once(struct bench_line *self, uint64_t count);
+
+/* Wait until the handler has been called for `count` messages since the last await. */
+void bench_line_await(struct bench_line *self, uint64_t count);
+
+/* Everybody waits for letters of this partition until it is let go: 0 to 63, or BENCH_NOBODY.
+ * What its handler was called for does not count until then. */
+void bench_line_hold(struct bench_line *self, int32_t partition);
+
+/* Nothing was out of order up to now, or the end. */
+void bench_line_check_order(struct bench_line *self);
+
+#endif
