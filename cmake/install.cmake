@@ -1,5 +1,6 @@
-# `cmake --install build/release --prefix DIR`: headers, both libraries, the program,
-# a pkg-config file and a CMake package with the targets weir::weir and weir::static.
+# `cmake --install build/release --prefix DIR`: headers, both libraries, the program with its
+# manual page and completion, a pkg-config file and a CMake package with the targets
+# weir::weir and weir::static.
 
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +12,9 @@ install(TARGETS weir weir_static EXPORT weirTargets)
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${weir_package_dir})
 if(TARGET weir_cli)
     install(TARGETS weir_cli)
+    install(FILES ${PROJECT_BINARY_DIR}/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/weir.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weir)
 endif()
 
 configure_package_config_file(cmake/weirConfig.cmake.in weirConfig.cmake

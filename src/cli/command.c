@@ -6,74 +6,189 @@
  */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/text.h"
 #include "cli/nearest.h"
 
-enum { OPTIONS_MAX = 32, LETTERS_END = 256 };
+enum { OPTIONS_MAX = 32, LETTERS_END = 256, SHARED_DB = 512, SHARED_PREFIX };
 
-static const struct weir_command *const COMMANDS[] = {
-    &weir_cli_demo,
-    &weir_cli_help,
-    &weir_cli_version,
+#define DEFAULT_DB "sqlite:weir.db"
+
+const struct weir_command *const weir_command_table[] = {
+    &weir_cli_demo,   &weir_cli_migrate, &weir_cli_queue, &weir_cli_enqueue,
+    &weir_cli_status, &weir_cli_doctor,  &weir_cli_help,  &weir_cli_version,
 };
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+const size_t weir_command_count =
+    sizeof weir_command_table / sizeof weir_command_table[0];
 
-static const struct weir_command_option HELP = {'h', "help", NULL, "show this help"};
+const struct weir_command_option weir_command_shared_options[] = {
+    {SHARED_DB, "db", "URL", "the database; else WEIR_DB, else " DEFAULT_DB},
+    {SHARED_PREFIX, "prefix", "P", "of the tables; else WEIR_PREFIX, else weir"},
+    {'j', "json", NULL, "print JSON"},
+    {'q', "quiet", NULL, "print only what was asked for"},
+};
+const size_t weir_command_shared_count =
+    sizeof weir_command_shared_options / sizeof weir_command_shared_options[0];
 
-/* What getopt_long() wants, made from a command's options. */
+const struct weir_command_option weir_command_help_option = {'h', "help", NULL,
+                                                             "show this help"};
+
+/* All options of a command in one row: its own, the shared ones, --help. */
+struct option_list {
+    const struct weir_command_option *options[OPTIONS_MAX];
+    size_t count;
+};
+
+/* What getopt_long() wants, made from that. */
 struct getopt_table {
     struct option longs[OPTIONS_MAX + 1];
     char letters[2 * OPTIONS_MAX + 3];
 };
 
-static void fill_table(const struct weir_command *self, struct getopt_table *table);
-static const struct weir_command_option *find_option(const struct weir_command *self,
-                                                     int id);
-static void tell_unknown_option(const struct weir_command *self, char **argv);
-static void print_options(const struct weir_command *self);
+/* What the shared options have said; there is one command line. */
+static struct weir_command_shared shared;
+static const struct weir_command_option *shared_given; /* the first; NULL: none */
 
-const struct weir_command *weir_command_find(const char *name)
+static struct option_list list_options(const struct weir_command *self);
+static void fill_table(const struct weir_command *self, const struct option_list *list,
+                       struct getopt_table *table);
+static const struct weir_command_option *find_option(const struct option_list *list,
+                                                     int id);
+static bool take_shared(const struct weir_command *self, int id);
+static void tell_unknown_option(const struct weir_command *self,
+                                const struct option_list *list, char **argv);
+static void print_options(const struct weir_command *self);
+static void print_commands(const struct weir_command *const *commands, size_t count);
+
+/* ---- finding and running ------------------------------------------------------------------ */
+
+const char *weir_command_word(const struct weir_command *self)
 {
-    const char *names[COMMAND_COUNT];
+    const char *space = strrchr(self->name, ' ');
+
+    return space != NULL ? space + 1 : self->name;
+}
+
+const struct weir_command *weir_command_find(const struct weir_command *group,
+                                             const char *name)
+{
+    const struct weir_command *const *commands =
+        group != NULL ? group->members : weir_command_table;
+    size_t count = group != NULL ? group->member_count : weir_command_count;
+    const char *space = group != NULL ? " " : "";
+    const char *names[OPTIONS_MAX] = {NULL};
     const char *nearest;
 
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(COMMANDS[i]->name, name) == 0)
-            return COMMANDS[i];
-        names[i] = COMMANDS[i]->name;
+    WEIR_ASSERT(count <= OPTIONS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = weir_command_word(commands[i]);
+        if (strcmp(names[i], name) == 0)
+            return commands[i];
     }
 
-    nearest = weir_nearest_find(name, names, COMMAND_COUNT);
+    nearest = weir_nearest_find(name, names, count);
+    fprintf(stderr, "weir%s%s: unknown command '%s'", space,
+            group != NULL ? group->name : "", name);
     if (nearest != NULL)
-        fprintf(
-            stderr,
-            "weir: unknown command '%s', did you mean '%s'? 'weir --help' lists all\n",
-            name, nearest);
-    else
-        fprintf(stderr, "weir: unknown command '%s'; 'weir --help' lists all\n", name);
+        fprintf(stderr, ", did you mean '%s'?", nearest);
+    fprintf(stderr, "%s 'weir%s%s --help' lists all\n", nearest != NULL ? "" : ";", space,
+            group != NULL ? group->name : "");
     return NULL;
+}
+
+/* The words before the command: shared options only. The exit code, or -1 to go on. */
+static int take_group_options(const struct weir_command *group, int argc, char **argv)
+{
+    optind = 0; /* getopt starts anew */
+    switch (weir_command_next_option(group, argc, argv)) {
+    case WEIR_OPTIONS_END:
+        return -1;
+    case WEIR_OPTIONS_HELPED:
+        return WEIR_EXIT_DONE;
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+}
+
+static int run_member(const struct weir_command *group, int argc, char **argv)
+{
+    const struct weir_command *member;
+    int code = take_group_options(group, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (optind >= argc)
+        return weir_command_misuse(group, "no command given, try 'weir %s'",
+                                   group->members[0]->name);
+    argc -= optind;
+    argv += optind;
+    member = weir_command_find(group, argv[0]);
+    if (member == NULL)
+        return WEIR_EXIT_MISUSE;
+    optind = 0;
+    return member->run(member, argc, argv);
+}
+
+int weir_command_dispatch(int argc, char **argv)
+{
+    const struct weir_command *command = weir_command_find(NULL, argv[0]);
+
+    if (command == NULL)
+        return WEIR_EXIT_MISUSE;
+    if (command->members != NULL)
+        return run_member(command, argc, argv);
+    if (shared_given != NULL && !command->uses_db)
+        return weir_command_misuse(command, "unknown option '--%s'", shared_given->name);
+    optind = 0;
+    return command->run(command, argc, argv);
+}
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+struct weir_command_shared weir_command_shared(void)
+{
+    struct weir_command_shared found = shared;
+
+    if (found.db == NULL)
+        found.db = environment("WEIR_DB");
+    if (found.db == NULL)
+        found.db = DEFAULT_DB;
+    if (found.prefix == NULL)
+        found.prefix = environment("WEIR_PREFIX");
+    return found;
 }
 
 int weir_command_next_option(const struct weir_command *self, int argc, char **argv)
 {
+    struct option_list list = list_options(self);
     const struct weir_command_option *option;
     struct getopt_table table;
     int id;
 
-    fill_table(self, &table);
+    fill_table(self, &list, &table);
     opterr = 0;
-    id = getopt_long(argc, argv, table.letters, table.longs, NULL);
-    option = find_option(self, id == ':' || id == '?' ? optopt : id);
+    do
+        id = getopt_long(argc, argv, table.letters, table.longs, NULL);
+    while (take_shared(self, id));
+    option = find_option(&list, id == ':' || id == '?' ? optopt : id);
 
     if (id == -1)
         return WEIR_OPTIONS_END;
-    if (id == HELP.id) {
+    if (id == weir_command_help_option.id) {
         weir_command_print_help(self);
         return WEIR_OPTIONS_HELPED;
     }
@@ -83,62 +198,56 @@ int weir_command_next_option(const struct weir_command *self, int argc, char **a
     else if (id == '?' && option != NULL)
         weir_command_misuse(self, "option '--%s' takes no value", option->name);
     else if (option == NULL)
-        tell_unknown_option(self, argv);
+        tell_unknown_option(self, &list, argv);
     else
         return id;
     return WEIR_OPTIONS_MISUSED;
 }
 
-int weir_command_misuse(const struct weir_command *self, const char *format, ...)
+static bool take_shared(const struct weir_command *self, int id)
 {
-    const char *space = self->name[0] != '\0' ? " " : "";
-    va_list arguments;
-
-    fprintf(stderr, "weir%s%s: ", space, self->name);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "; see 'weir%s%s --help'\n", space, self->name);
-    return WEIR_EXIT_MISUSE;
-}
-
-int weir_command_no_operands(const struct weir_command *self, int argc, char **argv)
-{
-    if (optind >= argc)
-        return WEIR_EXIT_DONE;
-    return weir_command_misuse(self, "unexpected argument '%s'", argv[optind]);
-}
-
-void weir_command_print_help(const struct weir_command *self)
-{
-    if (self->name[0] != '\0') {
-        printf("usage: weir %s %s\n\n%s\n", self->name, self->usage, self->details);
-        print_options(self);
-        return;
+    if (!self->uses_db)
+        return false;
+    for (size_t i = 0; i < weir_command_shared_count; i++) {
+        if (weir_command_shared_options[i].id != id)
+            continue;
+        if (shared_given == NULL)
+            shared_given = &weir_command_shared_options[i];
+        shared.db = id == SHARED_DB ? optarg : shared.db;
+        shared.prefix = id == SHARED_PREFIX ? optarg : shared.prefix;
+        shared.json = shared.json || id == 'j';
+        shared.quiet = shared.quiet || id == 'q';
+        return true;
     }
-
-    printf("usage: weir %s\n\n%s\ncommands:\n", self->usage, self->details);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-10s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
-    putchar('\n');
-    print_options(self);
-    printf("\nexit codes: 0 done, 1 failed, 2 misuse\n"
-           "'weir COMMAND --help' explains a command.\n");
+    return false;
 }
 
-/* The program's own options end where its command begins ('+'); those of a command may
- * stand anywhere. The colon makes getopt tell a missing value from an unknown option. */
-static void fill_table(const struct weir_command *self, struct getopt_table *table)
+static struct option_list list_options(const struct weir_command *self)
+{
+    struct option_list list = {.count = 0};
+
+    WEIR_ASSERT(self->option_count + weir_command_shared_count < OPTIONS_MAX);
+    for (size_t i = 0; i < self->option_count; i++)
+        list.options[list.count++] = &self->options[i];
+    for (size_t i = 0; i < weir_command_shared_count && self->uses_db; i++)
+        list.options[list.count++] = &weir_command_shared_options[i];
+    list.options[list.count++] = &weir_command_help_option;
+    return list;
+}
+
+/* The options of the program and of groups end where the command begins ('+'); those of a
+ * command may stand anywhere. The colon makes getopt tell a missing value from an unknown
+ * option. */
+static void fill_table(const struct weir_command *self, const struct option_list *list,
+                       struct getopt_table *table)
 {
     char *letter = table->letters;
 
-    WEIR_ASSERT(self->option_count < OPTIONS_MAX);
-    if (self->name[0] == '\0')
+    if (self->name[0] == '\0' || self->members != NULL)
         *letter++ = '+';
     *letter++ = ':';
-    for (size_t i = 0; i <= self->option_count; i++) {
-        const struct weir_command_option *option =
-            i < self->option_count ? &self->options[i] : &HELP;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct weir_command_option *option = list->options[i];
 
         table->longs[i] = (struct option){
             .name = option->name,
@@ -152,21 +261,22 @@ static void fill_table(const struct weir_command *self, struct getopt_table *tab
             *letter++ = ':';
     }
     *letter = '\0';
-    table->longs[self->option_count + 1] = (struct option){.name = NULL};
+    table->longs[list->count] = (struct option){.name = NULL};
 }
 
-static const struct weir_command_option *find_option(const struct weir_command *self,
+static const struct weir_command_option *find_option(const struct option_list *list,
                                                      int id)
 {
-    for (size_t i = 0; i < self->option_count; i++) {
-        if (self->options[i].id == id)
-            return &self->options[i];
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->options[i]->id == id)
+            return list->options[i];
     }
-    return id == HELP.id ? &HELP : NULL;
+    return NULL;
 }
 
 /* getopt leaves an unknown letter in `optopt`, and an unknown word behind `optind`. */
-static void tell_unknown_option(const struct weir_command *self, char **argv)
+static void tell_unknown_option(const struct weir_command *self,
+                                const struct option_list *list, char **argv)
 {
     const char *names[OPTIONS_MAX];
     const char *nearest;
@@ -176,13 +286,12 @@ static void tell_unknown_option(const struct weir_command *self, char **argv)
         weir_command_misuse(self, "unknown option '-%c'", optopt);
         return;
     }
-    for (size_t i = 0; i < self->option_count; i++)
-        names[i] = self->options[i].name;
-    names[self->option_count] = HELP.name;
+    for (size_t i = 0; i < list->count; i++)
+        names[i] = list->options[i]->name;
 
     weir_text_format(word, sizeof word, "%s", argv[optind - 1] + strlen("--"));
     word[strcspn(word, "=")] = '\0';
-    nearest = weir_nearest_find(word, names, self->option_count + 1);
+    nearest = weir_nearest_find(word, names, list->count);
     if (nearest != NULL)
         weir_command_misuse(self, "unknown option '--%s', did you mean '--%s'?", word,
                             nearest);
@@ -190,20 +299,122 @@ static void tell_unknown_option(const struct weir_command *self, char **argv)
         weir_command_misuse(self, "unknown option '--%s'", word);
 }
 
+/* ---- mistakes ----------------------------------------------------------------------------- */
+
+static void tell(const struct weir_command *self, const char *format, va_list arguments)
+    WEIR_PRINTF(2, 0);
+
+static void tell(const struct weir_command *self, const char *format, va_list arguments)
+{
+    fprintf(stderr, "weir%s%s: ", self->name[0] != '\0' ? " " : "", self->name);
+    vfprintf(stderr, format, arguments);
+}
+
+int weir_command_misuse(const struct weir_command *self, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    tell(self, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "; see 'weir%s%s --help'\n", self->name[0] != '\0' ? " " : "",
+            self->name);
+    return WEIR_EXIT_MISUSE;
+}
+
+int weir_command_fail(const struct weir_command *self, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    tell(self, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return WEIR_EXIT_FAILED;
+}
+
+int weir_command_no_operands(const struct weir_command *self, int argc, char **argv)
+{
+    if (optind >= argc)
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self, "unexpected argument '%s'", argv[optind]);
+}
+
+int weir_command_one_operand(const struct weir_command *self, int argc, char **argv,
+                             const char *what, const char **out)
+{
+    if (optind >= argc)
+        return weir_command_misuse(self, "no %s given", what);
+    *out = argv[optind++];
+    return weir_command_no_operands(self, argc, argv);
+}
+
+int weir_command_number(const struct weir_command *self, const char *option,
+                        const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    errno = 0;
+    *out = strtoll(text, NULL, 10);
+    if (digits > 0 && text[digits] == '\0' && errno == 0 && *out >= min && *out <= max)
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self,
+                               "--%s is '%s', must be a whole number from %lld to %lld",
+                               option, text, (long long)min, (long long)max);
+}
+
+/* ---- help --------------------------------------------------------------------------------- */
+
+void weir_command_print_help(const struct weir_command *self)
+{
+    const char *space = self->name[0] != '\0' ? " " : "";
+
+    printf("usage: weir%s%s %s\n\n%s\n", space, self->name, self->usage, self->details);
+    if (self->name[0] == '\0')
+        print_commands(weir_command_table, weir_command_count);
+    else if (self->members != NULL)
+        print_commands(self->members, self->member_count);
+    print_options(self);
+    if (self->name[0] == '\0')
+        printf("\nexit codes: 0 done, 1 failed, 2 misuse\n");
+    if (self->name[0] == '\0' || self->members != NULL)
+        printf("\n'weir%s%s COMMAND --help' explains a command.\n", space, self->name);
+}
+
+static void print_commands(const struct weir_command *const *commands, size_t count)
+{
+    puts("commands:");
+    for (size_t i = 0; i < count; i++)
+        printf("  %-10s %s\n", weir_command_word(commands[i]), commands[i]->summary);
+    putchar('\n');
+}
+
+static void format_option(const struct weir_command_option *option, char *out,
+                          size_t size)
+{
+    weir_text_format(out, size, "--%s%s%s", option->name,
+                     option->argument != NULL ? " " : "",
+                     option->argument != NULL ? option->argument : "");
+}
+
 static void print_options(const struct weir_command *self)
 {
-    puts("options:");
-    for (size_t i = 0; i <= self->option_count; i++) {
-        const struct weir_command_option *option =
-            i < self->option_count ? &self->options[i] : &HELP;
-        char form[64];
+    struct option_list list = list_options(self);
+    int width = 16;
+    char form[64];
 
-        weir_text_format(form, sizeof form, "--%s%s%s", option->name,
-                         option->argument != NULL ? " " : "",
-                         option->argument != NULL ? option->argument : "");
+    for (size_t i = 0; i < list.count; i++) {
+        format_option(list.options[i], form, sizeof form);
+        width = (int)strlen(form) > width ? (int)strlen(form) : width;
+    }
+    puts("options:");
+    for (size_t i = 0; i < list.count; i++) {
+        const struct weir_command_option *option = list.options[i];
+
+        format_option(option, form, sizeof form);
         if (option->id < LETTERS_END)
-            printf("  -%c, %-16s %s\n", option->id, form, option->summary);
+            printf("  -%c, %-*s %s\n", option->id, width, form, option->summary);
         else
-            printf("      %-16s %s\n", form, option->summary);
+            printf("      %-*s %s\n", width, form, option->summary);
     }
 }

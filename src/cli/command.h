@@ -2,20 +2,26 @@
  * command.h - what the program can do, as one table.
  *
  * A command is a row: name, words about it, options, and the function that runs it. The
- * help, the checking of options and the suggestions for mistyped names are all made from
- * these rows, so a command that exists is explained, and one that is explained exists. A new
- * command is a file of its own and one line in command.c.
+ * help, the manual page, the completion, the checking of options and the suggestions for
+ * mistyped names are all made from these rows, so a command that exists is explained, and one
+ * that is explained exists. A new command is a file of its own and one line in command.c; one
+ * of a group (`weir queue add`) is a line in the group's list of members.
  *
  *   argv --> find --> run --> next_option, next_option, ... --> exit code
  *                              |
  *                              +--> --help, or a mistake: told here, run() returns
+ *
+ * Commands that work on a database share options (--db, --prefix, --json, --quiet). These may
+ * stand in front of the command too, and are never seen by its run(): next_option() keeps them.
  *
  * Threads  The main thread, as getopt has but one state.
  */
 #ifndef WEIR_CLI_COMMAND_H
 #define WEIR_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "weir/api.h"
 
@@ -28,6 +34,8 @@ enum {
     WEIR_OPTIONS_MISUSED = -3, /* the mistake was told: return WEIR_EXIT_MISUSE */
 };
 
+/* The argument also tells the shell how to complete it: FILE and QUEUE by what there is,
+ * "keep|drop" by these words. */
 struct weir_command_option {
     int id;               /* a letter is its short form too; from 256 on there is none */
     const char *name;     /* without the dashes */
@@ -36,25 +44,67 @@ struct weir_command_option {
 };
 
 struct weir_command {
-    const char *name;    /* "" for the program itself */
+    const char *name;    /* "" for the program itself; "queue add" for one of a group */
     const char *summary; /* one line in the list of commands */
     const char *usage;   /* what follows the name */
     const char *details; /* the body of its help; lines end in newlines */
     const struct weir_command_option *options; /* `--help` comes on top of these */
-    size_t option_count;                       /* at most 31 */
+    size_t option_count;                       /* at most 24 */
+    bool uses_db;                              /* takes the shared options, too */
+    const struct weir_command *const *members; /* of a group; then it has no run() */
+    size_t member_count;
 
     /* argv[0] is the command's name. Returns an enum weir_exit. */
     int (*run)(const struct weir_command *self, int argc, char **argv);
 };
 
+/* What the shared options said; else the environment; else the default. */
+struct weir_command_shared {
+    const char *db;
+    const char *prefix; /* NULL: the library's */
+    bool json;
+    bool quiet;
+};
+
 /* The program itself, in main.c, and the rows, each in the file of its name. */
 extern const struct weir_command weir_cli_program;
 extern const struct weir_command weir_cli_demo;
+extern const struct weir_command weir_cli_doctor;
+extern const struct weir_command weir_cli_enqueue;
 extern const struct weir_command weir_cli_help;
+extern const struct weir_command weir_cli_migrate;
+extern const struct weir_command weir_cli_queue;
+extern const struct weir_command weir_cli_queue_add;
+extern const struct weir_command weir_cli_queue_list;
+extern const struct weir_command weir_cli_queue_pause;
+extern const struct weir_command weir_cli_queue_remove;
+extern const struct weir_command weir_cli_queue_resume;
+extern const struct weir_command weir_cli_status;
 extern const struct weir_command weir_cli_version;
 
-/* The command of this name, or NULL after telling the user what was meant, perhaps. */
-const struct weir_command *weir_command_find(const char *name);
+/* All commands, in the order of the help; groups, not their members. */
+extern const struct weir_command *const weir_command_table[];
+extern const size_t weir_command_count;
+
+/* What all commands on a database take, and what every command takes. */
+extern const struct weir_command_option weir_command_shared_options[];
+extern const size_t weir_command_shared_count;
+extern const struct weir_command_option weir_command_help_option;
+
+/* Find the command that argv[0] names, for a group the member that follows, and run it. Returns
+ * its exit code. */
+int weir_command_dispatch(int argc, char **argv);
+
+/* The command of this name, a member of `group` if that is not NULL; or NULL after telling the
+ * user what was meant, perhaps. */
+const struct weir_command *weir_command_find(const struct weir_command *group,
+                                             const char *name);
+
+/* The last word of its name. */
+const char *weir_command_word(const struct weir_command *self);
+
+/* What the shared options have said up to now. */
+struct weir_command_shared weir_command_shared(void);
 
 /*
  * Take the next option from argv, as getopt_long() does: its value is in `optarg`, and
@@ -71,6 +121,21 @@ int weir_command_misuse(const struct weir_command *self, const char *format, ...
 /* Refuse operands: the exit code if there are any, else WEIR_EXIT_DONE. */
 WEIR_CHECKED int weir_command_no_operands(const struct weir_command *self, int argc,
                                           char **argv);
+
+/* One operand and no more, in *out; WEIR_EXIT_MISUSE names what is missing ("QUEUE"). */
+WEIR_CHECKED int weir_command_one_operand(const struct weir_command *self, int argc,
+                                          char **argv, const char *what,
+                                          const char **out);
+
+/* The value of an option as a whole number in decimal digits; WEIR_EXIT_MISUSE names option,
+ * value and limits. */
+WEIR_CHECKED int weir_command_number(const struct weir_command *self, const char *option,
+                                     const char *text, int64_t min, int64_t max,
+                                     int64_t *out);
+
+/* Tell the user in one line what failed. Returns WEIR_EXIT_FAILED. */
+int weir_command_fail(const struct weir_command *self, const char *format, ...)
+    WEIR_PRINTF(2, 3);
 
 /* Print the help of a command; of the program, with the list of all commands. */
 void weir_command_print_help(const struct weir_command *self);

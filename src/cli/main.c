@@ -28,18 +28,21 @@ static const struct weir_command_option OPTIONS[] = {
 const struct weir_command weir_cli_program = {
     .name = "",
     .usage = "COMMAND [OPTION...]",
-    .details =
-        "Weir runs the background work of an application: workers that are executed "
-        "again\n"
-        "and again, back off when they fail, survive a panic and stop within a "
-        "deadline.\n"
-        "A transactional outbox and a durable execution engine are being built on top.\n"
-        "\n"
-        "To see it at work:\n"
-        "  weir demo               seven workers, live, until Ctrl-C\n"
-        "  weir demo --seconds 5   the same for five seconds\n",
+    .details = "Weir delivers messages out of the database that an application already\n"
+               "has: what is enqueued in a transaction is delivered if and only if it\n"
+               "commits, in order.\n"
+               "\n"
+               "To see it at work:\n"
+               "  weir demo\n"
+               "\n"
+               "By hand, on SQLite:\n"
+               "  weir migrate                        make the tables in weir.db\n"
+               "  weir queue add orders --partitions 8\n"
+               "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
+               "  weir status\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
     .run = run_program,
 };
 
@@ -53,8 +56,6 @@ int main(int argc, char **argv)
 
 static int run_program(const struct weir_command *self, int argc, char **argv)
 {
-    const struct weir_command *command;
-
     optind = 0;
     switch (weir_command_next_option(self, argc, argv)) {
     case 'V':
@@ -69,14 +70,7 @@ static int run_program(const struct weir_command *self, int argc, char **argv)
     }
     if (optind >= argc)
         return weir_command_misuse(self, "no command given, try 'weir demo'");
-
-    argc -= optind;
-    argv += optind;
-    command = weir_command_find(argv[0]);
-    if (command == NULL)
-        return WEIR_EXIT_MISUSE;
-    optind = 0; /* getopt starts anew */
-    return command->run(command, argc, argv);
+    return weir_command_dispatch(argc - optind, argv + optind);
 }
 
 /*

@@ -42,12 +42,21 @@ explains_every_command() {
     done
 }
 
+# The help of every command, and of those of its group if it is one.
+print_all_help() {
+    local command member
+    "$weir" --help
+    for command in $commands; do
+        "$weir" help "$command"
+        for member in $("$weir" help "$command" | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\).*/\1/p'); do
+            "$weir" help "$command" "$member"
+        done
+    done
+}
+
 fits_80_columns() {
-    local command
-    {
-        "$weir" --help
-        for command in $commands; do "$weir" help "$command"; done
-    } >"$scratch/all"
+    print_all_help >"$scratch/all"
+    [ "$(grep -c '^usage: ' "$scratch/all")" -ge 14 ]
     ! grep -nE '.{81}' "$scratch/all"
 }
 

@@ -28,6 +28,12 @@ with_installed_library() {
         gcc -std=c11 -static $(pkg-config --static --cflags weir) \
             "$consumer/version.c" -o "$scratch/static_c" $(pkg-config --static --libs weir)
     }
+    # The linker warns about archives that would load other libraries; that is no failure.
+    compile_static_partition() {
+        gcc -std=c11 -static $(pkg-config --static --cflags weir) \
+            "$consumer/partition.c" -o "$scratch/static_partition" \
+            $(pkg-config --static --libs weir)
+    }
     compile_cpp() {
         g++ -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags weir) \
             "$consumer/version.cpp" -o "$scratch/shared_cpp" $(pkg-config --libs weir)
@@ -58,6 +64,8 @@ it 'and prints the version' \
     prints "$version" with_installed_library "$scratch/shared_c"
 it 'a C program links statically' compile_static
 it 'and prints the version without the library at hand' prints "$version" "$scratch/static_c"
+it 'a C program that needs what weir needs links statically' compile_static_partition
+it 'and prints the partition of a key' prints 41 "$scratch/static_partition"
 it 'a C++17 program compiles' compile_cpp
 it 'and prints the version from C++' \
     prints "$version" with_installed_library "$scratch/shared_cpp"
@@ -67,7 +75,13 @@ for program in shared_c static_c shared_cpp; do
     it "its program $program prints the version" prints "$version" "$scratch/project/$program"
 done
 
+it 'its program static_partition prints the partition of a key' \
+    prints 41 "$scratch/project/static_partition"
+
 if [ -d "$root/src/cli" ]; then
     it 'the installed program prints its version' program_prints_version
+    it 'its manual page is installed' grep -q '^.TH WEIR 1' "$prefix/share/man/man1/weir.1"
+    it 'its completion is installed' \
+        bash -n "$prefix/share/bash-completion/completions/weir"
 fi
 finish

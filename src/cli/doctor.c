@@ -1,0 +1,303 @@
+/*
+ * doctor.c - `weir doctor`: is this database fit for use, and what to do if not.
+ *
+ * A check that fails ends only those that build on it. Nothing is changed.
+ */
+#include "cli/doctor.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "db/db.h"
+#include "db/pause.h"
+#include "outbox/log.h"
+#include "outbox/schema.h"
+#include "weir/inspect.h"
+#include "weir/time.h"
+
+#define CLOCK_WARNING_US INT64_C(2000000)
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+const struct weir_command weir_cli_doctor = {
+    .name = "doctor",
+    .summary = "check a database, and say what to do",
+    .usage = "[OPTION...]",
+    .details =
+        "Looks at everything that decides whether messages are safe and get\n"
+        "through: can the database be reached, versions, tables, rights, settings\n"
+        "that decide whether a commit survives a crash, clocks, old transactions,\n"
+        "the write-ahead log, what nobody delivers. Changes nothing.\n"
+        "\n"
+        "Ends with 1 when something is broken; warnings and notes end with 0.\n",
+    .uses_db = true,
+    .run = run,
+};
+
+void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
+                              const struct weir_error *error)
+{
+    weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, check, "", "%s",
+                      error->text);
+}
+
+/* ---- reaching it -------------------------------------------------------------------------- */
+
+static const char *remedy_of(enum weir_status status)
+{
+    switch (status) {
+    case WEIR_LOST:
+        return "start the server, or correct --db";
+    case WEIR_DENIED:
+        return "check user, password and rights (docs/roles.md)";
+    case WEIR_SCHEMA:
+        return "make the database, or correct its name in --db";
+    default:
+        return "correct --db";
+    }
+}
+
+static void check_reachable(struct weir_doctor *self)
+{
+    struct weir_findings *findings = &self->findings;
+    struct weir_error error = {0};
+    int64_t begin_ns = weir_pause_now_ns();
+    enum weir_status status;
+
+    if (weir_session_file_missing(&self->session)) {
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "database", "run 'weir migrate'",
+                          "%s does not exist", self->session.name);
+        return;
+    }
+    status = weir_db_acquire(self->session.db, &self->connection, &error);
+    if (status != WEIR_OK)
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "database", remedy_of(status),
+                          "%s", error.text);
+    else
+        weir_findings_add(findings, WEIR_VERDICT_OK, "database", "",
+                          "%s, reached in %.1f ms", self->session.name,
+                          (double)(weir_pause_now_ns() - begin_ns) / 1e6);
+}
+
+/* ---- the schema --------------------------------------------------------------------------- */
+
+static void check_schema(struct weir_doctor *self)
+{
+    struct weir_findings *findings = &self->findings;
+    uint32_t known = (uint32_t)weir_outbox_schema.count;
+    struct weir_schema_version version = {0};
+    struct weir_outbox_log log;
+    struct weir_error error = {0};
+    enum weir_status status =
+        weir_schema_read(&weir_outbox_schema, self->connection, &version, &error);
+
+    if (status != WEIR_OK) {
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema",
+                          status == WEIR_DENIED ? "see docs/roles.md" : "", "%s",
+                          error.text);
+        return;
+    }
+    if (version.number < known)
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "run 'weir migrate'",
+                          version.number == 0 ? "no tables with prefix '%s'"
+                                              : "prefix '%s': older than this program",
+                          weir_db_prefix(self->session.db));
+    else if (weir_schema_check(&weir_outbox_schema, self->connection, &error) != WEIR_OK)
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "install a newer weir",
+                          "%s", error.text);
+    else if (weir_outbox_log_open(&log, self->connection, &error) != WEIR_OK)
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "", "%s", error.text);
+    else
+        self->schema_fits = true;
+    if (self->schema_fits)
+        weir_findings_add(
+            findings, version.number == known ? WEIR_VERDICT_OK : WEIR_VERDICT_NOTE,
+            "schema", version.number == known ? "" : "a newer weir has migrated it",
+            "%" PRIu32 "; this program knows %" PRIu32, version.number, known);
+}
+
+/* ---- settings and clock ------------------------------------------------------------------- */
+
+static void note_setting(void *state, const struct weir_finding *finding)
+{
+    struct weir_doctor *self = state;
+    char remedy[128];
+
+    weir_text_format(remedy, sizeof remedy, "set it to %s", finding->needed);
+    weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "durability", remedy,
+                      "%s is %s: a crash can lose commits", finding->setting,
+                      finding->found);
+}
+
+static void check_durability(struct weir_doctor *self)
+{
+    size_t before = self->findings.counts[WEIR_VERDICT_WARNING];
+    struct weir_link *link = weir_connection_link(self->connection);
+    struct weir_error error = {0};
+
+    if (link->driver->durability(link, note_setting, self, &error) != WEIR_OK)
+        weir_doctor_note_failure(self, "durability", &error);
+    else if (self->findings.counts[WEIR_VERDICT_WARNING] == before)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "durability", "",
+                          "commits survive a crash");
+}
+
+/* Half of the round trip is the way there. */
+static void check_clock(struct weir_doctor *self)
+{
+    int64_t begin_us = weir_wall_clock_us();
+    int64_t theirs_us = 0, apart_us;
+    struct weir_error error = {0};
+    enum weir_status status = weir_connection_clock(self->connection, &theirs_us, &error);
+    int64_t end_us = weir_wall_clock_us();
+
+    if (status != WEIR_OK) {
+        weir_doctor_note_failure(self, "clock", &error);
+        return;
+    }
+    apart_us = theirs_us - (begin_us + (end_us - begin_us) / 2);
+    if (apart_us > -CLOCK_WARNING_US && apart_us < CLOCK_WARNING_US)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "clock", "",
+                          "the database's differs by %.3f s", (double)apart_us / 1e6);
+    else
+        weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "clock",
+                          "let both machines follow a time server",
+                          "the database is %.1f s %s this machine",
+                          (double)(apart_us < 0 ? -apart_us : apart_us) / 1e6,
+                          apart_us < 0 ? "behind" : "ahead of");
+}
+
+/* ---- what the tables say ------------------------------------------------------------------ */
+
+struct served {
+    const char *queue;
+    bool alive;
+};
+
+static void note_process(void *state, const struct weir_process_info *info)
+{
+    struct served *served = state;
+
+    (void)info;
+    served->alive = true;
+}
+
+static void judge_queue(void *state, const struct weir_queue_info *info)
+{
+    struct weir_doctor *self = state;
+    struct weir_findings *findings = &self->findings;
+    struct served served = {.queue = info->name};
+    char age[WEIR_AGE_SIZE];
+    char remedy[160];
+
+    self->waiting += info->waiting;
+    if (info->dead_letters > 0)
+        weir_findings_add(findings, WEIR_VERDICT_NOTE, "dead letters",
+                          "see what was rejected",
+                          "%" PRId64 " of queue '%s' wait for a decision",
+                          info->dead_letters, info->name);
+    if (info->aside > 0)
+        weir_findings_add(findings, WEIR_VERDICT_NOTE, "set aside",
+                          "see which partition fails: weir status QUEUE",
+                          "%" PRId64 " messages of queue '%s' wait for a slow partition",
+                          info->aside, info->name);
+    if (info->waiting == 0)
+        return;
+    if (info->paused) {
+        weir_text_format(remedy, sizeof remedy, "weir queue resume %s", info->name);
+        weir_findings_add(findings, WEIR_VERDICT_NOTE, "delivery", remedy,
+                          "queue '%s' is paused; %" PRId64 " wait", info->name,
+                          info->waiting);
+        return;
+    }
+    if (weir_outbox_read_processes(self->session.outbox, info->name, note_process,
+                                   &served, NULL) == WEIR_OK &&
+        !served.alive)
+        weir_findings_add(findings, WEIR_VERDICT_WARNING, "delivery",
+                          "start a process that delivers it",
+                          "queue '%s': %" PRId64 " wait, the oldest for %s, no process "
+                          "delivers",
+                          info->name, info->waiting,
+                          weir_output_age(info->oldest_age_us, age));
+}
+
+static void check_queues(struct weir_doctor *self)
+{
+    struct weir_outbox_options options;
+    struct weir_error error = {0};
+    size_t warnings = self->findings.counts[WEIR_VERDICT_WARNING];
+
+    weir_outbox_options_init(&options);
+    options.db = self->session.db;
+    if (weir_outbox_create(&options, &self->session.outbox, &error) != WEIR_OK ||
+        weir_outbox_read_queues(self->session.outbox, judge_queue, self, &error) !=
+            WEIR_OK)
+        weir_doctor_note_failure(self, "delivery", &error);
+    else if (self->findings.counts[WEIR_VERDICT_WARNING] == warnings)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "delivery", "",
+                          "nothing waits that nobody delivers");
+}
+
+void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t most)
+{
+    passed = passed > 0 ? passed : 0;
+    if (passed <= most)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "sweep", "",
+                          "about %" PRId64 " delivered messages not removed yet", passed);
+    else
+        weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "sweep",
+                          "it runs in processes that deliver: is one alive?",
+                          "about %" PRId64 " delivered messages not removed yet", passed);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static void check_all(struct weir_doctor *self)
+{
+    bool pg = weir_db_engine(self->session.db) == WEIR_POSTGRESQL;
+
+    if (!pg)
+        weir_doctor_check_sqlite_library(self);
+    check_reachable(self);
+    if (self->connection == NULL)
+        return;
+    if (pg)
+        weir_doctor_check_pg_server(self);
+    check_schema(self);
+    check_durability(self);
+    check_clock(self);
+    if (self->schema_fits)
+        check_queues(self);
+    if (!pg)
+        weir_doctor_check_sqlite_file(self);
+    else if (self->schema_fits)
+        weir_doctor_check_pg_tables(self);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct weir_doctor doctor = {.connection = NULL};
+    int code;
+
+    switch (weir_command_next_option(self, argc, argv)) {
+    case WEIR_OPTIONS_END:
+        break;
+    case WEIR_OPTIONS_HELPED:
+        return WEIR_EXIT_DONE;
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    code = weir_command_no_operands(self, argc, argv);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    weir_findings_init(&doctor.findings);
+    code = weir_session_open(&doctor.session, self, WEIR_SESSION_DATABASE, 0);
+    if (code == WEIR_EXIT_DONE) {
+        check_all(&doctor);
+        weir_db_release(doctor.session.db, doctor.connection);
+        code = weir_findings_print(&doctor.findings, self);
+    }
+    weir_session_close(&doctor.session);
+    weir_findings_fini(&doctor.findings);
+    return code;
+}

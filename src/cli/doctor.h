@@ -1,0 +1,37 @@
+/*
+ * doctor.h - the checks of `weir doctor`, and what they share.
+ *
+ *   doctor.c          what is asked of any database
+ *   doctor_pg.c       PostgreSQL: version, pooler, rights, old transactions
+ *   doctor_sqlite.c   SQLite: version of the library, file, write-ahead log
+ */
+#ifndef WEIR_CLI_DOCTOR_H
+#define WEIR_CLI_DOCTOR_H
+
+#include "cli/findings.h"
+#include "cli/session.h"
+#include "db/connection.h"
+
+struct weir_doctor {
+    struct weir_session session;
+    struct weir_findings findings;
+    struct weir_connection *connection; /* NULL: the database cannot be reached */
+    bool schema_fits;                   /* our tables can be asked */
+    int64_t waiting;                    /* in all queues */
+};
+
+/* Before the tables are known to be there, and after. */
+void weir_doctor_check_pg_server(struct weir_doctor *self);
+void weir_doctor_check_pg_tables(struct weir_doctor *self);
+void weir_doctor_check_sqlite_library(struct weir_doctor *self);
+void weir_doctor_check_sqlite_file(struct weir_doctor *self);
+
+/* A check that could not be made. */
+void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
+                              const struct weir_error *error);
+
+/* How many messages every subscription has passed and the log still holds. Beyond `most` the
+ * sweep is behind. */
+void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t most);
+
+#endif

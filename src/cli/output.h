@@ -1,0 +1,46 @@
+/*
+ * output.h - what a command prints once and at the end: tables for people, JSON for programs.
+ *
+ * Colours and a width only on a terminal; NO_COLOR is heeded. For what is drawn again and again
+ * there is console.h.
+ *
+ * Memory   The caller's.
+ */
+#ifndef WEIR_CLI_OUTPUT_H
+#define WEIR_CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/command.h"
+#include "cli/table.h"
+
+enum { WEIR_AGE_SIZE = 32, WEIR_COUNT_SIZE = 32 };
+
+/* Titles and rows to standard output. WEIR_EXIT_DONE, or WEIR_EXIT_FAILED after telling. */
+WEIR_CHECKED int weir_output_table(const struct weir_command *command,
+                                   const struct weir_table *table);
+
+/* The text and a newline to standard output, likewise. */
+WEIR_CHECKED int weir_output_text(const struct weir_command *command,
+                                  const struct weir_buf *text);
+
+/* "-" for 0, "350 ms", "4.2 s", "3 min 20 s", "5 h 10 min", "3 d 2 h". Returns `out`, of
+ * WEIR_AGE_SIZE bytes. */
+const char *weir_output_age(int64_t age_us, char *out);
+
+/* "1234", or "~1234" for an estimate. Returns `out`, of WEIR_COUNT_SIZE bytes. */
+const char *weir_output_count(int64_t count, bool estimate, char *out);
+
+/* Append `"name":"text"` and `"name":number`, with a comma in front unless an object or a list
+ * begins there. */
+void weir_output_add_text(struct weir_buf *json, const char *name, const char *text);
+void weir_output_add_number(struct weir_buf *json, const char *name, int64_t number);
+void weir_output_add_seconds(struct weir_buf *json, const char *name, int64_t us);
+void weir_output_add_flag(struct weir_buf *json, const char *name, bool flag);
+
+/* Append a comma where one is needed, then `"name":` if there is a name, then `bracket`. */
+void weir_output_open(struct weir_buf *json, const char *name, const char *bracket);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * queue_remove.c - `weir queue remove`.
+ *
+ * Without --force the library refuses to remove what somebody may still want, so there is
+ * nothing to ask. With it, the user says --yes or is asked.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/confirm.h"
+#include "cli/output.h"
+#include "cli/session.h"
+#include "weir/heap.h"
+#include "weir/inspect.h"
+
+enum { JSON_SIZE_MAX = 64 << 10 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'f', "force", NULL, "also with messages that wait, and dead letters"},
+    {'n', "dry-run", NULL, "only say what would be removed"},
+    {'y', "yes", NULL, "do not ask"},
+};
+
+const struct weir_command weir_cli_queue_remove = {
+    .name = "queue remove",
+    .summary = "remove a queue",
+    .usage = "QUEUE [--force] [--dry-run] [--yes]",
+    .details =
+        "Removes the queue with its subscriptions. Refused while messages wait for\n"
+        "a subscription, or dead letters for a decision; with --force these are\n"
+        "removed as well, for ever. Then it asks first; where there is no terminal\n"
+        "to ask on, it wants --yes.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct removal {
+    const char *queue;
+    bool force, dry_run, yes;
+    struct weir_session session;
+    uint32_t subscriptions;
+    int64_t waiting;
+    bool waiting_is_estimate;
+    int64_t dead_letters;
+};
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct removal *out)
+{
+    int id;
+
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        switch (id) {
+        case 'f':
+            out->force = true;
+            break;
+        case 'n':
+            out->dry_run = true;
+            break;
+        case 'y':
+            out->yes = true;
+            break;
+        case WEIR_OPTIONS_HELPED:
+            return WEIR_EXIT_DONE;
+        default:
+            return WEIR_EXIT_MISUSE;
+        }
+    }
+    id = weir_command_one_operand(self, argc, argv, "QUEUE", &out->queue);
+    return id == WEIR_EXIT_DONE ? -1 : id;
+}
+
+static void note_info(void *state, const struct weir_queue_info *info)
+{
+    struct removal *self = state;
+
+    self->subscriptions = info->subscriptions;
+    self->waiting = info->waiting;
+    self->waiting_is_estimate = info->waiting_is_estimate;
+    self->dead_letters = info->dead_letters;
+}
+
+static int tell(const struct removal *self)
+{
+    char count[WEIR_COUNT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    if (!self->session.shared.json) {
+        if (!self->session.shared.quiet || self->dry_run)
+            printf("queue '%s' %s, with %" PRIu32 " subscriptions, %s waiting messages, "
+                   "%" PRId64 " dead letters\n",
+                   self->queue, self->dry_run ? "would be removed" : "removed",
+                   self->subscriptions,
+                   weir_output_count(self->waiting, self->waiting_is_estimate, count),
+                   self->dead_letters);
+        return WEIR_EXIT_DONE;
+    }
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "queue", self->queue);
+    weir_output_add_flag(&json, "removed", !self->dry_run);
+    weir_output_add_number(&json, "subscriptions", self->subscriptions);
+    weir_output_add_number(&json, "waiting", self->waiting);
+    weir_output_add_flag(&json, "waiting_is_estimate", self->waiting_is_estimate);
+    weir_output_add_number(&json, "dead_letters", self->dead_letters);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int tell_refusal(const struct removal *self, const struct weir_error *error)
+{
+    if (error->status != WEIR_BUSY)
+        return weir_session_fail(&self->session, error, self->queue);
+    return weir_command_fail(self->session.command, "%s; --force removes them too",
+                             error->text);
+}
+
+/* What --dry-run says without --force is what remove would say. */
+static int judge_dry_run(const struct removal *self)
+{
+    if (!self->force && self->waiting + self->dead_letters > 0)
+        return weir_command_fail(self->session.command,
+                                 "queue '%s' would not be removed: %s wait in it; "
+                                 "--force removes them too",
+                                 self->queue,
+                                 self->waiting > 0 ? "messages" : "dead letters");
+    return tell(self);
+}
+
+static int remove_queue(struct removal *self)
+{
+    char count[WEIR_COUNT_SIZE];
+    struct weir_error error = {0};
+    int code = WEIR_EXIT_DONE;
+
+    if (weir_outbox_read_queue(self->session.outbox, self->queue, note_info, self,
+                               &error) != WEIR_OK)
+        return weir_session_fail(&self->session, &error, self->queue);
+    if (self->dry_run)
+        return judge_dry_run(self);
+    if (self->force && !self->yes)
+        code = weir_confirm(
+            self->session.command,
+            "Remove queue '%s' with %s waiting messages and %" PRId64 " dead letters",
+            self->queue,
+            weir_output_count(self->waiting, self->waiting_is_estimate, count),
+            self->dead_letters);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    if (weir_outbox_remove_queue(self->session.outbox, self->queue, self->force,
+                                 &error) != WEIR_OK)
+        return tell_refusal(self, &error);
+    return tell(self);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct removal removal = {.queue = NULL};
+    int code = parse(self, argc, argv, &removal);
+
+    if (code >= 0)
+        return code;
+    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, 0);
+    if (code == WEIR_EXIT_DONE)
+        code = remove_queue(&removal);
+    weir_session_close(&removal.session);
+    return code;
+}

@@ -1,0 +1,82 @@
+/*
+ * queue_view.c - see queue_view.h.
+ */
+#include "cli/queue_view.h"
+
+#include <inttypes.h>
+
+#include "weir/heap.h"
+
+enum { JSON_SIZE_MAX = 64 << 20 };
+
+static const struct weir_table_column COLUMNS[] = {
+    {.title = "queue", .cut_to = 12},
+    {.title = "partitions", .align = WEIR_TABLE_RIGHT, .rank = 2},
+    {.title = "paused", .rank = 1},
+    {.title = "subscriptions", .align = WEIR_TABLE_RIGHT, .rank = 3},
+    {.title = "waiting", .align = WEIR_TABLE_RIGHT},
+    {.title = "oldest", .align = WEIR_TABLE_RIGHT},
+    {.title = "set aside", .align = WEIR_TABLE_RIGHT, .rank = 4},
+    {.title = "dead letters", .align = WEIR_TABLE_RIGHT},
+};
+
+void weir_queue_view_init(struct weir_queue_view *self)
+{
+    weir_table_init(&self->table, weir_heap_system(), COLUMNS,
+                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
+    self->count = 0;
+}
+
+void weir_queue_view_fini(struct weir_queue_view *self)
+{
+    weir_table_fini(&self->table);
+    weir_buf_fini(&self->json);
+}
+
+static void add_row(struct weir_table *table, const struct weir_queue_info *info)
+{
+    char text[WEIR_AGE_SIZE > WEIR_COUNT_SIZE ? WEIR_AGE_SIZE : WEIR_COUNT_SIZE];
+
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->name);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId32, info->partitions);
+    weir_table_add(table, info->paused ? WEIR_TONE_CAREFUL : WEIR_TONE_PLAIN, "%s",
+                   info->paused ? "yes" : "no");
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRIu32, info->subscriptions);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_count(info->waiting, info->waiting_is_estimate, text));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_age(info->oldest_age_us, text));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->aside);
+    weir_table_add(table, info->dead_letters > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN,
+                   "%" PRId64, info->dead_letters);
+}
+
+void weir_queue_view_add(void *state, const struct weir_queue_info *info)
+{
+    struct weir_queue_view *self = state;
+    struct weir_buf *json = &self->json;
+
+    self->count++;
+    add_row(&self->table, info);
+    weir_output_open(json, NULL, "{");
+    weir_output_add_text(json, "name", info->name);
+    weir_output_add_number(json, "partitions", info->partitions);
+    weir_output_add_flag(json, "paused", info->paused);
+    weir_output_add_number(json, "subscriptions", info->subscriptions);
+    weir_output_add_number(json, "backlog_max", info->backlog_max);
+    weir_output_add_number(json, "waiting", info->waiting);
+    weir_output_add_flag(json, "waiting_is_estimate", info->waiting_is_estimate);
+    weir_output_add_seconds(json, "oldest_age_seconds", info->oldest_age_us);
+    weir_output_add_number(json, "set_aside", info->aside);
+    weir_output_add_number(json, "dead_letters", info->dead_letters);
+    weir_buf_append_text(json, "}");
+}
+
+void weir_queue_view_append_json(const struct weir_queue_view *self,
+                                 struct weir_buf *json)
+{
+    weir_output_open(json, "queues", "[");
+    weir_buf_append(json, weir_buf_text(&self->json), self->json.size);
+    weir_buf_append_text(json, "]");
+}

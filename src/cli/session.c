@@ -1,0 +1,191 @@
+/*
+ * session.c - see session.h.
+ */
+#include "cli/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "cli/nearest.h"
+#include "db/db.h"
+#include "outbox/schema.h"
+#include "weir/inspect.h"
+
+enum { QUEUES_MAX = 64, WORD_SIZE = 64 };
+
+static const char *sqlite_path(const struct weir_session *self)
+{
+    const struct weir_url *url = &weir_db_config(self->db)->url;
+
+    return url->engine == WEIR_SQLITE && strcmp(url->path, ":memory:") != 0 ? url->path
+                                                                            : NULL;
+}
+
+bool weir_session_file_missing(const struct weir_session *self)
+{
+    const char *path = sqlite_path(self);
+    struct stat found;
+
+    return path != NULL && stat(path, &found) != 0 && errno == ENOENT;
+}
+
+static int create_db(struct weir_session *self)
+{
+    struct weir_db_options options;
+    struct weir_error error = {0};
+
+    weir_db_options_init(&options);
+    options.url = self->shared.db;
+    options.prefix = self->shared.prefix;
+    options.connections_max = 4;
+    if (weir_db_create(&options, &self->db, &error) != WEIR_OK)
+        return weir_session_fail(self, &error, NULL);
+    weir_url_describe(&weir_db_config(self->db)->url, self->name, sizeof self->name);
+    if (weir_db_engine(self->db) == WEIR_MARIADB)
+        return weir_command_misuse(self->command,
+                                   "%s: the outbox needs SQLite or PostgreSQL for now",
+                                   self->name);
+    return WEIR_EXIT_DONE;
+}
+
+/* Tables that are there and of a version we can work on. */
+static int check_schema(const struct weir_session *self)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_schema_version version = {0};
+    struct weir_error error = {0};
+    enum weir_status status = weir_db_acquire(self->db, &connection, &error);
+
+    if (status == WEIR_OK)
+        status = weir_schema_read(&weir_outbox_schema, connection, &version, &error);
+    if (status == WEIR_OK && version.number > 0)
+        status = weir_schema_check(&weir_outbox_schema, connection, &error);
+    weir_db_release(self->db, connection);
+    if (status != WEIR_OK)
+        return weir_session_fail(self, &error, NULL);
+    if (version.number == 0)
+        return weir_command_fail(self->command,
+                                 "%s has no tables with prefix '%s'; run 'weir migrate'",
+                                 self->name, weir_db_prefix(self->db));
+    return WEIR_EXIT_DONE;
+}
+
+static int create_outbox(struct weir_session *self, size_t payload_size_max)
+{
+    struct weir_outbox_options options;
+    struct weir_error error = {0};
+
+    weir_outbox_options_init(&options);
+    options.db = self->db;
+    options.no_savepoint = true; /* what fails here is rolled back as a whole */
+    if (payload_size_max > 0)
+        options.payload_size_max = payload_size_max;
+    if (weir_outbox_create(&options, &self->outbox, &error) != WEIR_OK)
+        return weir_session_fail(self, &error, NULL);
+    return WEIR_EXIT_DONE;
+}
+
+int weir_session_open(struct weir_session *self, const struct weir_command *command,
+                      enum weir_session_need need, size_t payload_size_max)
+{
+    int code;
+
+    *self = (struct weir_session){.command = command, .shared = weir_command_shared()};
+    code = create_db(self);
+    if (code != WEIR_EXIT_DONE || need == WEIR_SESSION_DATABASE)
+        return code;
+    if (weir_session_file_missing(self))
+        return weir_command_fail(command, "%s does not exist; run 'weir migrate'",
+                                 self->name);
+    code = check_schema(self);
+    if (code == WEIR_EXIT_DONE)
+        code = create_outbox(self, payload_size_max);
+    return code;
+}
+
+void weir_session_close(struct weir_session *self)
+{
+    weir_outbox_destroy(self->outbox);
+    weir_db_destroy(self->db);
+    self->outbox = NULL;
+    self->db = NULL;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+struct names {
+    char words[QUEUES_MAX][WORD_SIZE];
+    size_t count;
+};
+
+static void keep_name(void *state, const char *name)
+{
+    struct names *names = state;
+
+    if (names->count < QUEUES_MAX)
+        weir_text_format(names->words[names->count++], WORD_SIZE, "%s", name);
+}
+
+static int tell_missing_queue(const struct weir_session *self, const char *queue)
+{
+    struct names names = {.count = 0};
+    const char *words[QUEUES_MAX];
+    const char *nearest = NULL;
+
+    if (weir_outbox_read_queue_names(self->outbox, keep_name, &names, NULL) == WEIR_OK) {
+        for (size_t i = 0; i < names.count; i++)
+            words[i] = names.words[i];
+        nearest = weir_nearest_find(queue, words, names.count);
+    }
+    if (nearest != NULL)
+        return weir_command_fail(self->command,
+                                 "there is no queue '%s', did you mean '%s'? "
+                                 "'weir queue list' lists all",
+                                 queue, nearest);
+    return weir_command_fail(self->command,
+                             "there is no queue '%s'; make it with "
+                             "'weir queue add %s --partitions N'",
+                             queue, queue);
+}
+
+static const char *remedy_of(const struct weir_session *self,
+                             const struct weir_error *error)
+{
+    switch (error->status) {
+    case WEIR_LOST:
+        return "; is the server running, and --db right?";
+    case WEIR_DENIED:
+        if (strncmp(error->sqlstate, "28", 2) == 0) /* who are you? */
+            return "; check user and password in --db";
+        return self->db != NULL && weir_db_engine(self->db) == WEIR_SQLITE
+                   ? "; see who owns the file and its folder"
+                   : "; see docs/roles.md for the rights that are needed";
+    case WEIR_LOCKED:
+        return "; somebody holds a lock, try again";
+    case WEIR_DISK_FULL:
+        return "; make room and try again";
+    default:
+        return "";
+    }
+}
+
+int weir_session_fail(const struct weir_session *self, const struct weir_error *error,
+                      const char *queue)
+{
+    switch (error->status) {
+    case WEIR_NOT_FOUND:
+        if (queue != NULL)
+            return tell_missing_queue(self, queue);
+        break;
+    case WEIR_INVALID:
+    case WEIR_OUT_OF_RANGE:
+    case WEIR_TOO_LARGE:
+        return weir_command_misuse(self->command, "%s", error->text);
+    default:
+        break;
+    }
+    return weir_command_fail(self->command, "%s%s", error->text, remedy_of(self, error));
+}

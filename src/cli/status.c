@@ -1,0 +1,306 @@
+/*
+ * status.c - `weir status [QUEUE]`: what waits, who delivers, what fails.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/queue_view.h"
+#include "cli/session.h"
+#include "weir/heap.h"
+#include "weir/inspect.h"
+
+enum { JSON_SIZE_MAX = 64 << 20 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'a', "all", NULL, "also partitions that have nothing to tell"},
+};
+
+const struct weir_command weir_cli_status = {
+    .name = "status",
+    .summary = "what waits, who delivers, what fails",
+    .usage = "[QUEUE] [--all]",
+    .details =
+        "Shows all queues, or one of them with its subscriptions and partitions:\n"
+        "those in which messages wait, fail or lost their owner, unless --all is\n"
+        "given. Seq is the number of the last message acknowledged, epoch the\n"
+        "fencing token of the partition's owner. Works with no process running, and\n"
+        "answers at once however much waits: '~' is an estimate.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+static const struct weir_table_column PARTITION_COLUMNS[] = {
+    {.title = "subscription", .cut_to = 10},
+    {.title = "partition", .align = WEIR_TABLE_RIGHT},
+    {.title = "seq", .align = WEIR_TABLE_RIGHT, .rank = 2},
+    {.title = "waiting", .align = WEIR_TABLE_RIGHT},
+    {.title = "oldest", .align = WEIR_TABLE_RIGHT, .rank = 1},
+    {.title = "attempts", .align = WEIR_TABLE_RIGHT, .rank = 3},
+    {.title = "retry in", .align = WEIR_TABLE_RIGHT, .rank = 4},
+    {.title = "owner", .cut_to = 10, .rank = 5},
+    {.title = "epoch", .align = WEIR_TABLE_RIGHT, .rank = 7},
+    {.title = "lease left", .align = WEIR_TABLE_RIGHT, .rank = 6},
+    {.title = "last error", .cut_to = 12},
+};
+
+static const struct weir_table_column PROCESS_COLUMNS[] = {
+    {.title = "process", .cut_to = 12},
+    {.title = "queue", .cut_to = 10},
+    {.title = "subscription", .cut_to = 10},
+    {.title = "partitions", .align = WEIR_TABLE_RIGHT},
+    {.title = "up", .align = WEIR_TABLE_RIGHT, .rank = 1},
+};
+
+struct status {
+    struct weir_session session;
+    const char *queue; /* NULL: all */
+    bool all;
+    struct weir_queue_view queues;
+    struct weir_table partitions;
+    struct weir_buf partitions_json;
+    size_t partition_count;
+    size_t hidden_count;
+    struct weir_table processes;
+    struct weir_buf processes_json;
+    size_t process_count;
+};
+
+/* ---- partitions --------------------------------------------------------------------------- */
+
+static bool has_something_to_tell(const struct weir_partition_info *info)
+{
+    bool orphaned = info->owner[0] != '\0' && info->lease_left_us == 0;
+
+    return info->waiting > 0 || info->attempts > 0 || info->crashes > 0 || orphaned ||
+           info->last_error[0] != '\0';
+}
+
+static void add_partition_row(struct weir_table *table,
+                              const struct weir_partition_info *info)
+{
+    char text[WEIR_AGE_SIZE > WEIR_COUNT_SIZE ? WEIR_AGE_SIZE : WEIR_COUNT_SIZE];
+    enum weir_tone tone = info->attempts > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN;
+
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->subscription);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId32, info->partition);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->seq);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_count(info->waiting, info->waiting_is_estimate, text));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_age(info->oldest_age_us, text));
+    weir_table_add(table, tone, "%" PRIu32, info->attempts);
+    weir_table_add(table, tone, "%s", weir_output_age(info->retry_in_us, text));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   info->owner[0] != '\0' ? info->owner : "-");
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->epoch);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_age(info->lease_left_us, text));
+    weir_table_add(table, tone, "%s", info->last_error);
+}
+
+static void add_partition(void *state, const struct weir_partition_info *info)
+{
+    struct status *self = state;
+    struct weir_buf *json = &self->partitions_json;
+
+    weir_output_open(json, NULL, "{");
+    weir_output_add_text(json, "subscription", info->subscription);
+    weir_output_add_number(json, "partition", info->partition);
+    weir_output_add_number(json, "seq", info->seq);
+    weir_output_add_number(json, "waiting", info->waiting);
+    weir_output_add_flag(json, "waiting_is_estimate", info->waiting_is_estimate);
+    weir_output_add_seconds(json, "oldest_age_seconds", info->oldest_age_us);
+    weir_output_add_number(json, "attempts", info->attempts);
+    weir_output_add_seconds(json, "retry_in_seconds", info->retry_in_us);
+    weir_output_add_text(json, "last_error", info->last_error);
+    weir_output_add_text(json, "owner", info->owner);
+    weir_output_add_number(json, "epoch", info->epoch);
+    weir_output_add_seconds(json, "lease_left_seconds", info->lease_left_us);
+    weir_output_add_number(json, "crashes", info->crashes);
+    weir_buf_append_text(json, "}");
+
+    if (!self->all && !has_something_to_tell(info)) {
+        self->hidden_count++;
+        return;
+    }
+    self->partition_count++;
+    add_partition_row(&self->partitions, info);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static void add_process(void *state, const struct weir_process_info *info)
+{
+    struct status *self = state;
+    struct weir_buf *json = &self->processes_json;
+    char up[WEIR_AGE_SIZE];
+
+    self->process_count++;
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s", info->name);
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s", info->queue);
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s", info->subscription);
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%" PRIu32, info->partitions);
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
+                   weir_output_age(info->up_us, up));
+
+    weir_output_open(json, NULL, "{");
+    weir_output_add_text(json, "process", info->name);
+    weir_output_add_text(json, "queue", info->queue);
+    weir_output_add_text(json, "subscription", info->subscription);
+    weir_output_add_number(json, "partitions", info->partitions);
+    weir_output_add_seconds(json, "up_seconds", info->up_us);
+    weir_buf_append_text(json, "}");
+}
+
+/* ---- printing ----------------------------------------------------------------------------- */
+
+static void append_list(struct weir_buf *json, const char *name,
+                        const struct weir_buf *items)
+{
+    weir_output_open(json, name, "[");
+    weir_buf_append(json, weir_buf_text(items), items->size);
+    weir_buf_append_text(json, "]");
+}
+
+static int print_json(const struct status *self)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "database", self->session.name);
+    weir_queue_view_append_json(&self->queues, &json);
+    if (self->queue != NULL)
+        append_list(&json, "partitions", &self->partitions_json);
+    append_list(&json, "processes", &self->processes_json);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int print_partitions(const struct status *self)
+{
+    int code = WEIR_EXIT_DONE;
+
+    if (self->queue == NULL)
+        return code;
+    putchar('\n');
+    if (self->partition_count > 0)
+        code = weir_output_table(self->session.command, &self->partitions);
+    if (self->partition_count + self->hidden_count == 0)
+        puts("no subscriptions: the first handler or relay makes its own");
+    else if (self->hidden_count > 0)
+        printf("%s%zu partition%s with nothing to tell; --all shows them\n",
+               self->partition_count > 0 ? "and " : "", self->hidden_count,
+               self->hidden_count == 1 ? "" : "s");
+    return code;
+}
+
+static int print_tables(const struct status *self)
+{
+    int code;
+
+    if (self->queues.count == 0) {
+        puts("no queues; make one with 'weir queue add NAME --partitions N'");
+        return WEIR_EXIT_DONE;
+    }
+    code = weir_output_table(self->session.command, &self->queues.table);
+    if (code == WEIR_EXIT_DONE)
+        code = print_partitions(self);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    putchar('\n');
+    if (self->process_count == 0) {
+        puts("no process delivers");
+        return WEIR_EXIT_DONE;
+    }
+    return weir_output_table(self->session.command, &self->processes);
+}
+
+static int show(struct status *self)
+{
+    struct weir_outbox *outbox = self->session.outbox;
+    struct weir_error error = {0};
+    enum weir_status status;
+
+    status =
+        self->queue != NULL
+            ? weir_outbox_read_queue(outbox, self->queue, weir_queue_view_add,
+                                     &self->queues, &error)
+            : weir_outbox_read_queues(outbox, weir_queue_view_add, &self->queues, &error);
+    if (status == WEIR_OK && self->queue != NULL)
+        status =
+            weir_outbox_read_partitions(outbox, self->queue, add_partition, self, &error);
+    if (status == WEIR_OK)
+        status =
+            weir_outbox_read_processes(outbox, self->queue, add_process, self, &error);
+    if (status != WEIR_OK)
+        return weir_session_fail(&self->session, &error, self->queue);
+    return self->session.shared.json ? print_json(self) : print_tables(self);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static void open_status(struct status *self)
+{
+    const struct weir_heap *heap = weir_heap_system();
+
+    weir_queue_view_init(&self->queues);
+    weir_table_init(&self->partitions, heap, PARTITION_COLUMNS,
+                    sizeof PARTITION_COLUMNS / sizeof PARTITION_COLUMNS[0]);
+    weir_table_init(&self->processes, heap, PROCESS_COLUMNS,
+                    sizeof PROCESS_COLUMNS / sizeof PROCESS_COLUMNS[0]);
+    weir_buf_init(&self->partitions_json, heap, JSON_SIZE_MAX);
+    weir_buf_init(&self->processes_json, heap, JSON_SIZE_MAX);
+}
+
+static void close_status(struct status *self)
+{
+    weir_queue_view_fini(&self->queues);
+    weir_table_fini(&self->partitions);
+    weir_table_fini(&self->processes);
+    weir_buf_fini(&self->partitions_json);
+    weir_buf_fini(&self->processes_json);
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct status *out)
+{
+    int id;
+
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        if (id == WEIR_OPTIONS_HELPED)
+            return WEIR_EXIT_DONE;
+        if (id != 'a')
+            return WEIR_EXIT_MISUSE;
+        out->all = true;
+    }
+    if (optind < argc)
+        out->queue = argv[optind++];
+    id = weir_command_no_operands(self, argc, argv);
+    return id == WEIR_EXIT_DONE ? -1 : id;
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct status status = {.queue = NULL};
+    int code = parse(self, argc, argv, &status);
+
+    if (code >= 0)
+        return code;
+    open_status(&status);
+    code = weir_session_open(&status.session, self, WEIR_SESSION_OUTBOX, 0);
+    if (code == WEIR_EXIT_DONE)
+        code = show(&status);
+    weir_session_close(&status.session);
+    close_status(&status);
+    return code;
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# `weir migrate`: makes the tables once, says what it did, and shows what it would do.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+makes_the_tables_once() {
+    ends 0 migrate
+    says ': schema 0 -> 1'
+    ends 0 migrate
+    says ': schema 1, nothing to do'
+}
+
+prints_json() {
+    ends 0 migrate --json
+    json '.from == 1 and .to == 1 and (.database | length > 0)'
+}
+
+is_silent_if_asked() {
+    ends 0 migrate --quiet
+    [ ! -s "$scratch/out" ]
+}
+
+shows_what_it_would_run() {
+    ends 0 migrate --dry-run --prefix other
+    says 'BEGIN;' 'CREATE TABLE other_queue' 'INSERT INTO other_schema' 'COMMIT;'
+    refuses 1 "no tables with prefix 'other'; run 'weir migrate'" status --prefix other
+    ends 0 migrate --dry-run --prefix other --json
+    json '.from == 0 and .to == 1 and (.sql | contains("other_queue"))'
+}
+
+shows_that_nothing_is_to_do() {
+    ends 0 migrate --dry-run
+    says '-- schema 1, nothing to do'
+}
+
+# What --dry-run prints makes the same tables, by the engine's own client.
+prints_sql_that_works() {
+    "$weir" migrate --dry-run --prefix printed >"$scratch/sql"
+    "$server_bin/psql" -d "$WEIR_DB" -v ON_ERROR_STOP=1 -qX -f "$scratch/sql" >/dev/null
+    ends 0 migrate --prefix printed
+    says 'schema 1, nothing to do'
+}
+
+keeps_prefixes_apart() {
+    ends 0 migrate --prefix apart
+    says 'schema 0 -> 1'
+    ends 0 queue add only-here --partitions 1 --prefix apart
+    refuses 1 "there is no queue 'only-here'" status only-here
+    WEIR_PREFIX=apart ends 0 status only-here
+}
+
+refuses_a_newer_schema() {
+    ends 0 migrate --prefix newer
+    newer_schema newer
+    refuses 1 'install a newer weir' status --prefix newer
+    refuses 1 'install a newer weir' migrate --prefix newer
+    refuses 1 'install a newer weir' migrate --prefix newer --dry-run
+}
+
+# newer_schema PREFIX: as if a later version had migrated it.
+newer_schema() {
+    local statement="INSERT INTO $1_schema (number, readable_by, name, applied_at) VALUES"
+    sql "$WEIR_DB" "$statement (900, 900, 'later', now())"
+}
+
+makes_no_file_for_a_dry_run() {
+    ends 0 migrate --dry-run --db "sqlite:$scratch/never.db"
+    [ ! -e "$scratch/never.db" ]
+}
+
+uses_weir_db_here() {
+    mkdir "$scratch/folder"
+    cd "$scratch/folder"
+    unset WEIR_DB
+    ends 0 migrate
+    says 'sqlite:weir.db: schema 0 -> 1'
+    [ -s weir.db ]
+}
+
+for engine in $engines; do
+    WEIR_DB=$(new_database "$engine" main)
+    export WEIR_DB
+    it "makes the tables once on $engine" makes_the_tables_once
+    it "prints JSON on $engine" prints_json
+    it "is silent if asked on $engine" is_silent_if_asked
+    it "shows what it would run on $engine" shows_what_it_would_run
+    it "shows that nothing is to do on $engine" shows_that_nothing_is_to_do
+    it "keeps prefixes apart on $engine" keeps_prefixes_apart
+done
+it 'prints SQL that works' prints_sql_that_works
+it 'refuses a schema that is too new' refuses_a_newer_schema
+it 'makes no file for a dry run' makes_no_file_for_a_dry_run
+it 'uses weir.db in the current folder by default' uses_weir_db_here
+it 'refuses an argument' refuses 2 "unexpected argument 'now'" migrate now
+it 'refuses a folder that does not exist' \
+    refuses 1 'unable to open database file' migrate --db "sqlite:$scratch/no/such/a.db"
+
+finish

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# `weir queue ...`: add, list, pause, resume and remove.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+adds_once() {
+    ends 0 queue add once --partitions 8
+    says "queue 'once' added, 8 partitions"
+    ends 0 queue add once --partitions 8
+    says "queue 'once' exists, 8 partitions"
+    ends 0 queue add once --partitions 8 --json
+    json '. == {"queue": "once", "partitions": 8, "added": false}'
+}
+
+refuses_another_number() {
+    ends 0 queue add fixed --partitions 4
+    refuses 1 'has 4 partitions, 2 were asked for' queue add fixed --partitions 2
+}
+
+keeps_policies() {
+    ends 0 queue add limited --partitions 1 --backlog-max 3 --unread keep
+    ends 0 queue list --json
+    json '.queues[] | select(.name == "limited") | .backlog_max == 3'
+    ends 0 queue add limited --partitions 1 --unread drop --backlog-max 0
+    ends 0 queue list --json
+    json '.queues[] | select(.name == "limited") | .backlog_max == 0'
+}
+
+lists() {
+    ends 0 queue add listed --partitions 2
+    ends 0 enqueue listed one
+    ends 0 queue list
+    says 'queue ' partitions paused subscriptions waiting oldest 'set aside' 'dead letters'
+    grep -qE '^listed +2 +no +0 +1 +[0-9.]+ m?s +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    ends 0 queue list --json
+    json '.queues[] | select(.name == "listed") | .partitions == 2 and .waiting == 1 and
+        .paused == false and .subscriptions == 0 and .oldest_age_seconds > 0 and
+        .set_aside == 0 and .dead_letters == 0 and .waiting_is_estimate == false'
+    ends 0 queue list --quiet
+    grep -qx listed "$scratch/out"
+}
+
+pauses_and_resumes() {
+    ends 0 queue add stopped --partitions 2
+    ends 0 queue pause stopped
+    says "queue 'stopped' is paused"
+    ends 0 queue pause stopped --json
+    json '. == {"queue": "stopped", "paused": true}'
+    ends 0 queue list
+    grep -qE '^stopped +2 +yes ' "$scratch/out"
+    ends 0 enqueue stopped 'still accepted'
+    ends 0 queue resume stopped
+    says "queue 'stopped' is being delivered"
+    ends 0 queue list
+    grep -qE '^stopped +2 +no ' "$scratch/out"
+}
+
+removes_what_is_empty() {
+    ends 0 queue add empty --partitions 2
+    ends 0 queue remove empty --dry-run
+    says 'would be removed'
+    ends 0 status empty
+    ends 0 queue remove empty
+    says "queue 'empty' removed"
+    refuses 1 "there is no queue 'empty'" status empty
+}
+
+refuses_to_remove_what_waits() {
+    ends 0 queue add full --partitions 2
+    ends 0 enqueue full one
+    refuses 1 'messages that wait; --force removes them too' queue remove full
+    refuses 1 'would not be removed' queue remove full --dry-run
+    [ "$(waiting full)" -eq 1 ]
+}
+
+# Standard input is no terminal here, so there is nobody to ask.
+wants_yes_for_force() {
+    ends 0 queue add precious --partitions 2
+    ends 0 enqueue precious one
+    refuses 1 'say --yes' queue remove precious --force </dev/null
+    ends 0 queue remove precious --force --dry-run
+    says 'would be removed' '1 waiting messages'
+    [ "$(waiting precious)" -eq 1 ]
+    ends 0 queue remove precious --force --yes --json
+    json '.removed and .waiting == 1'
+    refuses 1 "there is no queue 'precious'" status precious
+}
+
+# asks ANSWER: what becomes of a queue that is to be removed on a terminal.
+asks() {
+    ends 0 queue add asked --partitions 2
+    ends 0 enqueue asked one
+    echo "$1" | on_a_terminal 80 "$weir queue remove asked --force" || true
+    grep -qF "Remove queue 'asked' with" "$scratch/out" || { cat "$scratch/out"; return 1; }
+}
+
+asks_on_a_terminal() {
+    asks n
+    grep -qF 'nothing was done' "$scratch/out"
+    [ "$(waiting asked)" -ge 1 ]
+    asks yes
+    refuses 1 "there is no queue 'asked'" status asked
+}
+
+for engine in $engines; do
+    use_engine "$engine"
+    it "adds a queue once on $engine" adds_once
+    it "refuses another number of partitions on $engine" refuses_another_number
+    it "keeps policies on $engine" keeps_policies
+    it "lists queues on $engine" lists
+    it "pauses and resumes on $engine" pauses_and_resumes
+    it "removes an empty queue on $engine" removes_what_is_empty
+    it "refuses to remove what waits on $engine" refuses_to_remove_what_waits
+    it "wants --yes for --force on $engine" wants_yes_for_force
+    it "names a missing queue on $engine" \
+        refuses 1 "there is no queue 'nowhere'" queue pause nowhere
+done
+if on_a_terminal 80 true </dev/null; then
+    it 'asks on a terminal before it removes' asks_on_a_terminal
+else
+    echo '# no pseudo-terminal can be had here: one case less'
+fi
+
+it 'wants a number of partitions' refuses 2 '--partitions N is needed' queue add x
+it 'wants a power of two' refuses 2 'must be a power of two' queue add x --partitions 3
+it 'refuses 0 partitions' refuses 2 'from 1 to 64' queue add x --partitions 0
+it 'refuses 65 partitions' refuses 2 'from 1 to 64' queue add x --partitions 65
+it 'refuses partitions that are no number' \
+    refuses 2 "--partitions is 'many'" queue add x --partitions many
+it 'refuses an unknown policy' \
+    refuses 2 'must be keep or drop' queue add x --partitions 1 --unread burn
+it 'refuses a negative limit' \
+    refuses 2 "--backlog-max is '-1'" queue add x --partitions 1 --backlog-max -1
+it 'refuses a bad name' refuses 2 'ASCII' queue add 'a b' --partitions 1
+it 'wants a name' refuses 2 'no NAME given' queue add --partitions 1
+it 'wants a queue' refuses 2 'no QUEUE given' queue pause
+it 'takes one queue' refuses 2 "unexpected argument 'b'" queue remove a b
+
+finish

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# `weir status`: queues, partitions and processes; at once, also with a million waiting.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+shows_that_there_is_nothing() {
+    ends 0 status
+    says "no queues; make one with 'weir queue add NAME --partitions N'"
+    ends 0 status --json
+    json '.queues == [] and .processes == []'
+}
+
+shows_queues() {
+    ends 0 queue add a --partitions 1
+    ends 0 queue add b --partitions 2
+    ends 0 enqueue b x
+    ends 0 status
+    grep -qE '^a +1 +no +0 +0 +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^b +2 +no +0 +1 +[0-9]' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    says 'no process delivers'
+    ends 0 status --json
+    json '[.queues[].name] == ["a", "b"] and .queues[1].waiting == 1 and .processes == []'
+}
+
+shows_one_queue() {
+    ends 0 status b
+    says 'no subscriptions'
+    if grep -qE '^a ' "$scratch/out"; then return 1; fi
+    ends 0 status b --json
+    json '(.queues | length) == 1 and .partitions == []'
+}
+
+shows_an_estimate() {
+    ends 0 queue add many --partitions 1
+    seq 1 150000 | "$weir" enqueue many --lines --batch 10000 --quiet
+    ends 0 status many
+    grep -qE '^many +1 +no +0 +~1[45][0-9]{4} ' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    ends 0 status many --json
+    json '.queues[0] | .waiting_is_estimate and .waiting > 140000 and .waiting < 160000'
+}
+
+# ---- with a subscription, on PostgreSQL where SQL can make what no process is here to make ----
+
+# subscribed NAME: a queue of two partitions with three messages in partition 0, two of them
+# acknowledged; partition 0 has failed and is owned by a process, partition 1 is idle.
+subscribed() {
+    "$weir" queue add "$1" --partitions 2 --quiet
+    seq 1 3 | "$weir" enqueue "$1" --lines --partition 0 --quiet
+    sql "$WEIR_DB" "
+        INSERT INTO weir_subscription (queue, name, serving, created_us)
+            SELECT id, 'mailer', 0, 0 FROM weir_queue WHERE name = '$1';
+        INSERT INTO weir_ack (subscription, partition, version, epoch, incarnation, cut, last_id,
+                seq, attempts, retry_us, error)
+            SELECT s.id, s.queue * 64 + n, 1, 7, '', 0, 0, 2, 4 * (1 - n),
+                (1 - n) * (extract(epoch FROM now()) * 1000000 + 90000000)::bigint,
+                CASE n WHEN 0 THEN 'mail server is down' ELSE '' END
+            FROM weir_subscription s, generate_series(0, 1) n WHERE s.name = 'mailer'
+            AND s.queue = (SELECT id FROM weir_queue WHERE name = '$1');
+        INSERT INTO weir_lease (subscription, partition, owner, epoch, until_us)
+            SELECT a.subscription, a.partition, 99, 7,
+                (extract(epoch FROM now()) * 1000000 + 20000000)::bigint FROM weir_ack a;
+        INSERT INTO weir_member
+            SELECT 99, s.id, 'host:99',
+                (extract(epoch FROM now()) * 1000000 + 60000000)::bigint,
+                (extract(epoch FROM now()) * 1000000 - 5000000)::bigint
+            FROM weir_subscription s" >/dev/null
+}
+
+shows_partitions() {
+    subscribed mail
+    ends 0 status mail
+    says subscription partition seq waiting attempts 'retry in' owner epoch 'lease left' 'last error'
+    grep -qE '^mailer +0 +2 +3 +.* 4 +1 min 2[0-9] s +host:99 +7 +1[0-9]\.[0-9] s +mail server is down$' \
+        "$scratch/out" || { cat "$scratch/out"; return 1; }
+    says 'and 1 partition with nothing to tell; --all shows them'
+    grep -qE '^host:99 +mail +mailer +2 +[0-9.]+ s$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+}
+
+shows_all_partitions() {
+    ends 0 status mail --all
+    grep -qE '^mailer +1 +2 +0 ' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    if grep -F -- '--all shows' "$scratch/out"; then return 1; fi
+}
+
+prints_partitions_as_json() {
+    ends 0 status mail --json
+    json '(.partitions | length) == 2 and (.partitions[0] |
+        .subscription == "mailer" and .partition == 0 and .seq == 2 and .waiting == 3 and
+        .attempts == 4 and .retry_in_seconds > 60 and .last_error == "mail server is down" and
+        .owner == "host:99" and .epoch == 7 and .lease_left_seconds > 10)
+        and .processes[0].process == "host:99" and .processes[0].partitions == 2'
+}
+
+# A line wider than the terminal would be broken, and be no table.
+keeps_to_the_width() {
+    local width
+    for width in 60 80 132; do
+        on_a_terminal "$width" "$weir status mail --all" </dev/null
+        sed -E "s/$(printf '\033')\[[0-9;?]*[A-Za-z]//g; s/\r//g" "$scratch/out" >"$scratch/plain"
+        if grep -nE ".{$((width + 1))}" "$scratch/plain"; then return 1; fi
+    done
+}
+
+for engine in $engines; do
+    use_engine "$engine"
+    it "shows that there is nothing on $engine" shows_that_there_is_nothing
+    it "shows queues on $engine" shows_queues
+    it "shows one queue on $engine" shows_one_queue
+    it "shows an estimate of very much on $engine" shows_an_estimate
+    it "names a missing queue on $engine" refuses 1 "did you mean 'many'?" status manny
+done
+WEIR_DB=$(new_database postgresql other)
+"$weir" migrate --quiet
+it 'shows partitions that have something to tell, and processes' shows_partitions
+it 'shows all partitions' shows_all_partitions
+it 'prints partitions as JSON' prints_partitions_as_json
+if on_a_terminal 80 true </dev/null; then
+    it 'keeps to the width of the terminal' keeps_to_the_width
+else
+    echo '# no pseudo-terminal can be had here: one case less'
+fi
+it 'takes one queue' refuses 2 "unexpected argument 'c'" status b c
+
+finish
