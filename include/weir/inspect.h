@@ -101,6 +101,18 @@ weir_outbox_read_processes(struct weir_outbox *self, const char *queue,
                            weir_process_info_fn visit, void *state,
                            struct weir_error *error);
 
+/*
+ * Is nothing left for a subscription? *drained: every message of the queue that was committed when
+ * it was asked is acknowledged for it, or among its dead letters. Always exact: the answer "no" comes
+ * at once, for "yes" the log behind the positions has been looked at. A subscription that does not
+ * exist has nothing waiting. WEIR_NOT_FOUND: no such queue.
+ */
+WEIR_CHECKED WEIR_API enum weir_status weir_outbox_read_drained(struct weir_outbox *self,
+                                                                const char *queue,
+                                                                const char *subscription,
+                                                                bool *drained,
+                                                                struct weir_error *error);
+
 WEIR_END_DECLS
 
 #endif

@@ -24,6 +24,7 @@
 #include <weir/notifier.h>
 #include <weir/outbox.h>
 #include <weir/poker.h>
+#include <weir/relay.h>
 #include <weir/reporter.h>
 #include <weir/scanner.h>
 #include <weir/sim.h>

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/nearest.h"
 #include "base/text.h"
-#include "cli/nearest.h"
 
 enum { OPTIONS_MAX = 32, LETTERS_END = 256, SHARED_DB = 512, SHARED_PREFIX };
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
-#include "cli/nearest.h"
 #include "db/db.h"
 #include "outbox/schema.h"
 #include "weir/inspect.h"

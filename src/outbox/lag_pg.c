@@ -29,7 +29,7 @@
  * counts to a constant, and the upper end of `recent`, which excludes nothing, is there because
  * a range with two ends is taken for small.
  */
-#define POS                                                                              \
+#define POS_OF(which)                                                                    \
     " pos AS MATERIALIZED ("                                                             \
     "SELECT s.id AS subscription, q.id * 64 + g.n AS partition, a.cut, a.last_id,"       \
     " b.no = a.cut AS kept, b.no, b.hi, b.own, b.snap, c.snap AS next_snap"              \
@@ -42,7 +42,8 @@
     " WHERE k.no >= a.cut ORDER BY k.no LIMIT 1) b"                                      \
     " LEFT JOIN LATERAL (SELECT k.snap FROM {p}_cut k"                                   \
     " WHERE k.no > b.no ORDER BY k.no LIMIT 1) c ON true"                                \
-    " WHERE q.id = {1})"
+    " WHERE q.id = {1}" which ")"
+#define POS POS_OF("")
 
 #define RECENT                                                                           \
     " recent AS MATERIALIZED (SELECT l.id, l.xid, l.partition, l.created_us"             \
@@ -97,9 +98,46 @@ const struct weir_sql weir_pg_sql_lag = {
             " FROM pos p LEFT JOIN waits w"
             " ON w.subscription = p.subscription AND w.partition = p.partition"
             " CROSS JOIN LATERAL" ASIDE " WHERE w.recent > 0 OR w.late > 0 OR a.rows > 0"
+            /* An estimate of none is told too: there may be some. */
             " OR (SELECT count(*) FROM recent) = {2}"
             " ORDER BY p.subscription, p.partition",
     .parameters = "ii",
+};
+
+/*
+ * Does anything wait for one subscription? No row too many is looked at when something does: the
+ * first that is found ends it. When nothing does, all rows of the log behind its positions have
+ * been looked at, whosever they are. Indexes and the limit as above.
+ */
+#define NOT_PASSED                                                                       \
+    " NOT pg_visible_in_snapshot(l.xid, p.snap)"                                         \
+    " AND NOT (p.kept AND l.id <= p.last_id AND p.next_snap IS NOT NULL"                 \
+    " AND pg_visible_in_snapshot(l.xid, p.next_snap))"
+#define OWN_ROW " l.partition >= {1} * 64 AND l.partition < {1} * 64 + 64"
+
+#define LOG_WAITS                                                                        \
+    " EXISTS (SELECT 1 FROM (SELECT l.id, l.xid, l.partition FROM {p}_log l"             \
+    " WHERE l.id > (SELECT min(hi) FROM pos) AND" OWN_ROW                                \
+    " ORDER BY l.id LIMIT (SELECT {3})) l"                                               \
+    " JOIN pos p ON p.partition = l.partition WHERE" NOT_PASSED ")"
+#define LATE_WAITS                                                                       \
+    " EXISTS (SELECT 1 FROM running r CROSS JOIN LATERAL"                                \
+    " (SELECT l.id, l.xid, l.partition FROM {p}_log l WHERE l.xid = r.xid"               \
+    " AND l.id <= (SELECT min(hi) FROM pos) AND" OWN_ROW                                 \
+    " ORDER BY l.id LIMIT (SELECT {3})) l JOIN pos p ON p.partition = l.partition"       \
+    " WHERE pg_visible_in_snapshot(r.xid, (SELECT pg_current_snapshot()))"               \
+    " AND" NOT_PASSED ")"
+#define ASIDE_WAITS                                                                      \
+    " EXISTS (SELECT 1 FROM pos p CROSS JOIN LATERAL"                                    \
+    " (SELECT a.id FROM {p}_aside a WHERE a.partition = p.partition"                     \
+    " AND (a.cut, a.id) > (p.cut + 1, p.last_id) ORDER BY a.cut, a.id LIMIT 1) a)"
+
+const struct weir_sql weir_pg_sql_waits = {
+    .name = "waits",
+    .text = "WITH" POS_OF(" AND s.name = {2}") "," RUNNING " SELECT CASE WHEN" LOG_WAITS
+                                               " OR" LATE_WAITS " OR" ASIDE_WAITS
+                                               " THEN 1 ELSE 0 END",
+    .parameters = "iti",
 };
 
 /* `part` is what `of_ids` ids had; how much all `ids` have if they are like these. */

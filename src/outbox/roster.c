@@ -452,9 +452,30 @@ static void send_off(struct weir_roster *self, struct weir_lane *lane)
         weir_lane_move(self, lane, WEIR_LANE_LEAVING);
 }
 
-/* The one held for longest, so that what was taken because nobody else could is kept. */
+/*
+ * Does a go rather than b? First those that nothing waits for, then those between two calls: of
+ * these the one held for longest, so that what was taken because nobody else could is kept. Of
+ * those in a call the one that began last: a call that has lasted for long may hang, and nobody
+ * would get anything until it ends.
+ */
+static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
+{
+    bool a_runs = a->state == WEIR_LANE_RUNNING;
+    bool b_runs = b->state == WEIR_LANE_RUNNING;
+    bool a_rests = a->state == WEIR_LANE_IDLE;
+    bool b_rests = b->state == WEIR_LANE_IDLE;
+
+    if (a_runs != b_runs)
+        return b_runs;
+    if (a_rests != b_rests)
+        return a_rests;
+    if (a_runs && a->deadline_ns != b->deadline_ns)
+        return a->deadline_ns > b->deadline_ns;
+    return a->taken_ns < b->taken_ns;
+}
+
 static struct weir_lane *first_to_go(const struct weir_roster *self,
-                                     const struct weir_post *post, bool busy)
+                                     const struct weir_post *post)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_lane *first = NULL;
@@ -463,8 +484,7 @@ static struct weir_lane *first_to_go(const struct weir_roster *self,
         struct weir_lane *lane = self->lanes[i];
 
         if (lane->post == post && !lane->leaving &&
-            (busy || lane->state == WEIR_LANE_IDLE) &&
-            (first == NULL || lane->taken_ns < first->taken_ns))
+            (first == NULL || goes_before(lane, first)))
             first = lane;
     }
     return first;
@@ -474,10 +494,8 @@ void weir_roster_surrender(struct weir_roster *self, struct weir_post *post, siz
 {
     weir_lock_acquire(&self->lock);
     for (; count > 0; count--) {
-        struct weir_lane *lane = first_to_go(self, post, false);
+        struct weir_lane *lane = first_to_go(self, post);
 
-        if (lane == NULL)
-            lane = first_to_go(self, post, true);
         if (lane == NULL)
             break;
         send_off(self, lane);

@@ -77,6 +77,13 @@ void weir_cond_signal(struct weir_cond *self)
     WEIR_ASSERT(code == 0);
 }
 
+void weir_cond_broadcast(struct weir_cond *self)
+{
+    int code = pthread_cond_broadcast(&self->cond);
+
+    WEIR_ASSERT(code == 0);
+}
+
 bool weir_cond_wait_until(struct weir_cond *self, struct weir_lock *lock,
                           int64_t deadline_ns)
 {

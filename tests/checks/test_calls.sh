@@ -15,6 +15,7 @@ archive() {
 archive plain chatty.c.o -O0
 archive hardened chatty.c.o -O2 -D_FORTIFY_SOURCE=2
 archive assert assert.c.o -O0
+archive spawn spawn.c.o -O0
 archive system system.c.o -O0
 
 # COMMAND complains, but not about TEXT.
@@ -26,7 +27,7 @@ fails_without_naming() {
 }
 
 it 'the library makes no forbidden call' "$calls" "$root/build/release/libweir.a"
-for name in printf stderr abort exit signal clock_gettime rand; do
+for name in printf stderr abort exit _exit signal clock_gettime rand; do
     it "a call of $name is named with its object" \
         fails_naming "chatty.c.o uses $name," "$calls" "$scratch/plain/libchatty.a"
 done
@@ -36,6 +37,10 @@ it 'the assert may abort' \
     fails_without_naming 'uses abort' "$calls" "$scratch/assert/libchatty.a"
 it 'the assert may not read the clock' \
     fails_naming 'uses clock_gettime' "$calls" "$scratch/assert/libchatty.a"
+it 'a child that did not become a program may end' \
+    fails_without_naming 'uses _exit' "$calls" "$scratch/spawn/libchatty.a"
+it 'the one who spawns may not end the process otherwise' \
+    fails_naming 'uses exit' "$calls" "$scratch/spawn/libchatty.a"
 it 'the system environment may read the clock' \
     fails_without_naming 'uses clock_gettime' "$calls" "$scratch/system/libchatty.a"
 it 'the system environment may not abort' \

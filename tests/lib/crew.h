@@ -159,6 +159,7 @@ const struct crew_record *crew_next(const struct crew *self, int32_t partition,
 
 /* How many partitions are stored as this process's. */
 int crew_share(struct crew *self, const char *owner);
+int crew_share_of(struct crew *self, const struct crew_member *member);
 
 /* The name of process number `process` in the database. */
 void crew_name(uint32_t process, char *out, size_t size);

@@ -8,6 +8,7 @@
 #include "lib/engines.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 #include <mysql.h>
 #include <sqlite3.h>
 
-static struct fixture current;
+/* One for each test: what a failed test has left running still uses its own. */
+static struct fixture *current;
 
 static void open_fixture(enum weir_engine engine);
 static void drop_database(struct fixture *self);
@@ -27,16 +29,16 @@ void fixture_run(enum weir_engine engine, fixture_fn body)
 {
     int64_t left_over;
 
-    if (current.database[0] != '\0')
-        drop_database(&current);
+    if (current != NULL && current->database[0] != '\0')
+        drop_database(current);
 
     open_fixture(engine);
-    body(&current);
-    weir_db_destroy(current.db);
-    current.db = NULL;
-    drop_database(&current);
+    body(current);
+    weir_db_destroy(current->db);
+    current->db = NULL;
+    drop_database(current);
 
-    left_over = current.heap.outstanding;
+    left_over = current->heap.outstanding;
     check_int(left_over, 0);
 }
 
@@ -211,12 +213,14 @@ void fixture_wait(const char *file, int line, const char *text, int64_t deadline
 
 static void open_fixture(enum weir_engine engine)
 {
-    struct fixture *fixture = &current;
+    struct fixture *fixture = calloc(1, sizeof *fixture);
     struct weir_db_options options;
     char name[64];
     int length;
 
-    memset(fixture, 0, sizeof *fixture);
+    check(fixture != NULL);
+    fixture->before = current;
+    current = fixture;
     fixture->engine = engine;
     weir_faulty_heap_init(&fixture->heap);
     server_name_database(name, sizeof name);

@@ -36,6 +36,7 @@ struct fixture {
     struct weir_faulty_heap heap; /* of `db` */
     struct weir_db *db;
     struct weir_error error; /* for the test's calls; check_db() prints it */
+    struct fixture *before;  /* of the test before: never freed, but not lost either */
 };
 
 typedef void (*fixture_fn)(struct fixture *fixture);

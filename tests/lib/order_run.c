@@ -62,7 +62,7 @@ static void kill_all(pid_t *pids, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (pids[i] != 0)
-            process_end(pids[i], SIGKILL);
+            (void)process_end(pids[i], SIGKILL);
         pids[i] = 0;
     }
 }
@@ -150,7 +150,7 @@ static void prepare(struct order_run *self)
 
 static void replace_deliverer(struct order_run *self, uint32_t number)
 {
-    process_end(self->deliverers[number], SIGKILL);
+    (void)process_end(self->deliverers[number], SIGKILL);
     self->deliverers[number] = start(self, number, order_deliver);
     self->result->killed++;
 }

@@ -85,14 +85,17 @@ bool process_has_ended(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) == pid;
 }
 
-void process_end(pid_t pid, int signal_number)
+int process_end(pid_t pid, int signal_number)
 {
+    int result = 0;
+
     (void)kill(pid, signal_number);
-    for (int i = 0; waitpid(pid, NULL, WNOHANG) == 0; i++) {
+    for (int i = 0; waitpid(pid, &result, WNOHANG) == 0; i++) {
         if (i > END_MS_MAX / POLL_MS)
             weir_test_fail(__FILE__, __LINE__, "process %d does not end", (int)pid);
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
     }
+    return result;
 }
 
 void process_print_log(const char *folder)

@@ -673,7 +673,7 @@ static void end(struct server *self, int signal_number)
 {
     if (self->pid == 0)
         return;
-    process_end(self->pid, signal_number);
+    (void)process_end(self->pid, signal_number);
     self->pid = 0;
 }
 

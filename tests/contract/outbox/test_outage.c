@@ -96,13 +96,18 @@ WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
 
 /* ---- calls -------------------------------------------------------------------------------- */
 
-/* Deliver while every `every`th pass of a point of the driver fails, from the start on. */
+/*
+ * Deliver while every `every`th pass of a point of the driver fails, from the start on, until
+ * that has happened often. On SQLite each row that is read is a pass: a wave, which is what one
+ * reading may have to bring, is smaller than `every`, or no reading would ever come to its end.
+ */
 static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
 {
+    enum { WAVES_MIN = 6, FAILURES_MIN = 10 };
     struct weir_points points;
     struct crew crew;
     struct crew_member *one, *two;
-    int64_t sum;
+    int64_t deadline_ms = fixture_deadline();
 
     weir_points_init(&points);
     weir_points_arm(&points, point, every);
@@ -111,10 +116,17 @@ static void deliver_with(struct fixture *fixture, const char *point, uint64_t ev
                                                        .patient = true});
     two = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
                                                        .patient = true});
-    sum = enqueue_everywhere(&crew, 30);
-    wait_until(crew_done(&crew) > sum / 2);
-    crew_note_stored(&crew);
-    wait_until(crew_stored(&crew) == sum);
+    for (int wave = 0;
+         wave < WAVES_MIN || atomic_load(&points.armed[0].passed) < every * FAILURES_MIN;
+         wave++) {
+        int64_t before = crew_done(&crew);
+        int64_t sum = enqueue_everywhere(&crew, 5);
+
+        wait_until(crew_done(&crew) > (before + sum) / 2);
+        crew_note_stored(&crew);
+        wait_until(crew_stored(&crew) == sum);
+        fixture_wait(__FILE__, __LINE__, "enough failures", deadline_ms);
+    }
     crew_leave(one);
     crew_leave(two);
     crew_audit(&crew);
@@ -185,6 +197,55 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     crew_leave(one);
     crew_audit(&crew);
     crew_close(&crew);
+}
+
+/* Processes come and go while answers to the keeper are lost. Each lease outlasts the test's
+ * patience, so one that nobody serves, and that must run out, is seen. */
+static void share_with(struct fixture *fixture, const char *point)
+{
+    struct weir_points points[2];
+    struct crew crew;
+    struct crew_member *one, *two;
+    int64_t sum;
+
+    crew_open(
+        &crew, fixture,
+        &(struct crew_options){.partitions = PARTITIONS, .lease_ns = WEIR_SECONDS(240)});
+    for (int i = 0; i < 2; i++) {
+        weir_points_init(&points[i]);
+        weir_points_arm(&points[i], point, 2);
+    }
+    one = crew_join_with(&crew,
+                         &(struct crew_joining){.points = &points[0], .patient = true});
+    for (int i = 0; i < 2; i++) { /* each point fires in the second round at the latest */
+        two = crew_join_with(
+            &crew, &(struct crew_joining){.points = &points[1], .patient = true});
+        wait_until(crew_share_of(&crew, one) == PARTITIONS / 2 &&
+                   crew_share_of(&crew, two) == PARTITIONS / 2);
+        sum = enqueue_everywhere(&crew, 1);
+        wait_until(crew_stored(&crew) == sum);
+        crew_leave(two);
+        wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    }
+    check(atomic_load(&points[0].armed[0].passed) > 1);
+    check(atomic_load(&points[1].armed[0].passed) > 1);
+    crew_leave(one);
+    for (int32_t p = 0; p < PARTITIONS; p++) {
+        check_int(crew_read(&crew, p).lease_left_us, 0);
+        check_int(crew_read(&crew, p).crashes, 0);
+    }
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(doubt, about_a_lease_that_was_taken_is_settled_before_it_runs_out)
+{
+    share_with(fixture, "keeper.unanswered");
+}
+
+OUTBOX_TEST(doubt, about_a_lease_that_was_given_up_is_settled_before_it_runs_out)
+{
+    share_with(fixture, "keeper.cannot_release");
 }
 
 static enum weir_status enqueue_one(struct weir_outbox *outbox,

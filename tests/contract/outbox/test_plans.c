@@ -60,6 +60,11 @@ static const struct sample SAMPLES[] = {
      {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
      SORTS},
+    {&weir_pg_sql_waits,
+     "(1, 'default', 9223372036854775807)",
+     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
+      "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
+     SORTS},
 };
 enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
 

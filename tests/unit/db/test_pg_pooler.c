@@ -93,7 +93,7 @@ static void open_pooled(struct pooled *self)
 
 static void close_pooled(struct pooled *self)
 {
-    process_end(self->pooler, SIGINT);
+    (void)process_end(self->pooler, SIGINT);
     place_remove(self->folder);
     stall_close(&self->stall);
 }
@@ -244,7 +244,7 @@ WEIR_TEST(pg_pooler, is_lost_with_the_pooler)
     link = stall_link(&pooled.stall);
     check_stall(&pooled.stall, pg->begin(link, WEIR_READ_WRITE, &pooled.stall.error),
                 WEIR_OK);
-    process_end(pooled.pooler, SIGKILL);
+    (void)process_end(pooled.pooler, SIGKILL);
 
     check_stall(&pooled.stall, pg->commit(link, &pooled.stall.error), WEIR_IN_DOUBT);
 

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 void weir_print(int value);
 void weir_complain(void);
 void weir_give_up(void);
 void weir_leave(void);
+void weir_vanish(void);
 void weir_listen(void);
 long weir_now(void);
 int weir_guess(void);
@@ -30,6 +32,11 @@ void weir_give_up(void)
 void weir_leave(void)
 {
     exit(1);
+}
+
+void weir_vanish(void)
+{
+    _exit(1);
 }
 
 void weir_listen(void)

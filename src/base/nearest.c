@@ -4,7 +4,7 @@
  * rows[i % 3][j] is the distance between the first i letters of one word and the first j of
  * the other. A swap looks two rows back, so three rows are kept.
  */
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  *
  * Memory   None. Words beyond 63 letters are near to nothing.
  */
-#ifndef WEIR_CLI_NEAREST_H
-#define WEIR_CLI_NEAREST_H
+#ifndef WEIR_BASE_NEAREST_H
+#define WEIR_BASE_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,0 +1,80 @@
+/*
+ * child.h - a process that works for us: what goes in, what comes out, and its end.
+ *
+ *   opened --- wrote, read, waited ---> ended (by itself, or killed) ---> closed
+ *
+ * Whatever happens to it, close() leaves nothing behind: the process is reaped by its own id,
+ * what else is in its process group is killed, the descriptors are closed.
+ *
+ * Its standard error is read all the time, so that it never waits for us, and its last line is
+ * kept: most programs say there what went wrong.
+ *
+ * Threads  One at a time.
+ * Memory   The caller's, and it must not move.
+ */
+#ifndef WEIR_SINK_CHILD_H
+#define WEIR_SINK_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+
+enum { WEIR_CHILD_WORDS_SIZE = 200, WEIR_CHILD_ANSWER_SIZE = 1024 };
+
+struct weir_child {
+    pid_t pid;  /* 0: none */
+    int pid_fd; /* readable when it has ended; -1 where the kernel has no such thing */
+    int in;     /* its standard input; -1: closed */
+    int out;    /* its standard output; -1: not ours, or closed by it */
+    int err;    /* its standard error; -1: closed by it */
+    bool ended; /* reaped; `code` is known */
+    int code;   /* as of waitpid(); -1: somebody else has reaped it */
+
+    char words[WEIR_CHILD_WORDS_SIZE]; /* last line of standard error that is not empty */
+    char line[WEIR_CHILD_WORDS_SIZE];  /* the one that is being read */
+    size_t line_size;
+
+    char answer[WEIR_CHILD_ANSWER_SIZE]; /* read of standard output, and not taken */
+    size_t answer_size;
+};
+
+struct weir_child_options {
+    const char *command;
+    char *const *environment;
+    bool answers; /* its standard output is ours to read; otherwise it is the host's */
+    bool dies_with_us; /* see spawn.h */
+};
+
+/* What to wait for. */
+struct weir_child_wait {
+    struct weir_str input; /* to be written; moves along */
+    bool end_input;        /* close its standard input when all is written */
+    int for_ms;            /* at most; it may be less */
+};
+
+/* Returns 0 or an errno; then there is nothing to close. */
+int weir_child_open(struct weir_child *self, const struct weir_child_options *options);
+
+/* Write, read and look once, or wait until one of it is possible. Never longer than asked. */
+void weir_child_step(struct weir_child *self, struct weir_child_wait *wait);
+
+/* A whole line of its standard output, without the newline, that lives until the next step; false:
+ * not yet. A line that is too long comes in pieces of WEIR_CHILD_ANSWER_SIZE - 1. */
+bool weir_child_take_answer(struct weir_child *self, char *out);
+
+/* Nothing of its standard output is there to be taken. */
+bool weir_child_is_silent(const struct weir_child *self);
+
+/* Kill it with all its group, and reap it. Nothing when it has ended. */
+void weir_child_kill(struct weir_child *self);
+
+/* Kill it if need be, and give everything back. */
+void weir_child_close(struct weir_child *self);
+
+/* How it ended, for people: "exit code 3", "killed by signal 9 (Killed)", with its last words. */
+void weir_child_tell(const struct weir_child *self, char *out, size_t size);
+
+#endif

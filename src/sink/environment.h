@@ -1,0 +1,29 @@
+/*
+ * environment.h - what a handler process knows about its message without reading it.
+ *
+ *   WEIR_QUEUE  WEIR_PARTITION  WEIR_SEQ  WEIR_ID  WEIR_KEY  WEIR_TYPE  WEIR_ATTEMPTS  WEIR_EPOCH
+ *
+ * WEIR_KEY is empty when there is none. The rest of the environment is our own.
+ */
+#ifndef WEIR_SINK_ENVIRONMENT_H
+#define WEIR_SINK_ENVIRONMENT_H
+
+#include "base/buf.h"
+#include "weir/status.h"
+
+struct weir_heap;
+struct weir_message;
+
+struct weir_environment {
+    const struct weir_heap *heap;
+    struct weir_buf texts; /* "NAME=value", each with its zero */
+    char **list;           /* owned; NULL at the end */
+};
+
+/* Owes a fini(), also when it fails: with WEIR_NO_MEMORY. */
+WEIR_CHECKED enum weir_status weir_environment_init(struct weir_environment *self,
+                                                    const struct weir_heap *heap,
+                                                    const struct weir_message *message);
+void weir_environment_fini(struct weir_environment *self);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * desk.h - a sink with a batch in front of it, for the tests of sinks.
+ *
+ *   struct desk desk;
+ *
+ *   desk_open(&desk, "file:%s", path);
+ *   desk_fill(&desk, 3);                     seq 1 to 3, payload "message 1" and so on
+ *   check_int(desk_deliver(&desk), WEIR_DONE);
+ *   check_int(desk.batch.processed, 3);
+ *   desk_close(&desk);                       nothing may be left: memory, descriptors, children
+ */
+#ifndef WEIR_TEST_SINK_DESK_H
+#define WEIR_TEST_SINK_DESK_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "lib/place.h"
+#include "lib/test.h"
+#include "outbox/batch.h"
+#include "sink/sink.h"
+#include "weir/executor.h"
+#include "weir/time.h"
+
+#define DESK_HELPER __attribute__((unused)) static
+
+enum { DESK_MESSAGES_MAX = 1000, DESK_PATH_SIZE = PLACE_SIZE + 64 };
+
+struct desk {
+    struct weir_faulty_heap heap;
+    struct weir_points points;
+    struct weir_executor *executor; /* the clock, when one is wanted */
+    struct weir_sink_options options;
+    struct weir_sink *sink;
+    struct weir_message messages[DESK_MESSAGES_MAX];
+    char payloads[DESK_MESSAGES_MAX][24];
+    struct weir_batch batch;
+    struct weir_reason reason;
+    struct weir_error error;
+    size_t fds; /* before it was opened */
+    size_t children;
+};
+
+/* ---- counting -------------------------------------------------------------------------- */
+
+DESK_HELPER size_t count_fds(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    check(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+DESK_HELPER size_t count_children_of(const char *thread)
+{
+    char path[300], word[32];
+    size_t count = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/children", thread);
+    file = fopen(path, "re");
+    while (file != NULL && fscanf(file, "%31s", word) == 1)
+        count++;
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
+/* Of all threads, zombies among them. */
+DESK_HELPER size_t count_children(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    struct dirent *entry;
+    size_t count = 0;
+
+    check(folder != NULL);
+    while ((entry = readdir(folder)) != NULL)
+        count += count_children_of(entry->d_name);
+    closedir(folder);
+    return count;
+}
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+/* A path of this test's own. */
+DESK_HELPER void make_path(char *out, const char *name)
+{
+    static int number;
+
+    snprintf(out, DESK_PATH_SIZE, "%s/%s-%d", place_of_program(), name, ++number);
+}
+
+/* All of a file, owned by the caller; it must be there. */
+DESK_HELPER char *slurp(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t size = 0;
+
+    check(file != NULL);
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}
+
+DESK_HELPER void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+
+    check(file != NULL);
+    fputs(text, file);
+    check_int(fclose(file), 0);
+}
+
+DESK_HELPER void append_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "ae");
+
+    check(file != NULL);
+    fputs(text, file);
+    check_int(fclose(file), 0);
+}
+
+DESK_HELPER size_t count_lines(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+DESK_HELPER size_t count_lines_in(const char *path)
+{
+    char *text = slurp(path);
+    size_t count = count_lines(text);
+
+    free(text);
+    return count;
+}
+
+/* ---- the desk -------------------------------------------------------------------------- */
+
+DESK_HELPER void desk_init(struct desk *self)
+{
+    memset(self, 0, sizeof *self);
+    (void)place_of_program(); /* it starts a process of its own */
+    weir_faulty_heap_init(&self->heap);
+    weir_points_init(&self->points);
+    weir_sink_options_init(&self->options);
+    self->options.heap = &self->heap.heap;
+    self->options.points = &self->points;
+    self->fds = count_fds();
+    self->children = count_children();
+}
+
+DESK_HELPER enum weir_status desk_try(struct desk *self, const char *url)
+{
+    return weir_sink_open(url, &self->options, &self->sink, &self->error);
+}
+
+__attribute__((format(printf, 2, 3))) DESK_HELPER void desk_open(struct desk *self,
+                                                                 const char *format, ...)
+{
+    char url[4096];
+    va_list arguments;
+
+    desk_init(self);
+    va_start(arguments, format);
+    vsnprintf(url, sizeof url, format, arguments);
+    va_end(arguments);
+    if (desk_try(self, url) != WEIR_OK)
+        weir_test_fail(__FILE__, __LINE__, "open \"%s\": %s", url, self->error.text);
+}
+
+/* A new batch of messages 1 to `count`, which must be answered by `deadline_ns`. */
+DESK_HELPER void desk_fill_until(struct desk *self, size_t count, int64_t deadline_ns)
+{
+    check(count <= DESK_MESSAGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(self->payloads[i], sizeof self->payloads[i], "message %zu", i + 1);
+        self->messages[i] =
+            (struct weir_message){.queue = "orders",
+                                  .subscription = "default",
+                                  .seq = (int64_t)i + 1,
+                                  .type = "text",
+                                  .payload = self->payloads[i],
+                                  .payload_size = strlen(self->payloads[i]),
+                                  .epoch = 1,
+                                  .batch = &self->batch};
+    }
+    weir_batch_fini(&self->batch);
+    weir_batch_init(&self->batch, &self->heap.heap, self->executor, self->messages, count,
+                    deadline_ns);
+}
+
+DESK_HELPER void desk_fill(struct desk *self, size_t count)
+{
+    desk_fill_until(self, count, WEIR_FOREVER);
+}
+
+/* A new batch that has so much time. */
+DESK_HELPER void desk_fill_for(struct desk *self, size_t count, int64_t budget_ns)
+{
+    struct weir_executor_options options;
+
+    if (self->executor == NULL) {
+        weir_executor_options_init(&options);
+        options.threads = 1;
+        check_status(weir_executor_create(&options, &self->executor, &self->error),
+                     WEIR_OK);
+    }
+    desk_fill_until(self, count, weir_executor_now(self->executor) + budget_ns);
+}
+
+DESK_HELPER enum weir_outcome desk_deliver(struct desk *self)
+{
+    self->reason.text[0] = '\0';
+    return weir_sink_deliver(self->sink, &self->batch, &self->reason);
+}
+
+/* The answer, how many were acked or rejected, and a piece of the reason. */
+#define check_answer(desk, outcome, count, words)                                        \
+    do {                                                                                 \
+        check_int(desk_deliver(desk), (outcome));                                        \
+        check_int((desk)->batch.processed, (count));                                     \
+        if (strstr((desk)->reason.text, (words)) == NULL)                                \
+            weir_test_fail(__FILE__, __LINE__, "reason is \"%s\"", (desk)->reason.text); \
+    } while (0)
+
+DESK_HELPER void desk_close(struct desk *self)
+{
+    weir_batch_fini(&self->batch);
+    weir_sink_close(self->sink);
+    if (self->executor != NULL)
+        weir_executor_destroy(self->executor);
+    check_int(self->heap.outstanding, 0);
+    check_int(count_fds(), self->fds);
+    check_int(count_children(), self->children);
+}
+
+/* For a batch that another thread looks at: wait for a state that must come. */
+DESK_HELPER void desk_nap(void)
+{
+    usleep(1000);
+}
+
+#endif

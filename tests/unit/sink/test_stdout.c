@@ -1,0 +1,256 @@
+/*
+ * Tests of sink/stdout.c. Standard output is a pipe of the test's while a sink writes to it.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "desk.h"
+
+/* Standard output as it was, and the end to read from. */
+struct tube {
+    int saved;
+    int reader;
+};
+
+static void tube_open(struct tube *self)
+{
+    int ends[2];
+
+    fflush(stdout);
+    check_int(pipe2(ends, O_CLOEXEC), 0);
+    self->reader = ends[0];
+    self->saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    check_int(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+    close(ends[1]);
+}
+
+/* Before any check that may fail, so that it can be seen. */
+static void tube_restore(struct tube *self)
+{
+    if (self->saved >= 0) {
+        fflush(stdout);
+        (void)dup2(self->saved, STDOUT_FILENO);
+        close(self->saved);
+        self->saved = -1;
+    }
+}
+
+/* All that was written, once nobody writes any more. */
+static char *tube_drain(struct tube *self)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file;
+
+    tube_restore(self);
+    file = fdopen(self->reader, "r");
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}
+
+WEIR_TEST(stdout_sink, writes_lines)
+{
+    enum weir_outcome outcome;
+    struct desk desk;
+    struct tube tube;
+    char *text;
+
+    desk_open(&desk, "stdout:");
+    desk_fill(&desk, 3);
+    tube_open(&tube);
+    outcome = desk_deliver(&desk);
+    text = tube_drain(&tube);
+    check_int(outcome, WEIR_DONE);
+    check_int(desk.batch.processed, 3);
+    check_int(count_lines(text), 3);
+    check(strstr(text, "\"payload\":\"message 3\"}\n") != NULL);
+    free(text);
+    desk_close(&desk);
+}
+
+WEIR_TEST(stdout_sink, outlives_its_reader)
+{
+    struct weir_sink_health health;
+    enum weir_outcome outcome;
+    struct desk desk;
+    struct tube tube;
+
+    desk_open(&desk, "stdout:");
+    desk_fill(&desk, 3);
+    tube_open(&tube);
+    close(tube.reader);
+    outcome = desk_deliver(&desk);
+    tube_restore(&tube);
+    check_int(outcome, WEIR_RETRY);
+    check_int(desk.batch.processed, 0);
+    check_str(desk.reason.text, "standard output is closed: its reader has gone");
+    weir_sink_read_health(desk.sink, &health);
+    check_status(health.status, WEIR_CLOSED);
+    desk_close(&desk);
+}
+
+WEIR_TEST(stdout_sink, must_be_open)
+{
+    enum weir_status status;
+    struct desk desk;
+    struct tube tube;
+
+    desk_init(&desk);
+    tube_open(&tube);
+    close(STDOUT_FILENO);
+    status = desk_try(&desk, "stdout:");
+    tube_restore(&tube);
+    close(tube.reader);
+    check_status(status, WEIR_SYSTEM);
+    check_str(desk.error.text, "sink \"stdout:\": standard output: Bad file descriptor");
+    desk_close(&desk);
+}
+
+/* ---- slow readers ---------------------------------------------------------------------- */
+
+/* More than a pipe holds, of messages larger than one step. */
+static void fill_large(struct desk *desk, const char *payload, size_t size,
+                       int64_t budget_ns)
+{
+    desk_fill_for(desk, 10, budget_ns);
+    for (int i = 0; i < 10; i++) {
+        desk->messages[i].payload = payload;
+        desk->messages[i].payload_size = size;
+    }
+}
+
+WEIR_TEST(stdout_sink, gives_up_when_nobody_reads_and_ends_the_line_later)
+{
+    enum { SIZE = 30000 };
+    enum weir_outcome first, second;
+    size_t processed;
+    struct desk desk;
+    struct tube tube;
+    char *payload = malloc(SIZE);
+    char *text, *line;
+
+    memset(payload, 'x', SIZE);
+    desk_open(&desk, "stdout:");
+    fill_large(&desk, payload, SIZE, WEIR_MILLISECONDS(200));
+    tube_open(&tube);
+    first = desk_deliver(&desk);
+    processed = desk.batch.processed;
+    fcntl(tube.reader, F_SETPIPE_SZ, 1 << 20); /* room */
+    fill_large(&desk, payload, SIZE, WEIR_SECONDS(60));
+    second = desk_deliver(&desk);
+    text = tube_drain(&tube);
+
+    check_int(first, WEIR_RETRY);
+    check_str(desk.reason.text, "");
+    check_int(second, WEIR_DONE);
+    check_int(processed, 0); /* the first chunk did not fit as a whole */
+    check_int(desk.batch.processed, 10);
+    check_int(count_lines(text), 3 + 10); /* a chunk is of three */
+    line = strtok(text, "\n");
+    for (; line != NULL; line = strtok(NULL, "\n")) {
+        check_int(strncmp(line, "{\"queue\":", 9), 0);
+        check(strstr(line + 1, "{\"queue\":") == NULL);
+        check(strcmp(line + strlen(line) - 4, "xx\"}") == 0);
+    }
+    free(text);
+    free(payload);
+    desk_close(&desk);
+}
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+enum { THREADS = 4, BATCHES = 50, BATCH = 20 };
+
+struct crew {
+    pthread_t thread;
+    struct weir_sink *sink;
+    int32_t partition;
+};
+
+static void *work(void *argument)
+{
+    struct crew *self = argument;
+    struct weir_message messages[BATCH];
+    struct weir_reason reason;
+    char payload[700];
+
+    memset(payload, 'y', sizeof payload);
+    for (int i = 0; i < BATCHES; i++) {
+        struct weir_batch batch;
+
+        for (int n = 0; n < BATCH; n++)
+            messages[n] = (struct weir_message){.queue = "q",
+                                                .type = "t",
+                                                .partition = self->partition,
+                                                .seq = i * BATCH + n + 1,
+                                                .payload = payload,
+                                                .payload_size = sizeof payload,
+                                                .batch = &batch};
+        weir_batch_init(&batch, weir_heap_system(), NULL, messages, BATCH, 0);
+        if (weir_sink_deliver(self->sink, &batch, &reason) != WEIR_DONE)
+            abort();
+        weir_batch_fini(&batch);
+    }
+    return NULL;
+}
+
+struct listener {
+    pthread_t thread;
+    int fd;
+    char *text;
+};
+
+static void *listen_all(void *argument)
+{
+    struct listener *self = argument;
+    size_t size = 0;
+    FILE *file = fdopen(self->fd, "r");
+
+    if (getdelim(&self->text, &size, '\0', file) < 0)
+        abort();
+    fclose(file);
+    return NULL;
+}
+
+WEIR_TEST(stdout_sink, keeps_lines_of_several_threads_whole_and_in_order)
+{
+    int last[THREADS] = {0};
+    struct crew crew[THREADS];
+    struct listener listener;
+    struct desk desk;
+    struct tube tube;
+    char *line;
+    int count = 0;
+
+    desk_open(&desk, "stdout:");
+    tube_open(&tube);
+    listener = (struct listener){.fd = tube.reader};
+    pthread_create(&listener.thread, NULL, listen_all, &listener);
+    for (int i = 0; i < THREADS; i++) {
+        crew[i] = (struct crew){.sink = desk.sink, .partition = i};
+        pthread_create(&crew[i].thread, NULL, work, &crew[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(crew[i].thread, NULL);
+    tube_restore(&tube);
+    pthread_join(listener.thread, NULL);
+
+    for (line = strtok(listener.text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        int partition, seq;
+
+        check_int(sscanf(line, "{\"queue\":\"q\",\"partition\":%d,\"seq\":%d,",
+                         &partition, &seq),
+                  2);
+        check_int(seq, last[partition] + 1);
+        check(strcmp(line + strlen(line) - 4, "yy\"}") == 0);
+        last[partition] = seq;
+        count++;
+    }
+    check_int(count, THREADS * BATCHES * BATCH);
+    free(listener.text);
+    desk_close(&desk);
+}
