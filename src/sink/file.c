@@ -281,7 +281,7 @@ static int append(struct file_sink *self, struct weir_str lines, int64_t size_be
             number = errno;
     }
     if (number != 0 && done > 0)
-        (void)ftruncate(self->fd, size_before); /* or the next one mends it */
+        (void)!ftruncate(self->fd, size_before); /* or the next one mends it */
     return number;
 }
 
