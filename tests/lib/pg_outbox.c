@@ -11,6 +11,9 @@
 enum { TEXT_SIZE = 2048, SNAPSHOT_SIZE = 4096 };
 
 static PGresult *run(PGconn *connection, const char *format, va_list arguments)
+    WEIR_PRINTF(2, 0);
+
+static PGresult *run(PGconn *connection, const char *format, va_list arguments)
 {
     char text[TEXT_SIZE];
     PGresult *result;

@@ -36,6 +36,8 @@ struct weave;
 struct strand;
 typedef void (*strand_fn)(struct strand *self);
 
+enum { STRAND_READY, STRAND_RUNNING, STRAND_ENDED };
+
 struct strand {
     strand_fn body;
     void *state;     /* the test's */
@@ -44,7 +46,7 @@ struct strand {
     /* The weave's own. */
     struct weave *weave;
     pthread_t thread;
-    enum { STRAND_READY, STRAND_RUNNING, STRAND_ENDED } phase;
+    int phase;  /* STRAND_READY, ... */
     bool waits; /* running, and behind a lock */
 };
 

@@ -282,7 +282,7 @@ POSTGRESQL_TEST(roles, let_each_do_its_part_of_the_outbox)
              WEIR_OK);
     check_db(weir_outbox_read_queues(viewer, count_queue, &queues, &fixture->error),
              WEIR_OK);
-    wait_until(delivered == 1);
+    wait_until(atomic_load(&delivered) == 1);
 
     check_int(queues, 1);
     check_int(weir_outbox_stop(runtime, WEIR_SECONDS(30)), 0);

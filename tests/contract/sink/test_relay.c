@@ -252,7 +252,7 @@ OUTBOX_TEST(relay, loses_nothing_when_stopped_in_the_middle)
     check_int(flock(other, LOCK_EX), 0);
     enqueue(&post, 1, 50);
     post_start(&post);
-    wait_until(waits);
+    wait_until(atomic_load(&waits));
     post_close(&post);
     check_int(count_lines(path), 0);
     close(other);
