@@ -467,9 +467,9 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_ack_begin_all(struct weir_connection *connection,
-                                    const struct weir_lease_key *keys, size_t count,
-                                    struct weir_place place, struct weir_error *error)
+enum weir_status weir_ack_begin(struct weir_connection *connection,
+                                const struct weir_lease_key *keys, size_t count,
+                                struct weir_place place, struct weir_error *error)
 {
     enum { TOGETHER = 64, WIDTH = 4 };
     struct weir_value values[TOGETHER * WIDTH];
@@ -489,11 +489,4 @@ enum weir_status weir_ack_begin_all(struct weir_connection *connection,
             values, n, WIDTH, NULL, error);
     }
     return status;
-}
-
-enum weir_status weir_ack_begin(struct weir_connection *connection,
-                                struct weir_lease_key key, struct weir_place place,
-                                struct weir_error *error)
-{
-    return weir_ack_begin_all(connection, &key, 1, place, error);
 }

@@ -77,14 +77,10 @@ WEIR_CHECKED enum weir_status weir_ack_read(struct weir_connection *connection,
                                             struct weir_position *out,
                                             struct weir_error *error);
 
-/* The first position of a new subscription's partition: version 0; or those of several. */
+/* The first positions of a new subscription's partitions: version 0. */
 WEIR_CHECKED enum weir_status weir_ack_begin(struct weir_connection *connection,
-                                             struct weir_lease_key key,
-                                             struct weir_place place,
+                                             const struct weir_lease_key *keys,
+                                             size_t count, struct weir_place place,
                                              struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_ack_begin_all(struct weir_connection *connection,
-                                                 const struct weir_lease_key *keys,
-                                                 size_t count, struct weir_place place,
-                                                 struct weir_error *error);
 
 #endif

@@ -259,9 +259,9 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
         keys[i] =
             (struct weir_lease_key){self->id, weir_pid(self->queue->id, (int32_t)i)};
     if (status == WEIR_OK)
-        status = weir_ack_begin_all(connection, keys, count, place, error);
+        status = weir_ack_begin(connection, keys, count, place, error);
     if (status == WEIR_OK)
-        status = weir_lease_begin_all(connection, keys, count, error);
+        status = weir_lease_begin(connection, keys, count, error);
     return status;
 }
 

@@ -32,8 +32,7 @@ struct weir_keeper {
     struct weir_outbox *outbox;
     int64_t renew_ns; /* when next */
     int64_t beat_ns;
-    bool
-        untidy; /* the database may believe that we hold leases that we know nothing of */
+    bool untidy;               /* leases may have our name that we know nothing of */
     struct weir_share *shares; /* owned; one per post */
     int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */

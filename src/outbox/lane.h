@@ -92,9 +92,8 @@ struct weir_roster {
     bool front_known;
     struct weir_place front;
     struct weir_place follower_target; /* the front when its page began */
-    bool page_open[2];
-    bool waits[2];    /* the reader was sent away */
-    int64_t *pids[2]; /* owned: of the page under way */
+    bool waits[2];                     /* the reader was sent away */
+    int64_t *pids[2];                  /* owned: of the page under way */
     size_t pid_capacity[2];
 };
 

@@ -460,9 +460,9 @@ enum weir_status weir_lease_forgive(struct weir_connection *connection, int64_t 
 
 /* ---- begin -------------------------------------------------------------------------------- */
 
-enum weir_status weir_lease_begin_all(struct weir_connection *connection,
-                                      const struct weir_lease_key *keys, size_t count,
-                                      struct weir_error *error)
+enum weir_status weir_lease_begin(struct weir_connection *connection,
+                                  const struct weir_lease_key *keys, size_t count,
+                                  struct weir_error *error)
 {
     struct weir_value values[2 * WEIR_PARTITIONS_MAX];
     enum weir_status status = WEIR_OK;
@@ -479,12 +479,6 @@ enum weir_status weir_lease_begin_all(struct weir_connection *connection,
             n, 2, NULL, error);
     }
     return status;
-}
-
-enum weir_status weir_lease_begin(struct weir_connection *connection,
-                                  struct weir_lease_key key, struct weir_error *error)
-{
-    return weir_lease_begin_all(connection, &key, 1, error);
 }
 
 enum weir_status weir_lease_list(struct weir_connection *connection, int64_t owner,

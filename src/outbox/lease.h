@@ -71,14 +71,10 @@ WEIR_CHECKED enum weir_status weir_lease_forgive(struct weir_connection *connect
                                                  const struct weir_lease *lease,
                                                  struct weir_error *error);
 
-/* A free lease of a new subscription's partition, or one for each of several. */
+/* Free leases for the partitions of a new subscription. */
 WEIR_CHECKED enum weir_status weir_lease_begin(struct weir_connection *connection,
-                                               struct weir_lease_key key,
-                                               struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_lease_begin_all(struct weir_connection *connection,
-                                                   const struct weir_lease_key *keys,
-                                                   size_t count,
-                                                   struct weir_error *error);
+                                               const struct weir_lease_key *keys,
+                                               size_t count, struct weir_error *error);
 
 /* The SQL expression for the current incarnation, to be pasted into a statement's text:
  * PostgreSQL system identifier, database and timeline; constant on SQLite. */

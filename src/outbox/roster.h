@@ -183,9 +183,6 @@ void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
 /* The page could not be read. */
 void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind);
 
-/* Where the main reader is. False: nowhere, there are no lanes. */
-bool weir_roster_front(struct weir_roster *self, struct weir_place *out);
-
 /* ---- for handler threads ---------------------------------------------------------------- */
 
 struct weir_call {

@@ -242,7 +242,6 @@ bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
         chosen = kind == WEIR_READER_MAIN ? choose_main(self, page)
                                           : choose_follower(self, page);
     page->pids = self->pids[kind];
-    self->page_open[kind] = chosen;
     self->waits[kind] = !chosen;
     weir_lock_release(&self->lock);
     return chosen;
@@ -345,7 +344,6 @@ void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
     while ((link = weir_list_take_first(parcels)) != NULL)
         hand_out(self, kind, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
     move_on(self, kind, page);
-    self->page_open[kind] = false;
     if (kind == WEIR_READER_MAIN)
         self->front = page->end;
     else
@@ -358,17 +356,5 @@ void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind ki
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++)
         self->lanes[i]->in_page[kind] = false;
-    self->page_open[kind] = false;
     weir_lock_release(&self->lock);
-}
-
-bool weir_roster_front(struct weir_roster *self, struct weir_place *out)
-{
-    bool known;
-
-    weir_lock_acquire(&self->lock);
-    known = self->front_known;
-    *out = self->front;
-    weir_lock_release(&self->lock);
-    return known;
 }

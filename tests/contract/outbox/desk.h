@@ -34,9 +34,9 @@ static inline void desk_open(struct fixture *fixture, int32_t partitions)
 
     for (int32_t i = 0; i < partitions; i++)
         keys[i] = KEY(i);
-    check_db(weir_lease_begin_all(connection, keys, (size_t)partitions, &fixture->error),
+    check_db(weir_lease_begin(connection, keys, (size_t)partitions, &fixture->error),
              WEIR_OK);
-    check_db(weir_ack_begin_all(connection, keys, (size_t)partitions,
+    check_db(weir_ack_begin(connection, keys, (size_t)partitions,
                                 (struct weir_place){4, 100}, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);

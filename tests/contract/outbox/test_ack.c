@@ -183,9 +183,9 @@ OUTBOX_TEST(ack, moves_a_large_group)
 
     for (size_t i = 0; i < COUNT; i++)
         keys[i] = (struct weir_lease_key){1 + (int64_t)i % 3, (int64_t)i};
-    check_db(weir_lease_begin_all(connection, keys, COUNT, &fixture->error), WEIR_OK);
-    check_db(weir_ack_begin_all(connection, keys, COUNT, (struct weir_place){0, 0},
-                                &fixture->error),
+    check_db(weir_lease_begin(connection, keys, COUNT, &fixture->error), WEIR_OK);
+    check_db(weir_ack_begin(connection, keys, COUNT, (struct weir_place){0, 0},
+                            &fixture->error),
              WEIR_OK);
     for (int64_t s = 1; s <= 3; s++) {
         static struct weir_lease leases[COUNT];

@@ -77,7 +77,7 @@ OUTBOX_TEST(lease, of_another_subscription_is_not_taken)
     struct weir_lease_key other = {SUBSCRIPTION + 1, PID(0)};
 
     desk_open(fixture, 1);
-    check_db(weir_lease_begin(connection, other, &fixture->error), WEIR_OK);
+    check_db(weir_lease_begin(connection, &other, 1, &fixture->error), WEIR_OK);
 
     check_int(desk_take(fixture, ANNA, leases, 2), 1);
 

@@ -265,9 +265,9 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
     (void)desk_ask(fixture,
                    "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
                    " VALUES (4, 2, 'audit', 1, 1)");
-    check_db(
-        weir_lease_begin(connection, (struct weir_lease_key){4, PID(0)}, &fixture->error),
-        WEIR_OK);
+    check_db(weir_lease_begin(connection, &(struct weir_lease_key){4, PID(0)}, 1,
+                              &fixture->error),
+             WEIR_OK);
 
     check_db(weir_member_beat(connection, ANNA, "a process", MINUTE_US, shares, 3,
                               &fixture->error),
