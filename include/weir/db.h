@@ -60,7 +60,8 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_db_create(const struct weir_db_options *options, struct weir_db **out,
                struct weir_error *error);
 
-/* Close all connections; none may be in use. NULL is fine. */
+/* Close all connections; none may be in use, but for those of transactional handlers that an outbox
+ * had to leave behind. NULL is fine. */
 WEIR_API void weir_db_destroy(struct weir_db *self);
 
 WEIR_API enum weir_engine weir_db_engine(const struct weir_db *self);

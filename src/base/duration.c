@@ -5,7 +5,10 @@
  */
 #include "base/duration.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/text.h"
@@ -25,6 +28,12 @@ static const struct unit UNITS[] = {
     {WEIR_MILLISECONDS(1), "ms"},
     {WEIR_MICROSECONDS(1), "µs"},
     {1, "ns"},
+};
+
+/* What people write; of these none is shorter than a millisecond. */
+static const struct unit WRITTEN[] = {
+    {WEIR_MILLISECONDS(1), "ms"}, {WEIR_SECONDS(1), "s"}, {WEIR_MINUTES(1), "min"},
+    {WEIR_MINUTES(1), "m"},       {WEIR_HOURS(1), "h"},   {WEIR_HOURS(24), "d"},
 };
 
 static uint64_t magnitude(int64_t number);
@@ -80,6 +89,37 @@ const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size)
         unit++;
     weir_text_format(out, size, "%" PRId64 " %s", duration_ns / unit->ns, unit->name);
     return out;
+}
+
+/* 0: there is no such unit. */
+static int64_t unit_ns(const char *name)
+{
+    for (size_t i = 0; i < sizeof WRITTEN / sizeof WRITTEN[0]; i++) {
+        if (strcmp(WRITTEN[i].name, name) == 0)
+            return WRITTEN[i].ns;
+    }
+    return 0;
+}
+
+bool weir_duration_parse(const char *text, int64_t *out)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *unit = text + digits;
+    int64_t ns;
+    long long number;
+
+    *out = 0;
+    errno = 0;
+    number = strtoll(text, NULL, 10);
+    if (digits == 0 || errno != 0)
+        return false;
+    if (number == 0 && unit[0] == '\0')
+        return true;
+    ns = unit_ns(unit[0] == ' ' ? unit + 1 : unit);
+    if (ns == 0 || number > INT64_MAX / ns)
+        return false;
+    *out = number * ns;
+    return true;
 }
 
 /* Also right for INT64_MIN, which has no positive counterpart. */

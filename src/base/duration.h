@@ -1,5 +1,5 @@
 /*
- * duration.h - durations for people, and the text that refuses one.
+ * duration.h - durations for people: written, read, and the text that refuses one.
  *
  * Two forms: format() is short and cut to what a table needs; check() writes durations
  * exactly, because "is 366 d, must be at most 366 d" helps nobody.
@@ -9,6 +9,7 @@
 #ifndef WEIR_BASE_DURATION_H
 #define WEIR_BASE_DURATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,12 @@ WEIR_CHECKED enum weir_status weir_duration_check(const char *field, int64_t dur
 /* Exact, in the largest unit that leaves no rest: "90 s", "1 h", "0", "for ever". Returns
  * `out`, as format() does. */
 const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size);
+
+/*
+ * A whole number and its unit, with a space between them or none: "500ms", "30 s", "5min", "1h",
+ * "0". Units are ms, s, min, m, h and d; only 0 needs none. False: it is nothing of that, or more
+ * than fits; *out is then 0.
+ */
+bool weir_duration_parse(const char *text, int64_t *out);
 
 #endif

@@ -16,6 +16,7 @@ static void arm(struct weir_points *self, const struct weir_point *order);
 void weir_points_init(struct weir_points *self)
 {
     self->armed_count = 0;
+    self->oracle = NULL;
 }
 
 void weir_points_arm(struct weir_points *self, const char *name, uint64_t every)
@@ -36,6 +37,13 @@ void weir_points_arm_call(struct weir_points *self, const char *name, uint64_t a
             .name = name, .every = at, .once = true, .call = call, .argument = argument});
 }
 
+void weir_points_set_oracle(struct weir_points *self, weir_oracle_fn oracle,
+                            void *argument)
+{
+    self->oracle = oracle;
+    self->oracle_argument = argument;
+}
+
 bool weir_points_fires(struct weir_points *self, const char *name)
 {
     struct weir_point *point = self == NULL ? NULL : find_point(self, name);
@@ -43,7 +51,8 @@ bool weir_points_fires(struct weir_points *self, const char *name)
     bool due;
 
     if (point == NULL)
-        return false;
+        return self != NULL && self->oracle != NULL &&
+               self->oracle(self->oracle_argument, name);
     pass = atomic_fetch_add(&point->passed, 1) + 1;
     due = point->once ? pass == point->every : pass % point->every == 0;
     if (point->call == NULL)

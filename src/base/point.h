@@ -8,6 +8,9 @@
  * A test arms a point by name; nothing fires by itself. A point that is armed with a call
  * does not fire: the call happens at that place, and whoever passes it goes on as ever.
  *
+ * A simulation wants to be asked at every place, whatever its name: it sets an *oracle*, which
+ * decides about all points that are not armed, and may wait there (weir/sim.h).
+ *
  * Threads  Arm before the code under test runs; firing is any thread's.
  */
 #ifndef WEIR_BASE_POINT_H
@@ -21,6 +24,9 @@ enum { WEIR_POINTS_MAX = 16 };
 
 typedef void (*weir_point_fn)(void *argument);
 
+/* Does the point of this name fire, now that somebody passes it? */
+typedef bool (*weir_oracle_fn)(void *argument, const char *name);
+
 struct weir_point {
     const char *name;        /* borrowed */
     _Atomic uint64_t passed; /* how often the place was reached */
@@ -33,6 +39,8 @@ struct weir_point {
 struct weir_points {
     struct weir_point armed[WEIR_POINTS_MAX];
     uint32_t armed_count;
+    weir_oracle_fn oracle; /* of all that are not armed; may be NULL */
+    void *oracle_argument;
 };
 
 #ifdef WEIR_POINTS
@@ -53,6 +61,9 @@ void weir_points_arm_once(struct weir_points *self, const char *name, uint64_t a
 /* At pass `at` (at least 1), and only then, call `call` on the thread that passes. */
 void weir_points_arm_call(struct weir_points *self, const char *name, uint64_t at,
                           weir_point_fn call, void *argument);
+
+void weir_points_set_oracle(struct weir_points *self, weir_oracle_fn oracle,
+                            void *argument);
 
 /* Count a pass; true when it fires. `self` may be NULL: never. */
 bool weir_points_fires(struct weir_points *self, const char *name);

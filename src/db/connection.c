@@ -29,11 +29,15 @@ struct weir_connection {
     const struct weir_heap *heap; /* borrowed from the database, as is the prefix */
     const char *prefix;
     struct weir_link *link;
-    uint64_t generation; /* see db.c */
+    uint64_t generation;  /* see db.c */
+    struct weir_list kin; /* among all of the database; its owner's */
     struct weir_map
         statements; /* address of the struct weir_sql -> what the driver prepared */
     unsigned savepoint_count;
     bool rows_open;
+    bool lent;      /* its transaction is not the holder's to begin or end */
+    bool marked;    /* see weir_connection_mark() */
+    bool abandoned; /* see weir_db_abandon() */
 };
 
 static enum weir_status find_prepared(struct weir_connection *self,
@@ -59,8 +63,19 @@ enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *li
     self->prefix = weir_db_prefix(db);
     self->link = link;
     self->generation = generation;
+    weir_list_init(&self->kin);
     weir_map_init(&self->statements, heap, STATEMENTS_MAX);
     return WEIR_OK;
+}
+
+struct weir_list *weir_connection_kin(struct weir_connection *self)
+{
+    return &self->kin;
+}
+
+struct weir_connection *weir_connection_of_kin(struct weir_list *link)
+{
+    return WEIR_CONTAINER_OF(link, struct weir_connection, kin);
 }
 
 static bool unprepare(void *argument, struct weir_str key, void *prepared)
@@ -107,6 +122,16 @@ void *weir_connection_native(struct weir_connection *self)
     return self->link->driver->native(self->link);
 }
 
+void weir_connection_abandon(struct weir_connection *self)
+{
+    self->abandoned = true;
+}
+
+bool weir_connection_is_abandoned(const struct weir_connection *self)
+{
+    return self->abandoned;
+}
+
 void weir_connection_cancel(struct weir_connection *self)
 {
     self->link->driver->cancel(self->link);
@@ -128,6 +153,13 @@ static struct weir_error *or_scratch(struct weir_error *error, struct weir_error
         error = scratch;
     weir_error_clear(error);
     return error;
+}
+
+/* The name of a statement is a point in front of it, where a test may stop. */
+static void pass(const struct weir_connection *self, const char *name)
+{
+    (void)WEIR_POINT(self->link->config->points, name);
+    (void)name;
 }
 
 static enum weir_status refuse_lost(const struct weir_connection *self,
@@ -156,6 +188,7 @@ static enum weir_status ready(struct weir_connection *self, const struct weir_sq
     enum weir_status status = refuse_lost(self, error);
 
     WEIR_ASSERT(!self->rows_open);
+    pass(self, sql->name);
     if (status == WEIR_OK)
         status = check_values(self, sql, values, value_count, error);
     if (status == WEIR_OK)
@@ -391,6 +424,9 @@ enum weir_status weir_connection_execute_steps(struct weir_connection *self,
 {
     struct weir_error scratch;
     enum weir_status status = WEIR_OK;
+    /* A test cannot stop between two that travel together. */
+    bool one_by_one = WEIR_POINT(self->link->config->points, "db.one_by_one");
+    size_t together = one_by_one ? 1 : STEPS_TOGETHER;
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(!self->rows_open);
@@ -398,12 +434,13 @@ enum weir_status weir_connection_execute_steps(struct weir_connection *self,
         status = in_statement(check_values(self, steps[i].sql, steps[i].values,
                                            steps[i].value_count, error),
                               steps[i].sql, error);
-    for (size_t done = 0; done < step_count && status == WEIR_OK;
-         done += STEPS_TOGETHER) {
+    for (size_t done = 0; done < step_count && status == WEIR_OK; done += together) {
         size_t left = step_count - done;
 
-        status = execute_group(self, steps + done,
-                               left < STEPS_TOGETHER ? left : STEPS_TOGETHER, error);
+        if (one_by_one)
+            pass(self, steps[done].sql->name);
+        status =
+            execute_group(self, steps + done, left < together ? left : together, error);
     }
     return status;
 }
@@ -430,6 +467,17 @@ enum weir_status weir_connection_execute_text(struct weir_connection *self,
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
+/* In a transactional handler. */
+static enum weir_status refuse_lent(const struct weir_connection *self,
+                                    struct weir_error *error)
+{
+    if (!self->lent)
+        return WEIR_OK;
+    return weir_error_set(
+        error, WEIR_INVALID,
+        "the transaction of a handler is committed when it has answered");
+}
+
 static enum weir_status begin(struct weir_connection *self, enum weir_access access,
                               struct weir_error *error)
 {
@@ -438,9 +486,13 @@ static enum weir_status begin(struct weir_connection *self, enum weir_access acc
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(!self->link->adopted); /* the application's transactions are its own */
+    status = refuse_lent(self, error);
+    if (status != WEIR_OK)
+        return status;
     status = refuse_lost(self, error);
     if (status == WEIR_OK)
         status = self->link->driver->begin(self->link, access, error);
+    self->marked = false;
     if (status == WEIR_OK)
         self->savepoint_count = 0;
     else
@@ -468,6 +520,10 @@ enum weir_status weir_connection_commit(struct weir_connection *self,
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(!self->link->adopted && !self->rows_open);
+    status = refuse_lent(self, error);
+    if (status != WEIR_OK)
+        return status;
+    pass(self, "db.commit");
     status = refuse_lost(self, error);
     if (status == WEIR_OK)
         status = self->link->driver->commit(self->link, error);
@@ -568,6 +624,76 @@ enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
     status = return_to_savepoint(self, error);
     self->savepoint_count--;
     return status;
+}
+
+enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
+                                                 struct weir_error *error)
+{
+    struct weir_error scratch;
+    char verbs[64];
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->savepoint_count > 0);
+    if (self->link->driver->engine == WEIR_MARIADB) { /* one statement at a time */
+        status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
+        return status == WEIR_OK ? exec_savepoint(self, "SAVEPOINT", error) : status;
+    }
+    (void)snprintf(verbs, sizeof verbs, "RELEASE SAVEPOINT weir_%u;SAVEPOINT",
+                   self->savepoint_count);
+    return exec_savepoint(self, verbs, error);
+}
+
+enum weir_status weir_connection_savepoint_return(struct weir_connection *self,
+                                                  struct weir_error *error)
+{
+    struct weir_error scratch;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->savepoint_count > 0);
+    return exec_savepoint(self, "ROLLBACK TO SAVEPOINT", error);
+}
+
+/* ---- in other hands ----------------------------------------------------------------------- */
+
+void weir_connection_lend(struct weir_connection *self)
+{
+    self->lent = true;
+    if (!self->link->lost && self->link->driver->lend != NULL)
+        self->link->driver->lend(self->link);
+}
+
+void weir_connection_reclaim(struct weir_connection *self)
+{
+    self->lent = false;
+    if (!self->link->lost && self->link->driver->reclaim != NULL)
+        self->link->driver->reclaim(self->link);
+}
+
+enum weir_status weir_connection_examine(struct weir_connection *self,
+                                         struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK && self->link->driver->examine != NULL)
+        status = self->link->driver->examine(self->link, error);
+    if (status == WEIR_OK &&
+        self->link->driver->transaction(self->link) != WEIR_TRANSACTION_OPEN)
+        status = weir_error_set(error, WEIR_INVALID, "there is no transaction any more");
+    return status;
+}
+
+void weir_connection_mark(struct weir_connection *self)
+{
+    self->marked = true;
+}
+
+bool weir_connection_is_marked(const struct weir_connection *self)
+{
+    return self->marked;
 }
 
 enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *out_us,

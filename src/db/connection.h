@@ -18,6 +18,7 @@
 #ifndef WEIR_DB_CONNECTION_H
 #define WEIR_DB_CONNECTION_H
 
+#include "base/list.h"
 #include "db/driver.h"
 #include "db/sql.h"
 #include "db/value.h"
@@ -54,6 +55,12 @@ WEIR_CHECKED enum weir_status weir_connection_create(struct weir_db *db,
                                                      struct weir_connection **out);
 void weir_connection_destroy(struct weir_connection *self);
 uint64_t weir_connection_generation(const struct weir_connection *self);
+void weir_connection_abandon(struct weir_connection *self);
+bool weir_connection_is_abandoned(const struct weir_connection *self);
+
+/* Its link in the list of all connections of its database, and back. */
+struct weir_list *weir_connection_kin(struct weir_connection *self);
+struct weir_connection *weir_connection_of_kin(struct weir_list *link);
 
 /* Run one statement and drop its rows, if any. `changed` may be NULL. */
 WEIR_CHECKED enum weir_status
@@ -123,6 +130,33 @@ WEIR_CHECKED enum weir_status weir_connection_savepoint_keep(struct weir_connect
                                                              struct weir_error *error);
 WEIR_CHECKED enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
                                                              struct weir_error *error);
+
+/*
+ * The newest savepoint, set anew behind what was done since, which is kept; or returned to, and
+ * still there. One round trip each (two on MariaDB), so cheaper than keep or undo and another
+ * savepoint.
+ */
+WEIR_CHECKED enum weir_status
+weir_connection_savepoint_renew(struct weir_connection *self, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_connection_savepoint_return(struct weir_connection *self, struct weir_error *error);
+
+/*
+ * Somebody else's code is given the connection, inside our transaction: begin and commit are
+ * refused, as far as the engine can also those on the native handle. examine() tells what
+ * became of it, without a round trip: WEIR_FAILED, with the engine's text, when a statement of
+ * theirs has failed the transaction (returning to a savepoint mends it); WEIR_INVALID when there
+ * is no transaction any more; WEIR_LOST. reclaim() puts in order what they left behind, once
+ * they have returned.
+ */
+void weir_connection_lend(struct weir_connection *self);
+WEIR_CHECKED enum weir_status weir_connection_examine(struct weir_connection *self,
+                                                      struct weir_error *error);
+void weir_connection_reclaim(struct weir_connection *self);
+
+/* A note for whoever commits the transaction; begin() forgets it. */
+void weir_connection_mark(struct weir_connection *self);
+bool weir_connection_is_marked(const struct weir_connection *self);
 
 /* The database's clock, microseconds since 1970. */
 WEIR_CHECKED enum weir_status weir_connection_clock(struct weir_connection *self,

@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/duration.h"
 #include "base/heap.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "db/connection.h"
 #include "db/pause.h"
@@ -53,8 +54,11 @@ struct weir_db {
     struct weir_connection **free; /* a stack with room for connections_max */
     uint32_t free_count;
     uint32_t in_use;
+    uint32_t abandoned; /* of those in use; see weir_db_abandon() */
+    bool destroyed;     /* and only waits for them */
     uint64_t generation;
-    struct weir_link *anchor; /* SQLite in memory: what keeps it alive */
+    struct weir_list connections; /* all of them, free or in use */
+    struct weir_link *anchor;     /* SQLite in memory: what keeps it alive */
     struct weir_bulkhead reconnect;
     int64_t reconnect_ns; /* no attempt before */
 };
@@ -99,6 +103,13 @@ static enum weir_status check_options(const struct weir_db_options *options,
     return status;
 }
 
+/* Of the pauses before connecting again; in a simulation they repeat. */
+static uint64_t seed_of(const struct weir_executor *executor)
+{
+    return executor != NULL && executor->simulated ? executor->seed
+                                                   : weir_system_random();
+}
+
 static enum weir_status fill(struct weir_db *self, const struct weir_db_options *options,
                              struct weir_error *error)
 {
@@ -117,7 +128,7 @@ static enum weir_status fill(struct weir_db *self, const struct weir_db_options 
     (void)snprintf(self->config.memory_name, sizeof self->config.memory_name,
                    "weir-%016llx", (unsigned long long)weir_system_random());
     self->connections_max = options->connections_max;
-    weir_bulkhead_init(&self->reconnect, &RECONNECT, weir_system_random());
+    weir_bulkhead_init(&self->reconnect, &RECONNECT, seed_of(options->executor));
     self->prefix = weir_heap_copy(self->heap, prefix, strlen(prefix));
     self->free =
         weir_heap_zalloc_array(self->heap, options->connections_max, sizeof *self->free);
@@ -152,6 +163,7 @@ enum weir_status weir_db_create(const struct weir_db_options *options,
         return weir_error_set(error, WEIR_NO_MEMORY, "create database: out of memory");
     self->heap = heap;
     self->log = executor != NULL ? executor->log : options->log;
+    weir_list_init(&self->connections);
     status = fill(self, options, error);
     if (status == WEIR_OK)
         status = weir_lock_init(&self->lock);
@@ -163,17 +175,55 @@ enum weir_status weir_db_create(const struct weir_db_options *options,
     return WEIR_OK;
 }
 
-void weir_db_destroy(struct weir_db *self)
+/* The last connection is back, or there was none. */
+static void dissolve(struct weir_db *self)
 {
-    if (self == NULL)
-        return;
-    WEIR_ASSERT(self->in_use == 0);
-    while (self->free_count > 0)
-        weir_connection_destroy(self->free[--self->free_count]);
     if (self->anchor != NULL)
         self->driver->close(self->anchor);
     weir_lock_fini(&self->lock);
     free_db(self);
+}
+
+void weir_db_cut_off(struct weir_db *self)
+{
+    struct weir_list *link;
+
+    self->config.points = NULL;
+    while ((link = weir_list_take_first(&self->connections)) != NULL)
+        weir_connection_destroy(weir_connection_of_kin(link));
+}
+
+/* Abandoned connections never become free, so the stack is ours alone. Once it is known to be
+ * destroyed, whoever comes back last dissolves it. */
+void weir_db_destroy(struct weir_db *self)
+{
+    bool last;
+
+    if (self == NULL)
+        return;
+    while (self->free_count > 0) {
+        struct weir_connection *connection = self->free[--self->free_count];
+
+        weir_list_remove(weir_connection_kin(connection));
+        weir_connection_destroy(connection);
+    }
+    weir_lock_acquire(&self->lock);
+    WEIR_ASSERT(self->in_use == self->abandoned);
+    last = self->in_use == 0;
+    self->destroyed = true;
+    weir_lock_release(&self->lock);
+    if (last)
+        dissolve(self);
+}
+
+void weir_db_abandon(struct weir_db *self, struct weir_connection *connection)
+{
+    weir_lock_acquire(&self->lock);
+    if (!weir_connection_is_abandoned(connection)) {
+        weir_connection_abandon(connection);
+        self->abandoned++;
+    }
+    weir_lock_release(&self->lock);
 }
 
 enum weir_engine weir_db_engine(const struct weir_db *self)
@@ -310,6 +360,9 @@ static enum weir_status connect(struct weir_db *self, uint64_t generation,
         self->driver->close(link);
         return weir_error_set(error, status, "%s", weir_status_text(status));
     }
+    weir_lock_acquire(&self->lock);
+    weir_list_append(&self->connections, weir_connection_kin(*out));
+    weir_lock_release(&self->lock);
     return WEIR_OK;
 }
 
@@ -368,11 +421,40 @@ static struct weir_connection *take_outdated(struct weir_db *self)
         if (weir_connection_generation(self->free[i]) != self->generation) {
             connection = self->free[i];
             self->free[i] = self->free[--self->free_count];
+            weir_list_remove(weir_connection_kin(connection));
             break;
         }
     }
     weir_lock_release(&self->lock);
     return connection;
+}
+
+/* It is back after all. What it used of the database is closed before it is counted off. */
+static void release_abandoned(struct weir_db *self, struct weir_connection *connection)
+{
+    bool last;
+
+    weir_lock_acquire(&self->lock);
+    weir_list_remove(weir_connection_kin(connection));
+    weir_lock_release(&self->lock);
+    weir_connection_destroy(connection);
+    weir_lock_acquire(&self->lock);
+    self->in_use--;
+    self->abandoned--;
+    last = self->destroyed && self->in_use == 0;
+    weir_lock_release(&self->lock);
+    if (last)
+        dissolve(self);
+}
+
+static bool is_abandoned(struct weir_db *self, const struct weir_connection *connection)
+{
+    bool abandoned;
+
+    weir_lock_acquire(&self->lock);
+    abandoned = weir_connection_is_abandoned(connection);
+    weir_lock_release(&self->lock);
+    return abandoned;
 }
 
 void weir_db_release(struct weir_db *self, struct weir_connection *connection)
@@ -383,6 +465,10 @@ void weir_db_release(struct weir_db *self, struct weir_connection *connection)
     if (connection == NULL)
         return;
     weir_connection_rollback(connection);
+    if (is_abandoned(self, connection)) {
+        release_abandoned(self, connection);
+        return;
+    }
     lost = weir_connection_link(connection)->lost;
     weir_lock_acquire(&self->lock);
     WEIR_ASSERT(self->in_use > 0);
@@ -392,6 +478,8 @@ void weir_db_release(struct weir_db *self, struct weir_connection *connection)
     keep = !lost && weir_connection_generation(connection) == self->generation;
     if (keep)
         self->free[self->free_count++] = connection;
+    else
+        weir_list_remove(weir_connection_kin(connection));
     weir_lock_release(&self->lock);
     if (keep)
         return;

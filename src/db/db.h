@@ -12,8 +12,22 @@ const char *weir_db_prefix(const struct weir_db *self);
 const struct weir_heap *weir_db_heap(const struct weir_db *self);
 const struct weir_log *weir_db_log(const struct weir_db *self);
 
-/* For tests: faults at every driver call. Before the first connection. */
+/*
+ * For tests: faults at every driver call. Before the first connection. Also a place to stop in
+ * front of every statement, which is a point of its own name, and of every commit ("db.commit");
+ * of those that travel together, if they are told to travel "db.one_by_one".
+ */
 void weir_db_set_points(struct weir_db *self, struct weir_points *points);
+
+/* For tests: what the end of a process does. Closes all connections in the middle of whatever they
+ * do, and frees nothing else; nobody may touch the database handle or its connections again. */
+void weir_db_cut_off(struct weir_db *self);
+
+/*
+ * Whoever holds this connection may not give it back before the database is destroyed: a handler
+ * that hangs. The database's memory then stays until it does.
+ */
+void weir_db_abandon(struct weir_db *self, struct weir_connection *connection);
 
 /*
  * Look at the settings that decide whether a commit survives a crash, and warn in the log of

@@ -177,6 +177,21 @@ struct weir_driver {
     /* Without a round trip. */
     enum weir_transaction_state (*transaction)(struct weir_link *link);
 
+    /*
+     * The native handle goes into other hands, inside a transaction of ours, and comes back. In
+     * between nobody but us should end the transaction: an engine that can refuse it does.
+     * reclaim() puts in order what was left behind. NULL: nothing to do.
+     */
+    void (*lend)(struct weir_link *link);
+    void (*reclaim)(struct weir_link *link);
+
+    /*
+     * While it is lent: can we use it? WEIR_FAILED: a statement of theirs has failed the
+     * transaction, with the engine's own text; WEIR_LOST: it was left in a state in which nothing
+     * can be sent. Without a round trip. NULL: always.
+     */
+    enum weir_status (*examine)(struct weir_link *link, struct weir_error *error);
+
     /* From any thread: interrupt what runs now. May block shortly; must not crash whatever the
      * link is doing. */
     void (*cancel)(struct weir_link *link);

@@ -252,6 +252,35 @@ static enum weir_transaction_state pg_transaction(struct weir_link *link)
     return WEIR_TRANSACTION_NONE;
 }
 
+/* ---- in other hands ---------------------------------------------------------------------- */
+
+/* What libpq said last, without severity and detail. */
+static enum weir_status repeat_failure(const PGconn *connection, struct weir_error *error)
+{
+    const char *text = PQerrorMessage(connection);
+    const char *message = strstr(text, ":  ");
+
+    message = message != NULL ? message + 3 : text;
+    return weir_error_set(error, WEIR_FAILED, "a statement has failed: %.*s",
+                          (int)strcspn(message, "\n"), message);
+}
+
+static enum weir_status pg_examine(struct weir_link *link, struct weir_error *error)
+{
+    struct weir_pg_link *self = own(link);
+    enum weir_status status = weir_pg_check_free(self->connection, error);
+
+    if (status == WEIR_OK)
+        return WEIR_OK;
+    if (PQtransactionStatus(self->connection) == PQTRANS_INERROR &&
+        PQpipelineStatus(self->connection) == PQ_PIPELINE_OFF &&
+        !PQisnonblocking(self->connection))
+        return repeat_failure(self->connection, error);
+    weir_pg_sever(self); /* nothing can be sent, not even a rollback */
+    error->status = WEIR_LOST;
+    return WEIR_LOST;
+}
+
 /* ---- from outside ------------------------------------------------------------------------- */
 
 /* Whether it arrives in time, or at all, shows in how the statement ends. */
@@ -362,6 +391,7 @@ const struct weir_driver weir_driver_postgresql = {
     .commit = pg_commit,
     .rollback = pg_rollback,
     .transaction = pg_transaction,
+    .examine = pg_examine,
     .cancel = pg_cancel,
     .clock = pg_clock,
     .durability = pg_durability,

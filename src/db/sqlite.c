@@ -141,6 +141,7 @@ static enum weir_status apply_settings(struct weir_sqlite_link *self,
     (void)sqlite3_extended_result_codes(self->db, 1);
     (void)sqlite3_wal_autocheckpoint(self->db, 0);
     weir_sqlite_patience_install(&self->patience, self->db);
+    weir_sqlite_guard_commit(self);
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         (void)sqlite3_db_config(self->db, OPTIONS[i].name, OPTIONS[i].value, NULL);
     for (size_t i = 0; i < sizeof SETTINGS / sizeof SETTINGS[0] && status == WEIR_OK; i++)
@@ -389,6 +390,8 @@ const struct weir_driver weir_driver_sqlite = {
     .commit = weir_sqlite_commit,
     .rollback = weir_sqlite_rollback,
     .transaction = weir_sqlite_transaction,
+    .lend = weir_sqlite_lend,
+    .reclaim = weir_sqlite_reclaim,
     .cancel = sqlite_cancel,
     .clock = sqlite_clock,
     .durability = sqlite_durability,

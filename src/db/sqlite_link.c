@@ -76,19 +76,24 @@ enum weir_status weir_sqlite_enter(struct weir_sqlite_link *self,
     return WEIR_OK;
 }
 
-/* From here on only close() comes; the lock must not wait for it (I1). Open rows are given up
- * first: as long as they are there, a cancel() would also interrupt the rollback. */
-static void lose(struct weir_sqlite_link *self)
+static void give_up_rows(struct weir_sqlite_link *self)
 {
     struct sqlite3_stmt *stmt = NULL;
 
-    self->link.lost = true;
-    if (self->link.adopted || self->db == NULL)
-        return;
     while ((stmt = sqlite3_next_stmt(self->db, stmt)) != NULL) {
         if (sqlite3_stmt_busy(stmt))
             (void)sqlite3_reset(stmt);
     }
+}
+
+/* From here on only close() comes; the lock must not wait for it (I1). Open rows are given up
+ * first: as long as they are there, a cancel() would also interrupt the rollback. */
+static void lose(struct weir_sqlite_link *self)
+{
+    self->link.lost = true;
+    if (self->link.adopted || self->db == NULL)
+        return;
+    give_up_rows(self);
     weir_sqlite_abandon(self);
 }
 
@@ -279,6 +284,7 @@ enum weir_status weir_sqlite_commit(struct weir_link *link, struct weir_error *e
     }
     if (!self->begun)
         return weir_error_set(error, WEIR_INVALID, "there is no transaction");
+    self->lent = false;
     status = weir_sqlite_run_verb(self, WEIR_SQLITE_COMMIT, error);
     forget_transaction(self);
     if (status != WEIR_OK) {
@@ -328,6 +334,33 @@ enum weir_transaction_state weir_sqlite_transaction(struct weir_link *link)
         return WEIR_TRANSACTION_FAILED;
     return sqlite3_get_autocommit(self->db) != 0 ? WEIR_TRANSACTION_NONE
                                                  : WEIR_TRANSACTION_OPEN;
+}
+
+/* A commit that is refused is a rollback, and the statement fails. It also catches what would
+ * commit by itself after SQLite has rolled the transaction back. */
+static int refuse_commit(void *argument)
+{
+    const struct weir_sqlite_link *self = argument;
+
+    return self->lent;
+}
+
+void weir_sqlite_guard_commit(struct weir_sqlite_link *self)
+{
+    (void)sqlite3_commit_hook(self->db, refuse_commit, self);
+}
+
+void weir_sqlite_lend(struct weir_link *link)
+{
+    weir_sqlite_link(link)->lent = true;
+}
+
+/* Rows that nobody reads any more keep a write from being committed, and the log from being
+ * emptied. */
+void weir_sqlite_reclaim(struct weir_link *link)
+{
+    weir_sqlite_link(link)->lent = false;
+    give_up_rows(weir_sqlite_link(link));
 }
 
 void weir_sqlite_undo(struct weir_sqlite_link *self)

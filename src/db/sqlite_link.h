@@ -48,8 +48,9 @@ struct weir_sqlite_link {
     struct sqlite3 *db;                                 /* owned, or the application's */
     struct sqlite3_stmt *verbs[WEIR_SQLITE_VERB_COUNT]; /* owned; NULL when adopted */
     struct weir_sqlite_patience patience;
-    bool begun;                   /* by begin(), and neither committed nor rolled back */
-    enum weir_status broken;      /* what made SQLite roll back, while failed */
+    bool begun;              /* by begin(), and neither committed nor rolled back */
+    bool lent;               /* the handle is in other hands: only commit() commits */
+    enum weir_status broken; /* what made SQLite roll back, while failed */
     int64_t total_changes_before; /* of the statement that has run last */
 };
 
@@ -110,6 +111,11 @@ WEIR_CHECKED enum weir_status weir_sqlite_commit(struct weir_link *link,
                                                  struct weir_error *error);
 void weir_sqlite_rollback(struct weir_link *link);
 enum weir_transaction_state weir_sqlite_transaction(struct weir_link *link);
+void weir_sqlite_lend(struct weir_link *link);
+void weir_sqlite_reclaim(struct weir_link *link);
+
+/* Put the callback on a connection of ours by which it refuses commits while it is lent. */
+void weir_sqlite_guard_commit(struct weir_sqlite_link *self);
 
 /* Roll back whatever is open. No fault, no timeout and no cancel() gets in its way; when SQLite
  * itself cannot, the link is lost. */

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/point.h"
 #include "base/random.h"
 #include "db/driver.h"
 #include "db/pause.h"
@@ -130,6 +131,8 @@ static int wait_for_lock(void *argument, int attempt)
             return 0;
         wait_ns = left_ns < wait_ns ? left_ns : wait_ns;
     }
+    if (WEIR_POINT(self->link->config->points, "db.busy"))
+        return 0;
     if (self->attending && called_off(self))
         return stop(self, WEIR_SQLITE_CALLED_OFF, 0);
     if (self->attending && out_of_time(self, now_ns))

@@ -31,6 +31,7 @@ struct weir_reporter {
     const struct weir_heap *heap; /* borrowed */
     struct weir_stats *stats;     /* borrowed until closed */
     struct weir_log log;
+    bool noops_are_nothing;
     struct weir_poker *poker;
     struct weir_worker *worker; /* a handle */
     struct weir_listener listener;
@@ -58,6 +59,8 @@ static void end_report(struct weir_reporter *self);
 static void close_reports(struct weir_reporter *self);
 static void report(struct weir_reporter *self);
 static bool is_active(const struct weir_stats_row *row);
+static bool is_worth_a_report(const struct weir_reporter *self,
+                              const struct weir_stats_row *row);
 static void report_category(const struct weir_log *log, const struct weir_stats_row *row);
 static const char *format_us(uint64_t duration_us, char *out, size_t size);
 
@@ -140,6 +143,7 @@ static enum weir_status new_reporter(const struct weir_reporter_options *options
     self->heap = heap;
     self->stats = options->stats;
     self->log = options->log;
+    self->noops_are_nothing = options->noops_are_nothing;
     self->listener = (struct weir_listener){.state = self, .on_stop = worker_ended};
     atomic_init(&self->references, 1);
 
@@ -250,7 +254,7 @@ static void report(struct weir_reporter *self)
     bool any = false;
 
     for (size_t i = 0; i < count; i++)
-        any = any || is_active(&self->rows[i]);
+        any = any || is_worth_a_report(self, &self->rows[i]);
     if (!any)
         return;
 
@@ -264,6 +268,14 @@ static void report(struct weir_reporter *self)
 static bool is_active(const struct weir_stats_row *row)
 {
     return row->executions > 0 || row->failures > 0;
+}
+
+static bool is_worth_a_report(const struct weir_reporter *self,
+                              const struct weir_stats_row *row)
+{
+    uint64_t nothing = self->noops_are_nothing ? row->noops : 0;
+
+    return row->executions > nothing || row->failures > 0;
 }
 
 static void report_category(const struct weir_log *log, const struct weir_stats_row *row)

@@ -43,6 +43,7 @@ struct weir_sim {
     struct weir_executor executor;
     struct weir_random random;
     int64_t now_ns;
+    int64_t wall_error_us;
     uint64_t steps;
     struct weir_list free;      /* of struct runner */
     struct weir_list resumable; /* in the order in which they were woken */
@@ -301,6 +302,30 @@ size_t weir_sim_waiting(const struct weir_sim *self)
     return count;
 }
 
+int64_t weir_sim_next_ns(struct weir_sim *self)
+{
+    int64_t next_ns;
+
+    weir_executor_lock(&self->executor);
+    next_ns = weir_timers_next_ns(&self->executor.timers);
+    if (has_ready(self) || !weir_list_empty(&self->resumable))
+        next_ns = self->now_ns;
+    weir_executor_unlock(&self->executor);
+    return next_ns;
+}
+
+void weir_sim_jump(struct weir_sim *self, int64_t time_ns)
+{
+    WEIR_ASSERT(self->current == NULL);
+    if (self->now_ns < time_ns)
+        self->now_ns = time_ns;
+}
+
+void weir_sim_set_wall_error(struct weir_sim *self, int64_t error_us)
+{
+    self->wall_error_us = error_us;
+}
+
 void weir_sim_run_until(struct weir_sim *self, int64_t time_ns)
 {
     WEIR_ASSERT(self->current == NULL);
@@ -334,7 +359,9 @@ static int64_t sim_now(struct weir_executor *executor)
 
 static int64_t sim_wall_us(struct weir_executor *executor)
 {
-    return BEGINNING_US + sim_of(executor)->now_ns / 1000;
+    const struct weir_sim *self = sim_of(executor);
+
+    return BEGINNING_US + self->now_ns / 1000 + self->wall_error_us;
 }
 
 static void sim_wake(struct weir_executor *executor, enum weir_worker_class track)

@@ -220,6 +220,41 @@ SERVER_TEST(transaction, for_reading_writes_nothing)
     fixture_give(fixture, connection);
 }
 
+ENGINE_TEST(transaction, that_is_lent_is_not_ended_by_its_holder)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    weir_connection_lend(connection);
+
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_INVALID);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_INVALID);
+    check_db(weir_connection_examine(connection, &fixture->error), WEIR_OK);
+    check_int(seen_by_others(fixture), 0);
+
+    weir_connection_reclaim(connection);
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 1);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(transaction, that_is_lent_and_rolled_back_is_found_out)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    add(fixture, connection, 1);
+    weir_connection_lend(connection);
+    weir_connection_rollback(connection);
+
+    check_db(weir_connection_examine(connection, &fixture->error), WEIR_INVALID);
+
+    weir_connection_reclaim(connection);
+    fixture_give(fixture, connection);
+    check_int(seen_by_others(fixture), 0);
+}
+
 /* ---- savepoints --------------------------------------------------------------------------- */
 
 ENGINE_TEST(savepoint, that_is_kept_belongs_to_the_transaction)
@@ -286,6 +321,43 @@ ENGINE_TEST(savepoint, nests)
 }
 
 /* As many as a transactional handler may use. */
+ENGINE_TEST(savepoint, that_is_renewed_keeps_what_came_before)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    begin(fixture, connection);
+    savepoint(fixture, connection);
+    for (int64_t i = 1; i <= 5; i++) {
+        add(fixture, connection, i);
+        check_db(weir_connection_savepoint_renew(connection, &fixture->error), WEIR_OK);
+    }
+    add(fixture, connection, 6);
+    undo(fixture, connection);
+
+    check_int(count(fixture, connection), 5);
+    commit(fixture, connection);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(savepoint, may_be_returned_to_again_and_again)
+{
+    struct weir_connection *connection = make_items(fixture, 1);
+
+    begin(fixture, connection);
+    add(fixture, connection, 2);
+    savepoint(fixture, connection);
+    for (int i = 0; i < 3; i++) {
+        add(fixture, connection, 3);
+        check_db(try_add(fixture, connection, 1), WEIR_CONSTRAINT);
+        check_db(weir_connection_savepoint_return(connection, &fixture->error), WEIR_OK);
+        check_int(count(fixture, connection), 2);
+    }
+
+    commit(fixture, connection);
+    check_int(seen_by_others(fixture), 2);
+    fixture_give(fixture, connection);
+}
+
 ENGINE_TEST(savepoint, nests_deeply)
 {
     enum { DEPTH = 60 };

@@ -93,3 +93,43 @@ WEIR_TEST(duration, outside_the_limits_is_refused_with_field_value_and_limits)
     check_str(error.text, "pause is 3600000000001 ns, must be from 0 to 1 h");
     check_status(weir_duration_check("pause", -1, 0, 1, NULL), WEIR_INVALID);
 }
+
+WEIR_TEST(duration, is_read_as_a_number_and_its_unit)
+{
+    const struct {
+        const char *text;
+        int64_t ns;
+    } good[] = {
+        {"500ms", WEIR_MILLISECONDS(500)},
+        {"30s", WEIR_SECONDS(30)},
+        {"30 s", WEIR_SECONDS(30)},
+        {"5min", WEIR_MINUTES(5)},
+        {"5m", WEIR_MINUTES(5)},
+        {"1h", WEIR_HOURS(1)},
+        {"7 d", WEIR_HOURS(7 * 24)},
+        {"0", 0},
+        {"0s", 0},
+    };
+
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        int64_t ns = -1;
+
+        check(weir_duration_parse(good[i].text, &ns));
+        check_int(ns, good[i].ns);
+    }
+}
+
+WEIR_TEST(duration, is_not_read_from_anything_else)
+{
+    const char *const bad[] = {
+        "",     "s",     "30",    "-1s", "+1s",          "1.5s",
+        " 1s",  "1s ",   "1  s",  "1S",  "1sec",         "1min30s",
+        "1e3s", "0x10s", "1\tms", "1us", "99999999999h", "99999999999999999999s"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int64_t ns = -1;
+
+        check(!weir_duration_parse(bad[i], &ns));
+        check_int(ns, 0);
+    }
+}
