@@ -23,8 +23,42 @@
  *   retry    come again, first the one at which it stopped
  *   reject   go to the dead letters with the reason, all of them
  *
+ * A *transactional* handler runs inside the transaction that moves the position, and is given it.
+ * What it writes there happens exactly once: the writes and the ack commit together, or neither.
+ *
+ *   static enum weir_outcome book(struct weir_context *context, void *state,
+ *                                 struct weir_connection *connection,
+ *                                 const struct weir_message *message,
+ *                                 struct weir_reason *reason)
+ *   {
+ *       PGconn *pg = weir_connection_native(connection);
+ *
+ *       return insert_payment(pg, message) ? WEIR_DONE : weir_retry(reason, "%s", ...);
+ *   }
+ *
+ * An answer is about everything since the answer before it. Done and ack() keep what the handler
+ * wrote since then; retry and reject undo it, and keep what was acked before:
+ *
+ *   wrote A, ack | wrote B, ack | wrote C, retry        A and B are kept and done; C comes again
+ *   wrote A, ack | wrote B, reject | wrote C, ack       A and C are kept; B is a dead letter
+ *
+ * A bare reject of several messages would blame those that are fine: they come again at once, one
+ * by one, and the one that is rejected alone goes to the dead letters.
+ *
+ * On PostgreSQL a statement that fails makes its transaction unusable until it is rolled back: done
+ * and ack() are then not believed, but are a retry with the database's text. On SQLite a statement
+ * that fails undoes itself alone, and the handler's answer counts.
+ *
+ * A transactional handler never commits, rolls back (but to savepoints of its own) or begins: it
+ * would break the transaction, and everything comes again. SQLite refuses its COMMIT; PostgreSQL
+ * cannot, and what was committed then is there to stay. It leaves no statement unread, and the
+ * session as it found it. On PostgreSQL the timeouts of struct weir_db_options hold for its
+ * statements too; on SQLite everybody else waits with writing until it has returned. A deferred
+ * constraint fails the whole call, as do a lost connection and a budget that is over.
+ *
  * Time     A call has a budget. remaining() tells what is left of it; when it is over the
- *          stop flag is up, the answer counts as retry and acks are refused.
+ *          stop flag is up, the answer counts as retry and acks are refused. In a transactional
+ *          handler the statement that runs then is cancelled too, and everything is rolled back.
  * Threads  The flow of control of the handler; weir_batch_stopped() any thread.
  */
 #ifndef WEIR_BATCH_H
@@ -38,7 +72,12 @@
 #include <weir/message.h>
 
 struct weir_batch;
+struct weir_connection;
 struct weir_context;
+
+/* Messages of one call of a transactional handler: each has a savepoint, and PostgreSQL slows
+ * everybody down who has a snapshot when a transaction has more than 64. */
+enum { WEIR_TRANSACTIONAL_BATCH_MAX = 60 };
 
 enum weir_outcome { WEIR_DONE, WEIR_RETRY, WEIR_REJECT };
 
@@ -54,6 +93,17 @@ typedef enum weir_outcome (*weir_message_fn)(struct weir_context *context, void 
 typedef enum weir_outcome (*weir_batch_fn)(struct weir_context *context, void *state,
                                            struct weir_batch *batch,
                                            struct weir_reason *reason);
+
+/* The same inside the transaction that moves the position. `connection` is the handler's until it
+ * returns: for weir_connection_native(), and to enqueue on. */
+typedef enum weir_outcome (*weir_message_tx_fn)(struct weir_context *context, void *state,
+                                                struct weir_connection *connection,
+                                                const struct weir_message *message,
+                                                struct weir_reason *reason);
+typedef enum weir_outcome (*weir_batch_tx_fn)(struct weir_context *context, void *state,
+                                              struct weir_connection *connection,
+                                              struct weir_batch *batch,
+                                              struct weir_reason *reason);
 
 WEIR_BEGIN_DECLS
 
@@ -74,7 +124,9 @@ WEIR_API size_t weir_batch_next_chunk(struct weir_batch *self, size_t count,
 /*
  * Acknowledge the oldest message that was taken and not acked yet, or `count` of them. Fails
  * with WEIR_INVALID, and changes nothing, when fewer were taken; with WEIR_FENCED when the
- * budget is over.
+ * budget is over. In a transactional handler also with WEIR_FAILED, when a statement has failed
+ * and what was written cannot be kept (reject() and retry are then still possible), or, when
+ * the transaction is lost, as the database does.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_batch_ack(struct weir_batch *self,
                                                       struct weir_error *error);

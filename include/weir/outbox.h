@@ -90,11 +90,18 @@ struct weir_outbox_options {
 /* What happens to messages that nobody has subscribed to. */
 enum weir_unread { WEIR_UNREAD_KEEP, WEIR_UNREAD_DROP };
 
+enum { WEIR_ATTEMPTS_MAX_MAX = 1000000 };
+
 struct weir_queue_options {
     const char *name;   /* 1 to 1024 of A-Z a-z 0-9 . _ -, first and last alphanumeric */
     int32_t partitions; /* a power of two from 1 to 64; for ever */
     enum weir_unread unread;
     int64_t backlog_max; /* enqueue fails with WEIR_FULL above; about; 0: no limit */
+    /* A message that has failed so often in calls of its own becomes a dead letter, and the next
+     * one is delivered; 0: never, it is tried for ever. Up to WEIR_ATTEMPTS_MAX_MAX. */
+    uint32_t attempts_max;
+    /* Dead letters that were resolved or discarded are removed after this; 0: never. */
+    int64_t dead_letter_retention_ns;
 };
 
 enum weir_start { WEIR_START_BEGINNING, WEIR_START_NOW };
@@ -103,7 +110,13 @@ enum weir_start { WEIR_START_BEGINNING, WEIR_START_NOW };
  * "delivered" differs. */
 enum weir_serving { WEIR_SERVED_BY_HANDLER, WEIR_SERVED_BY_SINK };
 
-/* Exactly one of `on_message` and `on_batch`. */
+/*
+ * Exactly one handler of the four. The first two run outside of any transaction and may be called
+ * twice for a message, after a crash; the other two run inside the transaction that moves the
+ * position, so that what they write to this database happens once (weir/batch.h). They need a
+ * connection each while they run, get at most WEIR_TRANSACTIONAL_BATCH_MAX messages, and are
+ * not for sinks. On SQLite, where they would wait for each other, one call of each runs at a time.
+ */
 struct weir_handler_options {
     const char *queue;        /* copied; must exist */
     const char *subscription; /* as a queue's name; copied; NULL: "default" */
@@ -111,6 +124,8 @@ struct weir_handler_options {
     enum weir_serving serving;
     weir_message_fn on_message;
     weir_batch_fn on_batch;
+    weir_message_tx_fn on_message_tx;
+    weir_batch_tx_fn on_batch_tx;
     void *state;      /* borrowed until destroy() */
     uint32_t permits; /* calls of this handler at once; 0: as many as the process's */
     struct weir_lease_options lease;

@@ -43,7 +43,8 @@ struct weir_relay_options {
     const char *as;        /* the subscription; NULL: "default" */
     const char *sink;      /* URL */
     enum weir_start start; /* of a subscription that is new */
-    uint32_t batch;        /* messages per delivery; 0: the outbox's; up to 10,000 */
+    uint32_t batch;        /* messages per delivery, up to 10,000; 0: the outbox's, for
+                              processes 1: the time of a delivery is shared by its messages */
     struct weir_lease_options lease;
     uint32_t permits;      /* deliveries at once; 0: as many as the process's handlers */
     int64_t stop_grace_ns; /* what a process of exec may still take when the outbox is
@@ -92,8 +93,10 @@ WEIR_CHECKED WEIR_API enum weir_status weir_relay_read_waiting(struct weir_relay
                                                                bool *exact,
                                                                struct weir_error *error);
 
-/* Messages delivered or rejected by this relay, in this process. */
+/* Messages delivered or rejected by this relay, in this process; and how many of these were
+ * rejected. */
 WEIR_API uint64_t weir_relay_delivered(const struct weir_relay *self);
+WEIR_API uint64_t weir_relay_rejected(const struct weir_relay *self);
 
 WEIR_API void weir_relay_read_health(struct weir_relay *self,
                                      struct weir_relay_health *out);

@@ -3,7 +3,9 @@
  *
  * A reporter is a worker of its own with a poker of its own. Each interval it drains a
  * registry (weir/stats.h) and logs at info how long the period was and, for each category
- * that did or tried anything, one line. A period in which nothing happened has no lines.
+ * that did or tried anything, one line. A period in which nothing happened has no lines; if
+ * asked for, neither has one in which no execution handled a message and none failed: workers
+ * that look for work now and then would fill the log with reports that say so.
  *
  *   stats.report period="60.0 s"
  *   stats.category category=lane workers=4 execs=128 noop=3 fails=1 exec="1.5 s"
@@ -21,6 +23,7 @@
 #ifndef WEIR_REPORTER_H
 #define WEIR_REPORTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/error.h>
@@ -36,11 +39,12 @@ struct weir_reporter_options {
     struct weir_stats *stats; /* borrowed; nobody else should drain it */
     struct weir_log log;      /* copied; all zero: silence */
     int64_t interval_ns;      /* 1 ms to WEIR_DURATION_MAX */
+    bool noops_are_nothing;   /* see above */
 };
 
 WEIR_BEGIN_DECLS
 
-/* Defaults: "reporter", every 60 s, silence. Ward and stats are the caller's to set. */
+/* Defaults: "reporter", every 60 s, silence; no-ops are something. Ward and stats are the caller's to set. */
 WEIR_API void weir_reporter_options_init(struct weir_reporter_options *self);
 
 /* The first report comes after one interval. Fails with WEIR_INVALID (an interval of 0, too:

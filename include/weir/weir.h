@@ -11,6 +11,7 @@
 #include <weir/batch.h>
 #include <weir/context.h>
 #include <weir/db.h>
+#include <weir/dead_letter.h>
 #include <weir/directive.h>
 #include <weir/error.h>
 #include <weir/executor.h>
@@ -21,6 +22,7 @@
 #include <weir/listener.h>
 #include <weir/log.h>
 #include <weir/message.h>
+#include <weir/metrics.h>
 #include <weir/notifier.h>
 #include <weir/outbox.h>
 #include <weir/poker.h>

@@ -34,6 +34,12 @@ static const struct weir_sql SQL_BEGIN_PG = {
     .text = "BEGIN ISOLATION LEVEL READ COMMITTED",
 };
 
+/* In a transaction of the application's too: what it deferred may wait for its own rows. */
+static const struct weir_sql SQL_CHECK_CONSTRAINTS_PG = {
+    .name = "check deferred constraints",
+    .text = "SET CONSTRAINTS ALL IMMEDIATE",
+};
+
 /*
  * By the primary key. Rows of an array come in its order, and each is looked up and locked before
  * the next (I2). The planner has no other way to do it, whatever it believes of the sizes of
@@ -59,41 +65,57 @@ static const struct weir_sql SQL_APPEND_PG = {
     .name = "append acks",
     .text =
         "WITH accepted AS MATERIALIZED (SELECT a.*, l.incarnation, l.crashes"
-        " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11})"
+        " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12})"
         " WITH ORDINALITY AS a (subscription, partition, epoch, version, cut, last_id, "
         "seq,"
-        " attempts, retry_us, error, forget, n)"
+        " attempts, alone, retry_us, error, forget, n)"
         " CROSS JOIN LATERAL (SELECT * FROM {p}_lease k WHERE k.subscription ="
         " a.subscription AND k.partition = a.partition LIMIT 1) l"
         " CROSS JOIN LATERAL (SELECT k.version FROM {p}_ack k"
         " WHERE k.subscription = a.subscription AND k.partition = a.partition"
         " AND k.version >= a.version - 1 ORDER BY k.version DESC LIMIT 1) newest"
-        " WHERE l.owner = {12} AND l.epoch = a.epoch AND l.until_us > {now}"
+        " WHERE l.owner = {13} AND l.epoch = a.epoch AND l.until_us > {now}"
         " AND l.incarnation = (SELECT " WEIR_INCARNATION_PG ")"
         " AND newest.version = a.version - 1),"
         " appended AS (INSERT INTO {p}_ack (subscription, partition, version, epoch,"
-        " incarnation, cut, last_id, seq, attempts, retry_us, error)"
+        " incarnation, cut, last_id, seq, attempts, alone, retry_us, error)"
         " SELECT subscription, partition, version, epoch, incarnation, cut, last_id, seq,"
-        " attempts, retry_us, error FROM accepted),"
+        " attempts, alone, retry_us, error FROM accepted),"
         " forgotten AS (UPDATE {p}_lease l SET crashes = 0 FROM accepted a"
         " WHERE a.forget AND a.crashes <> 0 AND l.subscription = a.subscription"
         " AND l.partition = a.partition)"
         " SELECT n FROM accepted",
-    .parameters = "IIIIIIIIITFi",
+    .parameters = "IIIIIIIIIITFi",
 };
 
 /* By both primary keys. Repeating is refused: the version has moved. */
 static const struct weir_sql SQL_MOVE_SQLITE = {
     .name = "move position",
     .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
-            " seq = {7}, attempts = {8}, retry_us = {9}, error = {10},"
+            " seq = {7}, attempts = {8}, retry_us = {9}, error = {10}, alone = {12},"
             " incarnation = " WEIR_INCARNATION_SQLITE
             " WHERE subscription = {1} AND partition = {2} AND version = {4} - 1"
             " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
             " AND partition = {2} AND owner = {11} AND epoch = {3} AND until_us > {now}"
             " AND incarnation = " WEIR_INCARNATION_SQLITE ")",
-    .parameters = "iiiiiiiiiti",
+    .parameters = "iiiiiiiiitii",
 };
+
+/* Bugs, for tests that must find them: an ack of whoever held the lease once; one that is not
+ * the next; one that moves the place and not the number. */
+static const struct weir_sql SQL_MOVE_WRONGLY_SQLITE = {
+    .name = "move position wrongly",
+    .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
+            " seq = CASE {15} WHEN 1 THEN seq ELSE {7} END, attempts = {8},"
+            " retry_us = {9}, error = {10}, alone = {12}, incarnation "
+            "= " WEIR_INCARNATION_SQLITE " WHERE subscription = {1} AND partition = {2}"
+            " AND ({14} = 1 OR version = {4} - 1)"
+            " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
+            " AND partition = {2} AND ({13} = 1 OR (owner = {11} AND epoch = {3}"
+            " AND until_us > {now})))",
+    .parameters = "iiiiiiiiitiiiii",
+};
+
 static const struct weir_sql SQL_FORGET_SQLITE = {
     .name = "forget crashes",
     .text = "UPDATE {p}_lease SET crashes = 0"
@@ -101,13 +123,28 @@ static const struct weir_sql SQL_FORGET_SQLITE = {
     .parameters = "ii",
 };
 
+/* What read_position() reads. */
+#define POSITION "cut, last_id, seq, version, attempts, retry_us, alone"
+
 /* The last entry of the index. */
 static const struct weir_sql SQL_READ = {
     .name = "read position",
-    .text = "SELECT cut, last_id, seq, version, attempts, retry_us FROM {p}_ack"
+    .text = "SELECT " POSITION " FROM {p}_ack"
             " WHERE subscription = {1} AND partition = {2} ORDER BY version DESC LIMIT 1",
     .parameters = "ii",
 };
+
+/* The same for each row of an array. */
+static const struct weir_sql SQL_READ_ALL_PG = {
+    .name = "read positions",
+    .text = "SELECT " POSITION ", a.n FROM unnest({1}, {2}) WITH ORDINALITY"
+            " AS a (subscription, partition, n)"
+            " CROSS JOIN LATERAL (SELECT " POSITION " FROM {p}_ack k"
+            " WHERE k.subscription = a.subscription AND k.partition = a.partition"
+            " ORDER BY k.version DESC LIMIT 1) newest",
+    .parameters = "II",
+};
+enum { POSITION_NUMBER = 7 }; /* the column of a.n: from 1 */
 
 /* No index keeps a second one away on PostgreSQL: only for a subscription of the same
  * transaction. */
@@ -129,6 +166,8 @@ static const struct weir_sql SQL_BEGIN_ACK_SQLITE = {
 
 enum {
     CHUNK_MAX = 512, /* acks of one statement */
+    MOVE_VALUES = 12,
+    MOVE_BUGS = 3,
     TEXTS_SIZE_MAX = 64 * 1024 * 1024,
 };
 
@@ -204,6 +243,7 @@ enum column {
     LAST_ID,
     SEQ,
     ATTEMPTS,
+    ALONE,
     RETRY_US,
     ERROR,
     FORGET,
@@ -228,6 +268,7 @@ static enum weir_status fill_row(struct move *self, size_t row,
     weir_columns_set(table, LAST_ID, row, weir_integer(next->place.id));
     weir_columns_set(table, SEQ, row, weir_integer(next->seq));
     weir_columns_set(table, ATTEMPTS, row, weir_integer(clamp_attempts(next->attempts)));
+    weir_columns_set(table, ALONE, row, weir_integer(clamp_attempts(next->alone)));
     weir_columns_set(table, RETRY_US, row, weir_integer(next->retry_us));
     weir_columns_set(table, ERROR, row, weir_text(text));
     weir_columns_set(table, FORGET, row, weir_boolean(ack->clear_crashes));
@@ -257,6 +298,30 @@ static struct weir_value part(const struct move *self, enum column column, size_
                               left < CHUNK_MAX ? left : CHUNK_MAX);
 }
 
+/* `first`, unless it is NULL, and the locks: one round trip for up to CHUNK_MAX of them. */
+static enum weir_status lock_leases(struct move *self, struct weir_connection *connection,
+                                    const struct weir_sql *first,
+                                    struct weir_error *error)
+{
+    const struct weir_value chunk[] = {part(self, SUBSCRIPTION, 0),
+                                       part(self, PARTITION, 0)};
+    struct weir_step steps[] = {
+        {.sql = first},
+        {.sql = &SQL_LOCK_PG, .values = chunk, .value_count = 2},
+    };
+    size_t skipped = first == NULL;
+    bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
+                               "ack.one_statement"); /* a bug: against I1 */
+    enum weir_status status = weir_connection_execute_steps(
+        connection, steps + skipped, 2U - skipped - unlocked, error);
+
+    for (size_t i = CHUNK_MAX; i < self->count && status == WEIR_OK; i += CHUNK_MAX)
+        status = weir_connection_execute(
+            connection, &SQL_LOCK_PG,
+            VALUES(part(self, SUBSCRIPTION, i), part(self, PARTITION, i)), NULL, error);
+    return status;
+}
+
 /*
  * The settings of a transaction behind a pooler go with weir_connection_begin(), so there it is
  * a round trip of its own.
@@ -265,26 +330,13 @@ static enum weir_status begin_and_lock(struct move *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    const struct weir_value first[] = {part(self, SUBSCRIPTION, 0),
-                                       part(self, PARTITION, 0)};
-    struct weir_step steps[] = {
-        {.sql = &SQL_BEGIN_PG},
-        {.sql = &SQL_LOCK_PG, .values = first, .value_count = 2},
-    };
     bool alone = weir_connection_config(connection)->url.transaction_pooler;
-    bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
-                               "ack.one_statement"); /* a bug: against I1 */
     enum weir_status status = WEIR_OK;
 
     if (alone)
         status = weir_connection_begin(connection, error);
     if (status == WEIR_OK)
-        status = weir_connection_execute_steps(connection, steps + alone,
-                                               2U - alone - unlocked, error);
-    for (size_t i = CHUNK_MAX; i < self->count && status == WEIR_OK; i += CHUNK_MAX)
-        status = weir_connection_execute(
-            connection, &SQL_LOCK_PG,
-            VALUES(part(self, SUBSCRIPTION, i), part(self, PARTITION, i)), NULL, error);
+        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN_PG, error);
     return status;
 }
 
@@ -312,6 +364,26 @@ static enum weir_status append_part(struct move *self, struct weir_connection *c
 
 /* ---- SQLite ------------------------------------------------------------------------------- */
 
+/* The statement that moves a position, or the wrong one that a test has ordered: then with the
+ * three values behind those of the right one. */
+static const struct weir_sql *choose_move(struct weir_connection *connection,
+                                          struct weir_value *bugs, size_t *bug_count)
+{
+    struct weir_points *points = weir_connection_config(connection)->points;
+    bool no_epoch = WEIR_POINT(points, "ack.no_epoch");
+    bool no_version = WEIR_POINT(points, "ack.no_version");
+    bool no_seq = WEIR_POINT(points, "ack.no_seq");
+
+    *bug_count = 0;
+    if (!no_epoch && !no_version && !no_seq)
+        return &SQL_MOVE_SQLITE;
+    bugs[0] = weir_integer(no_epoch);
+    bugs[1] = weir_integer(no_version);
+    bugs[2] = weir_integer(no_seq);
+    *bug_count = MOVE_BUGS;
+    return &SQL_MOVE_WRONGLY_SQLITE;
+}
+
 static enum weir_status move_one(struct move *self, struct weir_connection *connection,
                                  struct weir_ack *ack, struct weir_error *error)
 {
@@ -320,16 +392,28 @@ static enum weir_status move_one(struct move *self, struct weir_connection *conn
     int64_t changed = 0;
     enum weir_status status = clean(self, ack->error, &text, error);
 
-    if (status == WEIR_OK)
-        status = weir_connection_execute(
-            connection, &SQL_MOVE_SQLITE,
-            VALUES(weir_integer(ack->key.subscription), weir_integer(ack->key.pid),
-                   weir_integer(ack->epoch), weir_integer(next->version),
-                   weir_integer(next->place.cut), weir_integer(next->place.id),
-                   weir_integer(next->seq), weir_integer(clamp_attempts(next->attempts)),
-                   weir_integer(next->retry_us), weir_text(text),
-                   weir_integer(self->owner)),
-            &changed, error);
+    if (status == WEIR_OK) {
+        struct weir_value values[MOVE_VALUES + MOVE_BUGS] = {
+            weir_integer(ack->key.subscription),
+            weir_integer(ack->key.pid),
+            weir_integer(ack->epoch),
+            weir_integer(next->version),
+            weir_integer(next->place.cut),
+            weir_integer(next->place.id),
+            weir_integer(next->seq),
+            weir_integer(clamp_attempts(next->attempts)),
+            weir_integer(next->retry_us),
+            weir_text(text),
+            weir_integer(self->owner),
+            weir_integer(clamp_attempts(next->alone)),
+        };
+        size_t bug_count;
+        const struct weir_sql *sql =
+            choose_move(connection, &values[MOVE_VALUES], &bug_count);
+
+        status = weir_connection_execute(connection, sql, values, MOVE_VALUES + bug_count,
+                                         &changed, error);
+    }
     if (status == WEIR_OK && changed == 1 && ack->clear_crashes)
         status = weir_connection_execute(
             connection, &SQL_FORGET_SQLITE,
@@ -385,28 +469,61 @@ static enum weir_status work_sqlite(struct weir_connection *connection, void *ar
     return status == WEIR_OK ? store_rejections(self, connection, error) : status;
 }
 
-static enum weir_status move_pg(struct move *self, struct weir_connection *connection,
-                                struct weir_error *error)
+/* Behind the locks. */
+static enum weir_status append_pg(struct move *self, struct weir_connection *connection,
+                                  struct weir_error *error)
 {
-    enum weir_status status =
-        fill_table(self, weir_connection_config(connection)->heap, error);
+    enum weir_status status = WEIR_OK;
 
-    if (status != WEIR_OK)
-        return status;
-    status = begin_and_lock(self, connection, error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i += CHUNK_MAX)
         status = append_part(self, connection, i, error);
+    return status == WEIR_OK ? store_rejections(self, connection, error) : status;
+}
+
+static enum weir_status work_alone_pg(struct move *self,
+                                      struct weir_connection *connection,
+                                      struct weir_error *error)
+{
+    enum weir_status status = begin_and_lock(self, connection, error);
+
     if (status == WEIR_OK)
-        status = store_rejections(self, connection, error);
+        status = append_pg(self, connection, error);
     if (status == WEIR_OK)
         return weir_connection_commit(connection, error);
     weir_connection_rollback(connection);
     return status;
 }
 
-enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner,
-                               struct weir_ack *acks, size_t count,
-                               struct weir_error *error)
+static enum weir_status work_alone(struct move *self, struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (on_sqlite(connection))
+        return weir_once(connection, work_sqlite, self, error);
+    status = fill_table(self, weir_connection_config(connection)->heap, error);
+    return status == WEIR_OK ? work_alone_pg(self, connection, error) : status;
+}
+
+static enum weir_status work_inside(struct move *self, struct weir_connection *connection,
+                                    struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (on_sqlite(connection))
+        return work_sqlite(connection, self, error);
+    status = fill_table(self, weir_connection_config(connection)->heap, error);
+    if (status == WEIR_OK)
+        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS_PG, error);
+    return status == WEIR_OK ? append_pg(self, connection, error) : status;
+}
+
+typedef enum weir_status (*work_fn)(struct move *self, struct weir_connection *connection,
+                                    struct weir_error *error);
+
+static enum weir_status move_all(struct weir_connection *connection, int64_t owner,
+                                 struct weir_ack *acks, size_t count, work_fn work,
+                                 struct weir_error *error)
 {
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
     struct move move = {.owner = owner, .count = count, .table = {.heap = heap}};
@@ -422,10 +539,8 @@ enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner
         status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu acks", count);
     else
         status = sort_acks(&move, acks, error);
-    if (status == WEIR_OK && on_sqlite(connection))
-        status = weir_once(connection, work_sqlite, &move, error);
-    else if (status == WEIR_OK)
-        status = move_pg(&move, connection, error);
+    if (status == WEIR_OK)
+        status = work(&move, connection, error);
     for (size_t i = 0; i < count && status != WEIR_OK; i++)
         acks[i].accepted = false;
 
@@ -435,7 +550,40 @@ enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner
     return status;
 }
 
+enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner,
+                               struct weir_ack *acks, size_t count,
+                               struct weir_error *error)
+{
+    return move_all(connection, owner, acks, count, work_alone, error);
+}
+
+enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_t owner,
+                                      struct weir_ack *acks, size_t count,
+                                      struct weir_error *error)
+{
+    return move_all(connection, owner, acks, count, work_inside, error);
+}
+
 /* ---- reading and beginning ---------------------------------------------------------------- */
+
+static struct weir_position read_position(struct weir_rows *rows)
+{
+    return (struct weir_position){
+        .place = {weir_rows_integer(rows, 0), weir_rows_integer(rows, 1)},
+        .seq = weir_rows_integer(rows, 2),
+        .version = weir_rows_integer(rows, 3),
+        .attempts = (uint32_t)weir_rows_integer(rows, 4),
+        .retry_us = weir_rows_integer(rows, 5),
+        .alone = (uint32_t)weir_rows_integer(rows, 6),
+    };
+}
+
+static enum weir_status tell_missing(struct weir_lease_key key, struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "subscription %lld has no position in partition %lld",
+                          (long long)key.subscription, (long long)key.pid);
+}
 
 enum weir_status weir_ack_read(struct weir_connection *connection,
                                struct weir_lease_key key, struct weir_position *out,
@@ -449,22 +597,88 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        *out = (struct weir_position){
-            .place = {weir_rows_integer(&rows, 0), weir_rows_integer(&rows, 1)},
-            .seq = weir_rows_integer(&rows, 2),
-            .version = weir_rows_integer(&rows, 3),
-            .attempts = (uint32_t)weir_rows_integer(&rows, 4),
-            .retry_us = weir_rows_integer(&rows, 5),
-        };
+        *out = read_position(&rows);
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
     } else if (status == WEIR_NO_ROW) {
-        status = weir_error_set(error, WEIR_SCHEMA,
-                                "subscription %lld has no position in partition %lld",
-                                (long long)key.subscription, (long long)key.pid);
+        status = tell_missing(key, error);
     }
     weir_rows_close(&rows);
     return status;
+}
+
+/* A position that is not found keeps its version of -1. */
+static enum weir_status query_positions(struct weir_connection *connection,
+                                        const struct weir_columns *keys, size_t count,
+                                        struct weir_position *positions,
+                                        struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_READ_ALL_PG,
+        VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
+               weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
+        &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        size_t at = (size_t)weir_rows_integer(&rows, POSITION_NUMBER) - 1;
+
+        if (at < count)
+            positions[at] = read_position(&rows);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status read_all_pg(struct weir_connection *connection,
+                                    const struct weir_lease *leases, size_t count,
+                                    struct weir_position *positions,
+                                    struct weir_error *error)
+{
+    struct weir_columns keys;
+    enum weir_status status = weir_columns_init(
+        &keys, weir_connection_config(connection)->heap, 2, count, error);
+
+    if (status == WEIR_OK) {
+        for (size_t i = 0; i < count; i++) {
+            weir_columns_set(&keys, 0, i, weir_integer(leases[i].key.subscription));
+            weir_columns_set(&keys, 1, i, weir_integer(leases[i].key.pid));
+            positions[i].version = -1;
+        }
+        status = query_positions(connection, &keys, count, positions, error);
+    }
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (positions[i].version < 0)
+            status = tell_missing(leases[i].key, error);
+    }
+    weir_columns_fini(&keys);
+    return status;
+}
+
+/* In one transaction: the file is locked once. */
+static enum weir_status read_all_sqlite(struct weir_connection *connection,
+                                        const struct weir_lease *leases, size_t count,
+                                        struct weir_position *positions,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_connection_begin_read(connection, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = weir_ack_read(connection, leases[i].key, &positions[i], error);
+    weir_connection_rollback(connection);
+    return status;
+}
+
+enum weir_status weir_ack_read_all(struct weir_connection *connection,
+                                   const struct weir_lease *leases, size_t count,
+                                   struct weir_position *positions,
+                                   struct weir_error *error)
+{
+    if (count == 0)
+        return WEIR_OK;
+    return on_sqlite(connection)
+               ? read_all_sqlite(connection, leases, count, positions, error)
+               : read_all_pg(connection, leases, count, positions, error);
 }
 
 enum weir_status weir_ack_begin(struct weir_connection *connection,

@@ -25,6 +25,7 @@ struct weir_position {
     int64_t seq;     /* of the last message passed */
     int64_t version; /* one more at each move */
     uint32_t attempts;
+    uint32_t alone;   /* of the attempts, those in a call of its own */
     int64_t retry_us; /* database's clock; 0: no wait */
 };
 
@@ -69,6 +70,16 @@ WEIR_CHECKED enum weir_status weir_ack_move(struct weir_connection *connection,
                                             size_t count, struct weir_error *error);
 
 /*
+ * The same inside the caller's transaction, which is rolled back by the caller after any failure.
+ * On PostgreSQL deferred constraints are checked first: once the lease rows are locked, nothing
+ * waits for anybody but other moves.
+ */
+WEIR_CHECKED enum weir_status weir_ack_move_inside(struct weir_connection *connection,
+                                                   int64_t owner, struct weir_ack *acks,
+                                                   size_t count,
+                                                   struct weir_error *error);
+
+/*
  * The current position of (subscription, partition), in a statement of its own. A missing one
  * is WEIR_SCHEMA: never a start at 0.
  */
@@ -76,6 +87,13 @@ WEIR_CHECKED enum weir_status weir_ack_read(struct weir_connection *connection,
                                             struct weir_lease_key key,
                                             struct weir_position *out,
                                             struct weir_error *error);
+
+/* Those of many leases, at once where the engine can; positions[i] is of leases[i]. */
+WEIR_CHECKED enum weir_status weir_ack_read_all(struct weir_connection *connection,
+                                                const struct weir_lease *leases,
+                                                size_t count,
+                                                struct weir_position *positions,
+                                                struct weir_error *error);
 
 /* The first positions of a new subscription's partitions: version 0. */
 WEIR_CHECKED enum weir_status weir_ack_begin(struct weir_connection *connection,

@@ -108,20 +108,41 @@ static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *
     return status;
 }
 
-enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
-                                  struct weir_error *error)
+static size_t count_accepted(const struct weir_ack *acks, size_t count)
+{
+    size_t accepted = 0;
+
+    for (size_t i = 0; i < count; i++)
+        accepted += acks[i].accepted;
+    return accepted;
+}
+
+/* One group; *moved: positions that are stored now. */
+static enum weir_status flush(struct weir_outbox *outbox, size_t *count, size_t *moved,
+                              struct weir_error *error)
 {
     struct weir_ack *acks = weir_heap_alloc(outbox->heap, GROUP_MAX * sizeof *acks);
     enum weir_status status = WEIR_OK;
 
     *count = 0;
+    *moved = 0;
     if (acks == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "acknowledge: out of memory");
     *count = weir_roster_collect(outbox->roster, acks, GROUP_MAX);
     if (*count > 0)
         status = move_group(outbox, acks, *count, error);
+    if (status == WEIR_OK)
+        *moved = count_accepted(acks, *count);
     weir_heap_free(outbox->heap, acks);
     return status;
+}
+
+enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
+                                  struct weir_error *error)
+{
+    size_t moved;
+
+    return flush(outbox, count, &moved, error);
 }
 
 static enum weir_status acknowledge(struct weir_context *context, void *state,
@@ -129,12 +150,15 @@ static enum weir_status acknowledge(struct weir_context *context, void *state,
 {
     struct weir_outbox *outbox = state;
     size_t count = 0;
-    enum weir_status status = weir_acker_flush(outbox, &count, error);
+    size_t moved = 0;
+    enum weir_status status = flush(outbox, &count, &moved, error);
 
     (void)context;
     if (count > 0)
         weir_sweeper_note(outbox);
-    *out = count > 0 ? weir_proceed() : weir_idle();
+    outbox->moved.messages = moved;
+    *out = weir_directive_with(count > 0 ? weir_proceed() : weir_idle(),
+                               &weir_outbox_report_type, &outbox->moved);
     return status;
 }
 

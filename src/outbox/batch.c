@@ -26,6 +26,8 @@ static enum weir_status refuse_too_late(struct weir_batch *self,
                                         struct weir_error *error);
 static enum weir_status reserve(struct weir_batch *self, size_t count);
 static char *copy_reason(struct weir_batch *self, const char *reason);
+static enum weir_status keep(struct weir_batch *self, struct weir_error *error);
+static enum weir_status undo(struct weir_batch *self, struct weir_error *error);
 static void check_invariants(const struct weir_batch *self);
 
 /* ---- reasons ------------------------------------------------------------------------------ */
@@ -95,6 +97,13 @@ void weir_batch_fini(struct weir_batch *self)
     self->rejection_capacity = 0;
 }
 
+void weir_batch_forget(struct weir_batch *self)
+{
+    weir_batch_fini(self);
+    self->processed = 0;
+    check_invariants(self);
+}
+
 /* ---- taking ------------------------------------------------------------------------------- */
 
 const struct weir_message *weir_batch_next(struct weir_batch *self)
@@ -129,6 +138,8 @@ enum weir_status weir_batch_ack_chunk(struct weir_batch *self, size_t count,
     enum weir_status status = pass(self, count, error);
 
     if (status == WEIR_OK)
+        status = keep(self, error);
+    if (status == WEIR_OK)
         self->processed += count;
     check_invariants(self);
     return status;
@@ -145,6 +156,11 @@ enum weir_status weir_batch_reject(struct weir_batch *self, const char *reason,
     if (reserve(self, 1) != WEIR_OK || (copy = copy_reason(self, reason)) == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "reject: %s",
                               weir_status_text(WEIR_NO_MEMORY));
+    status = undo(self, error);
+    if (status != WEIR_OK) {
+        weir_heap_free(self->heap, copy);
+        return status;
+    }
     self->rejections[self->rejection_count++] =
         (struct weir_batch_rejection){.index = self->processed, .reason = copy};
     self->processed++;
@@ -152,34 +168,52 @@ enum weir_status weir_batch_reject(struct weir_batch *self, const char *reason,
     return WEIR_OK;
 }
 
-void weir_batch_ack_rest(struct weir_batch *self)
+enum weir_status weir_batch_ack_rest(struct weir_batch *self, struct weir_error *error)
 {
-    if (self->cut_short || refuse_too_late(self, NULL) != WEIR_OK)
-        return;
+    enum weir_status status = refuse_too_late(self, error);
+
+    if (status == WEIR_OK)
+        status = keep(self, error);
+    if (status != WEIR_OK || self->cut_short)
+        return status;
     self->taken = self->count;
     self->processed = self->count;
     check_invariants(self);
+    return WEIR_OK;
 }
 
-enum weir_status weir_batch_reject_rest(struct weir_batch *self, const char *reason)
+/* Behind those that are booked; not counted yet. */
+static enum weir_status write_rejections(struct weir_batch *self, size_t count,
+                                         const char *reason, size_t *made)
+{
+    enum weir_status status = reserve(self, count);
+
+    for (*made = 0; status == WEIR_OK && *made < count; ++*made) {
+        struct weir_batch_rejection *next =
+            &self->rejections[self->rejection_count + *made];
+
+        next->index = self->processed + *made;
+        next->reason = copy_reason(self, reason);
+        if (next->reason == NULL)
+            return WEIR_NO_MEMORY;
+    }
+    return status;
+}
+
+enum weir_status weir_batch_reject_rest(struct weir_batch *self, const char *reason,
+                                        struct weir_error *error)
 {
     size_t rest = self->count - self->processed;
-    enum weir_status status = refuse_too_late(self, NULL);
+    enum weir_status status = refuse_too_late(self, error);
     size_t made = 0;
 
-    if (status == WEIR_OK)
-        status = reserve(self, rest);
-    for (; status == WEIR_OK && made < rest; made++) {
-        struct weir_batch_rejection *next =
-            &self->rejections[self->rejection_count + made];
-
-        next->index = self->processed + made;
-        next->reason = copy_reason(self, reason);
-        if (next->reason == NULL) {
-            status = WEIR_NO_MEMORY;
-            break;
-        }
-    }
+    if (status != WEIR_OK)
+        return status;
+    status = write_rejections(self, rest, reason, &made);
+    if (status != WEIR_OK)
+        (void)weir_error_set(error, status, "reject: %s", weir_status_text(status));
+    else
+        status = undo(self, error);
     if (status != WEIR_OK) {
         while (made > 0)
             weir_heap_free(self->heap,
@@ -236,20 +270,21 @@ static enum weir_outcome book(struct weir_batch *self, enum weir_outcome outcome
                               struct weir_reason *reason, bool *ends)
 {
     enum weir_status status;
+    struct weir_error error;
 
     weir_reason_mend(reason, outcome);
     *ends = true;
     if (outcome == WEIR_DONE)
-        status = weir_batch_ack(self, NULL);
+        status = weir_batch_ack(self, &error);
     else if (outcome == WEIR_REJECT)
-        status = weir_batch_reject(self, reason->text, NULL);
+        status = weir_batch_reject(self, reason->text, &error);
     else if (outcome == WEIR_RETRY)
         return WEIR_RETRY;
     else
         return weir_retry(reason, "handler answered %d, which is no outcome",
                           (int)outcome);
-    if (status == WEIR_NO_MEMORY)
-        return weir_retry(reason, "reject: %s", weir_status_text(status));
+    if (status != WEIR_OK && status != WEIR_FENCED)
+        return weir_retry(reason, "%s", error.text);
 
     reason->text[0] = '\0';
     *ends = status != WEIR_OK; /* too late: it comes again */
@@ -300,6 +335,20 @@ static enum weir_status refuse_too_late(struct weir_batch *self, struct weir_err
         return WEIR_OK;
     self->expired = true;
     return weir_error_set(error, WEIR_FENCED, "the time for this batch is over");
+}
+
+static enum weir_status keep(struct weir_batch *self, struct weir_error *error)
+{
+    if (self->effects.keep == NULL)
+        return WEIR_OK;
+    return self->effects.keep(self->effects.state, error);
+}
+
+static enum weir_status undo(struct weir_batch *self, struct weir_error *error)
+{
+    if (self->effects.undo == NULL)
+        return WEIR_OK;
+    return self->effects.undo(self->effects.state, error);
 }
 
 /* Room for `count` more rejections. There are never more than messages. */

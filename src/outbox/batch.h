@@ -7,6 +7,9 @@
  *   I1  processed <= taken <= count
  *   I2  rejections are in ascending order of index, each below processed
  *
+ * In a transactional call the answers have *effects*: what was written since the last one is kept
+ * or undone in the database, and only then does the answer count.
+ *
  * Memory   The batch and its messages belong to whoever made it, for one call. Reasons are
  *          copied from `heap` and freed by fini().
  */
@@ -20,6 +23,14 @@
 
 struct weir_executor;
 
+/* What an answer does to what was written since the one before. Both may fail as the database does;
+ * then nothing was answered. All NULL: nothing to do. */
+struct weir_batch_effects {
+    enum weir_status (*keep)(void *state, struct weir_error *error);
+    enum weir_status (*undo)(void *state, struct weir_error *error);
+    void *state;
+};
+
 struct weir_batch_rejection {
     size_t index;
     char *reason; /* owned */
@@ -28,6 +39,7 @@ struct weir_batch_rejection {
 struct weir_batch {
     const struct weir_heap *heap;        /* borrowed */
     struct weir_executor *executor;      /* borrowed: the clock; NULL in unit tests */
+    struct weir_batch_effects effects;   /* set after init() */
     const struct weir_message *messages; /* borrowed, side by side */
     size_t count;
     size_t taken;
@@ -53,14 +65,19 @@ void weir_batch_fini(struct weir_batch *self);
  */
 void weir_reason_mend(struct weir_reason *self, enum weir_outcome outcome);
 
-/* All that the handler did not ack and not reject is done. Nothing when the budget is over or
- * each() has stopped early: then it comes again. */
-void weir_batch_ack_rest(struct weir_batch *self);
+/* All that the handler did not ack and not reject is done, unless each() has stopped early.
+ * WEIR_FENCED when the budget is over, or as its effect; then nothing changed, and it comes
+ * again. */
+WEIR_CHECKED enum weir_status weir_batch_ack_rest(struct weir_batch *self,
+                                                  struct weir_error *error);
 
-/* The same, as rejected with one reason. Fails with WEIR_NO_MEMORY, or WEIR_FENCED when the budget
- * is over; then nothing changed. */
+/* The same, as rejected with one reason. Also WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_batch_reject_rest(struct weir_batch *self,
-                                                     const char *reason);
+                                                     const char *reason,
+                                                     struct weir_error *error);
+
+/* Nothing was answered: the transaction in which it was is gone. */
+void weir_batch_forget(struct weir_batch *self);
 
 /*
  * Run a handler for single messages over a batch of which nothing is taken yet: done acks, retry

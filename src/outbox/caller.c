@@ -2,9 +2,15 @@
  * caller.c - calls handlers.
  *
  * As many workers as the process has permits for handlers; each takes the lane whose turn it is,
- * makes a batch of what waits there and calls the handler outside of any transaction. A panic is
- * a retry. What the handler answers goes to the acker by way of the roster, and the worker takes
+ * makes a batch of what waits there and calls the handler. A panic is a retry. Then the worker takes
  * the next lane at once: a lane with waiting messages is never paced.
+ *
+ *   leased          outside of any transaction; the answer goes to the acker, by way of the roster
+ *   transactional   inside of one (tx.h), which this worker commits together with the answer
+ *
+ * When such a transaction comes to nothing, that the call has failed is stored by the acker, like
+ * every retry. So it is when nobody knows whether it was committed: if it was, the acker's move is
+ * refused, since the version has changed, and the lane begins anew where the position is.
  */
 #include <string.h>
 
@@ -17,6 +23,7 @@
 
 struct caller {
     struct weir_outbox *outbox;
+    struct weir_tx *tx; /* its own; NULL: there are no transactional handlers */
     struct weir_outbox_report report;
 };
 
@@ -60,7 +67,7 @@ static struct weir_message *unpack(struct weir_context *context,
             .payload_size = parcel->payload.size,
             .created_us = parcel->created_us,
             .attempts = call->attempts,
-            .epoch = call->epoch,
+            .epoch = call->lease.epoch,
             .batch = batch,
         };
         memcpy(messages[i].uid, parcel->uid, WEIR_UID_SIZE);
@@ -73,39 +80,86 @@ static struct weir_message *unpack(struct weir_context *context,
 
 struct attempt {
     const struct weir_post *post;
+    struct weir_connection *connection; /* of a transactional handler */
     struct weir_batch *batch;
     struct weir_reason *reason;
     enum weir_outcome outcome;
 };
+
+/* A transactional handler for single messages, as one that is not. */
+static enum weir_outcome call_within(struct weir_context *context, void *state,
+                                     const struct weir_message *message,
+                                     struct weir_reason *reason)
+{
+    const struct attempt *attempt = state;
+    const struct weir_post *post = attempt->post;
+
+    return post->on_message_tx(context, post->state, attempt->connection, message,
+                               reason);
+}
 
 static enum weir_status call_handler(struct weir_context *context, void *argument,
                                      struct weir_error *error)
 {
     struct attempt *attempt = argument;
     const struct weir_post *post = attempt->post;
+    struct weir_batch *batch = attempt->batch;
+    struct weir_reason *reason = attempt->reason;
 
     (void)error;
     if (post->on_message != NULL)
-        attempt->outcome = weir_batch_each(attempt->batch, context, post->on_message,
-                                           post->state, attempt->reason);
+        attempt->outcome =
+            weir_batch_each(batch, context, post->on_message, post->state, reason);
+    else if (post->on_message_tx != NULL)
+        attempt->outcome = weir_batch_each(batch, context, call_within, attempt, reason);
+    else if (post->on_batch != NULL)
+        attempt->outcome = post->on_batch(context, post->state, batch, reason);
     else
         attempt->outcome =
-            post->on_batch(context, post->state, attempt->batch, attempt->reason);
+            post->on_batch_tx(context, post->state, attempt->connection, batch, reason);
     return WEIR_OK;
 }
 
-/* What a batch handler left over is covered by its answer. */
-static enum weir_outcome complete(const struct weir_post *post, struct weir_batch *batch,
-                                  enum weir_outcome outcome, struct weir_reason *reason)
+/* Call it, and mend what it answers. */
+static void run(struct weir_context *context, struct attempt *attempt)
 {
-    if (post->on_batch == NULL)
-        return outcome;
-    if (outcome == WEIR_DONE)
-        weir_batch_ack_rest(batch);
-    if (outcome == WEIR_REJECT && weir_batch_reject_rest(batch, reason->text) != WEIR_OK)
-        return weir_retry(reason, "the rejection could not be recorded");
-    return outcome;
+    struct weir_error error;
+
+    weir_error_clear(&error);
+    if (weir_guard(context, call_handler, attempt, &error) != WEIR_OK)
+        attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
+    else if ((unsigned)attempt->outcome > WEIR_REJECT)
+        attempt->outcome =
+            weir_retry(attempt->reason, "handler answered %d, which is no outcome",
+                       (int)attempt->outcome);
+    weir_reason_mend(attempt->reason, attempt->outcome);
 }
+
+/*
+ * What a batch handler left over is covered by its answer. A transactional one that rejects
+ * several at once may mean any of them: what it wrote for them is undone, and they come again
+ * one by one.
+ */
+static void complete(struct attempt *attempt)
+{
+    const struct weir_post *post = attempt->post;
+    struct weir_batch *batch = attempt->batch;
+    bool alone = post->on_batch != NULL || batch->count - batch->processed == 1;
+    enum weir_status status = WEIR_OK;
+    struct weir_error error;
+
+    if (post->on_batch == NULL && post->on_batch_tx == NULL)
+        return;
+    weir_error_clear(&error);
+    if (attempt->outcome == WEIR_DONE)
+        status = weir_batch_ack_rest(batch, &error);
+    else if (attempt->outcome == WEIR_REJECT && alone)
+        status = weir_batch_reject_rest(batch, attempt->reason->text, &error);
+    if (status != WEIR_OK)
+        attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
+}
+
+/* ---- leased ---------------------------------------------------------------------------- */
 
 /* The outbox may be gone when the handler returns at last; the roster waits for it. */
 static void deliver(struct weir_outbox *outbox, struct weir_context *context,
@@ -114,42 +168,183 @@ static void deliver(struct weir_outbox *outbox, struct weir_context *context,
     struct weir_roster *roster = outbox->roster;
     struct weir_points *points = outbox->points;
     struct weir_reason reason = {""};
-    struct weir_error error;
     struct weir_batch batch;
     struct weir_message *messages = unpack(context, call, &batch);
     struct attempt attempt = {
         .post = call->post, .batch = &batch, .reason = &reason, .outcome = WEIR_RETRY};
 
-    weir_error_clear(&error);
     weir_batch_init(&batch, outbox->heap, outbox->executor, messages,
-                    messages != NULL ? call->count : 0, call->deadline_ns);
+                    messages != NULL ? call->count : 0, WEIR_FOREVER);
     if (messages == NULL) {
         (void)weir_retry(&reason, "out of memory");
     } else {
         weir_roster_begin(roster, call, &batch);
         (void)WEIR_POINT(points, "caller.begun");
-        if (weir_guard(context, call_handler, &attempt, &error) != WEIR_OK)
-            attempt.outcome = weir_retry(&reason, "%s", error.text);
-        weir_reason_mend(&reason, attempt.outcome);
-        attempt.outcome = complete(call->post, &batch, attempt.outcome, &reason);
+        run(context, &attempt);
+        complete(&attempt);
     }
     (void)WEIR_POINT(points, "caller.answered");
     weir_roster_finish(roster, call, &batch, attempt.outcome, reason.text);
     weir_batch_fini(&batch);
 }
 
+/* ---- transactional --------------------------------------------------------------------- */
+
+static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx *tx,
+                                     const struct weir_call *call,
+                                     struct weir_error *error)
+{
+    const struct weir_post *post = call->post;
+    int64_t limit_ns =
+        post->budget_ns > post->lease_ns ? post->budget_ns : post->lease_ns;
+    struct weir_tx_options options = {
+        .db = outbox->db,
+        .points = outbox->points,
+        .owner = outbox->owner,
+        .lease = call->lease,
+        .limit_us = limit_ns / 1000,
+    };
+
+    return weir_tx_begin(tx, &options, error);
+}
+
+/* An ack is refused when the time is over; other answers come late without being told. */
+static bool is_late(const struct attempt *attempt)
+{
+    return attempt->batch->expired || (attempt->outcome != WEIR_DONE &&
+                                       weir_batch_remaining_ns(attempt->batch) == 0);
+}
+
+/* Undo what was not kept, move the position, and commit; unless the transaction is not to be. */
+static enum weir_status commit_within(struct weir_roster *roster, struct weir_tx *tx,
+                                      struct weir_call *call, struct attempt *attempt,
+                                      struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    struct weir_ack ack;
+
+    if (is_late(attempt))
+        return weir_error_set(error, WEIR_TIMEOUT,
+                              "the handler took longer than its budget");
+    if (attempt->outcome != WEIR_DONE)
+        status = weir_tx_undo(tx, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_roster_describe(roster, call, attempt->batch, attempt->outcome,
+                                  attempt->reason->text, &ack);
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "%s", weir_status_text(status));
+    return weir_tx_commit(tx, &ack, error);
+}
+
+/* It was committed. On SQLite the lease was extended with it. */
+static void pass_within(struct weir_outbox *outbox, struct weir_roster *roster,
+                        struct weir_tx *tx, struct weir_call *call, int64_t begun_ns)
+{
+    if (weir_tx_has_enqueued(tx))
+        weir_outbox_ring(outbox, WEIR_BELL_MAIN);
+    if (weir_db_engine(outbox->db) == WEIR_SQLITE)
+        weir_roster_renewed(roster, call->lease.key, call->lease.epoch, begun_ns);
+    weir_sweeper_note(outbox);
+    weir_tx_end(tx);
+    weir_roster_passed(roster, call);
+}
+
+/* The connection is back before the roster hears of it: that may end the last hold on us. */
+static void conclude_within(struct weir_outbox *outbox, struct weir_roster *roster,
+                            struct weir_tx *tx, struct weir_call *call,
+                            struct attempt *attempt, int64_t begun_ns)
+{
+    struct weir_error error;
+    enum weir_status status;
+
+    weir_error_clear(&error);
+    status = commit_within(roster, tx, call, attempt, &error);
+    if (status == WEIR_OK) {
+        pass_within(outbox, roster, tx, call, begun_ns);
+        return;
+    }
+    if (status == WEIR_FENCED) {
+        (void)!weir_tx_give_up_lease(tx, &error); /* or it runs out */
+        weir_tx_end(tx);
+        weir_roster_forsake(roster, call);
+        return;
+    }
+    weir_tx_end(tx);
+    weir_batch_forget(attempt->batch);
+    weir_roster_finish(roster, call, attempt->batch, WEIR_RETRY, error.text);
+}
+
+/* The handler's part. */
+static void run_within(struct weir_outbox *outbox, struct weir_roster *roster,
+                       struct weir_tx *tx, struct weir_context *context,
+                       struct weir_call *call, struct attempt *attempt)
+{
+    attempt->connection = weir_tx_connection(tx);
+    attempt->batch->effects = weir_tx_effects(tx);
+    weir_roster_begin(roster, call, attempt->batch);
+    weir_tx_enter(tx, call->deadline_ns);
+    weir_timekeeper_note(outbox, call->deadline_ns);
+    (void)WEIR_POINT(tx->options.points, "caller.begun");
+    run(context, attempt);
+    weir_tx_leave(tx);
+    complete(attempt);
+    (void)WEIR_POINT(tx->options.points, "caller.answered");
+}
+
+static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_tx *tx,
+                                       struct weir_context *context,
+                                       struct weir_call *call, struct weir_error *error)
+{
+    struct weir_roster *roster = outbox->roster;
+    int64_t begun_ns = weir_context_now(context);
+    struct weir_reason reason = {""};
+    struct weir_batch batch;
+    struct weir_message *messages = unpack(context, call, &batch);
+    struct attempt attempt = {
+        .post = call->post, .batch = &batch, .reason = &reason, .outcome = WEIR_RETRY};
+    enum weir_status status = WEIR_OK;
+
+    if (messages == NULL)
+        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu messages",
+                                call->count);
+    if (status == WEIR_OK)
+        status = begin_within(outbox, tx, call, error);
+    if (status == WEIR_FENCED) {
+        weir_roster_forsake(roster, call);
+        return WEIR_OK;
+    }
+    if (status != WEIR_OK) {
+        weir_roster_put_back(roster, call);
+        weir_error_prefix(error, "begin a transaction");
+        return status;
+    }
+    weir_batch_init(&batch, outbox->heap, outbox->executor, messages, call->count,
+                    WEIR_FOREVER);
+    run_within(outbox, roster, tx, context, call, &attempt);
+    conclude_within(outbox, roster, tx, call, &attempt, begun_ns);
+    weir_batch_fini(&batch);
+    return WEIR_OK;
+}
+
+/* ---- the worker ------------------------------------------------------------------------ */
+
 static enum weir_status take_turn(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)
 {
     struct caller *self = state;
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_status status = WEIR_OK;
     struct weir_call call;
     int64_t wait_ns;
 
-    (void)error;
     self->report.messages = 0;
-    if (weir_roster_take(self->outbox->roster, &call, &wait_ns)) {
+    if (weir_roster_take(outbox->roster, &call, &wait_ns)) {
         self->report.messages = call.count;
-        deliver(self->outbox, context, &call);
+        if (weir_post_is_transactional(call.post))
+            status = deliver_within(outbox, self->tx, context, &call, error);
+        else
+            deliver(outbox, context, &call);
         *out = weir_proceed();
     } else if (wait_ns != WEIR_FOREVER) {
         *out = weir_sleep_for(wait_ns);
@@ -157,7 +352,7 @@ static enum weir_status take_turn(struct weir_context *context, void *state,
         *out = weir_idle();
     }
     *out = weir_directive_with(*out, &weir_outbox_report_type, &self->report);
-    return WEIR_OK;
+    return status;
 }
 
 enum weir_status weir_callers_spawn(struct weir_outbox *outbox, struct weir_error *error)
@@ -174,6 +369,7 @@ enum weir_status weir_callers_spawn(struct weir_outbox *outbox, struct weir_erro
         char name[32];
 
         self->outbox = outbox;
+        self->tx = outbox->transactions != NULL ? &outbox->transactions[i] : NULL;
         (void)weir_text_format(name, sizeof name, "handler-%u", i);
         weir_worker_options_init(&options.worker);
         options.worker.name = name;
@@ -182,6 +378,8 @@ enum weir_status weir_callers_spawn(struct weir_outbox *outbox, struct weir_erro
         options.worker.notifiers = &outbox->bells[WEIR_BELL_WORK];
         options.worker.notifier_count = 1;
         options.worker.pace = weir_pace_none();
+        options.worker.backoff.initial_ns = WEIR_MILLISECONDS(10);
+        options.worker.backoff.max_ns = WEIR_SECONDS(2);
         status = weir_outbox_spawn(outbox, &options, error);
     }
     return status;

@@ -27,8 +27,8 @@
 /* By the unique index on the name. */
 static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
-    .text = "SELECT id, partitions, paused, unread, backlog_max FROM {p}_queue"
-            " WHERE name = {1}",
+    .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
+            " retention_us FROM {p}_queue WHERE name = {1}",
     .parameters = "t",
 };
 
@@ -36,15 +36,17 @@ static const struct weir_sql SQL_FIND_QUEUE = {
  * not found. */
 static const struct weir_sql SQL_ADD_QUEUE = {
     .name = "add queue",
-    .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max, created_us)"
-            " VALUES ({1}, {2}, {3}, {4}, {now}) ON CONFLICT (name) DO NOTHING",
-    .parameters = "tiii",
+    .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"
+            " attempts_max, retention_us, created_us)"
+            " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {now}) ON CONFLICT (name) DO NOTHING",
+    .parameters = "tiiiii",
 };
 
 static const struct weir_sql SQL_CHANGE_QUEUE = {
     .name = "change queue",
-    .text = "UPDATE {p}_queue SET unread = {2}, backlog_max = {3} WHERE id = {1}",
-    .parameters = "iii",
+    .text = "UPDATE {p}_queue SET unread = {2}, backlog_max = {3}, attempts_max = {4},"
+            " retention_us = {5} WHERE id = {1}",
+    .parameters = "iiiii",
 };
 
 static const struct weir_sql SQL_PAUSE_QUEUE = {
@@ -76,6 +78,8 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
             .paused = weir_rows_boolean(&rows, 2),
             .unread = (enum weir_unread)weir_rows_integer(&rows, 3),
             .backlog_max = weir_rows_integer(&rows, 4),
+            .attempts_max = (uint32_t)weir_rows_integer(&rows, 5),
+            .retention_us = weir_rows_integer(&rows, 6),
         };
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -115,11 +119,36 @@ static enum weir_status add_unless_there(struct weir_connection *connection,
     status = weir_connection_execute(
         connection, &SQL_ADD_QUEUE,
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
-               weir_integer(options->unread), weir_integer(options->backlog_max)),
+               weir_integer(options->unread), weir_integer(options->backlog_max),
+               weir_integer(options->attempts_max),
+               weir_integer(options->dead_letter_retention_ns / 1000)),
         NULL, error);
     if (status == WEIR_OK)
         status = weir_catalog_find_queue(connection, options->name, out, error);
     return status;
+}
+
+/* Bring the queue to what `options` says. */
+static enum weir_status change_policies(struct weir_connection *connection,
+                                        const struct weir_queue_options *options,
+                                        struct weir_queue_row *row,
+                                        struct weir_error *error)
+{
+    int64_t retention_us = options->dead_letter_retention_ns / 1000;
+
+    if (row->unread == options->unread && row->backlog_max == options->backlog_max &&
+        row->attempts_max == options->attempts_max && row->retention_us == retention_us)
+        return WEIR_OK;
+    row->unread = options->unread;
+    row->backlog_max = options->backlog_max;
+    row->attempts_max = options->attempts_max;
+    row->retention_us = retention_us;
+    return weir_connection_execute(
+        connection, &SQL_CHANGE_QUEUE,
+        VALUES(weir_integer(row->id), weir_integer(options->unread),
+               weir_integer(options->backlog_max), weir_integer(options->attempts_max),
+               weir_integer(retention_us)),
+        NULL, error);
 }
 
 static enum weir_status add_queue(struct weir_connection *connection, void *argument,
@@ -135,15 +164,7 @@ static enum weir_status add_queue(struct weir_connection *connection, void *argu
         return weir_error_set(
             error, WEIR_MISMATCH, "queue \"%s\" has %d partitions, %d were asked for",
             options->name, (int)out->partitions, (int)options->partitions);
-    if (out->unread == options->unread && out->backlog_max == options->backlog_max)
-        return WEIR_OK;
-    out->unread = options->unread;
-    out->backlog_max = options->backlog_max;
-    return weir_connection_execute(connection, &SQL_CHANGE_QUEUE,
-                                   VALUES(weir_integer(out->id),
-                                          weir_integer(options->unread),
-                                          weir_integer(options->backlog_max)),
-                                   NULL, error);
+    return change_policies(connection, options, out, error);
 }
 
 enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
@@ -322,6 +343,17 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
     return status;
 }
 
+enum weir_status weir_catalog_check_serving(struct weir_connection *connection,
+                                            const struct weir_queue_row *queue,
+                                            const char *name, enum weir_serving serving,
+                                            struct weir_error *error)
+{
+    struct subscribing self = {.queue = queue, .name = name, .serving = serving};
+    enum weir_status status = look_for_subscription(connection, &self, error);
+
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
 /* ---- removing ----------------------------------------------------------------------------- */
 
 #define ITS_SUBSCRIPTIONS "(SELECT id FROM {p}_subscription WHERE queue = {1})"
@@ -408,8 +440,9 @@ static enum weir_status refuse_busy(struct removal *self,
 {
     int64_t waiting = 0;
     int64_t letters = 0;
-    enum weir_status status =
-        self->log->ops->lag(self->log, connection, queue, add_waiting, &waiting, error);
+    struct weir_lag_question question = {queue, WEIR_LAG_LOOK_MAX};
+    enum weir_status status = self->log->ops->lag(self->log, connection, &question,
+                                                  add_waiting, &waiting, error);
 
     if (status == WEIR_OK && waiting == 0)
         status =

@@ -20,6 +20,8 @@ struct weir_queue_row {
     bool paused;
     enum weir_unread unread;
     int64_t backlog_max;
+    uint32_t attempts_max; /* 0: no limit */
+    int64_t retention_us;  /* of dead letters; 0: for ever */
 };
 
 /* Make the queue, or find it. WEIR_MISMATCH: it has another number of partitions; both are in
@@ -42,6 +44,12 @@ WEIR_CHECKED enum weir_status weir_catalog_subscribe(
     const struct weir_outbox_log *log, struct weir_connection *connection,
     const struct weir_queue_row *queue, const char *name, enum weir_serving serving,
     enum weir_start start, int64_t *out, struct weir_error *error);
+
+/* Would subscribe() be refused with WEIR_MISMATCH? Changes nothing. */
+WEIR_CHECKED enum weir_status
+weir_catalog_check_serving(struct weir_connection *connection,
+                           const struct weir_queue_row *queue, const char *name,
+                           enum weir_serving serving, struct weir_error *error);
 
 WEIR_CHECKED enum weir_status weir_catalog_pause(struct weir_connection *connection,
                                                  const char *name, bool paused,

@@ -27,7 +27,7 @@
 #define NAP_MAX_NS WEIR_SECONDS(1)
 
 /* Somebody else may have claimed to watch, and died. */
-#define SLEEP_AGAIN_NS WEIR_SECONDS(5)
+#define SLEEP_AGAIN_NS WEIR_SECONDS(15)
 
 struct weir_dispatcher {
     struct weir_outbox *outbox;
@@ -85,6 +85,8 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     if (status == WEIR_OK) {
         weir_roster_route(outbox->roster, self->kind, page, &collection.parcels);
         self->report.messages += page->rows;
+        atomic_fetch_add(&outbox->pages_read[self->kind], 1);
+        atomic_fetch_add(&outbox->rows_read[self->kind], page->rows);
     } else {
         weir_roster_abandon_page(outbox->roster, self->kind);
         drop_all(&collection);
@@ -232,6 +234,8 @@ static struct weir_directive rest(struct weir_dispatcher *self)
 {
     int64_t nap_ns = self->nap_ns;
 
+    if (nap_ns == 0 && self->kind == WEIR_READER_MAIN && self->outbox->wake == NULL)
+        return weir_sleep_for(WEIR_OUTBOX_POLL_NS);
     if (nap_ns == 0)
         return weir_idle();
     self->nap_ns = nap_ns * 2 > NAP_MAX_NS ? 0 : nap_ns * 2;

@@ -23,8 +23,9 @@ struct consignment {
     const char *queue;
     const struct weir_draft *drafts;
     size_t count;
-    struct weir_log_entry *entries; /* owned */
-    struct weir_buf headers;        /* all texts of headers, one after the other */
+    struct weir_queue_counter *counter; /* the registry's; NULL: none */
+    struct weir_log_entry *entries;     /* owned */
+    struct weir_buf headers;            /* all texts of headers, one after the other */
 };
 
 /* ---- checking -------------------------------------------------------------------------- */
@@ -92,10 +93,11 @@ static int64_t most_waiting(const struct backlog *self)
 }
 
 /* The limit is kept about: each process counts once a second. */
-static enum weir_status check_backlog(struct weir_outbox *outbox,
-                                      struct weir_connection *connection,
-                                      const char *queue, const struct weir_queue_row *row,
-                                      size_t count, struct weir_error *error)
+enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
+                                        struct weir_connection *connection,
+                                        const char *queue,
+                                        const struct weir_queue_row *row, size_t count,
+                                        struct weir_error *error)
 {
     int64_t backlog = 0;
     enum weir_status status = WEIR_OK;
@@ -103,9 +105,10 @@ static enum weir_status check_backlog(struct weir_outbox *outbox,
     if (row->backlog_max == 0)
         return WEIR_OK;
     if (!weir_registry_backlog(&outbox->registry, queue, &backlog)) {
+        struct weir_lag_question question = {row->id, WEIR_LAG_LOOK_FEW};
         struct backlog counted = {.count = 0};
 
-        status = outbox->log.ops->lag(&outbox->log, connection, row->id, add_lag,
+        status = outbox->log.ops->lag(&outbox->log, connection, &question, add_lag,
                                       &counted, error);
         if (status != WEIR_OK)
             return status;
@@ -192,14 +195,14 @@ static enum weir_status resolve(struct consignment *self,
                                 struct weir_error *error)
 {
     struct weir_queue_row row;
-    enum weir_status status =
-        weir_registry_find(&self->outbox->registry, connection, self->queue, &row, error);
+    enum weir_status status = weir_registry_find_counted(
+        &self->outbox->registry, connection, self->queue, &row, &self->counter, error);
 
     if (status == WEIR_OK)
         status = check_partitions(self->queue, &row, self->drafts, self->count, error);
     if (status == WEIR_OK)
-        status = check_backlog(self->outbox, connection, self->queue, &row, self->count,
-                               error);
+        status = weir_outbox_check_room(self->outbox, connection, self->queue, &row,
+                                        self->count, error);
     if (status == WEIR_OK)
         status = pack(self, &row, error);
     return status;
@@ -211,9 +214,12 @@ static enum weir_status write_out(struct consignment *self,
 {
     struct weir_outbox *outbox = self->outbox;
     const char *channel = outbox->options.no_notify ? NULL : outbox->channel;
+    enum weir_status status = outbox->log.ops->append(
+        &outbox->log, connection, self->entries, self->count, channel, error);
 
-    return outbox->log.ops->append(&outbox->log, connection, self->entries, self->count,
-                                   channel, error);
+    if (status == WEIR_OK && self->counter != NULL)
+        atomic_fetch_add(&self->counter->enqueued, self->count);
+    return status;
 }
 
 /* In the caller's transaction: all of it or nothing. */
@@ -232,6 +238,8 @@ static enum weir_status write_inside(struct consignment *self,
     status = resolve(self, connection, error);
     if (status == WEIR_OK)
         status = write_out(self, connection, error);
+    if (status == WEIR_OK)
+        weir_connection_mark(connection); /* whoever commits it rings the bell */
     if (!guarded)
         return status;
     if (status == WEIR_OK)

@@ -16,6 +16,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 enum { DEPTH_MAX = 32 };
@@ -40,6 +41,8 @@ static const char *read_string(struct reader *self);
 static bool read_escape(struct reader *self);
 static const char *read_other(struct reader *self);
 static bool skip_value(struct reader *self);
+static void skip_space(struct reader *self);
+static char peek(const struct reader *self);
 
 enum weir_status weir_headers_measure(struct weir_str json, size_t *size, size_t *count,
                                       struct weir_error *error)
@@ -107,6 +110,72 @@ void weir_headers_free(struct weir_headers *self, const struct weir_heap *heap)
 
     weir_heap_free(heap, block.memory);
     *self = (struct weir_headers){NULL, 0};
+}
+
+/* ---- replacing ---------------------------------------------------------------------------- */
+
+/* Does this member, as it is written, have one of the names? */
+static bool is_replaced(struct weir_str member, const struct weir_header *headers,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(headers[i].name);
+
+        if (member.size > size + 1 &&
+            memcmp(member.data + 1, headers[i].name, size) == 0 &&
+            member.data[size + 1] == '"')
+            return true;
+    }
+    return false;
+}
+
+static void append_comma(struct weir_buf *out, bool *first)
+{
+    weir_buf_append_text(out, *first ? "" : ", ");
+    *first = false;
+}
+
+/* The members of an object that is known to be good, without those that are replaced. */
+static void append_others(struct weir_str json, const struct weir_header *headers,
+                          size_t count, struct weir_buf *out, bool *first)
+{
+    struct reader reader = {
+        .begin = json.data, .at = json.data, .end = json.data + json.size};
+
+    skip_space(&reader);
+    do {
+        struct weir_str member;
+
+        reader.at++; /* the brace, or the comma */
+        skip_space(&reader);
+        member.data = reader.at;
+        if (peek(&reader) == '}' || !read_member(&reader))
+            return;
+        member.size = (size_t)(reader.at - member.data);
+        if (is_replaced(member, headers, count))
+            continue;
+        append_comma(out, first);
+        weir_buf_append(out, member.data, member.size);
+    } while (peek(&reader) == ',');
+}
+
+void weir_headers_replace(struct weir_str json, const struct weir_header *headers,
+                          size_t count, struct weir_buf *out)
+{
+    size_t size;
+    size_t members = 0;
+    bool first = true;
+
+    weir_buf_append_text(out, "{");
+    if (weir_headers_measure(json, &size, &members, NULL) == WEIR_OK && members > 0)
+        append_others(json, headers, count, out, &first);
+    for (size_t i = 0; i < count; i++) {
+        append_comma(out, &first);
+        weir_json_append_text(out, headers[i].name);
+        weir_buf_append_text(out, ": ");
+        weir_json_append_text(out, headers[i].value);
+    }
+    weir_buf_append_text(out, "}");
 }
 
 /* ---- characters --------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #ifndef WEIR_OUTBOX_HEADERS_H
 #define WEIR_OUTBOX_HEADERS_H
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "weir/heap.h"
 #include "weir/message.h"
@@ -46,6 +47,14 @@ WEIR_CHECKED enum weir_status weir_headers_read(struct weir_str json,
                                                 const struct weir_heap *heap,
                                                 struct weir_headers *out,
                                                 struct weir_error *error);
+
+/*
+ * Append the object `json` to `out` with these headers at its end, in place of those of the same
+ * names; all others stay as they are written. A `json` that is no object is taken for an empty
+ * one. Names need no escapes.
+ */
+void weir_headers_replace(struct weir_str json, const struct weir_header *headers,
+                          size_t count, struct weir_buf *out);
 
 /* Give back what read() made. Also empty ones, also twice. */
 void weir_headers_free(struct weir_headers *self, const struct weir_heap *heap);

@@ -11,17 +11,19 @@
 #include "base/heap.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
+#include "outbox/traffic.h"
 
-/* Small tables, read as a whole; dead letters by their index on the status. */
+/* Small tables, read as a whole; open dead letters by their index. */
 static const struct weir_sql SQL_QUEUES = {
     .name = "read queues",
     .text = "SELECT q.id, q.name, q.partitions, q.paused, q.backlog_max,"
             " (SELECT count(*) FROM {p}_subscription s WHERE s.queue = q.id),"
             " (SELECT count(*) FROM {p}_aside a"
             "   WHERE a.partition >= q.id * 64 AND a.partition < q.id * 64 + 64),"
-            " (SELECT count(*) FROM {p}_dead_letter d WHERE d.status = 'pending'"
+            " (SELECT count(*) FROM {p}_dead_letter d"
+            "   WHERE d.status IN ('pending', 'reprocessing') AND d.deadline_us <= {now}"
             "   AND d.partition >= q.id * 64 AND d.partition < q.id * 64 + 64),"
-            " {now}, q.unread"
+            " {now}, q.unread, q.attempts_max, q.retention_us"
             " FROM {p}_queue q WHERE {1} = '' OR q.name = {1} ORDER BY q.name",
     .parameters = "t",
 };
@@ -55,7 +57,7 @@ static const struct weir_sql SQL_PROCESSES = {
     .text = "SELECT m.name, q.name, s.name,"
             " (SELECT count(*) FROM {p}_lease l WHERE l.subscription = s.id"
             "   AND l.owner = m.process AND l.until_us > {now}),"
-            " m.started_us, m.until_us, {now}"
+            " m.started_us, m.until_us, {now}, m.delivered, m.rate"
             " FROM {p}_member m JOIN {p}_subscription s ON s.id = m.subscription"
             " JOIN {p}_queue q ON q.id = s.queue"
             " WHERE m.until_us > {now} AND ({1} = '' OR q.name = {1})"
@@ -124,11 +126,12 @@ static enum weir_status read_lags(struct weir_outbox *outbox,
                                   struct weir_connection *connection, int64_t queue_id,
                                   struct lags *out, struct weir_error *error)
 {
+    struct weir_lag_question question = {queue_id, WEIR_LAG_LOOK_MAX};
     enum weir_status status;
 
     out->count = 0;
     status =
-        outbox->log.ops->lag(&outbox->log, connection, queue_id, keep_lag, out, error);
+        outbox->log.ops->lag(&outbox->log, connection, &question, keep_lag, out, error);
     if (status == WEIR_OK && out->failed)
         status = weir_error_set(error, WEIR_NO_MEMORY, "read lag: out of memory");
     return status;
@@ -156,8 +159,9 @@ struct queue {
     struct weir_queue_info info;
     int64_t id;
     int64_t now_us;
-    bool drops;  /* what nobody has subscribed to */
-    char name[]; /* with a zero */
+    bool drops;       /* what nobody has subscribed to */
+    int64_t furthest; /* the subscription for which the most waits; 0: none waits */
+    char name[];      /* with a zero */
 };
 
 static enum weir_status collect_queues(const struct weir_outbox *outbox,
@@ -190,6 +194,8 @@ static enum weir_status collect_queues(const struct weir_outbox *outbox,
             .subscriptions = (uint32_t)weir_rows_integer(&rows, 5),
             .aside = weir_rows_integer(&rows, 6),
             .dead_letters = weir_rows_integer(&rows, 7),
+            .attempts_max = (uint32_t)weir_rows_integer(&rows, 10),
+            .dead_letter_retention_us = weir_rows_integer(&rows, 11),
         };
         weir_list_append(out, &queue->link);
     }
@@ -207,8 +213,10 @@ static void sum_up(struct queue *queue, const struct lags *lags)
             if (lags->items[k].subscription == lags->items[i].subscription)
                 waiting += lags->items[k].waiting;
         }
-        if (waiting > queue->info.waiting)
+        if (waiting > queue->info.waiting) {
             queue->info.waiting = waiting;
+            queue->furthest = lags->items[i].subscription;
+        }
         queue->info.waiting_is_estimate |= lags->items[i].estimate;
         if (age(lags->items[i].oldest_us, queue->now_us) > queue->info.oldest_age_us)
             queue->info.oldest_age_us = age(lags->items[i].oldest_us, queue->now_us);
@@ -260,6 +268,18 @@ static enum weir_status measure(struct weir_outbox *self,
     return status;
 }
 
+static enum weir_status measure_rates(struct weir_connection *connection,
+                                      struct queue *queue, struct weir_error *error)
+{
+    enum weir_status status =
+        weir_traffic_read_in(connection, queue->id, &queue->info.in_per_s, error);
+
+    if (status == WEIR_OK)
+        status = weir_traffic_read_out(connection, queue->id, queue->furthest,
+                                       &queue->info.out_per_s, error);
+    return status;
+}
+
 /* All queues for an empty name. *count gets how many there were. */
 static enum weir_status read_queues(struct weir_outbox *self, const char *wanted,
                                     weir_queue_info_fn visit, void *state, size_t *count,
@@ -280,6 +300,8 @@ static enum weir_status read_queues(struct weir_outbox *self, const char *wanted
 
         if (status == WEIR_OK)
             status = measure(self, connection, queue, &lags, error);
+        if (status == WEIR_OK)
+            status = measure_rates(connection, queue, error);
         if (status == WEIR_OK) {
             visit(state, &queue->info);
             (*count)++;
@@ -461,6 +483,8 @@ static enum weir_status visit_process(const struct weir_outbox *outbox,
                          .partitions = (uint32_t)weir_rows_integer(rows, 3),
                          .up_us = age(weir_rows_integer(rows, 4), now_us),
                          .alive_us = age(now_us, weir_rows_integer(rows, 5)),
+                         .delivered = (uint64_t)weir_rows_integer(rows, 7),
+                         .out_per_s = weir_rows_real(rows, 8),
                      });
     weir_heap_free(outbox->heap, name);
     weir_heap_free(outbox->heap, queue);

@@ -26,7 +26,7 @@
 #define BEAT_MAX_NS WEIR_SECONDS(3)
 #define BEAT_SOON_NS WEIR_MILLISECONDS(250)
 
-enum { STUCK_MAX = 64, LEAVE_ATTEMPTS = 3 };
+enum { OCCUPIED_MAX = 2 * WEIR_PARTITIONS_MAX, LEAVE_ATTEMPTS = 3 };
 
 struct weir_keeper {
     struct weir_outbox *outbox;
@@ -37,6 +37,7 @@ struct weir_keeper {
     int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */
     struct weir_ack *acks;     /* owned; as many */
+    struct weir_position *positions; /* owned; as many */
     size_t lease_max;
 };
 
@@ -112,36 +113,74 @@ static int64_t shortest_lease(const struct weir_outbox *outbox)
     return shortest_ns;
 }
 
-static enum weir_status renew_post(struct weir_keeper *self,
-                                   struct weir_connection *connection,
-                                   const struct weir_post *post, struct weir_error *error)
+static const struct weir_post *find_post(const struct weir_outbox *outbox,
+                                         int64_t subscription)
+{
+    const struct weir_post *post = NULL;
+
+    for (size_t i = 0; i < outbox->post_count && post == NULL; i++) {
+        if (outbox->posts[i]->subscription_id == subscription)
+            post = outbox->posts[i];
+    }
+    return post;
+}
+
+static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
+{
+    struct weir_outbox *outbox = self->outbox;
+    const struct weir_post *post = find_post(outbox, lease->key.subscription);
+
+    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+                   "queue=%s subscription=%s partition=%d", post->queue,
+                   post->subscription, weir_pid_partition(lease->key.pid));
+    weir_roster_lose(outbox->roster, lease->key, lease->epoch);
+    self->beat_ns = 0; /* and look for another one */
+}
+
+/* The leases of all posts that last as long as that of posts[first]; none if one before it does:
+ * then they were renewed with that. */
+static size_t list_leases(struct weir_keeper *self, size_t first)
+{
+    const struct weir_outbox *outbox = self->outbox;
+    int64_t lease_ns = outbox->posts[first]->lease_ns;
+    size_t count = 0;
+
+    for (size_t i = 0; i < first; i++) {
+        if (outbox->posts[i]->lease_ns == lease_ns)
+            return 0;
+    }
+    for (size_t i = first; i < outbox->post_count; i++) {
+        if (outbox->posts[i]->lease_ns == lease_ns)
+            count += weir_roster_leases(outbox->roster, outbox->posts[i],
+                                        self->leases + count, self->lease_max - count);
+    }
+    return count;
+}
+
+/* Of one length in one statement: a process that has nothing to do still renews. */
+static enum weir_status renew_like(struct weir_keeper *self,
+                                   struct weir_connection *connection, size_t first,
+                                   struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t now_ns = weir_executor_now(outbox->executor);
-    size_t count =
-        weir_roster_leases(outbox->roster, post, self->leases, self->lease_max);
+    size_t count = list_leases(self, first);
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_lease_renew(connection, outbox->owner, post->lease_ns / 1000,
-                              self->leases, count, error);
-    if (status != WEIR_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) {
+    status =
+        weir_lease_renew(connection, outbox->owner, outbox->posts[first]->lease_ns / 1000,
+                         self->leases, count, error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         const struct weir_lease *lease = &self->leases[i];
 
-        if (lease->kept) {
+        if (lease->kept)
             weir_roster_renewed(outbox->roster, lease->key, lease->epoch, now_ns);
-            continue;
-        }
-        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
-                       "queue=%s subscription=%s partition=%d", post->queue,
-                       post->subscription, weir_pid_partition(lease->key.pid));
-        weir_roster_lose(outbox->roster, lease->key, lease->epoch);
-        self->beat_ns = 0; /* and look for another one */
+        else
+            note_lost(self, lease);
     }
-    return WEIR_OK;
+    return status;
 }
 
 static enum weir_status renew(struct weir_keeper *self,
@@ -153,7 +192,7 @@ static enum weir_status renew(struct weir_keeper *self,
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++)
-        status = renew_post(self, connection, outbox->posts[i], error);
+        status = renew_like(self, connection, i, error);
     (void)WEIR_POINT(outbox->points, "keeper.renewed");
     if (status == WEIR_OK)
         self->renew_ns = weir_sat_add_i64(now_ns, shortest_lease(outbox) / 3);
@@ -162,24 +201,17 @@ static enum weir_status renew(struct weir_keeper *self,
 
 /* ---- shares ---------------------------------------------------------------------------- */
 
-static enum weir_status admit(struct weir_keeper *self,
-                              struct weir_connection *connection, struct weir_post *post,
-                              const struct weir_lease *lease, int64_t taken_ns,
-                              struct weir_error *error)
+static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
+                              const struct weir_lease *lease,
+                              const struct weir_position *position, int64_t now_us,
+                              int64_t taken_ns, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    struct weir_position position;
-    int64_t now_us;
-    int64_t wait_ns = 0;
-    enum weir_status status = weir_ack_read(connection, lease->key, &position, error);
+    int64_t wait_ns =
+        position->retry_us > now_us ? (position->retry_us - now_us) * 1000 : 0;
+    enum weir_status status =
+        weir_roster_admit(outbox->roster, post, lease, position, wait_ns, taken_ns);
 
-    if (status == WEIR_OK)
-        status = weir_connection_clock(connection, &now_us, error);
-    if (status != WEIR_OK)
-        return status;
-    if (position.retry_us > now_us)
-        wait_ns = (position.retry_us - now_us) * 1000;
-    status = weir_roster_admit(outbox->roster, post, lease, &position, wait_ns, taken_ns);
     if (status != WEIR_OK)
         return weir_error_set(error, status, "take a partition: %s",
                               weir_status_text(status));
@@ -188,6 +220,22 @@ static enum weir_status admit(struct weir_keeper *self,
                    post->queue, post->subscription, weir_pid_partition(lease->key.pid),
                    (long long)lease->epoch, lease->crashes);
     return WEIR_OK;
+}
+
+static enum weir_status admit_all(struct weir_keeper *self,
+                                  struct weir_connection *connection, size_t index,
+                                  size_t count, int64_t taken_ns,
+                                  struct weir_error *error)
+{
+    struct weir_post *post = self->outbox->posts[index];
+    int64_t now_us = self->shares[index].now_us;
+    enum weir_status status =
+        weir_ack_read_all(connection, self->leases, count, self->positions, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = admit(self, post, &self->leases[i], &self->positions[i], now_us,
+                       taken_ns, error);
+    return status;
 }
 
 /*
@@ -226,30 +274,29 @@ static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *c
     return status;
 }
 
-/* Take up to `wanted` partitions. */
+/* Take up to `wanted` partitions of a post, just after a look at its share. */
 static enum weir_status take(struct weir_keeper *self, struct weir_connection *connection,
-                             struct weir_post *post, size_t wanted, size_t *taken,
+                             size_t index, size_t wanted, size_t *taken,
                              struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    int64_t stuck[STUCK_MAX];
-    size_t stuck_count =
-        weir_roster_stuck(outbox->roster, post->subscription_id, stuck, STUCK_MAX);
+    const struct weir_post *post = outbox->posts[index];
+    int64_t occupied[OCCUPIED_MAX];
+    size_t occupied_count = weir_roster_occupied(outbox->roster, post->subscription_id,
+                                                 occupied, OCCUPIED_MAX);
     int64_t now_ns = weir_executor_now(outbox->executor);
     enum weir_status status;
-    size_t i = 0;
 
     status = weir_lease_take(connection, outbox->owner, post->subscription_id,
-                             post->lease_ns / 1000, stuck, stuck_count, self->leases,
-                             wanted, taken, error);
+                             post->lease_ns / 1000, occupied, occupied_count,
+                             self->leases, wanted, taken, error);
     if (status == WEIR_OK && WEIR_POINT(outbox->points, "keeper.unanswered"))
         status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
     self->untidy |= status != WEIR_OK;
     if (status != WEIR_OK)
         return status;
     (void)WEIR_POINT(outbox->points, "keeper.taken");
-    for (; i < *taken && status == WEIR_OK; i++)
-        status = admit(self, connection, post, &self->leases[i], now_ns, error);
+    status = admit_all(self, connection, index, *taken, now_ns, error);
     self->untidy |= status != WEIR_OK;
     weir_outbox_ring(outbox, WEIR_BELL_MAIN);
     weir_outbox_ring(outbox, WEIR_BELL_FOLLOWER);
@@ -297,17 +344,47 @@ static enum weir_status balance(struct weir_keeper *self,
     size_t taken = 0;
 
     weir_roster_set_post(outbox->roster, post, share->paused, share->removed);
+    weir_roster_set_attempts_max(outbox->roster, post, share->attempts_max);
     if (share->removed)
         weir_roster_surrender(outbox->roster, post, held);
     else if (held > share->share)
         weir_roster_surrender(outbox->roster, post, held - share->share);
     else if (held < share->share && share->free > 0)
-        status = take(self, connection, post, share->share - held, &taken, error);
+        status = take(self, connection, index, share->share - held, &taken, error);
     else if (lies_about(self, index, held))
-        status = take(self, connection, post, 1, &taken, error);
+        status = take(self, connection, index, 1, &taken, error);
     if (status == WEIR_OK)
         *look_ns = next_look(share, held + (uint32_t)taken, *look_ns);
     return status;
+}
+
+/* Between the database's clock and ours. */
+static void set_clock(struct weir_keeper *self)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        if (self->shares[i].now_us != 0) {
+            weir_roster_set_clock(outbox->roster, self->shares[i].now_us - ours_us);
+            return;
+        }
+    }
+}
+
+/* What each handler has got done, for whoever looks at this process from outside. */
+static void publish(struct weir_keeper *self)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_now(outbox->executor);
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        struct weir_post *post = outbox->posts[i];
+        struct weir_share *share = &self->shares[i];
+
+        share->delivered = weir_meter_read(&post->meter, WEIR_METER_ACKED);
+        share->rate = weir_rate_look(&post->rate, share->delivered, now_ns);
+    }
 }
 
 static enum weir_status beat(struct weir_keeper *self, struct weir_connection *connection,
@@ -318,17 +395,14 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
     int64_t look_ns = lease_ns / 3 < BEAT_MAX_NS ? lease_ns / 3 : BEAT_MAX_NS;
     int64_t soonest_ns = look_ns;
     bool alone = true;
-    int64_t clock_us;
-    enum weir_status status =
-        weir_member_beat(connection, outbox->owner, outbox->name, lease_ns / 1000,
-                         self->shares, outbox->post_count, error);
+    enum weir_status status;
 
-    if (status == WEIR_OK)
-        status = weir_connection_clock(connection, &clock_us, error);
+    publish(self);
+    status = weir_member_beat(connection, outbox->owner, outbox->name, lease_ns / 1000,
+                              self->shares, outbox->post_count, error);
     if (status != WEIR_OK)
         return status;
-    weir_roster_set_clock(outbox->roster,
-                          clock_us - weir_executor_now(outbox->executor) / 1000);
+    set_clock(self);
     for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
         int64_t post_look_ns = look_ns;
 
@@ -359,7 +433,8 @@ static enum weir_status round_once(struct weir_keeper *self,
         status = forgive(self, connection, error);
     if (status == WEIR_OK && weir_executor_now(executor) >= self->renew_ns)
         status = renew(self, connection, error);
-    if (status == WEIR_OK && weir_executor_now(executor) >= self->beat_ns)
+    if (status == WEIR_OK && (weir_executor_now(executor) >= self->beat_ns ||
+                              WEIR_POINT(self->outbox->points, "keeper.eager")))
         status = beat(self, connection, error);
     return status;
 }
@@ -418,8 +493,10 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->leases);
     self->acks =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->acks);
+    self->positions =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->positions);
     if (self->shares == NULL || self->lying_ns == NULL || self->leases == NULL ||
-        self->acks == NULL)
+        self->acks == NULL || self->positions == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
     for (size_t i = 0; i < outbox->post_count; i++) {
         self->shares[i].subscription = outbox->posts[i]->subscription_id;
@@ -491,7 +568,7 @@ static enum weir_status leave_patiently(struct weir_keeper *self,
     return status;
 }
 
-void weir_keeper_depart(struct weir_outbox *outbox)
+void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
 {
     struct weir_keeper *self = outbox->keeper;
     struct weir_error error;
@@ -500,7 +577,8 @@ void weir_keeper_depart(struct weir_outbox *outbox)
     if (self == NULL)
         return;
     weir_error_clear(&error);
-    if (outbox->post_count > 0 && self->leases != NULL && self->acks != NULL)
+    if (how == WEIR_DEPART_RELEASING && outbox->post_count > 0 && self->leases != NULL &&
+        self->acks != NULL)
         status = leave_patiently(self, &error);
     if (status != WEIR_OK)
         weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.not_released",
@@ -509,6 +587,7 @@ void weir_keeper_depart(struct weir_outbox *outbox)
     weir_heap_free(outbox->heap, self->lying_ns);
     weir_heap_free(outbox->heap, self->leases);
     weir_heap_free(outbox->heap, self->acks);
+    weir_heap_free(outbox->heap, self->positions);
     weir_heap_free(outbox->heap, self);
     outbox->keeper = NULL;
 }

@@ -8,7 +8,8 @@
 
 WEIR_CHECKED enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
                                           struct weir_connection *connection,
-                                          int64_t queue_id, weir_lag_fn visit,
-                                          void *state, struct weir_error *error);
+                                          const struct weir_lag_question *question,
+                                          weir_lag_fn visit, void *state,
+                                          struct weir_error *error);
 
 #endif

@@ -2,8 +2,9 @@
  * lag_sqlite.c - how much waits, on SQLite.
  *
  * The log has no index by partition, so rows are looked at one by one, from the position that is
- * furthest behind on. When there are too many, only the oldest and the newest are looked at, and
- * what lies between is estimated by the share that each partition has of those:
+ * furthest behind on, until all were, or more wait than are counted exactly, or there are too many.
+ * Then the newest are looked at too, and what lies between is estimated by the share that each
+ * partition has of those:
  *
  *   | front, looked at |        gap, estimated        | back, looked at |
  *   ^ furthest behind                                               head ^
@@ -17,7 +18,10 @@
 
 enum {
     ENTRIES_FIRST = 64, /* room at first: one subscription */
-    LOG_ROWS_MIN = WEIR_LAG_EXACT_MAX / 10
+    FRONT_ROWS_MIN =
+        10000, /* however much is set aside: nothing is said of a log that nobody
+                               looked at */
+    BACK_ROWS = 20000,
 };
 
 /* Index (queue, name) of the subscriptions, then the key of the positions. */
@@ -78,14 +82,14 @@ struct stretch {
 
 struct tally {
     const struct weir_heap *heap; /* borrowed */
-    int64_t queue_id;
+    struct weir_lag_question question;
     struct entry *entries; /* owned; by partition, then subscription */
     size_t count;
     size_t capacity;
     size_t
         first[WEIR_PARTITIONS_MAX + 1]; /* entries of partition n: first[n]..first[n+1] */
     int64_t seen[WEIR_PARTITIONS_MAX];  /* rows of the log looked at */
-    int64_t budget;                     /* rows that may still be looked at */
+    int64_t waiting;                    /* for all of them, as far as counted */
 };
 
 /* ---- positions ---------------------------------------------------------------------------- */
@@ -128,7 +132,8 @@ static enum weir_status read_positions(struct tally *self,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_POSITIONS, VALUES(weir_integer(self->queue_id)), &rows, error);
+        connection, &SQL_POSITIONS, VALUES(weir_integer(self->question.queue_id)), &rows,
+        error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = add_entry(self, &rows, error);
@@ -165,6 +170,12 @@ static int64_t extrapolate(int64_t count, int64_t from_id, int64_t counted_id,
                      (double)(counted_id - from_id));
 }
 
+/* How many more are counted exactly; at least one is always looked at. */
+static int64_t budget(const struct tally *self)
+{
+    return self->waiting < WEIR_LAG_EXACT_MAX ? WEIR_LAG_EXACT_MAX - self->waiting : 1;
+}
+
 static void note_aside(struct tally *self, struct entry *entry, struct weir_rows *rows)
 {
     int64_t count = weir_rows_integer(rows, 0);
@@ -176,7 +187,7 @@ static void note_aside(struct tally *self, struct entry *entry, struct weir_rows
     entry->lag.estimate = counted_id < last_id;
     if (entry->lag.estimate)
         entry->lag.waiting = extrapolate(count, entry->place_id, counted_id, last_id);
-    self->budget -= count < self->budget ? count : self->budget - 1;
+    self->waiting += count;
 }
 
 static enum weir_status count_aside_of(struct tally *self, struct entry *entry,
@@ -187,7 +198,7 @@ static enum weir_status count_aside_of(struct tally *self, struct entry *entry,
     enum weir_status status = weir_connection_query(connection, &SQL_ASIDE,
                                                     VALUES(weir_integer(entry->lag.pid),
                                                            weir_integer(entry->place_id),
-                                                           weir_integer(self->budget)),
+                                                           weir_integer(budget(self))),
                                                     &rows, error);
 
     if (status == WEIR_OK)
@@ -206,8 +217,6 @@ static enum weir_status count_aside(struct tally *self,
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = count_aside_of(self, &self->entries[i], connection, error);
-    if (self->budget < LOG_ROWS_MIN)
-        self->budget = LOG_ROWS_MIN; /* nothing is said of a log that nobody looked at */
     return status;
 }
 
@@ -218,7 +227,7 @@ static void count_row(struct tally *self, struct weir_rows *rows, bool in_front)
     int64_t created_us = weir_rows_integer(rows, 2);
     int32_t partition = weir_pid_partition(pid);
 
-    if (weir_pid_queue(pid) != self->queue_id)
+    if (weir_pid_queue(pid) != self->question.queue_id)
         return;
     self->seen[partition]++;
     for (size_t i = self->first[partition]; i < self->first[partition + 1]; i++) {
@@ -227,11 +236,18 @@ static void count_row(struct tally *self, struct weir_rows *rows, bool in_front)
         if (id <= entry->place_id)
             continue;
         entry->lag.waiting++;
+        self->waiting++;
         entry->in_front = entry->in_front || in_front;
         note_time(entry, created_us);
     }
 }
 
+static bool is_enough(const struct tally *self, const struct stretch *front)
+{
+    return self->waiting > WEIR_LAG_EXACT_MAX && front->rows >= FRONT_ROWS_MIN;
+}
+
+/* Up to `limit` rows; of the front, no more than are enough. */
 static enum weir_status count_stretch(struct tally *self,
                                       struct weir_connection *connection,
                                       const struct weir_sql *sql, int64_t after_id,
@@ -251,6 +267,8 @@ static enum weir_status count_stretch(struct tally *self,
         out->rows++;
         out->first_id = id < out->first_id ? id : out->first_id;
         out->last_id = id > out->last_id ? id : out->last_id;
+        if (sql == &SQL_FRONT && is_enough(self, out))
+            break;
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -289,17 +307,17 @@ static enum weir_status estimate_entry(struct tally *self, struct entry *entry,
 static enum weir_status count_log(struct tally *self, struct weir_connection *connection,
                                   struct weir_error *error)
 {
-    int64_t half = self->budget / 2;
+    int64_t look_max = self->question.look_max;
     struct stretch front = {0};
     struct stretch back = {0};
-    enum weir_status status = count_stretch(self, connection, &SQL_FRONT,
-                                            furthest_behind(self), half, &front, error);
+    enum weir_status status = count_stretch(
+        self, connection, &SQL_FRONT, furthest_behind(self), look_max, &front, error);
 
-    if (status != WEIR_OK || front.rows < half)
+    if (status != WEIR_OK || (front.rows < look_max && !is_enough(self, &front)))
         return status;
-    status =
-        count_stretch(self, connection, &SQL_BACK, front.last_id, half, &back, error);
-    if (back.rows < half)
+    status = count_stretch(self, connection, &SQL_BACK, front.last_id, BACK_ROWS, &back,
+                           error);
+    if (status != WEIR_OK || back.rows < BACK_ROWS)
         return status;
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status =
@@ -340,14 +358,14 @@ static enum weir_status count_in_snapshot(struct tally *self,
 }
 
 enum weir_status weir_log_sqlite_lag(const struct weir_outbox_log *self,
-                                     struct weir_connection *connection, int64_t queue_id,
+                                     struct weir_connection *connection,
+                                     const struct weir_lag_question *question,
                                      weir_lag_fn visit, void *state,
                                      struct weir_error *error)
 {
     struct tally tally = {
         .heap = weir_connection_config(connection)->heap,
-        .queue_id = queue_id,
-        .budget = WEIR_LAG_EXACT_MAX,
+        .question = *question,
     };
     enum weir_status status = count_in_snapshot(&tally, connection, error);
 

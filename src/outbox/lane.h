@@ -55,7 +55,8 @@ struct weir_lane {
     bool forgiven; /* its crashes were none of a message's; to be told to the database */
 
     /* the call, and then its ack */
-    struct weir_batch *batch; /* the handler's, while it runs */
+    struct weir_batch *batch;     /* the handler's, while it runs */
+    struct weir_mode mode_before; /* as it was when the call began */
     size_t call_count;
     int64_t begun_ns;
     int64_t deadline_ns;

@@ -11,6 +11,7 @@
 #include "outbox/lease.h"
 
 #include "base/heap.h"
+#include "base/text.h"
 #include "outbox/columns.h"
 #include "outbox/once.h"
 #include "weir/message.h"
@@ -95,6 +96,16 @@ static const struct weir_sql SQL_RENEW_SQLITE = {
         " WHERE subscription = {1} AND partition = {2} AND epoch = {3} AND owner = {4}"
         " AND until_us > {now} AND incarnation = " WEIR_INCARNATION_SQLITE,
     .parameters = "iiiii",
+};
+
+/* By the primary key; takes no lock. The setting lasts until the transaction ends, and is only
+ * made when there is a row. */
+static const struct weir_sql SQL_CONFIRM_PG = {
+    .name = "confirm lease",
+    .text = "SELECT set_config('idle_in_transaction_session_timeout', {5} || 'ms', true)"
+            " FROM {p}_lease WHERE subscription = {1} AND partition = {2} AND epoch = {3}"
+            " AND owner = {4}" STILL_OURS PG_INCARNATION,
+    .parameters = "iiiit",
 };
 
 /*
@@ -363,6 +374,53 @@ static enum weir_status renew_sqlite(struct weir_connection *connection, void *a
             &changed, error);
         lease->kept = changed == 1;
     }
+    return status;
+}
+
+/* Rounded up, and within the type of the setting. */
+static int64_t to_milliseconds(int64_t duration_us)
+{
+    int64_t milliseconds = duration_us / 1000 + (duration_us % 1000 > 0);
+
+    return milliseconds < INT32_MAX ? milliseconds : INT32_MAX;
+}
+
+static enum weir_status confirm_pg(struct weir_connection *connection, int64_t owner,
+                                   const struct weir_lease *lease, int64_t duration_us,
+                                   bool *ours, struct weir_error *error)
+{
+    char milliseconds[24];
+    struct weir_rows rows;
+    enum weir_status status;
+
+    (void)weir_text_format(milliseconds, sizeof milliseconds, "%lld",
+                           (long long)to_milliseconds(duration_us));
+    status = weir_connection_query(connection, &SQL_CONFIRM_PG,
+                                   VALUES(weir_integer(lease->key.subscription),
+                                          weir_integer(lease->key.pid),
+                                          weir_integer(lease->epoch), weir_integer(owner),
+                                          weir_text(weir_str(milliseconds))),
+                                   &rows, error);
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    *ours = status == WEIR_OK;
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_lease_confirm(struct weir_connection *connection, int64_t owner,
+                                    const struct weir_lease *lease, int64_t duration_us,
+                                    bool *ours, struct weir_error *error)
+{
+    struct weir_lease copy = *lease;
+    struct renewal renewal = {owner, duration_us, &copy, 1};
+    enum weir_status status;
+
+    *ours = false;
+    if (!on_sqlite(connection))
+        return confirm_pg(connection, owner, lease, duration_us, ours, error);
+    status = renew_sqlite(connection, &renewal, error);
+    *ours = status == WEIR_OK && copy.kept;
     return status;
 }
 

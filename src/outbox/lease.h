@@ -11,7 +11,8 @@
  *
  * `crashes` counts owners in a row that did not release; the ack that moves the head clears it.
  *
- * Threads  Whoever holds the connection. Each call is a transaction of its own.
+ * Threads  Whoever holds the connection. Each call is a transaction of its own, but for confirm(),
+ *          which is part of one.
  */
 #ifndef WEIR_OUTBOX_LEASE_H
 #define WEIR_OUTBOX_LEASE_H
@@ -57,6 +58,18 @@ WEIR_CHECKED enum weir_status weir_lease_release(struct weir_connection *connect
                                                  int64_t owner,
                                                  const struct weir_lease *leases,
                                                  size_t count, struct weir_error *error);
+
+/*
+ * Inside the transaction of a handler that begins: is this lease still ours? *ours tells. A compare
+ * without a lock: the one that counts comes with the ack. On SQLite nobody can renew it until the
+ * transaction ends, so it is extended to `duration_us` from now; on PostgreSQL the server ends the
+ * session when it does nothing for that long inside the transaction.
+ */
+WEIR_CHECKED enum weir_status weir_lease_confirm(struct weir_connection *connection,
+                                                 int64_t owner,
+                                                 const struct weir_lease *lease,
+                                                 int64_t duration_us, bool *ours,
+                                                 struct weir_error *error);
 
 /* What the database believes to be this owner's of a subscription, run out or not: up to `count`,
  * with key and epoch. */

@@ -96,6 +96,18 @@ struct weir_lag {
 };
 typedef void (*weir_lag_fn)(void *state, const struct weir_lag *lag);
 
+/* What is asked for. `look_max` is how many rows of the log may be looked at to count exactly. */
+struct weir_lag_question {
+    int64_t queue_id;
+    int64_t look_max;
+};
+enum {
+    WEIR_LAG_LOOK_MAX =
+        1500000, /* below a second, and more than PostgreSQL's segments have */
+    WEIR_LAG_LOOK_FEW =
+        100000, /* for those who are in a hurry and need no exact number */
+};
+
 struct weir_sweep_report {
     int64_t removed;   /* rows */
     int64_t aside;     /* rows set aside */
@@ -111,6 +123,7 @@ struct weir_sweep_state {
 
 struct weir_log_ops {
     enum weir_engine engine;
+    bool one_writer; /* a transaction that writes keeps all others from writing */
 
     /*
      * Append in order, inside the caller's transaction or, without one, atomically. Fills in
@@ -155,12 +168,14 @@ struct weir_log_ops {
 
     /*
      * Waiting messages for each (subscription, partition) of a queue that has any: committed
-     * and not passed, also those that no cut has yet. Looks at WEIR_LAG_EXACT_MAX rows at most
-     * and estimates beyond.
+     * and not passed, also those that no cut has yet. Exact while WEIR_LAG_EXACT_MAX wait, or
+     * less, over all its subscriptions, and no more than `look_max` rows of the log have to be
+     * looked at for that; otherwise estimates, but for positions close to the end.
      */
     enum weir_status (*lag)(const struct weir_outbox_log *self,
-                            struct weir_connection *connection, int64_t queue_id,
-                            weir_lag_fn visit, void *state, struct weir_error *error);
+                            struct weir_connection *connection,
+                            const struct weir_lag_question *question, weir_lag_fn visit,
+                            void *state, struct weir_error *error);
 
     /* One bounded step: remove what all have passed, set aside, rotate, checkpoint. Takes its
      * own connections. */

@@ -9,10 +9,11 @@
 #include "outbox/log.h"
 
 /* lag_sqlite.c */
-WEIR_CHECKED enum weir_status weir_log_sqlite_lag(const struct weir_outbox_log *self,
-                                                  struct weir_connection *connection,
-                                                  int64_t queue_id, weir_lag_fn visit,
-                                                  void *state, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_log_sqlite_lag(const struct weir_outbox_log *self,
+                    struct weir_connection *connection,
+                    const struct weir_lag_question *question, weir_lag_fn visit,
+                    void *state, struct weir_error *error);
 
 /* sweep_sqlite.c */
 WEIR_CHECKED enum weir_status weir_log_sqlite_sweep(const struct weir_outbox_log *self,

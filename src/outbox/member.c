@@ -14,63 +14,67 @@
 /* Ten minutes: long after everybody has taken its partitions over. Microseconds. */
 #define LONG_DEAD "600000000"
 
-#define BEAT                                                                             \
-    "INSERT INTO {p}_member (process, subscription, name, until_us, started_us)"         \
-    " SELECT {2}, id, {3}, {now} + {4}, {now} FROM {p}_subscription WHERE id "
-#define BEAT_AGAIN                                                                       \
-    " ON CONFLICT (subscription, process) DO UPDATE"                                     \
-    " SET until_us = excluded.until_us, name = excluded.name"
-
 /* Rows of our own only. A subscription that is gone gets none. Repeating is harmless. */
-static const struct weir_sql SQL_BEAT[] = {
-    [WEIR_SQLITE] = {.name = "beat",
-                     .text = BEAT "= {1}" BEAT_AGAIN,
-                     .parameters = "iiti"},
-    [WEIR_POSTGRESQL] = {.name = "beat",
-                         .text = BEAT "= ANY ({1})" BEAT_AGAIN,
-                         .parameters = "Iiti"},
-};
+#define BEAT(delivered, rate, which)                                                     \
+    "INSERT INTO {p}_member (process, subscription, name, until_us, started_us,"         \
+    " delivered, rate) SELECT {2}, s.id, {3}, {now} + {4}, {now}, " delivered ", " rate  \
+    " FROM {p}_subscription s " which " ON CONFLICT (subscription, process) DO UPDATE"   \
+    " SET until_us = excluded.until_us, name = excluded.name,"                           \
+    " delivered = excluded.delivered, rate = excluded.rate"
+#define BEAT_ALL                                                                         \
+    BEAT("a.delivered", "a.rate",                                                        \
+         "JOIN unnest({1}, {5}, {6}) AS a (id, delivered, rate) ON a.id = s.id")
+#define BEAT_ONE BEAT("{5}", "{6}", "WHERE s.id = {1}")
 
-/* The table is small: a few rows per process. Whoever beats again at this moment is left alone,
- * so nobody waits for anybody. */
-static const struct weir_sql SQL_BURY[] = {
-    [WEIR_SQLITE] = {.name = "bury members",
-                     .text =
-                         "DELETE FROM {p}_member WHERE until_us < {now} - " LONG_DEAD},
-    [WEIR_POSTGRESQL] = {.name = "bury members",
-                         .text = "DELETE FROM {p}_member WHERE (subscription, process) IN"
-                                 " (SELECT subscription, process FROM {p}_member"
-                                 " WHERE until_us < {now} - " LONG_DEAD
-                                 " FOR UPDATE SKIP LOCKED)"},
-};
+/* The table is small: a few rows per process. */
+#define DEAD "until_us < {now} - " LONG_DEAD
 
-#define STATE                                                                            \
+/*
+ * One row for each holder of leases, one without holder if there is none: the subscription, is its
+ * queue paused, how many others are alive, the database's clock; the holder (null when the leases
+ * may be taken), how many, and how long the first of them lasts. By primary keys.
+ */
+#define SHARES(incarnation, which)                                                       \
     "SELECT s.id, q.paused, (SELECT count(*) FROM {p}_member m"                          \
-    " WHERE m.subscription = s.id AND m.until_us > {now})"                               \
-    " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue WHERE s.id "
+    " WHERE m.subscription = s.id AND m.process <> {2} AND m.until_us > {now}), {now},"  \
+    " h.holder, h.held, h.left_us, q.attempts_max"                                       \
+    " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue LEFT JOIN"              \
+    " (SELECT subscription, holder, count(*) AS held, min(until_us) - {now} AS left_us"  \
+    " FROM (SELECT subscription, until_us, CASE WHEN until_us > {now}"                   \
+    " AND incarnation = " incarnation " THEN owner END AS holder"                        \
+    " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder) h"   \
+    " ON h.subscription = s.id WHERE s.id " which
 
-/* By primary keys. */
-static const struct weir_sql SQL_STATE[] = {
-    [WEIR_SQLITE] = {.name = "read members", .text = STATE "= {1}", .parameters = "i"},
-    [WEIR_POSTGRESQL] = {.name = "read members",
-                         .text = STATE "= ANY ({1})",
-                         .parameters = "I"},
+enum { PAUSED = 1, OTHERS, NOW, HOLDER, HELD, LEFT_US, ATTEMPTS_MAX };
+
+/*
+ * All of it at once, since a process that has nothing to do beats on. The parts see the tables as
+ * they were before, which is why others are counted and not members. Whoever is buried and beats
+ * again at this moment is left alone, so nobody waits for anybody.
+ */
+static const struct weir_sql SQL_BEAT_PG = {
+    .name = "beat",
+    .text = "WITH buried AS (DELETE FROM {p}_member WHERE (subscription, process) IN"
+            " (SELECT subscription, process FROM {p}_member WHERE " DEAD
+            " AND process <> {2} FOR UPDATE SKIP LOCKED)),"
+            " alive AS (" BEAT_ALL ") " /* and now */
+    SHARES("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"),
+    .parameters = "IitiIR",
 };
 
-#define HELD(incarnation, which)                                                         \
-    "SELECT subscription, holder, count(*), min(until_us) - {now} FROM"                  \
-    " (SELECT subscription, until_us, CASE WHEN until_us > {now}"                        \
-    " AND incarnation = " incarnation " THEN owner END AS holder"                        \
-    " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder"
-
-/* By the primary key. The holder is null when the lease may be taken. */
-static const struct weir_sql SQL_HELD[] = {
-    [WEIR_SQLITE] = {.name = "read leases",
-                     .text = HELD(WEIR_INCARNATION_SQLITE, "= {1}"),
-                     .parameters = "i"},
-    [WEIR_POSTGRESQL] = {.name = "read leases",
-                         .text = HELD("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"),
-                         .parameters = "I"},
+static const struct weir_sql SQL_BEAT_SQLITE = {
+    .name = "beat",
+    .text = BEAT_ONE,
+    .parameters = "iitiir",
+};
+static const struct weir_sql SQL_BURY_SQLITE = {
+    .name = "bury members",
+    .text = "DELETE FROM {p}_member WHERE " DEAD,
+};
+static const struct weir_sql SQL_SHARES_SQLITE = {
+    .name = "read shares",
+    .text = SHARES(WEIR_INCARNATION_SQLITE, "= {1}"),
+    .parameters = "ii",
 };
 
 static const struct weir_sql SQL_LEAVE = {
@@ -85,14 +89,10 @@ struct beat {
     int64_t duration_us;
     struct weir_share *shares;
     size_t count;
-    const struct weir_value
-        *subscriptions; /* one for each call: an array, or one number */
-    size_t call_count;
-    enum weir_engine engine;
+    struct weir_columns columns; /* of the shares: SUBSCRIPTION, ... */
 };
 
-typedef void (*share_row_fn)(struct beat *self, struct weir_share *share,
-                             struct weir_rows *rows);
+enum { SUBSCRIPTION, DELIVERED, RATE, COLUMN_COUNT };
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
@@ -105,29 +105,28 @@ static struct weir_share *find_share(struct beat *self, int64_t subscription)
     return NULL;
 }
 
-static void take_state(struct beat *self, struct weir_share *share,
-                       struct weir_rows *rows)
+static void take_state(struct weir_share *share, struct weir_rows *rows)
 {
     uint32_t partitions = share->partitions > 0 ? (uint32_t)share->partitions : 0;
-    int64_t members = weir_rows_integer(rows, 2);
 
-    (void)self;
     share->removed = false;
-    share->paused = weir_rows_boolean(rows, 1);
-    share->members = members > 1 ? (uint32_t)members : 1;
+    share->paused = weir_rows_boolean(rows, PAUSED);
+    share->attempts_max = (uint32_t)weir_rows_integer(rows, ATTEMPTS_MAX);
+    share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHERS);
     share->share = (partitions + share->members - 1) / share->members;
+    share->now_us = weir_rows_integer(rows, NOW);
 }
 
 static void take_held(struct beat *self, struct weir_share *share, struct weir_rows *rows)
 {
-    uint32_t held = (uint32_t)weir_rows_integer(rows, 2);
-    int64_t left_us = weir_rows_integer(rows, 3);
+    uint32_t held = (uint32_t)weir_rows_integer(rows, HELD);
+    int64_t left_us = weir_rows_integer(rows, LEFT_US);
 
-    if (weir_rows_is_null(rows, 1)) {
+    if (weir_rows_is_null(rows, HOLDER)) {
         share->free += held;
         return;
     }
-    if (weir_rows_integer(rows, 1) == self->owner)
+    if (weir_rows_integer(rows, HOLDER) == self->owner)
         return;
     if (held > share->share)
         share->surplus += held - share->share;
@@ -136,27 +135,25 @@ static void take_held(struct beat *self, struct weir_share *share, struct weir_r
         share->next_free_us = left_us;
 }
 
-static enum weir_status read_rows(struct beat *self, struct weir_connection *connection,
-                                  const struct weir_sql *sql, share_row_fn take,
-                                  struct weir_error *error)
+static enum weir_status read_shares(struct beat *self, struct weir_connection *connection,
+                                    const struct weir_sql *sql,
+                                    const struct weir_value *values, size_t value_count,
+                                    struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, sql, values, value_count, &rows, error);
 
-    for (size_t i = 0; i < self->call_count && status == WEIR_OK; i++) {
-        struct weir_rows rows;
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct weir_share *share = find_share(self, weir_rows_integer(&rows, 0));
 
-        status = weir_connection_query(connection, sql, &self->subscriptions[i], 1, &rows,
-                                       error);
-        while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-            struct weir_share *share = find_share(self, weir_rows_integer(&rows, 0));
-
-            if (share != NULL)
-                take(self, share, &rows);
-        }
-        weir_rows_close(&rows);
-        status = status == WEIR_NO_ROW ? WEIR_OK : status;
+        if (share == NULL)
+            continue;
+        take_state(share, &rows);
+        take_held(self, share, &rows);
     }
-    return status;
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
 /* ---- the beat ----------------------------------------------------------------------------- */
@@ -168,31 +165,72 @@ static void clear_shares(struct beat *self)
 
         *share = (struct weir_share){.subscription = share->subscription,
                                      .partitions = share->partitions,
+                                     .delivered = share->delivered,
+                                     .rate = share->rate,
                                      .next_free_us = -1,
                                      .removed = true}; /* until it is found */
     }
 }
 
-static enum weir_status beat(struct weir_connection *connection, void *argument,
-                             struct weir_error *error)
+static enum weir_status list_shares(struct beat *self, const struct weir_heap *heap,
+                                    struct weir_error *error)
+{
+    enum weir_status status =
+        weir_columns_init(&self->columns, heap, COLUMN_COUNT, self->count, error);
+
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
+        const struct weir_share *share = &self->shares[i];
+
+        weir_columns_set(&self->columns, SUBSCRIPTION, i,
+                         weir_integer(share->subscription));
+        weir_columns_set(&self->columns, DELIVERED, i,
+                         weir_integer((int64_t)share->delivered));
+        weir_columns_set(&self->columns, RATE, i, weir_real(share->rate));
+    }
+    return status;
+}
+
+static struct weir_value all_of(const struct beat *self, size_t column,
+                                enum weir_type type)
+{
+    return weir_columns_array(&self->columns, column, type, 0, self->count);
+}
+
+static enum weir_status beat_pg(struct beat *self, struct weir_connection *connection,
+                                struct weir_error *error)
+{
+    return read_shares(self, connection, &SQL_BEAT_PG,
+                       VALUES(all_of(self, SUBSCRIPTION, WEIR_TYPE_INTEGER),
+                              weir_integer(self->owner), weir_text(weir_str(self->name)),
+                              weir_integer(self->duration_us),
+                              all_of(self, DELIVERED, WEIR_TYPE_INTEGER),
+                              all_of(self, RATE, WEIR_TYPE_REAL)),
+                       error);
+}
+
+/* There are no arrays here, and a statement more costs little. */
+static enum weir_status beat_sqlite(struct weir_connection *connection, void *argument,
+                                    struct weir_error *error)
 {
     struct beat *self = argument;
+    const struct weir_value *subscriptions = self->columns.cells;
+    const struct weir_value *delivered = subscriptions + DELIVERED * self->count;
+    const struct weir_value *rates = subscriptions + RATE * self->count;
+    struct weir_value owner = weir_integer(self->owner);
     enum weir_status status = WEIR_OK;
 
-    clear_shares(self);
-    for (size_t i = 0; i < self->call_count && status == WEIR_OK; i++)
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = weir_connection_execute(
-            connection, &SQL_BEAT[self->engine],
-            VALUES(self->subscriptions[i], weir_integer(self->owner),
-                   weir_text(weir_str(self->name)), weir_integer(self->duration_us)),
+            connection, &SQL_BEAT_SQLITE,
+            VALUES(subscriptions[i], owner, weir_text(weir_str(self->name)),
+                   weir_integer(self->duration_us), delivered[i], rates[i]),
             NULL, error);
     if (status == WEIR_OK)
-        status = weir_connection_execute(connection, &SQL_BURY[self->engine], NO_VALUES,
-                                         NULL, error);
-    if (status == WEIR_OK)
-        status = read_rows(self, connection, &SQL_STATE[self->engine], take_state, error);
-    if (status == WEIR_OK)
-        status = read_rows(self, connection, &SQL_HELD[self->engine], take_held, error);
+        status =
+            weir_connection_execute(connection, &SQL_BURY_SQLITE, NO_VALUES, NULL, error);
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
+        status = read_shares(self, connection, &SQL_SHARES_SQLITE,
+                             VALUES(subscriptions[i], owner), error);
     return status;
 }
 
@@ -201,31 +239,25 @@ enum weir_status weir_member_beat(struct weir_connection *connection, int64_t ow
                                   struct weir_share *shares, size_t count,
                                   struct weir_error *error)
 {
-    const struct weir_heap *heap = weir_connection_config(connection)->heap;
-    struct weir_columns list;
-    struct weir_value all;
     struct beat self = {
         .owner = owner,
         .name = name,
         .duration_us = duration_us,
         .shares = shares,
         .count = count,
-        .engine = weir_connection_link(connection)->driver->engine,
     };
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_columns_init(&list, heap, 1, count, error);
-    if (status == WEIR_OK) {
-        for (size_t i = 0; i < count; i++)
-            weir_columns_set(&list, 0, i, weir_integer(shares[i].subscription));
-        all = weir_columns_array(&list, 0, WEIR_TYPE_INTEGER, 0, count);
-        self.subscriptions = self.engine == WEIR_SQLITE ? list.cells : &all;
-        self.call_count = self.engine == WEIR_SQLITE ? count : 1;
-        status = weir_once(connection, beat, &self, error);
-    }
-    weir_columns_fini(&list);
+    clear_shares(&self);
+    status = list_shares(&self, weir_connection_config(connection)->heap, error);
+    if (status == WEIR_OK &&
+        weir_connection_link(connection)->driver->engine == WEIR_SQLITE)
+        status = weir_once(connection, beat_sqlite, &self, error);
+    else if (status == WEIR_OK)
+        status = beat_pg(&self, connection, error);
+    weir_columns_fini(&self.columns);
     return status;
 }
 

@@ -15,6 +15,8 @@
 struct weir_share {
     int64_t subscription; /* in */
     int32_t partitions;   /* in */
+    uint64_t delivered;   /* in: messages that this process has acknowledged so far */
+    double rate;          /* in: per second, of late */
     uint32_t members;     /* out: alive, ourselves included */
     uint32_t share;       /* out: what we may hold */
     uint32_t free;        /* out: leases nobody holds, or that have run out */
@@ -22,10 +24,12 @@ struct weir_share {
     int64_t
         next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
     bool paused;      /* out: the queue is */
-    bool removed;     /* out: the queue is gone */
+    uint32_t attempts_max; /* out: of the queue; 0: no limit */
+    bool removed;          /* out: the queue is gone */
+    int64_t now_us;        /* out: the database's clock; 0 when the queue is gone */
 };
 
-/* Be alive for `duration_us` more in each of these subscriptions, remove members long dead, and
+/* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove members long dead, and
  * read the shares. */
 WEIR_CHECKED enum weir_status weir_member_beat(struct weir_connection *connection,
                                                int64_t owner, const char *name,

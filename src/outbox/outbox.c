@@ -26,12 +26,10 @@
 #include "weir/gate.h"
 #include "weir/reporter.h"
 
-/* How often the main reader looks without being told: polling is the truth. */
-#define POLL_NS WEIR_SECONDS(1)
-
 /* What the workers that are no handlers get to end, beyond the grace: they end after the statement
  * that they are at, and those have a time limit. */
 #define STAFF_GRACE_NS WEIR_SECONDS(40)
+#define STAFF_SLICE_NS WEIR_MILLISECONDS(20)
 
 const struct weir_report_type weir_outbox_report_type = {"outbox"};
 
@@ -209,6 +207,15 @@ static bool serves(const struct weir_outbox *self, const char *queue,
     return false;
 }
 
+/* On SQLite a second call could only wait for the first, and would keep a thread busy with it. */
+static void limit_transactional(const struct weir_outbox *self, struct weir_post *post)
+{
+    if (post->tuning.batch > WEIR_TRANSACTIONAL_BATCH_MAX)
+        post->tuning.batch = WEIR_TRANSACTIONAL_BATCH_MAX;
+    if (weir_db_engine(self->db) == WEIR_SQLITE)
+        post->permits = 1;
+}
+
 static enum weir_status make_post(const struct weir_outbox *self,
                                   const struct weir_handler_options *options,
                                   const char *subscription, struct weir_post **out)
@@ -224,6 +231,8 @@ static enum weir_status make_post(const struct weir_outbox *self,
         return WEIR_NO_MEMORY;
     post->on_message = options->on_message;
     post->on_batch = options->on_batch;
+    post->on_message_tx = options->on_message_tx;
+    post->on_batch_tx = options->on_batch_tx;
     post->state = options->state;
     post->permits = options->permits;
     post->tuning =
@@ -232,6 +241,8 @@ static enum weir_status make_post(const struct weir_outbox *self,
     post->budget_ns = options->budget_ns != 0
                           ? options->budget_ns
                           : options->lease.duration_ns - options->lease.headroom_ns;
+    if (weir_post_is_transactional(post))
+        limit_transactional(self, post);
     return WEIR_OK;
 }
 
@@ -256,6 +267,7 @@ static enum weir_status subscribe(struct weir_outbox *self,
         post->queue_id = row.id;
         post->partitions = row.partitions;
         post->paused = row.paused;
+        post->attempts_max = row.attempts_max;
     }
     return status;
 }
@@ -352,6 +364,8 @@ static enum weir_status make_executor(struct weir_outbox *self, struct weir_erro
     options.threads = self->options.handlers + self->options.maintenance_guaranteed +
                       self->options.maintenance_shared + 2; /* acker and reporter */
     options.reserve_threads = 3; /* the keeper, and the readers (dispatcher.c) */
+    if (weir_timekeeper_is_needed(self))
+        options.reserve_threads++;
     self->own_executor = true;
     return weir_executor_create(&options, &self->executor, error);
 }
@@ -401,6 +415,7 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
     options.stats = self->stats;
     options.log = *self->words;
     options.interval_ns = self->options.stats_interval_ns;
+    options.noops_are_nothing = true; /* readers look and the keeper beats for ever */
     return weir_reporter_create(&options, &self->reporter, error);
 }
 
@@ -415,13 +430,14 @@ static enum weir_status make_roster(struct weir_outbox *self, struct weir_error 
         .acks = self->bells[WEIR_BELL_ACKS],
         .room = {self->bells[WEIR_BELL_MAIN], self->bells[WEIR_BELL_FOLLOWER]},
         .keeper = self->bells[WEIR_BELL_KEEPER],
+        .points = self->points,
     };
     enum weir_status status = weir_roster_create(&options, &self->roster);
 
     return status == WEIR_OK ? status : weir_error_set(error, status, "roster");
 }
 
-/* In a simulation there are no threads to listen: the poker is the poll. */
+/* In a simulation there is no thread to listen: the main reader looks by itself instead. */
 static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *error)
 {
     struct weir_wake_options options;
@@ -432,24 +448,30 @@ static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *e
     options.db = self->db;
     options.notifier = self->bells[WEIR_BELL_MAIN];
     options.channel = self->channel;
-    options.poll_ns = POLL_NS;
+    options.poll_ns = WEIR_OUTBOX_POLL_NS;
     return weir_wake_start(&options, &self->wake, error);
 }
 
+/* The main reader first: there is one connection already, and the first delivery waits for it. The
+ * callers last: they use the others. */
 static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
 {
-    enum weir_status status = weir_callers_spawn(self, error);
+    enum weir_status status = weir_dispatcher_spawn(self, WEIR_READER_MAIN, error);
 
+    if (status == WEIR_OK)
+        status = weir_timekeeper_spawn(self, error);
+    if (status == WEIR_OK)
+        status = weir_sweeper_spawn(self, error);
     if (status == WEIR_OK)
         status = weir_acker_spawn(self, error);
     if (status == WEIR_OK)
         status = weir_keeper_spawn(self, error);
     if (status == WEIR_OK)
-        status = weir_dispatcher_spawn(self, WEIR_READER_MAIN, error);
-    if (status == WEIR_OK)
         status = weir_dispatcher_spawn(self, WEIR_READER_FOLLOWER, error);
     if (status == WEIR_OK)
-        status = weir_sweeper_spawn(self, error);
+        status = weir_retention_spawn(self, error);
+    if (status == WEIR_OK)
+        status = weir_callers_spawn(self, error);
     return status;
 }
 
@@ -477,15 +499,20 @@ static void dismantle(struct weir_outbox *self)
     if (self->unfinished == 0) {
         weir_stats_destroy(self->stats);
         weir_heap_free(self->heap, self->caller_states);
+        weir_timekeeper_dismiss(self);
         weir_heap_free(self->heap, self->readers[0]);
         weir_heap_free(self->heap, self->readers[1]);
         weir_heap_free(self->heap, self->sweeper);
+        weir_heap_free(self->heap, self->retention);
     }
     self->stats = NULL;
     self->caller_states = NULL;
+    self->transactions = NULL;
+    self->transaction_count = 0;
     self->readers[0] = NULL;
     self->readers[1] = NULL;
     self->sweeper = NULL;
+    self->retention = NULL;
     if (self->own_executor)
         weir_executor_destroy(self->executor);
     self->own_executor = false;
@@ -541,6 +568,30 @@ static void store_acks(struct weir_outbox *self)
                        "text=\"%s\"", error.text);
 }
 
+/*
+ * What is left after the grace hangs in a handler, or is about to commit or roll back: that is
+ * waited for, as for the staff. A handler's connection is left to it.
+ */
+static size_t stop_callers(struct weir_outbox *self, int64_t grace_ns)
+{
+    size_t unfinished = weir_ward_stop(self->callers, grace_ns);
+
+    for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_timekeeper_abandon(self);
+         ns += STAFF_SLICE_NS)
+        unfinished = weir_ward_stop(self->callers, STAFF_SLICE_NS);
+    return unfinished;
+}
+
+/* A transactional handler that was left behind on SQLite keeps everybody from writing. */
+static bool can_write(const struct weir_outbox *self)
+{
+    bool left_behind = false;
+
+    for (size_t i = 0; i < self->transaction_count; i++)
+        left_behind = left_behind || self->transactions[i].abandoned;
+    return !left_behind || weir_db_engine(self->db) != WEIR_SQLITE;
+}
+
 size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
 {
     size_t unfinished = 0;
@@ -551,12 +602,13 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
     if (self->roster != NULL)
         weir_roster_close(self->roster);
     if (self->callers != NULL)
-        unfinished = weir_ward_stop(self->callers, grace_ns);
+        unfinished = stop_callers(self, grace_ns);
     if (self->staff != NULL)
         unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
-    if (self->roster != NULL && self->keeper != NULL)
+    if (self->roster != NULL && self->keeper != NULL && can_write(self))
         store_acks(self);
-    weir_keeper_depart(self);
+    weir_keeper_depart(self,
+                       can_write(self) ? WEIR_DEPART_RELEASING : WEIR_DEPART_AT_ONCE);
     self->unfinished += unfinished;
     dismantle(self);
     return unfinished;

@@ -7,7 +7,9 @@
  *   caller.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
  *   keeper.c       leases, members, shares           one worker on a thread without user code
+ *   timekeeper.c   cancels statements of handlers    likewise; for transactional handlers only
  *   sweeper.c      removes what all have passed      one worker
+ *   retention.c    removes old dead letters          one worker
  *
  * Each of them is a worker of the ward; the lanes between them are in roster.h. Two wards: the
  * callers are stopped first, while the others still renew their leases and store their acks.
@@ -22,6 +24,7 @@
 #include "outbox/log.h"
 #include "outbox/registry.h"
 #include "outbox/roster.h"
+#include "outbox/tx.h"
 #include "weir/executor.h"
 #include "weir/listener.h"
 #include "weir/notifier.h"
@@ -29,7 +32,10 @@
 #include "weir/stats.h"
 #include "weir/ward.h"
 
-enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 6 };
+enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 8 };
+
+/* How often the main reader looks without being told: polling is the truth. */
+#define WEIR_OUTBOX_POLL_NS WEIR_SECONDS(1)
 
 /* Who is woken by what. */
 enum weir_bell {
@@ -38,8 +44,16 @@ enum weir_bell {
     WEIR_BELL_WORK,     /* callers: a lane is ready */
     WEIR_BELL_ACKS,     /* the acker */
     WEIR_BELL_KEEPER,
-    WEIR_BELL_SWEEP
+    WEIR_BELL_TIMEKEEPER, /* a call whose time is over sooner than it believes */
+    WEIR_BELL_SWEEP,
+    WEIR_BELL_RETENTION /* at the start only */
 };
+
+/* What an execution of any worker of ours has done. */
+struct weir_outbox_report {
+    uint64_t messages;
+};
+extern const struct weir_report_type weir_outbox_report_type;
 
 struct weir_outbox {
     struct weir_db *db;           /* borrowed */
@@ -57,8 +71,11 @@ struct weir_outbox {
 
     struct weir_post **posts; /* owned; until destroy() */
     size_t post_count;
-    size_t unfinished;             /* workers that stop() had to leave behind */
-    struct weir_listener listener; /* writes to our log */
+    size_t unfinished;              /* workers that stop() had to leave behind */
+    struct weir_listener listener;  /* writes to our log */
+    _Atomic uint64_t pages_read[2]; /* by reader, as the next; since create() */
+    _Atomic uint64_t rows_read[2];
+    _Atomic uint64_t rows_swept;
 
     /* from start() to stop() */
     bool started;
@@ -75,8 +92,14 @@ struct weir_outbox {
     struct weir_reporter *reporter;
     struct weir_dispatcher *readers[2];
     void *caller_states; /* owned: caller.c */
+    struct weir_tx
+        *transactions; /* owned: one per caller; NULL: no transactional handler */
+    size_t transaction_count;
+    _Atomic int64_t watch_ns; /* when the timekeeper looks at them again */
     struct weir_keeper *keeper;
     struct weir_sweeper *sweeper;
+    struct weir_retention *retention;
+    struct weir_outbox_report moved; /* the acker's */
     _Atomic bool alone; /* no other process serves our subscriptions: nobody to notify */
 };
 
@@ -87,6 +110,12 @@ void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points
 WEIR_CHECKED enum weir_status weir_outbox_connect(struct weir_outbox *self,
                                                   struct weir_connection **out,
                                                   struct weir_error *error);
+
+/* May `count` more messages wait in this queue? WEIR_FULL: not now. Counts them, if so. */
+WEIR_CHECKED enum weir_status
+weir_outbox_check_room(struct weir_outbox *self, struct weir_connection *connection,
+                       const char *queue, const struct weir_queue_row *row, size_t count,
+                       struct weir_error *error);
 
 /* Something is new for the main reader: look now. Does nothing before start(). */
 void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell);
@@ -105,6 +134,21 @@ WEIR_CHECKED enum weir_status weir_keeper_spawn(struct weir_outbox *outbox,
 WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
                                                  struct weir_error *error);
 
+/*
+ * The timekeeper, and the transactions that it watches: made when there is a handler that needs
+ * them. note(): a handler begins, and has to be done at `deadline_ns`. abandon(): leave those
+ * behind that are in a handler; false: another one is not, and soon done. dismiss(): none is.
+ */
+bool weir_timekeeper_is_needed(const struct weir_outbox *outbox);
+WEIR_CHECKED enum weir_status weir_timekeeper_spawn(struct weir_outbox *outbox,
+                                                    struct weir_error *error);
+void weir_timekeeper_note(struct weir_outbox *outbox, int64_t deadline_ns);
+bool weir_timekeeper_abandon(struct weir_outbox *outbox);
+void weir_timekeeper_dismiss(struct weir_outbox *outbox);
+
+WEIR_CHECKED enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
+                                                   struct weir_error *error);
+
 /* One group of acks, on this thread; *count gets how many. Also used by stop(). */
 WEIR_CHECKED enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
                                                struct weir_error *error);
@@ -115,24 +159,19 @@ void weir_sweeper_note(struct weir_outbox *outbox);
 /* Take leases at once, so that start() begins to deliver; and give all of them up. */
 WEIR_CHECKED enum weir_status weir_keeper_arrive(struct weir_outbox *outbox,
                                                  struct weir_error *error);
-void weir_keeper_depart(struct weir_outbox *outbox);
+enum weir_depart { WEIR_DEPART_RELEASING, WEIR_DEPART_AT_ONCE /* they run out */ };
+void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
 
-/* A worker with the outbox's ways: listener of the log, statistics under `category`, panics are
- * errors. The caller fills in name, action, state, notifiers and pace. */
+/* A worker with the outbox's ways: listener of the log, statistics under `category` (the messages
+ * of an execution are those of its weir_outbox_report), panics are errors. The caller fills in name,
+ * action, state, notifiers and pace. */
 struct weir_staff_options {
     struct weir_worker_options worker;
     const char *category;
-    weir_stats_messages_fn messages;
     bool caller; /* into the ward of callers */
 };
 WEIR_CHECKED enum weir_status weir_outbox_spawn(struct weir_outbox *self,
                                                 const struct weir_staff_options *options,
                                                 struct weir_error *error);
-
-/* What an execution of any worker of ours has done. */
-struct weir_outbox_report {
-    uint64_t messages;
-};
-extern const struct weir_report_type weir_outbox_report_type;
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "outbox/registry.h"
 
+#include <string.h>
+
 #include "base/heap.h"
 #include "db/pause.h"
 
@@ -10,7 +12,8 @@ enum { ENTRIES_MAX = 100000 };
 
 struct weir_registry_entry {
     struct weir_queue_row row;
-    int64_t known_ns; /* when it was read; 0: forgotten */
+    struct weir_queue_counter *counter; /* borrowed; NULL: no memory */
+    int64_t known_ns;                   /* when it was read; 0: forgotten */
     int64_t backlog;
     int64_t counted_ns; /* 0: never */
 };
@@ -21,6 +24,8 @@ enum weir_status weir_registry_init(struct weir_registry *self,
     self->heap = heap;
     weir_map_init(&self->entries, heap, ENTRIES_MAX);
     weir_map_init(&self->declared, heap, ENTRIES_MAX);
+    weir_map_init(&self->counters, heap, ENTRIES_MAX);
+    weir_list_init(&self->counted);
     return weir_lock_init(&self->lock);
 }
 
@@ -37,6 +42,8 @@ void weir_registry_fini(struct weir_registry *self)
     weir_map_fini(&self->entries);
     weir_map_remove_if(&self->declared, free_entry, (void *)(uintptr_t)self->heap);
     weir_map_fini(&self->declared);
+    weir_map_remove_if(&self->counters, free_entry, (void *)(uintptr_t)self->heap);
+    weir_map_fini(&self->counters);
     weir_lock_fini(&self->lock);
 }
 
@@ -52,16 +59,19 @@ static bool is_young(int64_t since_ns)
 }
 
 static bool recall(struct weir_registry *self, const char *name,
-                   struct weir_queue_row *out)
+                   struct weir_queue_row *out, struct weir_queue_counter **counter)
 {
     const struct weir_registry_entry *entry;
     bool known;
 
+    *counter = NULL;
     weir_lock_acquire(&self->lock);
     entry = find(self, name);
     known = entry != NULL && is_young(entry->known_ns);
-    if (known)
+    if (known) {
         *out = entry->row;
+        *counter = entry->counter;
+    }
     weir_lock_release(&self->lock);
     return known;
 }
@@ -70,16 +80,66 @@ enum weir_status weir_registry_find(struct weir_registry *self,
                                     struct weir_connection *connection, const char *name,
                                     struct weir_queue_row *out, struct weir_error *error)
 {
+    struct weir_queue_counter *counter;
+
+    return weir_registry_find_counted(self, connection, name, out, &counter, error);
+}
+
+enum weir_status weir_registry_find_counted(struct weir_registry *self,
+                                            struct weir_connection *connection,
+                                            const char *name, struct weir_queue_row *out,
+                                            struct weir_queue_counter **counter,
+                                            struct weir_error *error)
+{
+    struct weir_queue_row row;
     enum weir_status status;
 
-    if (recall(self, name, out))
+    if (recall(self, name, out, counter))
         return WEIR_OK;
     status = weir_catalog_find_queue(connection, name, out, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
         weir_registry_put(self, name, out);
-    else if (status == WEIR_NOT_FOUND)
+        (void)recall(self, name, &row, counter);
+    } else if (status == WEIR_NOT_FOUND) {
         weir_registry_forget(self, name);
+    }
     return status;
+}
+
+struct weir_queue_counter *
+weir_registry_next_counter(struct weir_registry *self,
+                           const struct weir_queue_counter *after)
+{
+    struct weir_list *link;
+
+    weir_lock_acquire(&self->lock);
+    link = after != NULL ? after->link.next : self->counted.next;
+    if (link == &self->counted)
+        link = NULL;
+    weir_lock_release(&self->lock);
+    return link != NULL ? WEIR_CONTAINER_OF(link, struct weir_queue_counter, link) : NULL;
+}
+
+/* The one of a queue, also of one that was removed and made again: a count never shrinks. */
+static struct weir_queue_counter *enter_counter(struct weir_registry *self,
+                                                const char *name)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_queue_counter *counter = weir_map_find(&self->counters, weir_str(name));
+    size_t size = strlen(name) + 1;
+
+    if (counter != NULL)
+        return counter;
+    counter = weir_heap_zalloc(self->heap, sizeof *counter + size);
+    if (counter == NULL)
+        return NULL;
+    memcpy(counter->name, name, size);
+    if (weir_map_put(&self->counters, weir_str(name), counter) != WEIR_OK) {
+        weir_heap_free(self->heap, counter);
+        return NULL;
+    }
+    weir_list_append(&self->counted, &counter->link);
+    return counter;
 }
 
 void weir_registry_put(struct weir_registry *self, const char *name,
@@ -100,6 +160,8 @@ void weir_registry_put(struct weir_registry *self, const char *name,
     if (entry != NULL) {
         entry->row = *row;
         entry->known_ns = weir_pause_now_ns();
+        if (entry->counter == NULL)
+            entry->counter = enter_counter(self, name);
     }
     weir_lock_release(&self->lock);
 }

@@ -11,6 +11,9 @@
 #ifndef WEIR_OUTBOX_REGISTRY_H
 #define WEIR_OUTBOX_REGISTRY_H
 
+#include <stdatomic.h>
+
+#include "base/list.h"
 #include "base/map.h"
 #include "outbox/catalog.h"
 #include "ward/lock.h"
@@ -22,6 +25,16 @@ struct weir_registry {
     struct weir_lock lock;        /* guards all that follows */
     struct weir_map entries;      /* of struct weir_registry_entry, owned */
     struct weir_map declared;     /* of int32_t: partitions, owned */
+    struct weir_map counters;     /* of struct weir_queue_counter, owned */
+    struct weir_list counted;     /* the same, oldest first */
+};
+
+/* How much this process has enqueued into a queue. Lives as long as the registry, also when the
+ * queue is gone; the count is anybody's. */
+struct weir_queue_counter {
+    struct weir_list link;
+    _Atomic uint64_t enqueued;
+    char name[]; /* with a zero */
 };
 
 WEIR_CHECKED enum weir_status weir_registry_init(struct weir_registry *self,
@@ -34,6 +47,17 @@ WEIR_CHECKED enum weir_status weir_registry_find(struct weir_registry *self,
                                                  const char *name,
                                                  struct weir_queue_row *out,
                                                  struct weir_error *error);
+
+/* The same, and where to count: NULL when there is no memory for that. */
+WEIR_CHECKED enum weir_status
+weir_registry_find_counted(struct weir_registry *self, struct weir_connection *connection,
+                           const char *name, struct weir_queue_row *out,
+                           struct weir_queue_counter **counter, struct weir_error *error);
+
+/* The counter after this one, or the first; NULL: there is no other. */
+struct weir_queue_counter *
+weir_registry_next_counter(struct weir_registry *self,
+                           const struct weir_queue_counter *after);
 
 /* This is how it is now. Without memory nothing is remembered, which does no harm. */
 void weir_registry_put(struct weir_registry *self, const char *name,

@@ -88,6 +88,15 @@ void weir_roster_close(struct weir_roster *self)
     weir_lock_release(&self->lock);
 }
 
+static void add_lane(struct weir_roster_info *out, const struct weir_lane *lane)
+{
+    out->behind += lane->behind;
+    out->ready += lane->state == WEIR_LANE_READY;
+    out->running += lane->state == WEIR_LANE_RUNNING;
+    out->acking += lane->state == WEIR_LANE_ACKING;
+    out->retrying += lane->state == WEIR_LANE_RETRYING;
+}
+
 void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out)
 {
     memset(out, 0, sizeof *out);
@@ -95,14 +104,25 @@ void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out)
     out->lanes = self->lane_count;
     out->messages = self->messages;
     out->bytes = self->bytes;
+    for (size_t i = 0; i < self->lane_count; i++)
+        add_lane(out, self->lanes[i]);
+    weir_lock_release(&self->lock);
+}
+
+void weir_roster_read_post(struct weir_roster *self, const struct weir_post *post,
+                           struct weir_roster_info *out)
+{
+    memset(out, 0, sizeof *out);
+    weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++) {
         const struct weir_lane *lane = self->lanes[i];
 
-        out->behind += lane->behind;
-        out->ready += lane->state == WEIR_LANE_READY;
-        out->running += lane->state == WEIR_LANE_RUNNING;
-        out->acking += lane->state == WEIR_LANE_ACKING;
-        out->retrying += lane->state == WEIR_LANE_RETRYING;
+        if (lane->post != post)
+            continue;
+        out->lanes++;
+        out->messages += lane->count;
+        out->bytes += lane->bytes;
+        add_lane(out, lane);
     }
     weir_lock_release(&self->lock);
 }
@@ -333,6 +353,8 @@ static void insert_lane(struct weir_roster *self, struct weir_lane *lane)
 {
     size_t at = lower_bound(self, lane->lease.key);
 
+    WEIR_ASSERT(at == self->lane_count ||
+                comes_before(lane, self->lanes[at]->lease.key)); /* one of each key */
     memmove(&self->lanes[at + 1], &self->lanes[at],
             (self->lane_count - at) * sizeof(struct weir_lane *));
     self->lanes[at] = lane;
@@ -371,6 +393,7 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
         weir_heap_free(self->options.heap, lane);
     } else {
         insert_lane(self, lane);
+        weir_meter_add(&post->meter, WEIR_METER_TAKEN, 1);
         if (retry_in_ns > 0) {
             lane->due_ns = weir_sat_add_i64(now_ns, retry_in_ns);
             weir_lane_move(self, lane, WEIR_LANE_RETRYING);
@@ -381,6 +404,13 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
     return status;
 }
 
+static void lose(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    weir_meter_add(&lane->post->meter, WEIR_METER_LOST, 1);
+    weir_lane_remove(self, lane);
+}
+
 void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch)
 {
     struct weir_lane *lane;
@@ -388,7 +418,7 @@ void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64
     weir_lock_acquire(&self->lock);
     lane = weir_roster_find(self, key, epoch);
     if (lane != NULL)
-        weir_lane_remove(self, lane);
+        lose(self, lane);
     weir_lock_release(&self->lock);
 }
 
@@ -415,7 +445,7 @@ size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post
 
         if (overruns(lane, now_ns)) {
             if (now_ns >= lane->lease_end_ns)
-                weir_lane_remove(self, lane); /* by now it may be somebody else's */
+                lose(self, lane); /* by now it may be somebody else's */
             continue;
         }
         if (post != NULL && lane->post != post)
@@ -571,12 +601,16 @@ bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key, int6
     return known;
 }
 
-size_t weir_roster_stuck(struct weir_roster *self, int64_t subscription, int64_t *out,
-                         size_t count)
+size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
+                            size_t count)
 {
     size_t found = 0;
 
     weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < self->lane_count && found < count; i++) {
+        if (self->lanes[i]->lease.key.subscription == subscription)
+            out[found++] = self->lanes[i]->lease.key.pid;
+    }
     WEIR_LIST_EACH(link, &self->orphans)
     {
         const struct weir_lane *lane = WEIR_CONTAINER_OF(link, struct weir_lane, turn);
@@ -598,6 +632,14 @@ void weir_roster_set_post(struct weir_roster *self, struct weir_post *post, bool
     }
     post->paused = paused;
     post->removed = removed;
+    weir_lock_release(&self->lock);
+}
+
+void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
+                                  uint32_t attempts_max)
+{
+    weir_lock_acquire(&self->lock);
+    post->attempts_max = attempts_max;
     weir_lock_release(&self->lock);
 }
 

@@ -7,7 +7,9 @@
  *
  *                 read        take              finish              settle
  *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or retrying
- *              readers        handler threads   acker               lost: the lane is gone
+ *              readers        handler threads   acker            ^  lost: the lane is gone
+ *                                  |                             |
+ *                                  +-- describe, commit, passed -+  transactional
  *
  *   idle      nothing waits in memory
  *   ready     something waits; ready lanes run in the order in which they became ready
@@ -44,8 +46,10 @@
 #include "outbox/ack.h"
 #include "outbox/batch.h"
 #include "outbox/lease.h"
+#include "outbox/meter.h"
 #include "outbox/mode.h"
 #include "outbox/parcel.h"
+#include "outbox/rate.h"
 #include "weir/heap.h"
 #include "weir/outbox.h"
 
@@ -61,15 +65,20 @@ struct weir_post {
     int64_t queue_id;
     int64_t subscription_id;
     int32_t partitions;
-    weir_message_fn on_message; /* or */
-    weir_batch_fn on_batch;
+    weir_message_fn on_message;       /* or */
+    weir_batch_fn on_batch;           /* or */
+    weir_message_tx_fn on_message_tx; /* or */
+    weir_batch_tx_fn on_batch_tx;
     void *state;
     uint32_t permits; /* 0: no limit of its own */
     struct weir_tuning tuning;
     int64_t lease_ns;
     int64_t budget_ns;
+    struct weir_meter meter;
+    struct weir_rate rate; /* the keeper's: of messages acknowledged */
 
     /* the roster's, under its lock */
+    uint32_t attempts_max; /* of the queue; 0: no limit */
     uint32_t running;
     uint32_t lanes;
     bool paused;
@@ -85,6 +94,7 @@ struct weir_roster_options {
     struct weir_notifier *acks;    /* an ack waits */
     struct weir_notifier *room[2]; /* by reader: it may be worth looking again */
     struct weir_notifier *keeper;  /* a lane is leaving, or was lost */
+    struct weir_points *points;    /* for tests; NULL: none */
 };
 
 enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };
@@ -108,10 +118,14 @@ void weir_roster_destroy(struct weir_roster *self);
 
 void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out);
 
+/* The same for the lanes of one post. */
+void weir_roster_read_post(struct weir_roster *self, const struct weir_post *post,
+                           struct weir_roster_info *out);
+
 /* ---- for the keeper: lanes come and go -------------------------------------------------- */
 
 /* A lease was taken at `taken_ns` (before the statement): make its lane. `retry_in_ns` is what is
- * left of a stored wait. WEIR_NO_MEMORY; WEIR_EXISTS: its handler still hangs. */
+ * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
                                                 struct weir_post *post,
                                                 const struct weir_lease *lease,
@@ -146,12 +160,18 @@ size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
 bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key,
                        int64_t epoch);
 
-/* Partitions of this subscription whose handler hangs beyond its lease. */
-size_t weir_roster_stuck(struct weir_roster *self, int64_t subscription, int64_t *out,
-                         size_t count);
+/*
+ * Partitions of this subscription that must not be taken: those that have a lane, and those whose
+ * handler hangs beyond its lease. A lane may be here though its lease has run out: that is noticed
+ * when it is renewed, or acks, and two lanes of one partition would deliver it at the same time.
+ */
+size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
+                            size_t count);
 
 void weir_roster_set_post(struct weir_roster *self, struct weir_post *post, bool paused,
                           bool removed);
+void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
+                                  uint32_t attempts_max);
 uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post);
 
 /* Lanes taken over from an owner that died, of which it is now known that nothing waited: up to
@@ -190,7 +210,7 @@ struct weir_call {
     struct weir_post *post;
     int32_t partition;
     uint32_t attempts;
-    int64_t epoch;
+    struct weir_lease lease;
     int64_t deadline_ns;
     size_t count; /* of messages, from the lane's first on */
     const struct weir_parcel *first;
@@ -202,7 +222,7 @@ bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *
 /* From the parcel after `parcel` in its lane. */
 const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
 
-/* The batch that the handler is given, so that it can be told to stop. */
+/* The batch that the handler is given, so that it can be told to stop. Its budget begins. */
 void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
                        struct weir_batch *batch);
 
@@ -210,6 +230,27 @@ void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
 void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
                         struct weir_batch *batch, enum weir_outcome outcome,
                         const char *reason);
+
+/*
+ * The same for a handler that runs inside the transaction of the ack. describe() says in *ack what
+ * to store; what it points to stays until one of the others, or finish(), ends the call. It may
+ * be followed by finish(), if the transaction fails: then nothing of the description counts.
+ * `outcome` WEIR_REJECT is about messages that were not answered for: they come again one by
+ * one. WEIR_FENCED: the lane was lost; WEIR_NO_MEMORY.
+ */
+WEIR_CHECKED enum weir_status
+weir_roster_describe(struct weir_roster *self, struct weir_call *call,
+                     struct weir_batch *batch, enum weir_outcome outcome,
+                     const char *reason, struct weir_ack *ack);
+
+/* It was committed: the lane goes on behind it. */
+void weir_roster_passed(struct weir_roster *self, struct weir_call *call);
+
+/* The handler was not called: let somebody try again. */
+void weir_roster_put_back(struct weir_roster *self, struct weir_call *call);
+
+/* Somebody else has the partition: the lane is gone. */
+void weir_roster_forsake(struct weir_roster *self, struct weir_call *call);
 
 /* ---- for the acker ---------------------------------------------------------------------- */
 
@@ -228,6 +269,12 @@ void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks
 /* Nobody knows: begin anew from the stored position. */
 void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, const struct weir_position *position);
+
+/* Do its handlers run inside the transaction of the ack? */
+static inline bool weir_post_is_transactional(const struct weir_post *self)
+{
+    return self->on_message_tx != NULL || self->on_batch_tx != NULL;
+}
 
 /* From now on no call begins and running ones are told to stop. */
 void weir_roster_close(struct weir_roster *self);

@@ -9,6 +9,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/point.h"
 #include "base/text.h"
 #include "outbox/lane.h"
 #include "weir/executor.h"
@@ -16,6 +17,71 @@
 static struct weir_lane *lane_of(struct weir_list *link)
 {
     return WEIR_CONTAINER_OF(link, struct weir_lane, turn);
+}
+
+/* ---- giving up ------------------------------------------------------------------------- */
+
+/*
+ * How often the head has failed in calls of its own. An owner that died counts, but not the first
+ * one: its call may have been a larger one; those after it began with one message.
+ */
+static uint32_t failures_alone(const struct weir_lane *lane)
+{
+    uint32_t deaths = lane->lease.crashes > 0 ? lane->lease.crashes - 1 : 0;
+
+    return lane->position.alone > UINT32_MAX - deaths ? UINT32_MAX
+                                                      : lane->position.alone + deaths;
+}
+
+static bool is_too_often(const struct weir_lane *lane, uint32_t failures)
+{
+    return lane->post->attempts_max > 0 && failures >= lane->post->attempts_max;
+}
+
+/* Does a failure of this call say something of the message? Not if others were with it, and not if
+ * its handler was told to stop with time left: then the process ends, whatever the message. */
+static bool tells_of_head(const struct weir_lane *lane, const struct weir_batch *batch)
+{
+    return lane->call_count == 1 && batch->processed == 0 &&
+           (batch->expired || !batch->stopped);
+}
+
+/* Would one more failure of this call be one too many? */
+static bool is_last_chance(const struct weir_lane *lane, const struct weir_batch *batch)
+{
+    return tells_of_head(lane, batch) &&
+           is_too_often(lane, weir_sat_inc_u32(failures_alone(lane)));
+}
+
+/* Failures of the head alone, after a call that is to be retried. */
+static uint32_t count_alone(const struct weir_lane *lane, const struct weir_batch *batch)
+{
+    if (lane->processed > 0)
+        return 0;
+    return tells_of_head(lane, batch) ? weir_sat_inc_u32(failures_alone(lane))
+                                      : failures_alone(lane);
+}
+
+/* Make the batch say that its only message is rejected. False: no memory, it comes again. */
+static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *reason)
+{
+    char text[WEIR_ERROR_TEXT_SIZE];
+    size_t size = weir_text_format(text, sizeof text, "gave up after %u attempts: %s",
+                                   attempts, reason);
+    struct weir_batch_rejection *only = weir_heap_zalloc(batch->heap, sizeof *only);
+
+    if (only != NULL)
+        only->reason = weir_heap_copy(batch->heap, text, size);
+    if (only == NULL || only->reason == NULL) {
+        weir_heap_free(batch->heap, only);
+        return false;
+    }
+    weir_heap_free(batch->heap, batch->rejections); /* room that nobody came to use */
+    batch->rejections = only;
+    batch->rejection_count = 1;
+    batch->rejection_capacity = 1;
+    batch->processed = 1;
+    return true;
 }
 
 /* ---- taking ---------------------------------------------------------------------------- */
@@ -56,9 +122,12 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
 
     weir_lane_move(self, lane, WEIR_LANE_RUNNING);
     lane->post->running++;
+    if (WEIR_POINT(self->options.points, "roster.small_batch"))
+        size = 1;
     lane->call_count = lane->count < size ? lane->count : size;
     lane->begun_ns = now_ns;
-    lane->deadline_ns = weir_sat_add_i64(now_ns, post->budget_ns);
+    lane->mode_before = lane->mode;
+    lane->deadline_ns = WEIR_FOREVER; /* until begin(): it may have to wait for a lock */
     lane->overrun = false;
     self->holds++;
     *out = (struct weir_call){
@@ -66,11 +135,50 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
         .post = lane->post,
         .partition = weir_pid_partition(lane->lease.key.pid),
         .attempts = lane->position.attempts + lane->lease.crashes,
-        .epoch = lane->lease.epoch,
-        .deadline_ns = lane->deadline_ns,
+        .lease = lane->lease,
         .count = lane->call_count,
         .first = WEIR_CONTAINER_OF(lane->parcels.next, struct weir_parcel, link),
     };
+}
+
+static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
+                         struct weir_batch *batch, enum weir_outcome outcome,
+                         const char *reason) WEIR_REQUIRES(self->lock);
+
+/*
+ * A head that has failed often enough already gets no call: it killed its owners, which left
+ * nobody to count, or the limit was lowered. False: it may run.
+ */
+static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_batch batch = {.heap = self->options.heap, .count = 1};
+    const char *reason = lane->lease.crashes > 0  ? "its process ended without an answer"
+                         : lane->error[0] != '\0' ? lane->error
+                                                  : "the limit is lower now";
+    bool described;
+
+    if (!is_too_often(lane, failures_alone(lane)) ||
+        !give_up(&batch, lane->position.attempts + lane->lease.crashes, reason))
+        return false;
+    lane->call_count = 1;
+    lane->mode_before = lane->mode;
+    described = describe_ack(self, lane, &batch, WEIR_REJECT, "");
+    weir_batch_fini(&batch);
+    if (described)
+        weir_lane_move(self, lane, WEIR_LANE_ACKING);
+    return described;
+}
+
+/* The lane whose turn it is; NULL: none. */
+static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t now_ns)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_lane *lane = first_runnable(self, self->ready.next, now_ns);
+
+    while (lane != NULL && dismiss(self, lane))
+        lane = first_runnable(self, self->ready.next, now_ns);
+    return lane;
 }
 
 bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns)
@@ -82,7 +190,7 @@ bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *
     weir_lock_acquire(&self->lock);
     if (!self->closed) {
         release_due(self, now_ns);
-        lane = first_runnable(self, self->ready.next, now_ns);
+        lane = next_in_turn(self, now_ns);
         if (!weir_list_empty(&self->retrying))
             *wait_ns = lane_of(self->retrying.next)->due_ns - now_ns;
     }
@@ -98,10 +206,17 @@ bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *
 void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
                        struct weir_batch *batch)
 {
+    int64_t now_ns = weir_executor_now(self->options.executor);
+
+    call->deadline_ns = weir_sat_add_i64(now_ns, call->post->budget_ns);
+    batch->deadline_ns = call->deadline_ns;
     weir_lock_acquire(&self->lock);
+    call->lane->deadline_ns = call->deadline_ns;
     call->lane->batch = batch;
     if (self->closed || call->lane->lost)
         batch->stopped = true;
+    weir_meter_add(&call->post->meter, WEIR_METER_CALLS, 1);
+    weir_meter_add(&call->post->meter, WEIR_METER_DELIVERED, call->count);
     weir_lock_release(&self->lock);
 }
 
@@ -164,6 +279,7 @@ static void describe_move(struct weir_lane *lane, size_t processed)
     lane->next.place = last->place;
     lane->next.seq = last->seq;
     lane->next.attempts = 0;
+    lane->next.alone = 0;
 }
 
 /* The head has failed once more: store it, and when to try again. */
@@ -182,33 +298,91 @@ static void describe_retry(struct weir_roster *self, struct weir_lane *lane,
     (void)weir_text_format(lane->error, sizeof lane->error, "%s", reason);
 }
 
-static void describe_ack(struct weir_roster *self, struct weir_lane *lane,
+/* What becomes of the lane: its mode, its position, and when it goes on. */
+static void describe_outcome(struct weir_roster *self, struct weir_lane *lane,
+                             const struct weir_batch *batch, enum weir_outcome outcome,
+                             int64_t processed, uint32_t attempts, const char *reason)
+    WEIR_REQUIRES(self->lock)
+{
+    lane->error[0] = '\0';
+    lane->mode = lane->mode_before; /* this may be the second description of the call */
+    weir_mode_move(&lane->mode, outcome, lane->post->tuning.batch, processed,
+                   lane->post->tuning.degradation_threshold);
+    describe_move(lane, batch->processed);
+    lane->retry = outcome == WEIR_RETRY;
+    lane->clear_crashes = lane->lease.crashes > 0;
+    if (lane->retry) {
+        describe_retry(self, lane, attempts, reason);
+        lane->next.alone = count_alone(lane, batch);
+    } else if (batch->processed == 0) {
+        lane->next.attempts = attempts; /* the head is still the same */
+    }
+}
+
+/* False: out of memory, nothing is described. */
+static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
-                         const char *reason) WEIR_REQUIRES(self->lock)
+                         const char *reason)
 {
     uint32_t attempts = lane->position.attempts + lane->lease.crashes;
-    size_t processed = batch->processed;
+    bool one_by_one = outcome == WEIR_REJECT && weir_post_is_transactional(lane->post) &&
+                      batch->processed < batch->count;
 
-    lane->error[0] = '\0';
-    if (batch->expired) {
-        outcome = WEIR_RETRY;
-        reason = "the handler took longer than its budget";
-    } else if (outcome == WEIR_DONE && processed == 0) {
+    if (outcome == WEIR_DONE && batch->processed == 0) {
         outcome = WEIR_RETRY;
         reason = "the handler has acknowledged nothing";
     }
-    if (!describe_rejections(self, lane, batch, attempts)) {
-        outcome = WEIR_RETRY;
-        reason = "out of memory";
-        processed = 0;
+    if (outcome == WEIR_RETRY && is_last_chance(lane, batch) &&
+        give_up(batch, weir_sat_inc_u32(attempts), reason)) {
+        outcome = WEIR_REJECT;
+        attempts = weir_sat_inc_u32(attempts); /* this one has failed, too */
     }
-    weir_mode_move(&lane->mode, outcome, lane->post->tuning.batch, (int64_t)processed,
-                   lane->post->tuning.degradation_threshold);
-    describe_move(lane, processed);
-    lane->retry = outcome == WEIR_RETRY;
-    lane->clear_crashes = lane->lease.crashes > 0;
-    if (lane->retry)
-        describe_retry(self, lane, attempts, reason);
+    if (!describe_rejections(self, lane, batch, attempts))
+        return false;
+    describe_outcome(self, lane, batch, outcome,
+                     one_by_one ? WEIR_PROCESSED_UNKNOWN : (int64_t)batch->processed,
+                     attempts, reason);
+    return true;
+}
+
+/* As if nothing had been answered: that needs no memory. */
+static void describe_failure(struct weir_roster *self, struct weir_lane *lane,
+                             struct weir_batch *batch, const char *reason)
+    WEIR_REQUIRES(self->lock)
+{
+    weir_batch_forget(batch);
+    describe_outcome(self, lane, batch, WEIR_RETRY, 0,
+                     lane->position.attempts + lane->lease.crashes, reason);
+}
+
+/* Nobody calls the handler of this lane any more. */
+static void end_call(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    lane->post->running--;
+    lane->batch = NULL;
+    lane->overrun = false; /* it has come back: its lease may be renewed again */
+    if (lane->post->permits != 0 && !weir_list_empty(&self->ready))
+        weir_roster_ring(self->options.work); /* a permit is free */
+}
+
+/* The lane was lost while its handler ran: nobody has it now. */
+static void bury(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    self->running--;
+    weir_lane_free(self, lane);
+    weir_roster_ring(self->options.keeper); /* its partition may be taken again */
+}
+
+/* The end of every function that ends a call: unlocks, and gives up the call's hold. */
+static void let_go(struct weir_roster *self) WEIR_RELEASE(self->lock)
+{
+    bool last = weir_roster_drop_hold(self);
+
+    weir_lock_release(&self->lock);
+    if (last)
+        weir_roster_free(self);
 }
 
 void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
@@ -216,26 +390,117 @@ void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
                         const char *reason)
 {
     struct weir_lane *lane = call->lane;
-    bool last;
 
+    if (batch->expired) {
+        outcome = WEIR_RETRY;
+        reason = "the handler took longer than its budget";
+    }
     weir_lock_acquire(&self->lock);
-    lane->post->running--;
-    lane->batch = NULL;
-    lane->overrun = false; /* it has come back: its lease may be renewed again */
+    end_call(self, lane);
     if (lane->lost) {
-        self->running--;
-        weir_lane_free(self, lane);
-        weir_roster_ring(self->options.keeper); /* its partition may be taken again */
+        bury(self, lane);
     } else {
-        describe_ack(self, lane, batch, outcome, reason);
+        weir_lane_forget_ack(self, lane); /* of a transaction that has failed */
+        if (!describe_ack(self, lane, batch, outcome, reason))
+            describe_failure(self, lane, batch, "out of memory");
         weir_lane_move(self, lane, WEIR_LANE_ACKING);
     }
-    if (call->post->permits != 0 && !weir_list_empty(&self->ready))
-        weir_roster_ring(self->options.work); /* a permit is free */
-    last = weir_roster_drop_hold(self);
+    let_go(self);
+}
+
+/* ---- inside of a transaction ----------------------------------------------------------- */
+
+static struct weir_ack ack_of(struct weir_lane *lane)
+{
+    lane->next.version = lane->position.version + 1;
+    return (struct weir_ack){
+        .key = lane->lease.key,
+        .epoch = lane->lease.epoch,
+        .next = lane->next,
+        .error = weir_str(lane->error),
+        .clear_crashes = lane->clear_crashes,
+        .rejections = lane->rejections,
+        .rejection_count = lane->rejection_count,
+    };
+}
+
+enum weir_status weir_roster_describe(struct weir_roster *self, struct weir_call *call,
+                                      struct weir_batch *batch, enum weir_outcome outcome,
+                                      const char *reason, struct weir_ack *ack)
+{
+    struct weir_lane *lane = call->lane;
+    enum weir_status status = WEIR_OK;
+
+    weir_lock_acquire(&self->lock);
+    if (lane->lost)
+        status = WEIR_FENCED;
+    else if (!describe_ack(self, lane, batch, outcome, reason))
+        status = WEIR_NO_MEMORY;
+    else
+        *ack = ack_of(lane);
     weir_lock_release(&self->lock);
-    if (last)
-        weir_roster_free(self);
+    return status;
+}
+
+/* What its ack says is stored. */
+static void count_stored(const struct weir_lane *lane)
+{
+    struct weir_meter *meter = &lane->post->meter;
+
+    weir_meter_add(meter, WEIR_METER_ACKED, lane->processed);
+    weir_meter_add(meter, WEIR_METER_REJECTED, lane->rejection_count);
+    weir_meter_add(meter, WEIR_METER_RETRIES, lane->retry);
+}
+
+static void apply(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    bool retry = lane->retry;
+
+    count_stored(lane);
+    lane->position = lane->next;
+    if (lane->clear_crashes)
+        lane->lease.crashes = 0;
+    weir_lane_pass(self, lane, lane->processed);
+    weir_lane_forget_ack(self, lane);
+    lane->processed = 0;
+    lane->retry = false;
+    if (retry && !lane->leaving)
+        weir_lane_move(self, lane, WEIR_LANE_RETRYING);
+    else
+        weir_lane_rest(self, lane);
+}
+
+void weir_roster_passed(struct weir_roster *self, struct weir_call *call)
+{
+    weir_lock_acquire(&self->lock);
+    end_call(self, call->lane);
+    if (call->lane->lost)
+        bury(self, call->lane);
+    else
+        apply(self, call->lane);
+    let_go(self);
+}
+
+void weir_roster_put_back(struct weir_roster *self, struct weir_call *call)
+{
+    weir_lock_acquire(&self->lock);
+    end_call(self, call->lane);
+    if (call->lane->lost)
+        bury(self, call->lane);
+    else
+        weir_lane_rest(self, call->lane);
+    let_go(self);
+}
+
+void weir_roster_forsake(struct weir_roster *self, struct weir_call *call)
+{
+    weir_lock_acquire(&self->lock);
+    if (!call->lane->lost)
+        weir_lane_remove(self, call->lane);
+    end_call(self, call->lane);
+    bury(self, call->lane);
+    let_go(self);
 }
 
 /* ---- acknowledging --------------------------------------------------------------------- */
@@ -250,16 +515,7 @@ size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size
 
         weir_list_remove(&lane->turn);
         lane->collected = true;
-        lane->next.version = lane->position.version + 1;
-        acks[taken++] = (struct weir_ack){
-            .key = lane->lease.key,
-            .epoch = lane->lease.epoch,
-            .next = lane->next,
-            .error = weir_str(lane->error),
-            .clear_crashes = lane->clear_crashes,
-            .rejections = lane->rejections,
-            .rejection_count = lane->rejection_count,
-        };
+        acks[taken++] = ack_of(lane);
     }
     self->holds += taken > 0;
     weir_lock_release(&self->lock);
@@ -285,24 +541,6 @@ static struct weir_lane *owner_of(struct weir_roster *self, const struct weir_ac
     return NULL;
 }
 
-static void apply(struct weir_roster *self, struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
-{
-    bool retry = lane->retry;
-
-    lane->position = lane->next;
-    if (lane->clear_crashes)
-        lane->lease.crashes = 0;
-    weir_lane_pass(self, lane, lane->processed);
-    weir_lane_forget_ack(self, lane);
-    lane->processed = 0;
-    lane->retry = false;
-    if (retry && !lane->leaving)
-        weir_lane_move(self, lane, WEIR_LANE_RETRYING);
-    else
-        weir_lane_rest(self, lane);
-}
-
 void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
                         size_t count)
 {
@@ -314,6 +552,10 @@ void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
 
         WEIR_ASSERT(lane != NULL && lane->collected);
         lane->collected = false;
+        if (!acks[i].accepted)
+            weir_meter_add(&lane->post->meter, WEIR_METER_REFUSED, 1);
+        else if (lane->lost)
+            count_stored(lane);
         if (lane->lost)
             weir_lane_free(self, lane);
         else if (acks[i].accepted)
@@ -359,8 +601,11 @@ void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
     weir_lock_acquire(&self->lock);
     lane = weir_roster_find(self, key, epoch);
     if (lane != NULL && lane->state == WEIR_LANE_ACKING && !lane->collected) {
-        if (position->version >= lane->next.version && lane->clear_crashes)
-            lane->lease.crashes = 0; /* it was stored after all */
+        if (position->version >= lane->next.version) { /* it was stored after all */
+            count_stored(lane);
+            if (lane->clear_crashes)
+                lane->lease.crashes = 0;
+        }
         lane->position = *position;
         weir_lane_forget_ack(self, lane);
         weir_lane_trim(self, lane, 0);

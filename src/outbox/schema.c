@@ -25,6 +25,17 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Dead letters: the list, newest first; what may be claimed, by deadline; what retention ends. The
+ * statements must repeat the conditions word by word (dead_letter_rows.h), or SQLite does not use
+ * the index. */
+#define LETTER_INDEXES                                                                   \
+    "CREATE INDEX {p}_dead_letter_by_failure ON {p}_dead_letter"                         \
+    " (status, failed_us, id)",                                                          \
+        "CREATE INDEX {p}_dead_letter_open ON {p}_dead_letter (deadline_us, id)"         \
+        " WHERE status IN ('pending', 'reprocessing')",                                  \
+        "CREATE INDEX {p}_dead_letter_closed ON {p}_dead_letter (completed_us)"          \
+        " WHERE status IN ('resolved', 'discarded')"
+
 /* ---- SQLite -------------------------------------------------------------------------------- */
 
 static const char *const SQLITE_1[] = {
@@ -86,6 +97,7 @@ static const char *const SQLITE_1[] = {
     " last_id INTEGER NOT NULL,"
     " seq INTEGER NOT NULL,"
     " attempts INTEGER NOT NULL DEFAULT 0,"
+    " alone INTEGER NOT NULL DEFAULT 0," /* of them, in calls of its own */
     " retry_us INTEGER NOT NULL DEFAULT 0,"
     " error TEXT NOT NULL DEFAULT '',"
     " PRIMARY KEY (subscription, partition)) WITHOUT ROWID",
@@ -106,6 +118,8 @@ static const char *const SQLITE_1[] = {
     " name TEXT NOT NULL,"
     " until_us INTEGER NOT NULL,"
     " started_us INTEGER NOT NULL,"
+    " delivered INTEGER NOT NULL DEFAULT 0," /* messages, by this process */
+    " rate REAL NOT NULL DEFAULT 0,"         /* per second, of late */
     " PRIMARY KEY (subscription, process)) WITHOUT ROWID",
 
     "CREATE TABLE {p}_dead_letter ("
@@ -124,11 +138,12 @@ static const char *const SQLITE_1[] = {
     " error TEXT NOT NULL,"
     " failed_us INTEGER NOT NULL,"
     " status TEXT NOT NULL DEFAULT 'pending',"
-    " token INTEGER," /* of a claim */
-    " deadline_us INTEGER,"
-    " completed_us INTEGER,"
+    " token INTEGER NOT NULL DEFAULT 0," /* of the last claim; 0: none that counts */
+    " deadline_us INTEGER NOT NULL DEFAULT 0," /* of the claim; 0: pending for ever */
+    " completed_us INTEGER NOT NULL DEFAULT 0,"
+    " requeued_uid BLOB,"
     " UNIQUE (subscription, partition, seq))",
-    "CREATE INDEX {p}_dead_letter_by_status ON {p}_dead_letter (status, deadline_us)",
+    LETTER_INDEXES,
     NULL,
 };
 
@@ -231,6 +246,7 @@ static const char *const PG_1[] = {
     " last_id bigint NOT NULL,"
     " seq bigint NOT NULL,"
     " attempts integer NOT NULL DEFAULT 0,"
+    " alone integer NOT NULL DEFAULT 0,"
     " retry_us bigint NOT NULL DEFAULT 0,"
     " error text NOT NULL DEFAULT '') PARTITION BY LIST (((id >> 16) & 3))",
     PG_LEAF("ack", "0"),
@@ -255,6 +271,8 @@ static const char *const PG_1[] = {
     " name text NOT NULL,"
     " until_us bigint NOT NULL,"
     " started_us bigint NOT NULL,"
+    " delivered bigint NOT NULL DEFAULT 0,"
+    " rate double precision NOT NULL DEFAULT 0,"
     " PRIMARY KEY (subscription, process)) WITH (fillfactor = 50)",
 
     /* Not a counter: one number that everybody reads and writes outside of transactions and
@@ -272,12 +290,12 @@ static const char *const PG_1[] = {
     " error text NOT NULL,"
     " failed_us bigint NOT NULL,"
     " status text NOT NULL DEFAULT 'pending',"
-    " token bigint,"
-    " deadline_us bigint,"
-    " completed_us bigint,"
+    " token bigint NOT NULL DEFAULT 0,"
+    " deadline_us bigint NOT NULL DEFAULT 0,"
+    " completed_us bigint NOT NULL DEFAULT 0,"
+    " requeued_uid bytea,"
     " UNIQUE (subscription, partition, seq))",
-    "CREATE INDEX {p}_dead_letter_by_status ON {p}_dead_letter (status, deadline_us)"
-    " WHERE status IN ('pending', 'reprocessing')",
+    LETTER_INDEXES,
     NULL,
 };
 

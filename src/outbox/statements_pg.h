@@ -18,8 +18,12 @@ extern const struct weir_sql weir_pg_sql_late; /* page_pg.c */
 extern const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES];
 extern const struct weir_sql weir_pg_sql_aside;
 extern const struct weir_sql weir_pg_sql_aside_bound;
-extern const struct weir_sql weir_pg_sql_lag;
-extern const struct weir_sql weir_pg_sql_waits; /* lag_pg.c */
+extern const struct weir_sql weir_pg_sql_lag_marks; /* lag_statements_pg.c */
+extern const struct weir_sql weir_pg_sql_lag_pieces;
+extern const struct weir_sql weir_pg_sql_lag_sample;
+extern const struct weir_sql weir_pg_sql_lag_aside;
+extern const struct weir_sql weir_pg_sql_lag_count;
+extern const struct weir_sql weir_pg_sql_waits;
 
 /*
  * A common table `stretch` with the transactions from xid `from` up to, not including, `to` that

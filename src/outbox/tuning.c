@@ -250,7 +250,32 @@ enum weir_status weir_queue_options_check(const struct weir_queue_options *self,
         status =
             weir_error_set(error, WEIR_INVALID, "backlog_max is %lld, must be at least 0",
                            (long long)self->backlog_max);
+    if (status == WEIR_OK)
+        status = check_number("attempts_max", self->attempts_max, 0,
+                              WEIR_ATTEMPTS_MAX_MAX, error);
+    if (status == WEIR_OK && self->dead_letter_retention_ns != 0)
+        status = weir_duration_check("dead_letter_retention_ns",
+                                     self->dead_letter_retention_ns, S(1),
+                                     WEIR_DURATION_MAX, error);
     return status;
+}
+
+static enum weir_status check_handlers(const struct weir_handler_options *self,
+                                       struct weir_error *error)
+{
+    int transactional = (self->on_message_tx != NULL) + (self->on_batch_tx != NULL);
+    int given = (self->on_message != NULL) + (self->on_batch != NULL) + transactional;
+
+    if (given != 1)
+        return weir_error_set(error, WEIR_INVALID,
+                              "%d of on_message, on_batch, on_message_tx and on_batch_tx "
+                              "are given, must be 1",
+                              given);
+    if (transactional != 0 && self->serving == WEIR_SERVED_BY_SINK)
+        return weir_error_set(error, WEIR_INVALID,
+                              "a sink cannot have a transactional handler: what it "
+                              "delivers is not in this database");
+    return WEIR_OK;
 }
 
 enum weir_status weir_handler_options_check(const struct weir_handler_options *self,
@@ -262,10 +287,8 @@ enum weir_status weir_handler_options_check(const struct weir_handler_options *s
         status = weir_queue_name_check("subscription name", self->subscription, error);
     if (status == WEIR_OK)
         status = check_number("start", self->start, 0, WEIR_START_NOW, error);
-    if (status == WEIR_OK && (self->on_message == NULL) == (self->on_batch == NULL))
-        status = weir_error_set(error, WEIR_INVALID,
-                                "%s of on_message and on_batch is given, must be one",
-                                self->on_message == NULL ? "none" : "each");
+    if (status == WEIR_OK)
+        status = check_handlers(self, error);
     if (status == WEIR_OK)
         status = check_number("permits", self->permits, 0, HANDLERS_MAX, error);
     if (status == WEIR_OK)

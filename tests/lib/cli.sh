@@ -64,6 +64,19 @@ waiting() {
     "$weir" status "$1" --json | jq '.queues[0].waiting'
 }
 
+# until_true COMMAND...: for up to a minute; then what was said to the terminal is shown.
+until_true() {
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        ! "$@" || return 0
+        sleep 0.02
+    done
+    echo "not within a minute: $*"
+    # shellcheck disable=SC2154 # of tap.sh
+    cat "$scratch"/*err
+    return 1
+}
+
 # on_a_terminal COLUMNS COMMAND: what a terminal of that width would get.
 on_a_terminal() {
     TERM=xterm script -qec "stty cols $1 rows 24; $2" /dev/null >"$scratch/out"

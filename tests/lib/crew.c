@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/point.h"
+#include "db/db.h"
 #include "lib/process.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
@@ -112,11 +113,23 @@ static void print_line(void *state, enum weir_log_level level, const char *line)
     fprintf(stderr, "%s %s\n", weir_log_level_name(level), line);
 }
 
+static void arm_faults(const struct crew_options *orders, struct weir_points *faults)
+{
+    weir_points_init(faults);
+    if (orders->lose_every != 0)
+        weir_points_arm(faults, "db.lose", orders->lose_every);
+    if (orders->fail_every != 0)
+        weir_points_arm(faults, "db.fail", orders->fail_every);
+    if (orders->lose_reply_every != 0)
+        weir_points_arm(faults, "db.lose_after_commit", orders->lose_reply_every);
+}
+
 /* `program --crew URL LEDGER PROCESS`: serve until SIGTERM. */
 static int work(char **arguments)
 {
     struct crew_member self = {.process = (uint32_t)strtoul(arguments[4], NULL, 10)};
     struct weir_points points;
+    struct weir_points faults;
     struct weir_db_options options;
     struct weir_db *db = NULL;
     struct weir_error error;
@@ -138,7 +151,9 @@ static int work(char **arguments)
         fprintf(stderr, "%s\n", error.text);
         return EXIT_FAILURE;
     }
-    serve(&self, &(struct crew_joining){.db = db, .points = &points});
+    arm_faults(&self.ledger->options, &faults);
+    weir_db_set_points(db, &faults);
+    serve(&self, &(struct crew_joining){.db = db, .points = &points, .patient = true});
     atomic_fetch_add(&self.ledger->ready, 1);
     (void)sigwait(&wanted, &got);
     dismiss(&self);
@@ -248,7 +263,10 @@ static void serve(struct crew_member *self, const struct crew_joining *how)
     tuning.retry_max_ns = orders->retry_ns;
     weir_handler_options_init(&handler);
     handler.queue = QUEUE;
-    handler.on_batch = how->on_batch != NULL ? how->on_batch : crew_handle;
+    if (orders->transactional)
+        handler.on_message_tx = crew_book;
+    else
+        handler.on_batch = how->on_batch != NULL ? how->on_batch : crew_handle;
     handler.state = how->on_batch != NULL ? how->state : self;
     handler.tuning = &tuning;
     handler.lease.duration_ns = orders->lease_ns;
@@ -478,6 +496,7 @@ int crew_share_of(struct crew *self, const struct crew_member *member)
 {
     char name[32];
 
+    weir_outbox_ring(member->outbox, WEIR_BELL_KEEPER);
     crew_name(member->process, name, sizeof name);
     return crew_share(self, name);
 }

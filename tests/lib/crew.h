@@ -52,6 +52,13 @@ struct crew_options {
     int64_t budget_ns;  /* default: the lease without a headroom of a fifth */
     int64_t retry_ns;   /* default 10 ms */
     size_t memory_max;  /* default: the outbox's */
+
+    bool transactional; /* handlers are crew_book, for single messages */
+    uint32_t mischief;  /* what crew_book does wrong, in 1000 messages; default none */
+    /* faults of the driver in processes, at each such pass; 0: none */
+    uint64_t lose_every;
+    uint64_t fail_every;
+    uint64_t lose_reply_every; /* of commits that were done */
 };
 
 /* Shared by all processes. */
@@ -123,6 +130,21 @@ void crew_leave(struct crew_member *member);
 enum weir_outcome crew_handle(struct weir_context *context, void *state,
                               struct weir_batch *batch, struct weir_reason *reason);
 
+/*
+ * The transactional handler: writes one effect (effects.h) for each message, and keeps no record.
+ * Numbers that CREW_REJECTED divides are rejected. With `mischief` it fails in every way that a
+ * handler can: it asks for a retry, panics, has a statement that fails and says done or retry,
+ * rolls back, tries to commit (SQLite), leaves a statement unread, kills its own connection.
+ */
+enum { CREW_REJECTED = 97 };
+enum weir_outcome crew_book(struct weir_context *context, void *state,
+                            struct weir_connection *connection,
+                            const struct weir_message *message,
+                            struct weir_reason *reason);
+
+/* After the end: each message but the rejected ones has its effect, once. */
+void crew_audit_effects(struct crew *self);
+
 /* `count` messages for a partition, one transaction each; in one, up to 100; or one. */
 void crew_enqueue(struct crew *self, int32_t partition, int count);
 void crew_enqueue_together(struct crew *self, int32_t partition, int count);
@@ -157,7 +179,8 @@ void crew_audit(struct crew *self);
 const struct crew_record *crew_next(const struct crew *self, int32_t partition,
                                     size_t *from);
 
-/* How many partitions are stored as this process's. */
+/* How many partitions are stored as this process's. A member is woken by being asked about: with
+ * its point "keeper.eager" armed it looks at once for what it should have, and not in seconds. */
 int crew_share(struct crew *self, const char *owner);
 int crew_share_of(struct crew *self, const struct crew_member *member);
 

@@ -308,6 +308,16 @@ struct weir_outbox *scene_outbox(struct fixture *fixture, const char *name)
     return scene_create(fixture, &options);
 }
 
+struct weir_outbox *scene_sweeping(struct fixture *fixture, const char *name)
+{
+    struct weir_outbox_options options = scene_options(fixture, name);
+    struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_SWEEP);
+
+    sweep.idle_ns = WEIR_MILLISECONDS(20);
+    options.tuning[WEIR_KIND_SWEEP] = &sweep;
+    return scene_create(fixture, &options);
+}
+
 void scene_queue(struct fixture *fixture, struct weir_outbox *outbox, const char *name,
                  int32_t partitions)
 {
@@ -358,6 +368,17 @@ void scene_serve(struct fixture *fixture, struct weir_outbox *outbox, const char
     struct weir_handler_options options = scene_handler(queue, recorder);
 
     scene_add(fixture, outbox, &options);
+}
+
+void scene_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
+                            const char *queue, struct recorder *recorder)
+{
+    struct weir_handler_options handler = scene_handler(queue, recorder);
+    struct weir_tuning tuning = scene_tuning();
+
+    tuning.batch = 1;
+    handler.tuning = &tuning;
+    scene_add(fixture, outbox, &handler);
 }
 
 void scene_start(struct fixture *fixture, struct weir_outbox *outbox)

@@ -101,6 +101,9 @@ struct weir_outbox *scene_outbox(struct fixture *fixture, const char *name);
 struct weir_outbox *scene_create(struct fixture *fixture,
                                  const struct weir_outbox_options *options);
 
+/* Sweeps as often as it may. */
+struct weir_outbox *scene_sweeping(struct fixture *fixture, const char *name);
+
 void scene_queue(struct fixture *fixture, struct weir_outbox *outbox, const char *name,
                  int32_t partitions);
 
@@ -112,6 +115,10 @@ void scene_add(struct fixture *fixture, struct weir_outbox *outbox,
                const struct weir_handler_options *options);
 void scene_serve(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
                  struct recorder *recorder);
+
+/* One message per call, so that every call counts for one. */
+void scene_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
+                            const char *queue, struct recorder *recorder);
 
 /* The tuning of the lanes, and a lease and budget short enough to wait for its end. */
 struct weir_tuning scene_tuning(void);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -17,14 +18,14 @@
 #include "lib/engines.h"
 #include "lib/test.h"
 
-enum { LOOK_NS = 1000000, ORDERS_MAX = 20000, LONG_FACTOR = 20, STUCK_MS = 60000 };
+enum { LOOK_NS = 1000000, LOOK_NS_MAX = 32000000, STUCK_MS = 60000 };
 
 struct weave {
     struct strand *strands;
     size_t count;
     PGconn *monitor;
     pthread_mutex_t lock; /* guards the phases */
-    pthread_cond_t moved;
+    pthread_cond_t moved; /* a strand has come to the end of its step */
 };
 
 /* ---- in the strand ------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ struct weave {
 static void enter_phase(struct strand *self, int phase)
 {
     self->phase = phase;
-    pthread_cond_broadcast(&self->weave->moved);
+    pthread_cond_signal(phase == STRAND_RUNNING ? &self->go : &self->weave->moved);
 }
 
 void strand_step(struct strand *self)
@@ -40,7 +41,7 @@ void strand_step(struct strand *self)
     pthread_mutex_lock(&self->weave->lock);
     enter_phase(self, STRAND_READY);
     while (self->phase == STRAND_READY)
-        pthread_cond_wait(&self->weave->moved, &self->weave->lock);
+        pthread_cond_wait(&self->go, &self->weave->lock);
     pthread_mutex_unlock(&self->weave->lock);
 }
 
@@ -49,7 +50,7 @@ static void *run_strand(void *argument)
     struct strand *self = argument;
 
     strand_step(self);
-    self->body(self);
+    self->part->body(self);
     pthread_mutex_lock(&self->weave->lock);
     enter_phase(self, STRAND_ENDED);
     pthread_mutex_unlock(&self->weave->lock);
@@ -73,13 +74,13 @@ void strand_arm(struct strand *self, struct weir_points *points, const char *nam
 /* ---- in the test --------------------------------------------------------------------------- */
 
 /* Give it a moment to come to the end of its step. */
-static int phase_soon(struct weave *self, struct strand *strand)
+static int phase_soon(struct weave *self, struct strand *strand, int64_t moment_ns)
 {
     struct timespec until;
     int phase;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
+    until.tv_nsec += moment_ns;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
@@ -99,9 +100,8 @@ static bool is_waiting(struct weave *self, const struct strand *strand)
     PGresult *result;
     bool waits;
 
-    (void)snprintf(text, sizeof text,
-                   "SELECT cardinality(pg_blocking_pids(%d) || pg_blocking_pids(%d)) > 0",
-                   strand->backends[0], strand->backends[1]);
+    (void)snprintf(text, sizeof text, "SELECT cardinality(pg_blocking_pids(%d)) > 0",
+                   strand->backend);
     result = PQexec(self->monitor, text);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
         weir_test_fail(__FILE__, __LINE__, "%s", PQerrorMessage(self->monitor));
@@ -110,14 +110,18 @@ static bool is_waiting(struct weave *self, const struct strand *strand)
     return waits;
 }
 
-/* Until it is at the end of its step, or waits for somebody. */
+/* Until it is at the end of its step, or waits for somebody; which is asked ever more seldom, since
+ * the server is what a slow step is waiting for. */
 static void settle(struct weave *self, struct strand *strand)
 {
     int64_t deadline = fixture_deadline();
+    int64_t moment_ns = LOOK_NS;
 
     strand->waits = false;
-    while (phase_soon(self, strand) == STRAND_RUNNING && !strand->waits) {
+    while (phase_soon(self, strand, moment_ns) == STRAND_RUNNING && !strand->waits) {
         strand->waits = is_waiting(self, strand);
+        if (moment_ns < LOOK_NS_MAX)
+            moment_ns *= 2;
         if (fixture_deadline() - deadline > STUCK_MS)
             weir_test_fail(__FILE__, __LINE__, "a step neither ends nor waits");
     }
@@ -189,25 +193,35 @@ void weave_run(struct strand *strands, size_t count, PGconn *monitor,
         strands[i].weave = &weave;
         strands[i].phase = STRAND_RUNNING;
         strands[i].waits = false;
+        pthread_cond_init(&strands[i].go, NULL);
         check_int(pthread_create(&strands[i].thread, NULL, run_strand, &strands[i]), 0);
     }
     settle_all(&weave);
     for (size_t i = 0; i < turns; i++)
         (void)give_turn(&weave, &strands[order[i]]);
     finish(&weave);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         pthread_join(strands[i].thread, NULL);
+        pthread_cond_destroy(&strands[i].go);
+    }
 }
 
 /* ---- orders -------------------------------------------------------------------------------- */
 
+static bool want_long(void)
+{
+    const char *wish = getenv("WEIR_LONG");
+
+    return wish != NULL && strcmp(wish, "1") == 0;
+}
+
 /* All turns of the first strand, then all of the second, ... */
-static size_t first_order(const uint8_t *steps, size_t count, uint8_t *order)
+static size_t first_order(const struct strand *strands, size_t count, uint8_t *order)
 {
     size_t turns = 0;
 
     for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < steps[i]; n++) {
+        for (size_t n = 0; n < strands[i].part->steps; n++) {
             WEIR_ASSERT(turns < WEAVE_ORDER_MAX);
             order[turns++] = (uint8_t)i;
         }
@@ -240,47 +254,79 @@ static bool next_order(uint8_t *order, size_t turns)
     return true;
 }
 
-/* How many there are: a multinomial, which is a whole number at every step of this. */
-static double count_orders(const uint8_t *steps, size_t count)
+static bool commute(const struct weave_touch *a, const struct weave_touch *b)
 {
-    double orders = 1;
-    unsigned turns = 0;
+    unsigned of_a = a->reads | a->adds | a->changes;
+    unsigned of_b = b->reads | b->adds | b->changes;
 
-    for (size_t i = 0; i < count; i++)
-        for (unsigned n = 1; n <= steps[i]; n++)
-            orders = orders * ++turns / n;
-    return orders;
+    return ((a->changes & of_b) | (b->changes & of_a) | (a->reads & b->adds) |
+            (b->reads & a->adds)) == 0;
 }
 
-void weave_all(const uint8_t *steps, size_t count, weave_fn run, void *state)
+/*
+ * Of the orders that are the same, the first by the alphabet is the one in which no step can go
+ * back, past steps it commutes with, to before one of a later strand.
+ */
+static bool is_first_of_its_kind(const struct strand *strands, const uint8_t *order,
+                                 size_t turns)
 {
-    uint8_t order[WEAVE_ORDER_MAX];
-    size_t turns = first_order(steps, count, order);
+    const struct weave_touch *touches[WEAVE_ORDER_MAX];
+    size_t done[WEAVE_STRANDS_MAX] = {0};
 
-    do
-        run(state, order, turns);
-    while (next_order(order, turns));
-}
-
-void weave_some(const uint8_t *steps, size_t count, size_t samples, uint64_t seed,
-                weave_fn run, void *state)
-{
-    uint8_t order[WEAVE_ORDER_MAX];
-    size_t turns = first_order(steps, count, order);
-    struct weir_random random;
-
-    if (getenv("WEIR_LONG") != NULL && count_orders(steps, count) <= ORDERS_MAX) {
-        weave_all(steps, count, run, state);
-        return;
+    for (size_t i = 0; i < turns; i++) {
+        touches[i] = &strands[order[i]].part->touches[done[order[i]]++];
+        for (size_t j = i; j > 0 && order[j - 1] != order[i]; j--) {
+            if (!commute(touches[j - 1], touches[i]))
+                break;
+            if (order[j - 1] > order[i])
+                return false;
+        }
     }
-    if (getenv("WEIR_LONG") != NULL)
-        samples *= LONG_FACTOR;
+    return true;
+}
+
+enum orders { EVERY_ORDER, EVERY_KIND };
+
+static size_t run_orders(const struct strand *strands, size_t count, enum orders which,
+                         weave_fn run, void *state)
+{
+    uint8_t order[WEAVE_ORDER_MAX];
+    size_t turns = first_order(strands, count, order);
+    size_t made = 0;
+    bool more = true;
+
+    do {
+        if (which == EVERY_KIND && !is_first_of_its_kind(strands, order, turns))
+            continue;
+        more = run(state, order, turns);
+        made++;
+    } while (more && next_order(order, turns));
+    return made;
+}
+
+size_t weave_all(const struct strand *strands, size_t count, weave_fn run, void *state)
+{
+    return run_orders(strands, count, want_long() ? EVERY_ORDER : EVERY_KIND, run, state);
+}
+
+size_t weave_some(const struct strand *strands, size_t count, size_t samples,
+                  uint64_t seed, weave_fn run, void *state)
+{
+    uint8_t order[WEAVE_ORDER_MAX];
+    size_t turns = first_order(strands, count, order);
+    struct weir_random random;
+    bool more = true;
+    size_t n = 0;
+
+    if (want_long())
+        return run_orders(strands, count, EVERY_KIND, run, state);
     weir_random_init(&random, seed);
-    for (size_t n = 0; n < samples; n++) {
+    for (; n < samples && more; n++) {
         for (size_t i = turns - 1; i > 0; i--)
             swap(order, i, weir_random_below(&random, (uint32_t)i + 1));
-        run(state, order, turns);
+        more = run(state, order, turns);
     }
+    return n;
 }
 
 void weave_print(const uint8_t *order, size_t turns, char out[WEAVE_ORDER_MAX + 1])

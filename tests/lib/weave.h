@@ -1,12 +1,13 @@
 /*
  * weave.h - sessions that run step by step, in every order.
  *
- *   static void writer(struct strand *self)          what one session does
+ *   static void write(struct strand *self)           what one session does
  *   {
  *       pg_run(..., "BEGIN");
  *       strand_step(self);                           between two of its steps
  *       pg_run(..., "COMMIT");
  *   }
+ *   static const struct weave_part WRITER = {write, 2, {...}};
  *
  * An order says whose turn is next: 0 0 1 0 1. A strand that has its turn runs to its next step,
  * alone. When it has to wait for a lock that another strand holds (the server says so), the
@@ -15,6 +16,14 @@
  * run, and nothing depends on time.
  *
  * Steps may be places in product code: strand_arm() makes a fault point of base/point.h one.
+ *
+ * Orders that are the same. A part says of each step what it reads, what it adds to and what it
+ * changes, as bits whose meaning is the test's. Two steps of different strands *commute* when
+ * neither changes what the other touches, and neither adds to what the other reads: whichever
+ * of them comes first, both do the same and leave the same. Orders that become one another by
+ * swapping neighbours that commute are one run, and only the first of them by the alphabet is
+ * made. (An order with a step that would have to wait cannot happen as it is written. Waiting is
+ * touching the lock, so no swap makes it one that can.) With WEIR_LONG=1 all are made.
  *
  * Failure  When nobody can go on, or somebody neither ends its step nor waits, for a minute, the
  *          test fails.
@@ -30,24 +39,39 @@
 
 #include "base/point.h"
 
-enum { WEAVE_STRANDS_MAX = 3, WEAVE_ORDER_MAX = 48 };
+enum { WEAVE_STRANDS_MAX = 3, WEAVE_STEPS_MAX = 6, WEAVE_ORDER_MAX = 18 };
 
 struct weave;
 struct strand;
 typedef void (*strand_fn)(struct strand *self);
 
+/* What a step has to do with the rest of the world: sets of bits. */
+struct weave_touch {
+    unsigned reads;
+    unsigned adds; /* as others may too, in any order */
+    unsigned changes;
+};
+
+/* What a session does. */
+struct weave_part {
+    strand_fn body;
+    size_t steps; /* turns in an order; one more than it has strand_step()s on its way */
+    struct weave_touch touches[WEAVE_STEPS_MAX];
+};
+
 enum { STRAND_READY, STRAND_RUNNING, STRAND_ENDED };
 
 struct strand {
-    strand_fn body;
-    void *state;     /* the test's */
-    int backends[2]; /* the server's processes it works with, PQbackendPID(); 0: none */
+    const struct weave_part *part;
+    void *state; /* the test's */
+    int backend; /* the server's process it works with, PQbackendPID() */
 
     /* The weave's own. */
     struct weave *weave;
     pthread_t thread;
-    int phase;  /* STRAND_READY, ... */
-    bool waits; /* running, and behind a lock */
+    pthread_cond_t go; /* it has its turn */
+    int phase;         /* STRAND_READY, ... */
+    bool waits;        /* running, and behind a lock */
 };
 
 /* Only from the strand's body: end of a step. */
@@ -60,16 +84,17 @@ void strand_arm(struct strand *self, struct weir_points *points, const char *nam
 void weave_run(struct strand *strands, size_t count, PGconn *monitor,
                const uint8_t *order, size_t turns);
 
-/* Called with each order. */
-typedef void (*weave_fn)(void *state, const uint8_t *order, size_t turns);
+/* Called with each order; false: no more of them. */
+typedef bool (*weave_fn)(void *state, const uint8_t *order, size_t turns);
 
-/* All orders in which strand i has steps[i] turns. */
-void weave_all(const uint8_t *steps, size_t count, weave_fn run, void *state);
+/* All orders of the strands' steps, but for those that are the same (see above). Returns how
+ * many were made. */
+size_t weave_all(const struct strand *strands, size_t count, weave_fn run, void *state);
 
-/* So many of them, the same for the same seed. When WEIR_LONG is set: all, or twenty times as
- * many where there are more than anybody can wait for. */
-void weave_some(const uint8_t *steps, size_t count, size_t samples, uint64_t seed,
-                weave_fn run, void *state);
+/* So many of all orders, the same for the same seed; when WEIR_LONG is set, one of each that are
+ * the same. */
+size_t weave_some(const struct strand *strands, size_t count, size_t samples,
+                  uint64_t seed, weave_fn run, void *state);
 
 /* "0110": for failures. */
 void weave_print(const uint8_t *order, size_t turns, char out[WEAVE_ORDER_MAX + 1]);

@@ -183,6 +183,30 @@ static inline int64_t scene_append(struct scene *self, size_t count, int64_t que
     return id;
 }
 
+/* Messages by plain SQL, where there are too many for scene_append(): one a microsecond, in turn
+ * for the first `partitions` of the queue. */
+static inline void scene_append_many(struct scene *self,
+                                     struct weir_connection *connection, int64_t queue,
+                                     int32_t partitions, int count)
+{
+    bool sqlite = self->fixture->engine == WEIR_SQLITE;
+    char numbers[160];
+    char text[512];
+
+    (void)snprintf(numbers, sizeof numbers,
+                   sqlite ? "(WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1"
+                            " FROM k LIMIT %d) SELECT n FROM k)"
+                          : "generate_series(1, %d) AS k(i)"
+                            " CROSS JOIN LATERAL (SELECT k.i - 1 AS n) m",
+                   count);
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO {p}_log (partition, created_us, uid, type, payload)"
+                   " SELECT %lld + n %% %d, %d + n, '0123456789abcdef', 't', 'x' FROM %s",
+                   (long long)weir_pid(queue, 0), (int)partitions, SCENE_CREATED_US,
+                   numbers);
+    fixture_execute(self->fixture, connection, text);
+}
+
 /* ---- reading ---- */
 
 static inline struct weir_place scene_advance(struct scene *self)
@@ -343,8 +367,9 @@ static inline struct seen_lags scene_lag(struct scene *self, int64_t queue)
     struct fixture *fixture = self->fixture;
     struct seen_lags seen = {.count = 0};
 
-    check_db(self->log.ops->lag(&self->log, self->connection, queue, scene_note_lag,
-                                &seen, &fixture->error),
+    check_db(self->log.ops->lag(&self->log, self->connection,
+                                &(struct weir_lag_question){queue, WEIR_LAG_LOOK_MAX},
+                                scene_note_lag, &seen, &fixture->error),
              WEIR_OK);
     return seen;
 }

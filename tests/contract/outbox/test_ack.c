@@ -100,6 +100,47 @@ OUTBOX_TEST(ack, that_is_missing_is_no_start_at_0)
     fixture_give(fixture, connection);
 }
 
+OUTBOX_TEST(ack, reads_many_positions_in_the_order_of_their_leases)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease leases[3] = {{.key = KEY(2)}, {.key = KEY(0)}, {.key = KEY(1)}};
+    struct weir_position positions[3];
+    struct weir_lease lease;
+    struct weir_ack ack;
+
+    desk_open(fixture, 3);
+    take_all(fixture, ANNA, &lease, 1);
+    ack = ack_of(&lease);
+    ack.next.seq = 7;
+    check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
+
+    check_db(weir_ack_read_all(connection, leases, 3, positions, &fixture->error),
+             WEIR_OK);
+
+    check_int(lease.key.pid, KEY(0).pid);
+    check_int(positions[0].version, 0);
+    check_int(positions[1].version, 1);
+    check_int(positions[1].seq, 7);
+    check_int(positions[2].version, 0);
+    check_int(positions[2].place.id, 100);
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_TEST(ack, that_is_missing_among_many_is_no_start_at_0)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease leases[2] = {{.key = KEY(0)}, {.key = KEY(1)}};
+    struct weir_position positions[2];
+
+    desk_open(fixture, 1);
+
+    check_db(weir_ack_read_all(connection, leases, 2, positions, &fixture->error),
+             WEIR_SCHEMA);
+
+    check_str(fixture->error.text, "subscription 3 has no position in partition 129");
+    fixture_give(fixture, connection);
+}
+
 /* ---- moving ------------------------------------------------------------------------------- */
 
 OUTBOX_TEST(ack, keeps_all_values_of_a_position)
@@ -131,6 +172,55 @@ OUTBOX_TEST(ack, keeps_all_values_of_a_position)
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_ack"
                                    " WHERE error = 'mail server is down'"),
               1);
+}
+
+/* In a transaction that did something else too: both, or neither. */
+OUTBOX_TEST(ack, inside_a_transaction_is_part_of_it)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease lease;
+    struct weir_ack ack;
+
+    desk_open(fixture, 1);
+    take_all(fixture, ANNA, &lease, 1);
+    fixture_prepare(fixture, "CREATE TABLE item (id $integer)");
+    for (int i = 0; i < 2; i++) {
+        ack = ack_of(&lease);
+        ack.rejections = &LETTER;
+        ack.rejection_count = 1;
+        check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+        fixture_execute(fixture, connection, "INSERT INTO item VALUES (1)");
+        check_db(weir_ack_move_inside(connection, ANNA, &ack, 1, &fixture->error),
+                 WEIR_OK);
+        check(ack.accepted);
+        if (i == 0)
+            weir_connection_rollback(connection);
+        else
+            check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+        check_int(read_position(fixture, lease.key).version, i);
+        check_int(letters(fixture), i);
+        check_int(fixture_ask(fixture, "SELECT count(*) FROM item"), i);
+    }
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_TEST(ack, inside_a_transaction_of_an_owner_that_lost_the_lease_is_refused)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease lease;
+    struct weir_ack ack;
+
+    desk_open(fixture, 1);
+    take_all(fixture, ANNA, &lease, 1);
+    ack = ack_of(&lease);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+
+    check_db(weir_ack_move_inside(connection, BERT, &ack, 1, &fixture->error), WEIR_OK);
+
+    check(!ack.accepted);
+    fixture_give(fixture, connection);
+    check_int(read_position(fixture, lease.key).version, 0);
 }
 
 OUTBOX_TEST(ack, moves_again_and_again)
@@ -437,7 +527,7 @@ OUTBOX_TEST(ack, stores_what_was_rejected)
                           " AND headers = '{}' AND length(payload) = 3"
                           " AND length(uid) = 16 AND attempts = 4"
                           " AND error = 'no address' AND failed_us > 1000000000000000"
-                          " AND status = 'pending' AND token IS NULL"),
+                          " AND status = 'pending' AND token = 0"),
               1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter WHERE seq = 2"
                                    " AND key IS NULL AND headers IS NULL"

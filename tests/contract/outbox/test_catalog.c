@@ -81,8 +81,9 @@ static int64_t waiting(struct clerk *self, int64_t queue)
     struct fixture *fixture = self->fixture;
     int64_t sum = 0;
 
-    check_db(self->log.ops->lag(&self->log, self->connection, queue, add_waiting, &sum,
-                                &fixture->error),
+    check_db(self->log.ops->lag(&self->log, self->connection,
+                                &(struct weir_lag_question){queue, WEIR_LAG_LOOK_MAX},
+                                add_waiting, &sum, &fixture->error),
              WEIR_OK);
     return sum;
 }

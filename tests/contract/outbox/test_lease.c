@@ -506,3 +506,51 @@ OUTBOX_TEST(lease, survives_any_failing_allocation)
     swept = fixture;
     check_sweep(take_with);
 }
+
+/* ---- confirm ------------------------------------------------------------------------------ */
+
+static bool confirm(struct fixture *fixture, int64_t owner,
+                    const struct weir_lease *lease)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    bool ours = false;
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(
+        weir_lease_confirm(connection, owner, lease, MINUTE_US, &ours, &fixture->error),
+        WEIR_OK);
+    fixture_give(fixture, connection);
+    return ours;
+}
+
+OUTBOX_TEST(lease, is_confirmed_to_its_owner_alone)
+{
+    struct weir_lease lease;
+
+    desk_open(fixture, 1);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+
+    check(confirm(fixture, ANNA, &lease));
+    check(!confirm(fixture, BERT, &lease));
+    lease.epoch++;
+    check(!confirm(fixture, ANNA, &lease));
+}
+
+/* Whoever begins a transaction under it keeps nobody from renewing it. */
+OUTBOX_POSTGRESQL_TEST(lease, that_was_confirmed_is_not_locked)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease lease;
+    bool ours = false;
+
+    desk_open(fixture, 1);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(
+        weir_lease_confirm(connection, ANNA, &lease, MINUTE_US, &ours, &fixture->error),
+        WEIR_OK);
+    check(ours);
+
+    check(fixture_is_free(fixture, "UPDATE weir_lease SET until_us = until_us + 1"));
+    fixture_give(fixture, connection);
+}

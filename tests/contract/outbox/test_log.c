@@ -718,23 +718,6 @@ OUTBOX_TEST(lag, works_inside_a_transaction)
     scene_close(&scene);
 }
 
-/* Messages of the queue's first four partitions, in turn, one a microsecond. */
-static void append_by_sql(struct scene *scene, int count)
-{
-    const char *columns =
-        "INSERT INTO {p}_log (partition, created_us, uid, type, payload)";
-    const char *values = "SELECT 64 + n % 4, 1000000 + n, '0123456789abcdef', 't', 'x'";
-
-    if (scene->fixture->engine == WEIR_SQLITE)
-        scene_execute(scene,
-                      "%s WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL"
-                      " SELECT n + 1 FROM numbers LIMIT %d) %s FROM numbers",
-                      columns, count, values);
-    else
-        scene_execute(scene, "%s %s FROM generate_series(0, %d) n", columns, values,
-                      count - 1);
-}
-
 OUTBOX_TEST(lag, of_many_messages_is_an_estimate)
 {
     enum { COUNT = 400000 };
@@ -744,7 +727,7 @@ OUTBOX_TEST(lag, of_many_messages_is_an_estimate)
     scene_add_queue(&scene, QUEUE, 0);
     scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
     scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 5, BEGINNING);
-    append_by_sql(&scene, COUNT);
+    scene_append_many(&scene, scene.connection, QUEUE, 4, COUNT);
     lags = scene_lag(&scene, QUEUE);
 
     check(lags.count >= 4);

@@ -15,7 +15,8 @@ enum {
     OLD = 40,    /* messages that are there before */
     PASSED = 30, /* of them */
     BATCH = 150, /* appended under faults; more than go in one group */
-    SWEEPS_MAX = 50
+    SWEEPS_MAX = 50,
+    LEAVES = 8 /* of the log, and of a round of the sweep: see sweep_pg.h */
 };
 
 /* One run: a queue and a subscription of its own, of the same number, and messages of which some
@@ -63,18 +64,15 @@ static void run_close(struct run *self)
     scene_forget(self->entries);
 }
 
-static int64_t count_in(struct run *self, const char *table, int64_t pid)
-{
-    char sql[128];
-
-    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM weir_%s WHERE partition = %lld",
-                   table, (long long)pid);
-    return fixture_ask(self->scene->fixture, sql);
-}
-
 static int64_t stored(struct run *self, int64_t pid)
 {
-    return count_in(self, "log", pid) + count_in(self, "aside", pid);
+    char sql[192];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT (SELECT count(*) FROM weir_log WHERE partition = %lld)"
+                   " + (SELECT count(*) FROM weir_aside WHERE partition = %lld)",
+                   (long long)pid, (long long)pid);
+    return fixture_ask(self->scene->fixture, sql);
 }
 
 /* ---- what is done under faults ------------------------------------------------------------ */
@@ -165,16 +163,33 @@ static void judge_read(struct run *self, enum weir_status status)
         check_int(reading->rows[i].number, self->old->rows[i].number);
 }
 
+/* PostgreSQL: of eight leaves of the log, those with messages of this run, and one more. An empty
+ * one is like the other; with WEIR_LONG=1 all are looked at. */
+static bool is_of_interest(const struct run *self, uint32_t leaf)
+{
+    const struct seen_row *rows = self->old->rows;
+    uint32_t bits = self->scene->log.segment_bits;
+    uint32_t first = (uint32_t)(rows[0].id >> bits) % LEAVES;
+    uint32_t last = (uint32_t)(rows[OLD - 1].id >> bits) % LEAVES;
+
+    return leaf >= LEAVES || leaf == first || leaf == last ||
+           leaf == (last + 1) % LEAVES || getenv("WEIR_LONG") != NULL;
+}
+
 static enum weir_status sweep_all(struct run *self, struct weir_db *db,
                                   struct weir_error *error)
 {
     const struct weir_outbox_log *log = &self->scene->log;
+    bool in_leaves = self->scene->fixture->engine == WEIR_POSTGRESQL;
     struct weir_sweep_state state = {0};
     struct weir_sweep_report report = {.more = true};
     enum weir_status status = WEIR_OK;
 
-    for (int i = 0; i < SWEEPS_MAX && status == WEIR_OK && report.more; i++)
+    for (int i = 0; i < SWEEPS_MAX && status == WEIR_OK && report.more; i++) {
+        while (in_leaves && !is_of_interest(self, state.leaf))
+            state.leaf++;
         status = log->ops->sweep(log, db, &state, &report, error);
+    }
     return status;
 }
 
@@ -189,7 +204,6 @@ static void judge_sweep(struct run *self, enum weir_status status)
     wait_until(fixture_is_unlocked(fixture, "weir_log"));
     rest = scene_read(self->scene, self->old->rows[PASSED - 1].place, &limits);
     check_same_rows(rest, 0, self->old, PASSED);
-    check(stored(self, self->pids[0]) >= OLD - PASSED);
     free(rest);
 }
 
@@ -288,7 +302,9 @@ static enum weir_status read_lag(struct run *self, struct weir_db *db,
     enum weir_status status = weir_db_acquire(db, &connection, error);
 
     if (status == WEIR_OK)
-        status = log->ops->lag(log, connection, self->queue, ignore_lag, NULL, error);
+        status = log->ops->lag(
+            log, connection, &(struct weir_lag_question){self->queue, WEIR_LAG_LOOK_MAX},
+            ignore_lag, NULL, error);
     weir_db_release(db, connection);
     return status;
 }

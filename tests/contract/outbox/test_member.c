@@ -226,6 +226,30 @@ OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
     check_in_range(left_us, 1, MINUTE_US);
 }
 
+OUTBOX_TEST(member, is_told_the_clock_of_the_database)
+{
+    int64_t before_us, told_us, after_us;
+
+    open_queue(fixture, 1);
+    before_us = clock_us(fixture);
+    told_us = beat(fixture, ANNA, 1).now_us;
+    after_us = clock_us(fixture);
+
+    check_in_range(told_us, before_us, after_us);
+}
+
+/* Who was away for so long that others may bury it. */
+OUTBOX_TEST(member, that_is_long_dead_lives_when_it_beats)
+{
+    open_queue(fixture, 1);
+    (void)beat(fixture, ANNA, 1);
+    kill_member(fixture, ANNA, clock_us(fixture) - 11 * MINUTE_US);
+
+    check_int(beat(fixture, ANNA, 1).members, 1);
+
+    check_int(beat(fixture, BERT, 1).members, 2);
+}
+
 /* ---- queues ------------------------------------------------------------------------------- */
 
 OUTBOX_TEST(member, sees_that_the_queue_is_paused)

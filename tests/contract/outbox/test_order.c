@@ -14,7 +14,7 @@
 #include "lib/outbox_engines.h"
 
 /* Segments that a few seconds fill and the sweep can empty meanwhile. */
-enum { SEGMENT_BITS = 12, TRIES_MAX = 5 };
+enum { SEGMENT_BITS = 12, TRIES_MAX = 12 };
 
 static uint64_t choose_seed(void)
 {

@@ -303,7 +303,9 @@ static struct lags read_lags(struct fixture *fixture)
     struct weir_connection *connection = fixture_take(fixture);
     struct lags lags = {.count = 0};
 
-    check_db(log.ops->lag(&log, connection, 1, note_lag, &lags, &fixture->error),
+    check_db(log.ops->lag(&log, connection,
+                          &(struct weir_lag_question){1, WEIR_LAG_LOOK_MAX}, note_lag,
+                          &lags, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
     return lags;

@@ -2,12 +2,10 @@
  * Stopping: clean, late, and not at all.
  */
 #include <dirent.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "db/pause.h"
+#include "lib/kept_heap.h"
 #include "lib/outbox_scene.h"
 
 static int64_t seq(struct fixture *fixture, struct weir_outbox *outbox)
@@ -147,47 +145,6 @@ OUTBOX_TEST(start, without_queues_works_and_enqueueing_does_not)
 
 /* ---- a handler that hangs ------------------------------------------------------------------ */
 
-/*
- * What an outbox keeps for a thread that it left behind is never freed. So it is not from the heap
- * that is counted, and each piece is in a list, so that it is not taken for lost.
- */
-struct piece {
-    struct piece *next;
-    struct piece *previous;
-    max_align_t memory[];
-};
-
-static pthread_mutex_t pieces_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece pieces = {&pieces, &pieces};
-
-static void *resize_piece(void *state, void *memory, size_t size)
-{
-    struct piece *piece =
-        memory != NULL ? (struct piece *)((char *)memory - sizeof *piece) : NULL;
-    struct piece *moved = NULL;
-
-    (void)state;
-    pthread_mutex_lock(&pieces_lock);
-    if (piece != NULL) {
-        piece->previous->next = piece->next;
-        piece->next->previous = piece->previous;
-    }
-    if (size == 0)
-        free(piece);
-    else
-        moved = realloc(piece, sizeof *piece + size);
-    if (moved != NULL) {
-        moved->next = pieces.next;
-        moved->previous = &pieces;
-        moved->next->previous = moved;
-        pieces.next = moved;
-    }
-    pthread_mutex_unlock(&pieces_lock);
-    return moved != NULL ? moved->memory : NULL;
-}
-
-static const struct weir_heap kept_heap = {.resize = resize_piece};
-
 static size_t threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -217,7 +174,7 @@ static struct hanging hanging_open(struct fixture *fixture)
     struct weir_handler_options handler = scene_handler("orders", self.stuck);
 
     self.threads_before = threads();
-    db.heap = &kept_heap;
+    db.heap = kept_heap();
     self.db = fixture_open(fixture, &db);
     options.db = self.db;
     self.outbox = scene_create(fixture, &options);

@@ -3,9 +3,11 @@
  */
 #include <string.h>
 
+#include "base/point.h"
 #include "lib/outbox_scene.h"
 #include "outbox/catalog.h"
 #include "outbox/log.h"
+#include "outbox/outbox.h"
 
 static struct weir_handler_options subscriber(const char *name, struct recorder *recorder)
 {
@@ -71,11 +73,28 @@ OUTBOX_TEST(subscription, that_fails_delays_no_other)
     scene_close(outbox);
 }
 
+/* An outbox that looks for its share whenever it is woken, and not every few seconds. */
+static struct weir_outbox *open_eager(struct fixture *fixture, const char *name,
+                                      int32_t partitions, struct recorder *recorder)
+{
+    static struct weir_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
+                                       .armed_count = 1};
+    struct weir_outbox *outbox = scene_outbox(fixture, name);
+
+    weir_outbox_set_points(outbox, &eager);
+    scene_queue(fixture, outbox, "orders", partitions);
+    scene_serve(fixture, outbox, "orders", recorder);
+    scene_start(fixture, outbox);
+    return outbox;
+}
+
+/* And wakes `outbox`. */
 static int32_t held_by(struct fixture *fixture, struct weir_outbox *outbox,
                        const char *name, int32_t partitions)
 {
     int32_t held = 0;
 
+    weir_outbox_ring(outbox, WEIR_BELL_KEEPER);
     for (int32_t i = 0; i < partitions; i++)
         held += strcmp(scene_partition(fixture, outbox, "orders", "default", i).owner,
                        name) == 0;
@@ -85,8 +104,8 @@ static int32_t held_by(struct fixture *fixture, struct weir_outbox *outbox,
 OUTBOX_TEST(subscription, of_one_name_is_shared_by_its_processes)
 {
     struct recorder *recorders[2] = {recorder_new(), recorder_new()};
-    struct weir_outbox *anna = scene_open(fixture, "anna", "orders", 8, recorders[0]);
-    struct weir_outbox *bert = scene_open(fixture, "bert", "orders", 8, recorders[1]);
+    struct weir_outbox *anna = open_eager(fixture, "anna", 8, recorders[0]);
+    struct weir_outbox *bert = open_eager(fixture, "bert", 8, recorders[1]);
 
     wait_until(held_by(fixture, anna, "anna", 8) == 4 &&
                held_by(fixture, anna, "bert", 8) == 4);
@@ -105,14 +124,14 @@ OUTBOX_TEST(subscription, of_one_name_is_shared_by_its_processes)
 OUTBOX_TEST(subscription, changes_hands_without_losing_or_mixing_anything)
 {
     struct recorder *recorders[2] = {recorder_new(), recorder_new()};
-    struct weir_outbox *anna = scene_open(fixture, "anna", "orders", 4, recorders[0]);
+    struct weir_outbox *anna = open_eager(fixture, "anna", 4, recorders[0]);
     struct weir_outbox *bert = NULL;
 
     for (int round = 0; round < 30; round++) {
         for (int32_t i = 0; i < 4; i++)
             scene_send(fixture, anna, "orders", i, 2);
         if (round == 10)
-            bert = scene_open(fixture, "bert", "orders", 4, recorders[1]);
+            bert = open_eager(fixture, "bert", 4, recorders[1]);
     }
     wait_until(held_by(fixture, anna, "bert", 4) == 2);
     for (int32_t i = 0; i < 4; i++)
@@ -131,8 +150,8 @@ OUTBOX_TEST(subscription, changes_hands_without_losing_or_mixing_anything)
 OUTBOX_TEST(subscription, goes_to_those_who_stay_when_a_process_stops)
 {
     struct recorder *recorders[2] = {recorder_new(), recorder_new()};
-    struct weir_outbox *anna = scene_open(fixture, "anna", "orders", 4, recorders[0]);
-    struct weir_outbox *bert = scene_open(fixture, "bert", "orders", 4, recorders[1]);
+    struct weir_outbox *anna = open_eager(fixture, "anna", 4, recorders[0]);
+    struct weir_outbox *bert = open_eager(fixture, "bert", 4, recorders[1]);
 
     wait_until(held_by(fixture, anna, "bert", 4) == 2);
 

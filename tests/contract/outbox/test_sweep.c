@@ -9,17 +9,6 @@
 
 #include "lib/outbox_scene.h"
 
-/* Sweeps as often as it may. PostgreSQL: segments of 16 messages. */
-static struct weir_outbox *sweeping(struct fixture *fixture, const char *name)
-{
-    struct weir_outbox_options options = scene_options(fixture, name);
-    struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_SWEEP);
-
-    sweep.idle_ns = WEIR_MILLISECONDS(20);
-    options.tuning[WEIR_KIND_SWEEP] = &sweep;
-    return scene_create(fixture, &options);
-}
-
 /* Messages that lie in the log or aside, without the noise. */
 static int64_t kept_rows(struct fixture *fixture)
 {
@@ -49,7 +38,7 @@ static struct weir_outbox *noisy(struct fixture *fixture, struct recorder *noise
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 4);
-    outbox = sweeping(fixture, "anna");
+    outbox = scene_sweeping(fixture, "anna");
     scene_queue(fixture, outbox, "noise", 1);
     scene_queue(fixture, outbox, "orders", 1);
     scene_serve(fixture, outbox, "noise", noise);
@@ -225,7 +214,7 @@ OUTBOX_TEST(sweeping, by_two_processes_at_once_loses_nothing)
 
     outbox_small_segments(fixture, 4);
     for (int i = 0; i < 2; i++) {
-        outboxes[i] = sweeping(fixture, i == 0 ? "anna" : "bert");
+        outboxes[i] = scene_sweeping(fixture, i == 0 ? "anna" : "bert");
         scene_queue(fixture, outboxes[i], "orders", 4);
         scene_serve(fixture, outboxes[i], "orders", recorders[i]);
         scene_start(fixture, outboxes[i]);

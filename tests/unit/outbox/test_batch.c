@@ -314,6 +314,107 @@ WEIR_TEST(rejection, keeps_a_copy_of_its_reason)
     desk_close(&desk);
 }
 
+/* ---- effects ------------------------------------------------------------------------------ */
+
+/* What answers did to what was written: one letter each. */
+struct effects {
+    char done[16];
+    enum weir_status status;
+};
+
+static enum weir_status note_effect(struct effects *self, const char *letter,
+                                    struct weir_error *error)
+{
+    if (self->status != WEIR_OK)
+        return weir_error_set(error, self->status, "no effect");
+    (void)strncat(self->done, letter, sizeof self->done - strlen(self->done) - 1);
+    return WEIR_OK;
+}
+
+static enum weir_status keep_effect(void *state, struct weir_error *error)
+{
+    return note_effect(state, "k", error);
+}
+
+static enum weir_status undo_effect(void *state, struct weir_error *error)
+{
+    return note_effect(state, "u", error);
+}
+
+static void desk_open_with(struct desk *self, struct effects *effects, size_t count)
+{
+    desk_open(self, count);
+    self->batch.effects = (struct weir_batch_effects){
+        .keep = keep_effect, .undo = undo_effect, .state = effects};
+}
+
+WEIR_TEST(batch, keeps_with_each_ack_and_undoes_with_each_rejection)
+{
+    struct effects effects = {.status = WEIR_OK};
+    struct desk desk;
+
+    desk_open_with(&desk, &effects, 7);
+    take(&desk, 5);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
+    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_OK);
+    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_INVALID);
+    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
+
+    check_str(effects.done, "kukk");
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, answers_nothing_when_the_effect_fails)
+{
+    struct effects effects = {.status = WEIR_LOST};
+    struct desk desk;
+
+    desk_open_with(&desk, &effects, 3);
+    take(&desk, 1);
+
+    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_LOST);
+    check_str(desk.error.text, "no effect");
+    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_LOST);
+    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_LOST);
+    check_status(weir_batch_reject_rest(&desk.batch, "no", NULL), WEIR_LOST);
+
+    check_int(weir_batch_processed(&desk.batch), 0);
+    check_int(weir_batch_left(&desk.batch), 2);
+    check_int(desk.batch.rejection_count, 0);
+    desk_close(&desk);
+}
+
+WEIR_TEST(batch, that_is_forgotten_has_answered_nothing)
+{
+    struct desk desk;
+
+    desk_open(&desk, 3);
+    take(&desk, 2);
+    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
+
+    weir_batch_forget(&desk.batch);
+
+    check_int(weir_batch_processed(&desk.batch), 0);
+    check_int(desk.batch.rejection_count, 0);
+    desk_close(&desk);
+}
+
+WEIR_TEST(each, retries_with_the_text_of_an_effect_that_fails)
+{
+    struct effects effects = {.status = WEIR_FAILED};
+    struct desk desk;
+
+    desk_open_with(&desk, &effects, 3);
+
+    check_int(each(&desk), WEIR_RETRY);
+
+    check_str(desk.reason.text, "no effect");
+    check_int(desk.calls, 1);
+    desk_close(&desk);
+}
+
 /* ---- the rest ----------------------------------------------------------------------------- */
 
 WEIR_TEST(batch, acks_the_rest_at_once)
@@ -324,7 +425,7 @@ WEIR_TEST(batch, acks_the_rest_at_once)
     take(&desk, 2);
     check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
 
-    weir_batch_ack_rest(&desk.batch);
+    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
 
     check_int(weir_batch_processed(&desk.batch), 5);
     check_int(weir_batch_left(&desk.batch), 0);
@@ -340,7 +441,7 @@ WEIR_TEST(batch, rejects_the_rest_at_once)
     take(&desk, 2);
     check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
 
-    check_status(weir_batch_reject_rest(&desk.batch, "poison"), WEIR_OK);
+    check_status(weir_batch_reject_rest(&desk.batch, "poison", NULL), WEIR_OK);
 
     check_int(weir_batch_processed(&desk.batch), 4);
     check_int(weir_batch_left(&desk.batch), 0);
@@ -349,7 +450,7 @@ WEIR_TEST(batch, rejects_the_rest_at_once)
         check_int(desk.batch.rejections[i].index, i + 1);
         check_str(desk.batch.rejections[i].reason, "poison");
     }
-    check_status(weir_batch_reject_rest(&desk.batch, "poison"), WEIR_OK);
+    check_status(weir_batch_reject_rest(&desk.batch, "poison", NULL), WEIR_OK);
     check_int(desk.batch.rejection_count, 3);
     desk_close(&desk);
 }
@@ -414,8 +515,8 @@ WEIR_TEST(batch, refuses_acks_at_and_after_its_deadline)
     check(desk.batch.expired);
     check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_FENCED);
     check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_FENCED);
-    check_status(weir_batch_reject_rest(&desk.batch, "no"), WEIR_FENCED);
-    weir_batch_ack_rest(&desk.batch);
+    check_status(weir_batch_reject_rest(&desk.batch, "no", NULL), WEIR_FENCED);
+    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_FENCED);
 
     check_int(weir_batch_processed(&desk.batch), 1);
     check_int(desk.batch.rejection_count, 0);
@@ -570,7 +671,7 @@ WEIR_TEST(each, that_stopped_early_does_not_answer_for_the_rest)
     desk.stop_in = 2;
     check_int(each(&desk), WEIR_DONE);
 
-    weir_batch_ack_rest(&desk.batch);
+    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
 
     check_int(weir_batch_processed(&desk.batch), 2);
     desk_close(&desk);
@@ -639,7 +740,7 @@ static enum weir_status reject_some(const struct weir_heap *heap)
     }
     before = weir_batch_processed(&batch);
     if (status == WEIR_OK) {
-        status = weir_batch_reject_rest(&batch, "poison");
+        status = weir_batch_reject_rest(&batch, "poison", NULL);
         check_int(weir_batch_processed(&batch), status == WEIR_OK ? 9 : before);
         check_int(batch.rejection_count, status == WEIR_OK ? 9 : before);
         check_int(weir_batch_left(&batch), status == WEIR_OK ? 0 : 3);

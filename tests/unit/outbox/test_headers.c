@@ -431,3 +431,42 @@ WEIR_TEST(headers, come_back_as_they_were_written)
         weir_buf_fini(&json);
     }
 }
+
+/* ---- replacing ----------------------------------------------------------------------------- */
+
+static void replaces(const char *json, const char *want)
+{
+    static const struct weir_header NEW[] = {{"from", "a\"b"}, {"times", "2"}};
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 4096);
+    weir_headers_replace(json != NULL ? weir_str(json) : (struct weir_str){NULL, 0}, NEW,
+                         2, &out);
+    check_status(weir_buf_status(&out), WEIR_OK);
+    check_str(weir_buf_text(&out), want);
+    weir_buf_fini(&out);
+}
+
+#define OURS "\"from\": \"a\\\"b\", \"times\": \"2\"}"
+
+WEIR_TEST(headers, are_added_to_those_that_stay_as_they_are_written)
+{
+    replaces("{\"n\":3, \"list\" : [1, {\"a\": \"}\"}] }",
+             "{\"n\":3, \"list\" : [1, {\"a\": \"}\"}] , " OURS);
+}
+
+WEIR_TEST(headers, of_the_same_names_are_replaced)
+{
+    replaces("{\"from\":\"x\",\"trace\":\"4bf9\",\"times\": 7}",
+             "{\"trace\":\"4bf9\", " OURS);
+    replaces("{\"from\":\"x\"}", "{" OURS);
+    replaces("{\"fro\":\"x\",\"from2\":\"y\"}", "{\"fro\":\"x\", \"from2\":\"y\", " OURS);
+}
+
+WEIR_TEST(headers, of_nothing_and_of_no_object_begin_anew)
+{
+    replaces(NULL, "{" OURS);
+    replaces("{ }", "{" OURS);
+    replaces("[1, 2]", "{" OURS);
+    replaces("{\"a\":", "{" OURS);
+}

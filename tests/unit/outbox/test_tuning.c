@@ -447,6 +447,14 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
+static enum weir_outcome on_batch_tx(struct weir_context *context, void *state,
+                                     struct weir_connection *connection,
+                                     struct weir_batch *batch, struct weir_reason *reason)
+{
+    (void)connection;
+    return on_batch(context, state, batch, reason);
+}
+
 static struct weir_handler_options good_handler(void)
 {
     struct weir_handler_options options;
@@ -484,6 +492,8 @@ WEIR_TEST(handler_options, have_the_documented_defaults)
     check_int(options.start, WEIR_START_BEGINNING);
     check(options.on_message == NULL);
     check(options.on_batch == NULL);
+    check(options.on_message_tx == NULL);
+    check(options.on_batch_tx == NULL);
     check(options.state == NULL);
     check_int(options.permits, 0);
     check_int(options.budget_ns, 0);
@@ -504,12 +514,34 @@ WEIR_TEST(handler_options, have_exactly_one_handler)
     struct weir_handler_options other = good_handler();
 
     HANDLER_REFUSED(on_message, NULL,
-                    "none of on_message and on_batch is given, must be one");
+                    "0 of on_message, on_batch, on_message_tx and on_batch_tx are given, "
+                    "must be 1");
     HANDLER_REFUSED(on_batch, on_batch,
-                    "each of on_message and on_batch is given, must be one");
+                    "2 of on_message, on_batch, on_message_tx and on_batch_tx are given, "
+                    "must be 1");
+    HANDLER_REFUSED(on_batch_tx, on_batch_tx,
+                    "2 of on_message, on_batch, on_message_tx and on_batch_tx are given, "
+                    "must be 1");
     other.on_message = NULL;
     other.on_batch = on_batch;
     check_status(weir_handler_options_check(&other, NULL), WEIR_OK);
+    other.on_batch = NULL;
+    other.on_batch_tx = on_batch_tx;
+    check_status(weir_handler_options_check(&other, NULL), WEIR_OK);
+}
+
+WEIR_TEST(handler_options, of_a_sink_are_not_transactional)
+{
+    struct weir_handler_options options = good_handler();
+    struct weir_error error;
+
+    options.on_message = NULL;
+    options.on_batch_tx = on_batch_tx;
+    options.serving = WEIR_SERVED_BY_SINK;
+    check_status(weir_handler_options_check(&options, &error), WEIR_INVALID);
+    check_str(error.text,
+              "a sink cannot have a transactional handler: what it delivers is "
+              "not in this database");
 }
 
 WEIR_TEST(handler_options, are_checked_one_by_one)

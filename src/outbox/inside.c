@@ -1,0 +1,49 @@
+/*
+ * inside.c - see inside.h.
+ */
+#include "outbox/inside.h"
+
+static enum weir_status in_savepoint(struct weir_connection *connection,
+                                     weir_transact_fn body, void *argument,
+                                     struct weir_error *error)
+{
+    enum weir_status status = weir_connection_savepoint(connection, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = body(connection, argument, error);
+    if (status == WEIR_OK)
+        return weir_connection_savepoint_keep(connection, error);
+    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
+        weir_error_prefix(error, "the transaction cannot be used any more");
+    return status;
+}
+
+enum weir_status weir_inside(struct weir_outbox *outbox,
+                             struct weir_connection *connection, weir_transact_fn body,
+                             void *argument, struct weir_error *error)
+{
+    if (connection == NULL)
+        return weir_transact(outbox->db, body, argument, error);
+    if (weir_connection_transaction(connection) != WEIR_TRANSACTION_OPEN)
+        return weir_error_set(error, WEIR_INVALID,
+                              "the connection must have an open transaction");
+    return in_savepoint(connection, body, argument, error);
+}
+
+enum weir_status weir_inside_reading(struct weir_outbox *outbox,
+                                     struct weir_connection *connection,
+                                     weir_transact_fn body, void *argument,
+                                     struct weir_error *error)
+{
+    struct weir_connection *own = NULL;
+    enum weir_status status;
+
+    if (connection != NULL)
+        return body(connection, argument, error);
+    status = weir_outbox_connect(outbox, &own, error);
+    if (status == WEIR_OK)
+        status = body(own, argument, error);
+    weir_db_release(outbox->db, own);
+    return status;
+}

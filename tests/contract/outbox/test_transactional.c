@@ -1,0 +1,815 @@
+/*
+ * Handlers inside the transaction that moves their position: what their answers do to what they
+ * wrote, and what happens when their own statements fail.
+ */
+#include <libpq-fe.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/effects.h"
+#include "lib/outbox_scene.h"
+#include "weir/context.h"
+
+/* Writes an effect for each message, runs statements of the test's, then answers as the recorder
+ * says. Static, as recorders are: a test that fails leaves its handlers behind. */
+struct clerk {
+    struct recorder *recorder;
+    struct weir_outbox *outbox;
+    const char *sql;        /* at message `at`, behind its effect; NULL: none */
+    int64_t at;             /* 0: at each */
+    _Atomic uint32_t times; /* that it is still run */
+    sqlite3_stmt *left;     /* behind, on SQLite */
+};
+
+static struct clerk *clerk_new(void)
+{
+    static struct clerk clerks[4];
+    static size_t used;
+    struct clerk *self = &clerks[used++ % 4];
+
+    *self = (struct clerk){.recorder = recorder_new()};
+    return self;
+}
+
+static void clerk_run_once(struct clerk *self, int64_t at, const char *sql)
+{
+    self->at = at;
+    self->sql = sql;
+    atomic_store(&self->times, 1);
+}
+
+static void write_down(struct clerk *self, struct weir_connection *connection,
+                       const struct weir_message *message)
+{
+    (void)effects_write(connection, message);
+    if (self->sql == NULL || (self->at != 0 && self->at != message->seq) ||
+        atomic_load(&self->times) == 0)
+        return;
+    atomic_fetch_sub(&self->times, 1);
+    (void)effects_run(connection, self->sql);
+}
+
+static enum weir_outcome on_message(struct weir_context *context, void *state,
+                                    struct weir_connection *connection,
+                                    const struct weir_message *message,
+                                    struct weir_reason *reason)
+{
+    struct clerk *self = state;
+
+    write_down(self, connection, message);
+    return recorder_on_message(context, self->recorder, message, reason);
+}
+
+static struct weir_handler_options clerk_handler(struct clerk *clerk)
+{
+    struct weir_handler_options options = scene_handler("orders", NULL);
+
+    options.on_message = NULL;
+    options.on_message_tx = on_message;
+    options.state = clerk;
+    return options;
+}
+
+/* A queue of one partition, served by the clerk. Not started. */
+static struct weir_outbox *clerk_outbox(struct fixture *fixture, struct clerk *clerk,
+                                        const struct weir_handler_options *handler)
+{
+    clerk->outbox = scene_outbox(fixture, "anna");
+    effects_prepare(fixture);
+    scene_queue(fixture, clerk->outbox, "orders", 1);
+    scene_add(fixture, clerk->outbox, handler);
+    return clerk->outbox;
+}
+
+/* The same with so many messages in one batch, and running. */
+static struct weir_outbox *clerk_start(struct fixture *fixture, struct clerk *clerk,
+                                       const struct weir_handler_options *handler,
+                                       size_t count)
+{
+    struct weir_outbox *outbox = clerk_outbox(fixture, clerk, handler);
+
+    scene_send(fixture, outbox, "orders", 0, count);
+    scene_start(fixture, outbox);
+    return outbox;
+}
+
+static struct weir_outbox *clerk_open(struct fixture *fixture, struct clerk *clerk,
+                                      size_t count)
+{
+    struct weir_handler_options handler = clerk_handler(clerk);
+
+    return clerk_start(fixture, clerk, &handler, count);
+}
+
+static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
+{
+    return scene_partition(fixture, outbox, "orders", "default", 0);
+}
+
+static int64_t dead_letters(struct fixture *fixture, struct weir_outbox *outbox)
+{
+    return scene_queue_view(fixture, outbox, "orders").dead_letters;
+}
+
+/* A retry that nobody lives to see. */
+static const struct weir_tuning *never_again(void)
+{
+    static struct weir_tuning tuning;
+
+    tuning = scene_tuning();
+    tuning.retry_base_ns = WEIR_MINUTES(10);
+    tuning.retry_max_ns = WEIR_MINUTES(10);
+    return &tuning;
+}
+
+/* Each of `count` messages has its one effect, but for those rejected. */
+static void check_once(struct fixture *fixture, int64_t count)
+{
+    check_int(effects_count(fixture), count);
+    check_int(effects_repeated(fixture), 0);
+}
+
+/* ---- answers ----------------------------------------------------------------------------- */
+
+OUTBOX_TEST(transactional, done_moves_the_position_and_keeps_what_was_written)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(look(fixture, outbox).attempts, 0);
+    check_int(recorder_count(clerk->recorder), 3);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, retry_keeps_the_position_and_undoes_what_was_written)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    recorder_answer(clerk->recorder, 1, ALWAYS, ANSWER_RETRY);
+    outbox = clerk_start(fixture, clerk, &handler, 1);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 0);
+    check_str(look(fixture, outbox).last_error, "message 1 must wait");
+    check(look(fixture, outbox).retry_in_us > 0);
+    check_int(effects_count(fixture), 0);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, retry_in_the_middle_keeps_what_was_done_before)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    recorder_answer(clerk->recorder, 3, ALWAYS, ANSWER_RETRY);
+    outbox = clerk_start(fixture, clerk, &handler, 5);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 2);
+    check_int(recorder_count(clerk->recorder), 3);
+    check_once(fixture, 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, retry_counts_attempts_until_it_is_done)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    recorder_answer(clerk->recorder, 2, 2, ANSWER_RETRY);
+    outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_times(clerk->recorder, 0, 1), 1);
+    check_int(recorder_times(clerk->recorder, 0, 2), 3);
+    check_int(recorder_delivery(clerk->recorder, 3).attempts, 2);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, reject_moves_on_and_leaves_a_dead_letter)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    recorder_answer(clerk->recorder, 1, ALWAYS, ANSWER_REJECT);
+    outbox = clerk_open(fixture, clerk, 1);
+
+    wait_until(look(fixture, outbox).seq == 1);
+
+    check_int(look(fixture, outbox).attempts, 0);
+    check_int(dead_letters(fixture, outbox), 1);
+    check_int(effects_count(fixture), 0);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, reject_in_the_middle_blames_nobody_else)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    recorder_answer(clerk->recorder, 3, ALWAYS, ANSWER_REJECT);
+    outbox = clerk_open(fixture, clerk, 5);
+
+    wait_until(look(fixture, outbox).seq == 5);
+
+    check_int(dead_letters(fixture, outbox), 1);
+    check_int(recorder_count(clerk->recorder), 5);
+    check_int(recorder_calls(clerk->recorder), 1);
+    check_once(fixture, 4);
+    check_int(effects_of(fixture, 0, 3), 0);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, panic_is_a_retry_that_keeps_what_was_done_before)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_PANIC);
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 1);
+    check_str(look(fixture, outbox).last_error, "panic: message 2 is too much");
+    check_once(fixture, 1);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, delivery_goes_on_for_several_partitions)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    effects_prepare(fixture);
+    scene_queue(fixture, outbox, "orders", 4);
+    scene_add(fixture, outbox, &handler);
+    scene_start(fixture, outbox);
+    for (int32_t i = 0; i < 4; i++)
+        scene_send(fixture, outbox, "orders", i, 50);
+
+    for (int32_t i = 0; i < 4; i++) {
+        wait_until(scene_seq(fixture, outbox, "orders", i) == 50);
+        check(recorder_in_order(clerk->recorder, i, 50));
+    }
+
+    check_once(fixture, 200);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, call_has_at_most_60_messages)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_tuning tuning = scene_tuning();
+    struct weir_outbox *outbox;
+
+    tuning.batch = 500;
+    handler.tuning = &tuning;
+    outbox = clerk_start(fixture, clerk, &handler, 150);
+
+    wait_until(look(fixture, outbox).seq == 150);
+
+    check_int(recorder_delivery(clerk->recorder, 0).batch, 60);
+    check_once(fixture, 150);
+    scene_close(outbox);
+}
+
+/* ---- statements that fail ------------------------------------------------------------------ */
+
+static const char *const BAD_SQL = "INSERT INTO there_is_no_such_table VALUES (1)";
+
+OUTBOX_POSTGRESQL_TEST(transactional, done_after_a_failed_statement_is_a_retry)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    clerk_run_once(clerk, 2, BAD_SQL);
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 1);
+    check_str(
+        look(fixture, outbox).last_error,
+        "a statement has failed: relation \"there_is_no_such_table\" does not exist");
+    check_once(fixture, 1);
+    scene_close(outbox);
+}
+
+OUTBOX_SQLITE_TEST(transactional, done_after_a_failed_statement_is_done)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    clerk_run_once(clerk, 2, BAD_SQL);
+    outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_count(clerk->recorder), 3);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, retry_after_a_failed_statement_is_stored_and_made)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    clerk_run_once(clerk, 2, BAD_SQL);
+    recorder_answer(clerk->recorder, 2, 1, ANSWER_RETRY);
+    outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, reject_after_a_failed_statement_goes_on)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    clerk_run_once(clerk, 2, BAD_SQL);
+    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_REJECT);
+    outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(dead_letters(fixture, outbox), 1);
+    check_int(recorder_calls(clerk->recorder), 1);
+    check_once(fixture, 2);
+    scene_close(outbox);
+}
+
+/* What is deferred fails at the end, and nobody knows whose fault it is. */
+OUTBOX_TEST(transactional, deferred_constraint_corners_the_message_that_breaks_it)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    fixture_prepare(fixture, "CREATE TABLE parent (id $integer PRIMARY KEY)");
+    fixture_prepare(fixture, "CREATE TABLE child (parent $integer REFERENCES parent (id)"
+                             " DEFERRABLE INITIALLY DEFERRED)");
+    clerk->sql = "INSERT INTO child VALUES (1)";
+    clerk->at = 3;
+    atomic_store(&clerk->times, UINT32_MAX);
+    outbox = clerk_open(fixture, clerk, 5);
+
+    wait_until(look(fixture, outbox).seq == 2 && look(fixture, outbox).attempts >= 2);
+    check_once(fixture, 2);
+    check(strstr(look(fixture, outbox).last_error, "onstraint") != NULL);
+    fixture_prepare(fixture, "INSERT INTO parent VALUES (1)");
+    wait_until(look(fixture, outbox).seq == 5);
+
+    check_once(fixture, 5);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM child"), 1);
+    scene_close(outbox);
+}
+
+/* ---- the transaction is weir's -------------------------------------------------------------- */
+
+/* `sql` at message 2 of 3, once: everything comes again, and happens once all the same. */
+static void end_transaction(struct fixture *fixture, const char *sql)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    clerk_run_once(clerk, 2, sql);
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_times(clerk->recorder, 0, 1), 2);
+    check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, rollback_by_the_handler_brings_everything_again)
+{
+    end_transaction(fixture, "ROLLBACK");
+}
+
+OUTBOX_TEST(transactional, rollback_and_begin_by_the_handler_brings_everything_again)
+{
+    end_transaction(fixture, "ROLLBACK; BEGIN; INSERT INTO effect VALUES (0, 2)");
+}
+
+OUTBOX_SQLITE_TEST(transactional, commit_by_the_handler_is_refused)
+{
+    end_transaction(fixture, "COMMIT");
+}
+
+OUTBOX_SQLITE_TEST(transactional, write_after_a_rollback_is_refused)
+{
+    end_transaction(fixture, "ROLLBACK; INSERT INTO effect VALUES (0, 2)");
+}
+
+OUTBOX_POSTGRESQL_TEST(transactional, commit_by_the_handler_is_told)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    clerk_run_once(clerk, 1, "COMMIT");
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 0);
+    check(strstr(look(fixture, outbox).last_error, "ended by the handler") != NULL);
+    check_int(recorder_count(clerk->recorder), 1);
+    scene_close(outbox);
+}
+
+OUTBOX_POSTGRESQL_TEST(transactional, commit_and_begin_by_the_handler_is_told)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    clerk_run_once(clerk, 1, "COMMIT; BEGIN");
+    outbox = clerk_start(fixture, clerk, &handler, 1);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 0);
+    check(strstr(look(fixture, outbox).last_error, "ended by the handler") != NULL);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, savepoints_of_the_handler_are_its_own)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_outbox *outbox;
+
+    clerk_run_once(clerk, 2,
+                   "SAVEPOINT mine; INSERT INTO effect VALUES (0, 9);"
+                   "ROLLBACK TO SAVEPOINT mine; RELEASE SAVEPOINT mine");
+    outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_count(clerk->recorder), 3);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+/* ---- what a handler leaves behind ----------------------------------------------------------- */
+
+/* A statement that nobody reads to its end, at the first message, once. */
+static enum weir_outcome leave_rows(struct weir_context *context, void *state,
+                                    struct weir_connection *connection,
+                                    const struct weir_message *message,
+                                    struct weir_reason *reason)
+{
+    static const char SQL[] = "SELECT 1 UNION ALL SELECT 2 FROM effect";
+    struct clerk *self = state;
+    void *handle = weir_connection_native(connection);
+
+    (void)effects_write(connection, message);
+    if (message->seq == 1 && atomic_exchange(&self->times, 0) != 0) {
+        if (weir_connection_link(connection)->driver->engine == WEIR_POSTGRESQL)
+            check_int(PQsendQuery(handle, SQL), 1);
+        else if (sqlite3_prepare_v2(handle, SQL, -1, &self->left, NULL) == SQLITE_OK)
+            check_int(sqlite3_step(self->left), SQLITE_ROW);
+    }
+    return recorder_on_message(context, self->recorder, message, reason);
+}
+
+OUTBOX_POSTGRESQL_TEST(transactional, statement_that_was_not_read_brings_everything_again)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_message_tx = leave_rows;
+    atomic_store(&clerk->times, 1);
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+
+    check_int(recorder_times(clerk->recorder, 0, 1), 2);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+/* They would keep the connection at what it saw then, and it could not write any more. */
+OUTBOX_SQLITE_TEST(transactional, rows_that_were_not_read_are_given_up)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_message_tx = leave_rows;
+    atomic_store(&clerk->times, 1);
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+    wait_until(look(fixture, outbox).seq == 3);
+    scene_send(fixture, outbox, "orders", 0, 3);
+
+    wait_until(look(fixture, outbox).seq == 6);
+
+    check_int(recorder_count(clerk->recorder), 6);
+    check_once(fixture, 6);
+    scene_stop(outbox);
+    check_int(sqlite3_stmt_busy(clerk->left), 0);
+    sqlite3_finalize(clerk->left);
+    weir_outbox_destroy(outbox);
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+/* Takes all, writes for each, acks each; at the end it answers as told. */
+static enum weir_outcome on_batch(struct weir_context *context, void *state,
+                                  struct weir_connection *connection,
+                                  struct weir_batch *batch, struct weir_reason *reason)
+{
+    struct clerk *self = state;
+    const struct weir_message *message;
+
+    while ((message = weir_batch_next(batch)) != NULL) {
+        enum weir_outcome outcome;
+
+        write_down(self, connection, message);
+        outcome = recorder_on_message(context, self->recorder, message, reason);
+        if (outcome == WEIR_RETRY)
+            return outcome;
+        if (outcome == WEIR_REJECT &&
+            weir_batch_reject(batch, reason->text, NULL) != WEIR_OK)
+            return weir_retry(reason, "cannot reject");
+        if (outcome == WEIR_DONE && weir_batch_ack(batch, NULL) != WEIR_OK)
+            return weir_retry(reason, "cannot ack");
+    }
+    return WEIR_DONE;
+}
+
+static struct weir_handler_options batch_handler(struct clerk *clerk)
+{
+    struct weir_handler_options options = clerk_handler(clerk);
+
+    options.on_message_tx = NULL;
+    options.on_batch_tx = on_batch;
+    return options;
+}
+
+OUTBOX_TEST(transactional, batch_handler_gets_all_that_wait)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox = clerk_start(fixture, clerk, &handler, 5);
+
+    wait_until(look(fixture, outbox).seq == 5);
+
+    check_int(recorder_calls(clerk->recorder), 1);
+    check_int(recorder_delivery(clerk->recorder, 0).batch, 5);
+    check_once(fixture, 5);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, batch_acks_stay_and_the_rest_comes_again)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    recorder_answer(clerk->recorder, 4, ALWAYS, ANSWER_RETRY);
+    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_REJECT);
+    outbox = clerk_start(fixture, clerk, &handler, 5);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 3);
+    check_int(dead_letters(fixture, outbox), 1);
+    check_once(fixture, 2);
+    check_int(effects_of(fixture, 0, 2), 0);
+    scene_close(outbox);
+}
+
+OUTBOX_POSTGRESQL_TEST(transactional, batch_ack_after_a_failed_statement_is_refused)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.tuning = never_again();
+    clerk_run_once(clerk, 3, BAD_SQL);
+    outbox = clerk_start(fixture, clerk, &handler, 5);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_int(look(fixture, outbox).seq, 2);
+    check_str(look(fixture, outbox).last_error, "cannot ack");
+    check_once(fixture, 2);
+    scene_close(outbox);
+}
+
+/* Writes for all of them at once and answers without an ack. Message 3 is poison. */
+static enum weir_outcome answer_for_all(struct weir_context *context, void *state,
+                                        struct weir_connection *connection,
+                                        struct weir_batch *batch,
+                                        struct weir_reason *reason)
+{
+    struct clerk *self = state;
+    const struct weir_message *messages;
+    size_t count = weir_batch_next_chunk(batch, SIZE_MAX, &messages);
+    enum weir_outcome outcome = WEIR_DONE;
+
+    (void)context;
+    for (size_t i = 0; i < count; i++) {
+        recorder_note(self->recorder, &messages[i]);
+        (void)effects_write(connection, &messages[i]);
+        if (messages[i].seq == 3)
+            outcome = weir_reject(reason, "3 is no good");
+    }
+    return outcome;
+}
+
+OUTBOX_TEST(transactional, batch_done_without_acks_is_done_with_all)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_batch_tx = answer_for_all;
+    outbox = clerk_start(fixture, clerk, &handler, 2);
+
+    wait_until(look(fixture, outbox).seq == 2);
+
+    check_once(fixture, 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(transactional, batch_reject_of_several_blames_only_the_one)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_batch_tx = answer_for_all;
+    outbox = clerk_start(fixture, clerk, &handler, 5);
+
+    wait_until(look(fixture, outbox).seq == 5);
+
+    check_int(dead_letters(fixture, outbox), 1);
+    check_once(fixture, 4);
+    check_int(effects_of(fixture, 0, 3), 0);
+    check_int(recorder_delivery(clerk->recorder, 5).batch, 1);
+    scene_close(outbox);
+}
+
+/* Arguments that make no sense, and then everything in order. */
+static enum weir_outcome ask_too_much(struct weir_context *context, void *state,
+                                      struct weir_connection *connection,
+                                      struct weir_batch *batch,
+                                      struct weir_reason *reason)
+{
+    const struct weir_message *messages;
+
+    (void)context;
+    if (weir_batch_ack(batch, NULL) != WEIR_INVALID ||
+        weir_batch_reject(batch, "none", NULL) != WEIR_INVALID ||
+        weir_batch_next_chunk(batch, 2, &messages) != 2 ||
+        !effects_write(connection, &messages[0]) ||
+        !effects_write(connection, &messages[1]) ||
+        weir_batch_ack_chunk(batch, 3, NULL) != WEIR_INVALID ||
+        weir_batch_ack_chunk(batch, 2, NULL) != WEIR_OK ||
+        weir_batch_ack(batch, NULL) != WEIR_INVALID)
+        return weir_reject(reason, "not as promised");
+    recorder_note(state, &messages[0]);
+    return weir_retry(reason, "as promised");
+}
+
+OUTBOX_TEST(transactional, batch_ack_of_more_than_was_taken_is_refused)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = batch_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_batch_tx = ask_too_much;
+    handler.state = clerk->recorder;
+    handler.tuning = never_again();
+    outbox = clerk_start(fixture, clerk, &handler, 3);
+
+    wait_until(look(fixture, outbox).attempts == 1);
+
+    check_str(look(fixture, outbox).last_error, "as promised");
+    check_int(look(fixture, outbox).seq, 2);
+    check_once(fixture, 2);
+    scene_close(outbox);
+}
+
+/* ---- enqueueing ---------------------------------------------------------------------------- */
+
+/* Each order makes a letter, in the same transaction. */
+static enum weir_outcome forward(struct weir_context *context, void *state,
+                                 struct weir_connection *connection,
+                                 const struct weir_message *message,
+                                 struct weir_reason *reason)
+{
+    struct clerk *self = state;
+    struct weir_draft letter = {.type = "letter",
+                                .payload = message->payload,
+                                .payload_size = message->payload_size};
+    struct weir_error error;
+
+    if (weir_enqueue(self->outbox, connection, "letters", &letter, NULL, &error) !=
+        WEIR_OK)
+        return weir_reject(reason, "%s", error.text);
+    return on_message(context, state, connection, message, reason);
+}
+
+OUTBOX_TEST(transactional, enqueue_happens_with_the_rest_and_wakes_the_next)
+{
+    struct clerk *clerk = clerk_new();
+    struct recorder *letters = recorder_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    handler.on_message_tx = forward;
+    outbox = clerk_outbox(fixture, clerk, &handler);
+    scene_queue(fixture, outbox, "letters", 1);
+    scene_serve(fixture, outbox, "letters", letters);
+    recorder_answer(clerk->recorder, 2, 3, ANSWER_RETRY);
+    recorder_answer(clerk->recorder, 4, ALWAYS, ANSWER_REJECT);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 5);
+
+    wait_until(look(fixture, outbox).seq == 5);
+    wait_until(scene_seq(fixture, outbox, "letters", 0) == 4);
+
+    check_int(recorder_count(letters), 4);
+    check_str(recorder_delivery(letters, 1).payload, "2");
+    check_str(recorder_delivery(letters, 3).payload, "5");
+    check_once(fixture, 4);
+    scene_close(outbox);
+}
+
+/* ---- with others ---------------------------------------------------------------------------- */
+
+OUTBOX_TEST(transactional, handler_and_a_leased_one_may_follow_each_other)
+{
+    struct clerk *clerk = clerk_new();
+    struct recorder *leased = recorder_new();
+    struct weir_outbox *outbox = clerk_open(fixture, clerk, 3);
+
+    wait_until(look(fixture, outbox).seq == 3);
+    scene_close(outbox);
+    outbox = scene_open(fixture, "bert", "orders", 1, leased);
+    scene_send(fixture, outbox, "orders", 0, 2);
+
+    wait_until(look(fixture, outbox).seq == 5);
+
+    check_int(recorder_count(leased), 2);
+    check_int(recorder_delivery(leased, 0).seq, 4);
+    check_once(fixture, 3);
+    scene_close(outbox);
+}
+
+/* Nothing but transactional handlers, and what they have passed goes all the same. */
+OUTBOX_TEST(transactional, delivery_is_swept_under_load)
+{
+    struct clerk *clerk = clerk_new();
+    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_outbox *outbox;
+
+    outbox_small_segments(fixture, 4);
+    outbox = clerk_outbox(fixture, clerk, &handler);
+    scene_start(fixture, outbox);
+    for (int64_t i = 1; i <= 120; i++) {
+        scene_send(fixture, outbox, "orders", 0, 4);
+        wait_until(recorder_count(clerk->recorder) == 4 * (size_t)i);
+    }
+
+    wait_until(look(fixture, outbox).seq == 480);
+    wait_until(fixture_ask(fixture, "SELECT count(*) FROM weir_log") < 480);
+
+    check_once(fixture, 480);
+    scene_close(outbox);
+}

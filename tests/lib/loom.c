@@ -1,0 +1,570 @@
+/*
+ * loom.c - see loom.h.
+ */
+#include "lib/loom.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/db.h"
+#include "lib/outbox_engines.h"
+#include "lib/pg_outbox.h"
+#include "outbox/append_pg.h"
+#include "outbox/cut_pg.h"
+#include "outbox/lease.h"
+#include "outbox/read_pg.h"
+#include "outbox/schema.h"
+#include "outbox/sweep_pg.h"
+
+enum {
+    BITS = 6, /* of a segment: 64 ids */
+    PAYLOAD_SIZE = 64,
+    PAYLOADS_MAX = 1000000,
+    PAGE_ROWS = 3,   /* of who reads from the start again */
+    TIDY_ORDERS = 32 /* between two rounds of the sweep */
+};
+
+static const int64_t LEASE_US = 3600000000;
+
+static void must(const struct loom_session *self, const char *what,
+                 enum weir_status status)
+{
+    if (status != WEIR_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s: %s", what, self->error.text);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+/* A server that keeps nothing, and knows transactions in two phases. */
+static struct server *quick_server(void)
+{
+    static const char *const settings[] = {"fsync=off", "max_prepared_transactions=8",
+                                           "jit=off",
+                                           "plan_cache_mode=force_generic_plan", NULL};
+    static struct server *server;
+
+    if (server == NULL)
+        server = server_create(WEIR_POSTGRESQL,
+                               &(struct server_options){.settings = settings});
+    return server;
+}
+
+static void open_session(struct loom *loom, struct loom_session *self)
+{
+    struct fixture *fixture = &loom->fixture;
+    struct weir_db_options options;
+
+    self->loom = loom;
+    weir_points_init(&self->points);
+    self->log = (struct weir_outbox_log){.segment_bits = BITS, .points = &self->points};
+    weir_db_options_init(&options);
+    options.url = fixture->url;
+    self->db = fixture_open(fixture, &options);
+    weir_db_set_points(self->db, &self->points);
+    check_db(weir_db_acquire(self->db, &self->connection, &fixture->error), WEIR_OK);
+    self->bare = weir_connection_native(self->connection);
+}
+
+static void close_session(struct loom_session *self)
+{
+    weir_db_release(self->db, self->connection);
+    weir_db_destroy(self->db);
+}
+
+static void open_database(struct fixture *fixture)
+{
+    struct weir_db_options options;
+    uint32_t from = 0;
+    uint32_t to = 0;
+
+    fixture->engine = WEIR_POSTGRESQL;
+    fixture->server = quick_server();
+    server_name_database(fixture->database, sizeof fixture->database);
+    server_create_database(fixture->server, fixture->database);
+    server_url(fixture->server, fixture->database, fixture->url, sizeof fixture->url);
+    weir_faulty_heap_init(&fixture->heap);
+    options = fixture_options(fixture);
+    fixture->db = fixture_open(fixture, &options);
+    check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
+                                 &fixture->error),
+             WEIR_OK);
+    outbox_small_segments(fixture, BITS);
+}
+
+/* Every cut was made long ago. */
+static void remove_pace(struct loom_session *control)
+{
+    pg_run(control->bare, "CREATE FUNCTION long_ago() RETURNS trigger LANGUAGE plpgsql AS"
+                          " 'BEGIN NEW.made_us = 0; RETURN NEW; END';"
+                          "CREATE TRIGGER long_ago BEFORE INSERT ON weir_cut"
+                          " FOR EACH ROW EXECUTE FUNCTION long_ago()");
+}
+
+static void prepare_message(struct loom *self)
+{
+    int t = loom_begin(&self->control);
+
+    loom_append(&self->control, t);
+    loom_end(&self->control, t);
+}
+
+struct loom *loom_open(void)
+{
+    struct loom *self = calloc(1, sizeof *self);
+    int64_t queue;
+
+    check(self != NULL);
+    open_database(&self->fixture);
+    pthread_mutex_init(&self->lock, NULL);
+    open_session(self, &self->control);
+    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
+        open_session(self, &self->sessions[i]);
+    remove_pace(&self->control);
+    queue = pg_outbox_queue(self->control.bare, "orders", 1);
+    self->key.pid = weir_pid(queue, 0);
+    self->key.subscription = pg_outbox_subscribe(self->control.bare, queue, "s");
+    self->prepare = prepare_message;
+    return self;
+}
+
+void loom_close(struct loom *self)
+{
+    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
+        close_session(&self->sessions[i]);
+    close_session(&self->control);
+    weir_db_destroy(self->fixture.db);
+    server_drop_database(self->fixture.server, self->fixture.database);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+void loom_use(struct loom *self, const struct weave_part *part)
+{
+    size_t i = self->strand_count++;
+    struct loom_session *session = &self->sessions[i];
+
+    self->strands[i] = (struct strand){
+        .part = part, .state = session, .backend = PQbackendPID(session->bare)};
+}
+
+/* ---- notes --------------------------------------------------------------------------------- */
+
+static void note_problem(struct loom *self, const char *problem)
+{
+    pthread_mutex_lock(&self->lock);
+    self->problem = problem;
+    pthread_mutex_unlock(&self->lock);
+}
+
+int loom_begin(struct loom_session *self)
+{
+    int t;
+
+    pthread_mutex_lock(&self->loom->lock);
+    t = self->loom->transaction_count++;
+    pthread_mutex_unlock(&self->loom->lock);
+    check(t < LOOM_TRANSACTIONS_MAX);
+    return t;
+}
+
+void loom_end(struct loom_session *self, int t)
+{
+    struct loom *loom = self->loom;
+
+    pthread_mutex_lock(&loom->lock);
+    loom->transactions[t].committed = true;
+    loom->ended[loom->ended_count++] = t;
+    pthread_mutex_unlock(&loom->lock);
+}
+
+void loom_undo(struct loom_session *self, int t)
+{
+    pthread_mutex_lock(&self->loom->lock);
+    self->loom->transactions[t].count--;
+    pthread_mutex_unlock(&self->loom->lock);
+}
+
+void loom_payload(struct loom_session *self, int t, char *out, size_t size)
+{
+    struct loom *loom = self->loom;
+
+    pthread_mutex_lock(&loom->lock);
+    (void)snprintf(out, size, "%d %d %d %d", loom->order, t,
+                   loom->transactions[t].count++, loom->ended_count);
+    pthread_mutex_unlock(&loom->lock);
+}
+
+/* ---- in strands ---------------------------------------------------------------------------- */
+
+void loom_append(struct loom_session *self, int t)
+{
+    struct weir_log_entry entry = {.pid = self->loom->key.pid, .type = weir_str("t")};
+    char payload[PAYLOAD_SIZE];
+
+    loom_payload(self, t, payload, sizeof payload);
+    entry.payload = weir_str(payload);
+    must(self, "append",
+         weir_pg_append(&self->log, self->connection, &entry, 1, NULL, &self->error));
+}
+
+static enum weir_status deliver(void *state, const struct weir_log_row *row,
+                                struct weir_error *error)
+{
+    struct loom_reading *got = state;
+    struct loom_delivery *next = &got->list[got->count];
+    char text[PAYLOAD_SIZE];
+
+    if (got->count == LOOM_DELIVERIES_MAX)
+        return weir_error_set(error, WEIR_FULL, "more messages than an order has");
+    (void)snprintf(text, sizeof text, "%.*s", (int)row->payload.size,
+                   (const char *)row->payload.data);
+    *next = (struct loom_delivery){.place = row->place, .id = row->id};
+    if (sscanf(text, "%d %d %d %d", &next->order, &next->transaction, &next->k,
+               &next->seen) != 4)
+        next->order = -1;
+    got->count++;
+    return WEIR_OK;
+}
+
+bool loom_read_page(struct loom_session *self, struct loom_reading *got, uint32_t rows)
+{
+    struct weir_page page = {.after = got->place,
+                             .row_max = rows,
+                             .payload_max = PAYLOADS_MAX,
+                             .visit = deliver,
+                             .state = got};
+
+    must(self, "read", weir_pg_read(&self->log, self->connection, &page, &self->error));
+    got->place = page.end;
+    return page.at_head;
+}
+
+void loom_read(struct loom_session *self, struct loom_reading *got, uint32_t rows)
+{
+    while (!loom_read_page(self, got, rows))
+        continue;
+}
+
+void loom_cut(struct loom_session *self)
+{
+    bool made;
+
+    must(self, "cut", weir_pg_cut_make(self->connection, NULL, &made, &self->error));
+}
+
+void loom_arm(struct strand *strand, const char *name)
+{
+    struct loom_session *self = strand->state;
+
+    strand_arm(strand, &self->points, name);
+}
+
+void loom_disarm(struct loom_session *self)
+{
+    weir_points_init(&self->points);
+    if (self->loom->plant != NULL)
+        weir_points_arm(&self->points, self->loom->plant, 1);
+}
+
+/* One step; true when the round has more of them. */
+static bool sweep_on(struct loom_session *self, struct weir_sweep_state *state)
+{
+    struct weir_sweep_report report;
+
+    weir_db_release(self->db, self->connection);
+    must(self, "sweep",
+         weir_pg_sweep(&self->log, self->db, state, &report, &self->error));
+    must(self, "acquire", weir_db_acquire(self->db, &self->connection, &self->error));
+    return report.more;
+}
+
+void loom_sweep(struct loom_session *self, uint32_t leaf)
+{
+    (void)sweep_on(self, &(struct weir_sweep_state){.leaf = leaf});
+}
+
+/* ---- owners -------------------------------------------------------------------------------- */
+
+static bool take(struct loom_session *self, int64_t who, struct loom_owner *out)
+{
+    struct weir_lease lease = {0};
+    size_t taken = 0;
+
+    must(self, "take",
+         weir_lease_take(self->connection, who, self->loom->key.subscription, LEASE_US,
+                         NULL, 0, &lease, 1, &taken, &self->error));
+    *out = (struct loom_owner){.owner = who, .epoch = lease.epoch};
+    return taken == 1;
+}
+
+void loom_expire(struct loom_session *self)
+{
+    pg_run(self->bare, "UPDATE weir_lease SET until_us = 0");
+}
+
+bool loom_take_over(struct loom_session *self, struct loom_owner *out)
+{
+    struct loom *loom = self->loom;
+
+    if (!take(self, LOOM_NEW_OWNER, out))
+        return false;
+    pthread_mutex_lock(&loom->lock);
+    loom->taken_over = true;
+    pthread_mutex_unlock(&loom->lock);
+    return true;
+}
+
+void loom_find_position(struct loom_session *self, struct loom_owner *owner)
+{
+    must(
+        self, "find position",
+        weir_ack_read(self->connection, self->loom->key, &owner->position, &self->error));
+}
+
+/* Move to `next`; true when that was accepted. */
+static bool move_position(struct loom_session *self, struct loom_owner *owner,
+                          struct weir_position next)
+{
+    struct weir_ack ack = {.key = self->loom->key, .epoch = owner->epoch, .next = next};
+
+    ack.next.version = owner->position.version + 1;
+    owner->position = ack.next;
+    must(self, "ack",
+         weir_ack_move(self->connection, owner->owner, &ack, 1, &self->error));
+    return ack.accepted;
+}
+
+static void note_passed(struct loom *self, const struct loom_reading *page)
+{
+    pthread_mutex_lock(&self->lock);
+    for (size_t i = 0; i < page->count; i++)
+        self->passed.list[self->passed.count++] = page->list[i];
+    pthread_mutex_unlock(&self->lock);
+}
+
+void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows)
+{
+    struct loom_reading page = {.place = owner->position.place};
+    struct weir_position next = owner->position;
+    struct loom *loom = self->loom;
+    bool stale;
+
+    (void)loom_read_page(self, &page, rows);
+    pthread_mutex_lock(&loom->lock);
+    stale = owner->owner == LOOM_OLD_OWNER && loom->taken_over;
+    pthread_mutex_unlock(&loom->lock);
+    if (page.count > 0)
+        next.place = page.list[page.count - 1].place;
+    next.seq += (int64_t)page.count;
+    if (!move_position(self, owner, next))
+        return;
+    note_passed(loom, &page);
+    if (stale)
+        note_problem(loom, "a stale ack was accepted");
+}
+
+/* Also past the messages that nobody has passed in the order before. */
+void loom_own(struct loom *self)
+{
+    struct loom_session *control = &self->control;
+    struct weir_position next;
+
+    pg_run(control->bare, "UPDATE weir_lease SET owner = NULL, until_us = 0");
+    check(take(control, LOOM_OLD_OWNER, &self->first));
+    loom_find_position(control, &self->first);
+    next = self->first.position;
+    next.place = self->start;
+    check(move_position(control, &self->first, next));
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static size_t count_of(const struct loom_reading *got, size_t before, int t)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < before; i++)
+        count += got->list[i].transaction == t;
+    return count;
+}
+
+static const char *judge_delivery(const struct loom *self, const struct loom_reading *got,
+                                  size_t at)
+{
+    const struct loom_delivery *next = &got->list[at];
+
+    if (next->order != self->order)
+        return "a message of an earlier order";
+    if (!self->transactions[next->transaction].committed)
+        return "a message of a transaction that was rolled back";
+    if (count_of(got, at, next->transaction) != (size_t)next->k)
+        return "a message twice, or a transaction out of order";
+    for (int i = 0; i < next->seen; i++) {
+        int earlier = self->ended[i];
+
+        if (count_of(got, at, earlier) != (size_t)self->transactions[earlier].count)
+            return "a message before one that was committed earlier";
+    }
+    return NULL;
+}
+
+static const char *judge_reading(const struct loom *self, const struct loom_reading *got)
+{
+    const char *problem = NULL;
+    size_t expected = 0;
+
+    for (size_t i = 0; i < got->count && problem == NULL; i++)
+        problem = judge_delivery(self, got, i);
+    for (int t = 0; t < self->transaction_count; t++)
+        expected +=
+            self->transactions[t].committed ? (size_t)self->transactions[t].count : 0;
+    if (problem == NULL && got->count != expected)
+        problem = "a message was not delivered";
+    return problem;
+}
+
+/* A reading has everything in its order; what owners had passed may be gone. */
+static bool agrees(const struct loom *self, const struct loom_reading *got,
+                   const struct loom_reading *all)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (at < got->count && got->list[at].id == all->list[i].id)
+            at++;
+        else if (i >= self->passed.count)
+            return false;
+    }
+    return at == got->count;
+}
+
+/* Everything, as owners get it: what they have passed, and what is behind the position. */
+static const char *read_everything(struct loom *self, struct loom_reading *all)
+{
+    struct loom_owner now;
+
+    *all = self->passed;
+    all->place = self->start;
+    if (self->first.owner != 0) {
+        loom_find_position(&self->control, &now);
+        all->place = now.position.place;
+        if (now.position.seq != self->first.position.seq + (int64_t)all->count)
+            return "seq and what was passed differ";
+    }
+    loom_read(&self->control, all, LOOM_ROWS);
+    return NULL;
+}
+
+/* Who begins at the start again, and those who read meanwhile and now go on to the end. Without an
+ * owner everything was read from the start just now. */
+static const char *judge_readers(struct loom *self, const struct loom_reading *all)
+{
+    struct loom_reading again = {.place = self->start};
+    bool agree = true;
+
+    if (self->first.owner != 0) {
+        loom_read(&self->control, &again, PAGE_ROWS);
+        agree = agrees(self, &again, all);
+    }
+    for (size_t i = 0; i < self->strand_count && agree; i++) {
+        struct loom_session *session = &self->sessions[i];
+
+        if (!session->reads)
+            continue;
+        loom_read(session, &session->got, LOOM_ROWS);
+        agree = agrees(self, &session->got, all);
+    }
+    return agree ? NULL : "who reads again gets something else";
+}
+
+static const char *judge(struct loom *self)
+{
+    struct loom_reading all;
+    const char *problem;
+
+    loom_cut(&self->control);
+    problem = read_everything(self, &all);
+    if (problem == NULL)
+        problem = self->problem;
+    if (problem == NULL)
+        problem = judge_reading(self, &all);
+    if (problem == NULL)
+        problem = judge_readers(self, &all);
+    self->start = all.place;
+    return problem;
+}
+
+/* ---- orders -------------------------------------------------------------------------------- */
+
+static void reset(struct loom *self)
+{
+    self->order++;
+    memset(self->transactions, 0, sizeof self->transactions);
+    self->transaction_count = 0;
+    self->ended_count = 0;
+    self->passed.count = 0;
+    self->taken_over = false;
+    self->problem = NULL;
+}
+
+static void disarm_all(struct loom *self)
+{
+    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
+        loom_disarm(&self->sessions[i]);
+}
+
+/* Rows that were set aside, and acks: they would become many. */
+static void tidy(struct loom *self)
+{
+    struct weir_sweep_state state = {0};
+
+    if (self->order % TIDY_ORDERS == 0)
+        while (sweep_on(&self->control, &state))
+            continue;
+}
+
+static bool run_order(void *state, const uint8_t *order, size_t turns)
+{
+    struct loom *self = state;
+    char text[WEAVE_ORDER_MAX + 1];
+    const char *problem;
+
+    reset(self);
+    disarm_all(self);
+    self->prepare(self);
+    for (size_t i = 0; i < self->strand_count; i++) {
+        self->sessions[i].reads = false;
+        self->sessions[i].got.count = 0;
+        self->sessions[i].got.place = self->start;
+    }
+    weave_run(self->strands, self->strand_count, self->control.bare, order, turns);
+    disarm_all(self);
+    problem = self->problem = judge(self);
+    weave_print(order, turns, text);
+    if (problem != NULL && self->plant == NULL)
+        weir_test_fail(__FILE__, __LINE__, "order %s: %s", text, problem);
+    if (problem != NULL)
+        printf("# order %s: %s\n", text, problem);
+    tidy(self);
+    return problem == NULL;
+}
+
+static void conclude(struct loom *self, size_t orders)
+{
+    printf("# %zu orders\n", orders);
+    if (self->plant != NULL && self->problem == NULL)
+        weir_test_fail(__FILE__, __LINE__, "%zu orders found nothing wrong with %s",
+                       orders, self->plant);
+}
+
+void loom_all(struct loom *self)
+{
+    conclude(self, weave_all(self->strands, self->strand_count, run_order, self));
+}
+
+void loom_some(struct loom *self, size_t samples, uint64_t seed)
+{
+    conclude(self, weave_some(self->strands, self->strand_count, samples, seed, run_order,
+                              self));
+}

@@ -1,0 +1,165 @@
+/*
+ * loom.h - a log on PostgreSQL that sessions work on step by step (weave.h), and what must hold.
+ *
+ * One database serves all orders of a test: each goes on where the one before has ended, begins
+ * at a place of its own, and is judged by its own messages. Whatever the order of steps:
+ *
+ *   - each committed message is delivered once, and none of a transaction that was rolled back;
+ *   - messages of one transaction come in their order;
+ *   - a message that was enqueued after a transaction had committed comes after that one's
+ *     messages;
+ *   - who reads from the start again gets the same messages in the same order;
+ *   - what owners of the lease have passed, and what is behind their position, is that same
+ *     list: `seq` has no gap, and nothing was passed twice;
+ *   - an ack of an owner that lost its lease is refused.
+ *
+ * A payload is "order t k seen": the k-th message of transaction t, enqueued when so many
+ * transactions of this order had ended with a commit.
+ *
+ * Everything is done by the product's own functions; the pace of cuts is taken out of the
+ * database by a trigger, since a run takes less time than is between two cuts.
+ *
+ * Threads  Strands work with their own session each, and with the notes of the loom, which have a
+ *          lock. All else is the test's thread's.
+ * Failure  A call that fails fails the test. What does not hold is reported with the order, unless
+ *          a bug is planted: then it must come.
+ */
+#ifndef WEIR_TEST_LOOM_H
+#define WEIR_TEST_LOOM_H
+
+#include "base/point.h"
+#include "lib/engines.h"
+#include "lib/weave.h"
+#include "outbox/ack.h"
+#include "outbox/log.h"
+
+enum {
+    LOOM_TRANSACTIONS_MAX = 16,
+    LOOM_DELIVERIES_MAX = 64,
+    LOOM_ROWS = LOOM_DELIVERIES_MAX, /* of a page that has everything */
+    LOOM_OLD_OWNER = 111,
+    LOOM_NEW_OWNER = 222
+};
+
+struct loom_transaction {
+    int count; /* of its messages */
+    bool committed;
+};
+
+struct loom_delivery {
+    struct weir_place place; /* behind it */
+    int64_t id;
+    int order;
+    int transaction;
+    int k;
+    int seen;
+};
+
+struct loom_reading {
+    struct loom_delivery list[LOOM_DELIVERIES_MAX];
+    size_t count;
+    struct weir_place place; /* behind the last */
+};
+
+struct loom_session {
+    struct loom *loom;
+    struct weir_db *db;
+    struct weir_connection *connection;
+    PGconn *bare; /* the same one, for statements that are not the product's */
+    struct weir_outbox_log log;
+    struct weir_points points; /* of its database and its log */
+    bool reads;                /* got is compared with what a newcomer reads */
+    struct loom_reading got;
+    struct weir_error error;
+};
+
+/* Who moves the position, and from where. */
+struct loom_owner {
+    int64_t owner;
+    int64_t epoch;
+    struct weir_position position;
+};
+
+struct loom {
+    struct fixture fixture;
+    struct loom_session sessions[WEAVE_STRANDS_MAX];
+    struct loom_session control;
+    struct strand strands[WEAVE_STRANDS_MAX];
+    size_t strand_count;
+    struct weir_lease_key key;          /* of the one subscription and partition */
+    void (*prepare)(struct loom *self); /* before each order; a cut must be needed then */
+    const char *plant;                  /* a point that is a bug; NULL: none */
+
+    int order;               /* its number */
+    struct weir_place start; /* where readers begin */
+    struct loom_owner first; /* has the lease when an order begins; owner 0: nobody */
+    uint32_t leaf;           /* of the log, to be swept */
+
+    pthread_mutex_t
+        lock; /* guards all that follows: one that waited runs beside others */
+    struct loom_transaction transactions[LOOM_TRANSACTIONS_MAX];
+    int transaction_count;
+    int ended[LOOM_TRANSACTIONS_MAX]; /* by commit, in that order */
+    int ended_count;
+    struct loom_reading passed; /* by acks that were accepted */
+    bool taken_over;
+    const char *problem;
+};
+
+/* ---- life and orders ---- */
+
+/* A database with one queue of one partition and one subscription. Each order begins with a
+ * message that is in no cut. */
+struct loom *loom_open(void);
+void loom_close(struct loom *self);
+
+/* One more strand. */
+void loom_use(struct loom *self, const struct weave_part *part);
+
+/* Run and judge all orders of the strands, or a sample; weave.h. With a plant: until something
+ * does not hold, which it must not do in the end. */
+void loom_all(struct loom *self);
+void loom_some(struct loom *self, size_t samples, uint64_t seed);
+
+/* ---- preparing ---- */
+
+/* The first owner takes the lease, and its position is where the order before has ended. */
+void loom_own(struct loom *self);
+
+/* Make a cut, as whole. */
+void loom_cut(struct loom_session *self);
+
+/* ---- in strands ---- */
+
+/* A new transaction's number; and that it has committed. BEGIN and COMMIT are the strand's. */
+int loom_begin(struct loom_session *self);
+void loom_end(struct loom_session *self, int t);
+
+/* One more message of a transaction, by the product's append; and its last one is undone. */
+void loom_append(struct loom_session *self, int t);
+void loom_undo(struct loom_session *self, int t);
+
+/* The payload of the next message of a transaction, for statements of the strand's own. */
+void loom_payload(struct loom_session *self, int t, char *out, size_t size);
+
+/* A page, or pages until the head. Returns true at the head. */
+bool loom_read_page(struct loom_session *self, struct loom_reading *got, uint32_t rows);
+void loom_read(struct loom_session *self, struct loom_reading *got, uint32_t rows);
+
+/* Arm a point of the session: every pass is the end of a step. loom_disarm(): of all of them. */
+void loom_arm(struct strand *strand, const char *name);
+void loom_disarm(struct loom_session *self);
+
+/* Move the position past `rows` messages behind it, which are read first. */
+void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows);
+
+/* The lease runs out and another one takes it, if it can; false: it could not. Its position is
+ * not read yet. */
+void loom_expire(struct loom_session *self);
+bool loom_take_over(struct loom_session *self, struct loom_owner *out);
+void loom_find_position(struct loom_session *self, struct loom_owner *owner);
+
+/* One step of the sweep: a leaf of the log, or of acks (sweep_pg.h). */
+void loom_sweep(struct loom_session *self, uint32_t leaf);
+
+#endif

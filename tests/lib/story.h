@@ -1,0 +1,97 @@
+/*
+ * story.h - what happened in a simulated world, and whether it may happen.
+ *
+ * Producers tell of their transactions and messages, handlers of what they are given and what they
+ * answer. What must hold is checked as soon as it can be, and the rest by story_judge():
+ *
+ *   V1  a message of a committed transaction is delivered; one that was rolled back never is; of
+ *       one whose outcome nobody knows all messages are, or none
+ *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same message; a message
+ *       comes for the first time only when the one before it was done or rejected. (Whoever has
+ *       lost a partition through a clock that jumped, and does not know it yet, may miss what was
+ *       swept since, and count wrongly: its epoch tells, V5.)
+ *   V3  in each partition: the messages of a transaction in their order, and nothing before a
+ *       message that was committed before it was enqueued
+ *   V4  without a disturbance nothing that was done comes again; with them at most what was under
+ *       way in each partition
+ *   V5  an epoch belongs to one process; once a later epoch was seen, at most one more call of an
+ *       earlier one begins: the one that was on its way
+ *   V6  an effect in the database that is part of the acknowledgement is there exactly once
+ *
+ * The first violation is kept, with the last things that happened.
+ */
+#ifndef WEIR_TEST_STORY_H
+#define WEIR_TEST_STORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/batch.h"
+
+enum { STORY_STREAMS = 3, STORY_PARTITIONS = 8, STORY_TEXT_SIZE = 200 };
+
+struct story;
+
+/* Room for so many messages and transactions. `clock` is the world's time, for the notes. */
+struct story *story_create(uint32_t message_max, const int64_t *clock_ns, bool loud);
+void story_destroy(struct story *self);
+
+/* What happened, for people; a part of the fingerprint too. */
+void story_note(struct story *self, const char *who, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void story_violate(struct story *self, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *story_violation(const struct story *self); /* ""; the first */
+void story_print(const struct story *self);            /* the last notes */
+uint64_t story_fingerprint(const struct story *self);
+
+/* ---- producers ---------------------------------------------------------------------------- */
+
+uint32_t story_begin(struct story *self);
+
+/* The number of a new message, which is its payload. */
+uint32_t story_write(struct story *self, uint32_t transaction, int32_t partition);
+
+void story_commits(struct story *self, uint32_t transaction); /* is about to */
+void story_committed(struct story *self, uint32_t transaction);
+void story_rolled_back(struct story *self, uint32_t transaction);
+
+/* The reply was lost, or the process with it. */
+void story_doubted(struct story *self, uint32_t transaction);
+
+uint32_t story_transactions(const struct story *self); /* begun */
+
+/* ---- handlers ----------------------------------------------------------------------------- */
+
+/* Something that excuses a repetition: a crash, a pause, an error of the database. */
+void story_disturbed(struct story *self);
+
+/* A handler of process number `process` was given a message; `begins`: it is the first of a call.
+ * Returns the message's number. */
+uint32_t story_delivered(struct story *self, int stream, uint32_t process,
+                         const struct weir_message *message, bool begins);
+void story_answered(struct story *self, int stream, uint32_t message,
+                    enum weir_outcome outcome);
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+struct story_figures {
+    uint32_t messages;  /* committed, for sure or as it turned out */
+    uint64_t delivered; /* of all streams */
+    uint64_t again;     /* of these, after it was done */
+    uint32_t disturbances;
+};
+
+/* All is over, and everything was delivered, the database says. `batch_max` as in V4. */
+void story_judge(struct story *self, int streams, uint32_t batch_max,
+                 struct story_figures *out);
+
+/* How many messages of a stream can only be dead letters, and how many may be. */
+void story_rejected(const struct story *self, int stream, int64_t *least, int64_t *most);
+
+/* An effect of a message was found; and when all were: each of a stream's messages has one if it was
+ * done, and none if it was rejected (V6). */
+void story_effect(struct story *self, uint32_t message);
+void story_judge_effects(struct story *self, int stream);
+
+#endif

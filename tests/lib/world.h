@@ -1,0 +1,66 @@
+/*
+ * world.h - an outbox with several processes in virtual time, and everything that can go wrong.
+ *
+ * A *plan*, made from a seed, says how many processes there are, what they write, and which kinds
+ * of faults happen. A world lives through three phases:
+ *
+ *   chaos   producers write, consumers deliver, faults happen
+ *   heal    no faults any more, all consumers run, until nothing waits
+ *   end     every process stops in order, and nothing is left over
+ *
+ * What must hold is in story.h; besides, healing takes a bounded time, every stop ends within its
+ * grace, and no memory is left. The same plan gives the same world, step by step.
+ */
+#ifndef WEIR_TEST_WORLD_H
+#define WEIR_TEST_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/story.h"
+
+enum world_fault {
+    WORLD_ERRORS,   /* calls of the database fail, connections are lost */
+    WORLD_DOUBTS,   /* a commit happens and its reply is lost */
+    WORLD_CRASHES,  /* a process ends in the middle of anything */
+    WORLD_PAUSES,   /* a process stands still, also beyond its leases, and goes on */
+    WORLD_CLOCKS,   /* a wall clock jumps */
+    WORLD_WAKES,    /* nobody is told of a commit */
+    WORLD_HANDLERS, /* retry, reject, panic, hang */
+    WORLD_RARE, /* the library does the unusual: tiny pages and batches, forgets what it read */
+    WORLD_SLOW, /* some calls of the database take very long */
+    WORLD_FAULTS
+};
+
+struct plan {
+    uint64_t seed;
+    uint32_t producers;    /* 1 to 4, in one process */
+    uint32_t consumers;    /* 1 to 3 processes */
+    uint32_t streams;      /* 1 to STORY_STREAMS subscriptions */
+    uint32_t partitions;   /* 1, 2, 4 or 8 */
+    uint32_t transactions; /* of all producers */
+    uint32_t faults;       /* bits, by enum world_fault */
+    const char *bug;       /* a fault point that always fires; NULL: none */
+};
+
+struct outcome_of_world {
+    char violation[STORY_TEXT_SIZE]; /* "": none */
+    uint64_t fingerprint;
+    int64_t virtual_ns;
+    struct story_figures figures;
+};
+
+struct plan plan_of_seed(uint64_t seed);
+
+/* As text that plan_parse() understands: "seed=7 producers=2 ... faults=crashes,clocks". */
+void plan_format(const struct plan *self, char *out, size_t size);
+bool plan_parse(struct plan *self, const char *text);
+
+/* `loud` prints what happens; `tell` the last of it if there is a violation. */
+void world_run(const struct plan *plan, bool loud, bool tell,
+               struct outcome_of_world *out);
+
+/* A smaller plan that fails as well, found by leaving things out; up to `attempts` runs. */
+struct plan plan_shrink(const struct plan *plan, uint32_t attempts);
+
+#endif
