@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/duration.h"
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -22,8 +23,9 @@ enum { OPTIONS_MAX = 32, LETTERS_END = 256, SHARED_DB = 512, SHARED_PREFIX };
 #define DEFAULT_DB "sqlite:weir.db"
 
 const struct weir_command *const weir_command_table[] = {
-    &weir_cli_demo,   &weir_cli_migrate, &weir_cli_queue, &weir_cli_enqueue,
-    &weir_cli_status, &weir_cli_doctor,  &weir_cli_help,  &weir_cli_version,
+    &weir_cli_demo,  &weir_cli_migrate, &weir_cli_queue,   &weir_cli_enqueue,
+    &weir_cli_relay, &weir_cli_status,  &weir_cli_dlq,     &weir_cli_doctor,
+    &weir_cli_bench, &weir_cli_help,    &weir_cli_version,
 };
 const size_t weir_command_count =
     sizeof weir_command_table / sizeof weir_command_table[0];
@@ -163,6 +165,7 @@ struct weir_command_shared weir_command_shared(void)
 {
     struct weir_command_shared found = shared;
 
+    found.db_given = found.db != NULL;
     if (found.db == NULL)
         found.db = environment("WEIR_DB");
     if (found.db == NULL)
@@ -202,6 +205,24 @@ int weir_command_next_option(const struct weir_command *self, int argc, char **a
     else
         return id;
     return WEIR_OPTIONS_MISUSED;
+}
+
+int weir_command_take_options(const struct weir_command *self, int argc, char **argv,
+                              weir_option_fn take, void *state)
+{
+    int code = WEIR_EXIT_DONE;
+    int id;
+
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        if (id == WEIR_OPTIONS_HELPED)
+            return WEIR_EXIT_DONE;
+        if (id == WEIR_OPTIONS_MISUSED)
+            return WEIR_EXIT_MISUSE;
+        code = take(self, state, id, optarg);
+        if (code != WEIR_EXIT_DONE)
+            return code;
+    }
+    return -1;
 }
 
 static bool take_shared(const struct weir_command *self, int id)
@@ -322,6 +343,16 @@ int weir_command_misuse(const struct weir_command *self, const char *format, ...
     return WEIR_EXIT_MISUSE;
 }
 
+void weir_command_note(const struct weir_command *self, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    tell(self, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
 int weir_command_fail(const struct weir_command *self, const char *format, ...)
 {
     va_list arguments;
@@ -361,6 +392,21 @@ int weir_command_number(const struct weir_command *self, const char *option,
     return weir_command_misuse(self,
                                "--%s is '%s', must be a whole number from %lld to %lld",
                                option, text, (long long)min, (long long)max);
+}
+
+int weir_command_duration(const struct weir_command *self, const char *option,
+                          const char *text, int64_t min_ns, int64_t max_ns, int64_t *out)
+{
+    char min[WEIR_DURATION_TEXT_SIZE];
+    char max[WEIR_DURATION_TEXT_SIZE];
+
+    if (weir_duration_parse(text, out) && *out >= min_ns && *out <= max_ns)
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self,
+                               "--%s is '%s', must be a duration from %s to %s, as in "
+                               "500ms, 30s or 5min",
+                               option, text, weir_duration_spell(min_ns, min, sizeof min),
+                               weir_duration_spell(max_ns, max, sizeof max));
 }
 
 /* ---- help --------------------------------------------------------------------------------- */

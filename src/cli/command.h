@@ -61,6 +61,7 @@ struct weir_command {
 /* What the shared options said; else the environment; else the default. */
 struct weir_command_shared {
     const char *db;
+    bool db_given;      /* by the option, and not by the environment or by default */
     const char *prefix; /* NULL: the library's */
     bool json;
     bool quiet;
@@ -68,7 +69,17 @@ struct weir_command_shared {
 
 /* The program itself, in main.c, and the rows, each in the file of its name. */
 extern const struct weir_command weir_cli_program;
+extern const struct weir_command weir_cli_bench;
 extern const struct weir_command weir_cli_demo;
+extern const struct weir_command weir_cli_dlq;
+extern const struct weir_command weir_cli_dlq_claim;
+extern const struct weir_command weir_cli_dlq_cleanup;
+extern const struct weir_command weir_cli_dlq_discard;
+extern const struct weir_command weir_cli_dlq_list;
+extern const struct weir_command weir_cli_dlq_reject;
+extern const struct weir_command weir_cli_dlq_requeue;
+extern const struct weir_command weir_cli_dlq_resolve;
+extern const struct weir_command weir_cli_dlq_show;
 extern const struct weir_command weir_cli_doctor;
 extern const struct weir_command weir_cli_enqueue;
 extern const struct weir_command weir_cli_help;
@@ -79,6 +90,7 @@ extern const struct weir_command weir_cli_queue_list;
 extern const struct weir_command weir_cli_queue_pause;
 extern const struct weir_command weir_cli_queue_remove;
 extern const struct weir_command weir_cli_queue_resume;
+extern const struct weir_command weir_cli_relay;
 extern const struct weir_command weir_cli_status;
 extern const struct weir_command weir_cli_version;
 
@@ -113,6 +125,15 @@ struct weir_command_shared weir_command_shared(void);
 WEIR_CHECKED int weir_command_next_option(const struct weir_command *self, int argc,
                                           char **argv);
 
+/* One option: `id` is not one of those above. Returns WEIR_EXIT_DONE, or the exit code. */
+typedef int (*weir_option_fn)(const struct weir_command *self, void *state, int id,
+                              char *value);
+
+/* Give all options to `take`. Returns -1, and the operands begin at argv[optind]; or the exit
+ * code. */
+WEIR_CHECKED int weir_command_take_options(const struct weir_command *self, int argc,
+                                           char **argv, weir_option_fn take, void *state);
+
 /* Tell the user about a mistake in one line that ends in the next step. Returns
  * WEIR_EXIT_MISUSE. */
 int weir_command_misuse(const struct weir_command *self, const char *format, ...)
@@ -132,6 +153,15 @@ WEIR_CHECKED int weir_command_one_operand(const struct weir_command *self, int a
 WEIR_CHECKED int weir_command_number(const struct weir_command *self, const char *option,
                                      const char *text, int64_t min, int64_t max,
                                      int64_t *out);
+
+/* Likewise as a duration with its unit, in nanoseconds. */
+WEIR_CHECKED int weir_command_duration(const struct weir_command *self,
+                                       const char *option, const char *text,
+                                       int64_t min_ns, int64_t max_ns, int64_t *out);
+
+/* A line on standard error that is no failure of the command. */
+void weir_command_note(const struct weir_command *self, const char *format, ...)
+    WEIR_PRINTF(2, 3);
 
 /* Tell the user in one line what failed. Returns WEIR_EXIT_FAILED. */
 int weir_command_fail(const struct weir_command *self, const char *format, ...)

@@ -160,6 +160,11 @@ bool weir_console_wait(struct weir_console *self, int64_t timeout_ns)
     return goes_on(self);
 }
 
+void weir_console_go_on(struct weir_console *self)
+{
+    self->stop_asked = false;
+}
+
 void weir_console_release(struct weir_console *self)
 {
     if (self->signal_fd < 0)

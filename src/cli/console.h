@@ -7,6 +7,7 @@
  *   open -> draw, wait, draw, wait ... -> release -> write -> close
  *                       |
  *                       +--> false: asked to stop, or nobody reads any more
+ *                            go_on() listens for a second request
  *
  * On a terminal draw() replaces what it drew before and the cursor is hidden; elsewhere it
  * appends, without any escape sequence. Between open() and release() SIGINT, SIGTERM and
@@ -60,6 +61,9 @@ bool weir_console_write(struct weir_console *self, struct weir_str text);
 /* Wait until the time is over, the terminal has changed, or the end. Returns whether to go
  * on. */
 bool weir_console_wait(struct weir_console *self, int64_t timeout_ns);
+
+/* The request to stop was heard and is being dealt with: wait for another one. */
+void weir_console_go_on(struct weir_console *self);
 
 /* Give cursor and signals back. What was drawn stays, and writing goes on below it, but no
  * longer waits for ever: a reader that takes nothing for a second is given up. Twice is

@@ -193,7 +193,7 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
     self->waiting += info->waiting;
     if (info->dead_letters > 0)
         weir_findings_add(findings, WEIR_VERDICT_NOTE, "dead letters",
-                          "see what was rejected",
+                          "see them: weir dlq list --queue QUEUE",
                           "%" PRId64 " of queue '%s' wait for a decision",
                           info->dead_letters, info->name);
     if (info->aside > 0)
@@ -291,7 +291,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code != WEIR_EXIT_DONE)
         return code;
     weir_findings_init(&doctor.findings);
-    code = weir_session_open(&doctor.session, self, WEIR_SESSION_DATABASE, 0);
+    code = weir_session_open(&doctor.session, self, WEIR_SESSION_DATABASE, NULL);
     if (code == WEIR_EXIT_DONE) {
         check_all(&doctor);
         weir_db_release(doctor.session.db, doctor.connection);

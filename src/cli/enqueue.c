@@ -89,9 +89,9 @@ static int add_header(const struct weir_command *self, struct weir_enqueue_plan 
     return WEIR_EXIT_DONE;
 }
 
-static int take_option(const struct weir_command *self, struct weir_enqueue_plan *plan,
-                       int id, char *value)
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
+    struct weir_enqueue_plan *plan = state;
     int64_t number = 0;
     int code = WEIR_EXIT_DONE;
 
@@ -189,16 +189,10 @@ static int check_together(const struct weir_command *self,
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_enqueue_plan *plan)
 {
-    int code = WEIR_EXIT_DONE;
-    int id;
+    int code = weir_command_take_options(self, argc, argv, take_option, plan);
 
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        code = take_option(self, plan, id, optarg);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
+    if (code >= 0)
+        return code;
     code = take_operands(self, plan, argc, argv);
     if (code == WEIR_EXIT_DONE)
         code = check_together(self, plan);
@@ -379,7 +373,9 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     plan.draft.headers = plan.headers;
-    code = weir_session_open(&plan.session, self, WEIR_SESSION_OUTBOX, plan.size_max);
+    code = weir_session_open(
+        &plan.session, self, WEIR_SESSION_OUTBOX,
+        &(struct weir_session_wishes){.payload_size_max = plan.size_max});
     if (code == WEIR_EXIT_DONE)
         code = check_queue(&plan);
     if (code == WEIR_EXIT_DONE)

@@ -154,7 +154,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_DATABASE, 0);
+    code = weir_session_open(&session, self, WEIR_SESSION_DATABASE, NULL);
     if (code == WEIR_EXIT_DONE)
         code = dry_run ? print_sql(&session) : migrate(&session);
     weir_session_close(&session);

@@ -50,6 +50,12 @@ static int print(const struct weir_command *command, const struct weir_buf *text
     return WEIR_EXIT_DONE;
 }
 
+enum weir_status weir_output_append_table(const struct weir_table *table,
+                                          struct weir_buf *text)
+{
+    return weir_table_print(table, width_of_output(), tones_of_output(), text);
+}
+
 int weir_output_table(const struct weir_command *command, const struct weir_table *table)
 {
     struct weir_buf text;
@@ -57,12 +63,17 @@ int weir_output_table(const struct weir_command *command, const struct weir_tabl
     int code;
 
     weir_buf_init(&text, weir_heap_system(), TEXT_SIZE_MAX);
-    status = weir_table_print(table, width_of_output(), tones_of_output(), &text);
+    status = weir_output_append_table(table, &text);
     code = status == WEIR_OK
                ? print(command, &text, "")
                : weir_command_fail(command, "print: %s", weir_status_text(status));
     weir_buf_fini(&text);
     return code;
+}
+
+int weir_output_lines(const struct weir_command *command, const struct weir_buf *text)
+{
+    return print(command, text, "");
 }
 
 int weir_output_text(const struct weir_command *command, const struct weir_buf *text)
@@ -99,6 +110,32 @@ const char *weir_output_count(int64_t count, bool estimate, char *out)
     return out;
 }
 
+const char *weir_output_grouped(int64_t count, char *out)
+{
+    char digits[24];
+    size_t size = weir_text_format(digits, sizeof digits, "%" PRId64, count);
+    size_t at = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0 && digits[i - 1] != '-')
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+const char *weir_output_rate(double per_s, char *out)
+{
+    int digits = per_s >= 10 ? 0 : per_s >= 1 ? 1 : 2;
+
+    if (per_s <= 0)
+        weir_text_format(out, WEIR_RATE_SIZE, "-");
+    else
+        weir_text_format(out, WEIR_RATE_SIZE, "%.*f", digits, per_s);
+    return out;
+}
+
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 void weir_output_open(struct weir_buf *json, const char *name, const char *bracket)
@@ -130,6 +167,12 @@ void weir_output_add_seconds(struct weir_buf *json, const char *name, int64_t us
 {
     weir_output_open(json, name, "");
     weir_buf_append_format(json, "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+}
+
+void weir_output_add_rate(struct weir_buf *json, const char *name, double per_s)
+{
+    weir_output_open(json, name, "");
+    weir_buf_append_format(json, "%.3f", per_s);
 }
 
 void weir_output_add_flag(struct weir_buf *json, const char *name, bool flag)

@@ -16,11 +16,19 @@
 #include "cli/command.h"
 #include "cli/table.h"
 
-enum { WEIR_AGE_SIZE = 32, WEIR_COUNT_SIZE = 32 };
+enum { WEIR_AGE_SIZE = 32, WEIR_COUNT_SIZE = 32, WEIR_RATE_SIZE = 32 };
 
-/* Titles and rows to standard output. WEIR_EXIT_DONE, or WEIR_EXIT_FAILED after telling. */
+/* Titles and rows to the end of a text, for the width and the colours of standard output. */
+WEIR_CHECKED enum weir_status weir_output_append_table(const struct weir_table *table,
+                                                       struct weir_buf *text);
+
+/* The same to standard output. WEIR_EXIT_DONE, or WEIR_EXIT_FAILED after telling. */
 WEIR_CHECKED int weir_output_table(const struct weir_command *command,
                                    const struct weir_table *table);
+
+/* Whole lines to standard output, likewise. */
+WEIR_CHECKED int weir_output_lines(const struct weir_command *command,
+                                   const struct weir_buf *text);
 
 /* The text and a newline to standard output, likewise. */
 WEIR_CHECKED int weir_output_text(const struct weir_command *command,
@@ -33,11 +41,18 @@ const char *weir_output_age(int64_t age_us, char *out);
 /* "1234", or "~1234" for an estimate. Returns `out`, of WEIR_COUNT_SIZE bytes. */
 const char *weir_output_count(int64_t count, bool estimate, char *out);
 
+/* "1,234,567". Returns `out`, of WEIR_COUNT_SIZE bytes. */
+const char *weir_output_grouped(int64_t count, char *out);
+
+/* "-" for 0, "0.04", "3.2", "1234". Returns `out`, of WEIR_RATE_SIZE bytes. */
+const char *weir_output_rate(double per_s, char *out);
+
 /* Append `"name":"text"` and `"name":number`, with a comma in front unless an object or a list
  * begins there. */
 void weir_output_add_text(struct weir_buf *json, const char *name, const char *text);
 void weir_output_add_number(struct weir_buf *json, const char *name, int64_t number);
 void weir_output_add_seconds(struct weir_buf *json, const char *name, int64_t us);
+void weir_output_add_rate(struct weir_buf *json, const char *name, double per_s);
 void weir_output_add_flag(struct weir_buf *json, const char *name, bool flag);
 
 /* Append a comma where one is needed, then `"name":` if there is a name, then `bracket`. */

@@ -3,13 +3,13 @@
  */
 #include "cli/progress.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/output.h"
 #include "db/pause.h"
 #include "weir/time.h"
 
@@ -45,28 +45,12 @@ int64_t weir_progress_elapsed_ns(const struct weir_progress *self)
     return weir_pause_now_ns() - self->begin_ns;
 }
 
-/* "1,234,567". Returns `out`, of 32 bytes. */
-static const char *group_digits(int64_t number, char *out)
-{
-    char digits[24];
-    size_t size = weir_text_format(digits, sizeof digits, "%" PRId64, number);
-    size_t at = 0;
-
-    for (size_t i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = digits[i];
-    }
-    out[at] = '\0';
-    return out;
-}
-
 static void draw(struct weir_progress *self, int64_t done, int64_t part, int64_t now_ns)
 {
     double since_s = (double)(now_ns - self->last_ns) / 1e9;
     double elapsed_s = (double)(now_ns - self->begin_ns) / 1e9;
     double rate = since_s > 0 ? (double)(done - self->last_done) / since_s : 0;
-    char left[64] = "", number[32], per_second[32];
+    char left[64] = "", number[WEIR_COUNT_SIZE], per_second[WEIR_COUNT_SIZE];
 
     self->rate = self->rate > 0 ? 0.7 * self->rate + 0.3 * rate : rate;
     self->last_ns = now_ns;
@@ -76,8 +60,8 @@ static void draw(struct weir_progress *self, int64_t done, int64_t part, int64_t
             left, sizeof left, ", %d %%, %d s left",
             (int)(100.0 * (double)part / (double)self->whole),
             (int)(elapsed_s * (double)(self->whole - part) / (double)part + 0.5));
-    fprintf(stderr, CLEAR_LINE "%s %s, %s/s%s", group_digits(done, number), self->what,
-            group_digits((int64_t)self->rate, per_second), left);
+    fprintf(stderr, CLEAR_LINE "%s %s, %s/s%s", weir_output_grouped(done, number),
+            self->what, weir_output_grouped((int64_t)self->rate, per_second), left);
     fflush(stderr);
     self->drawn = true;
 }

@@ -9,8 +9,15 @@
 #include "cli/session.h"
 #include "outbox/catalog.h"
 #include "weir/heap.h"
+#include "weir/worker.h"
 
-enum { OPTION_BACKLOG_MAX = 256, OPTION_UNREAD, JSON_SIZE_MAX = 64 << 10 };
+enum {
+    OPTION_BACKLOG_MAX = 256,
+    OPTION_UNREAD,
+    OPTION_ATTEMPTS_MAX,
+    OPTION_RETENTION,
+    JSON_SIZE_MAX = 64 << 10
+};
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -19,16 +26,24 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_UNREAD, "unread", "keep|drop", "what nobody subscribed to; default keep"},
     {OPTION_BACKLOG_MAX, "backlog-max", "N",
      "refuse to enqueue beyond; about; 0: no limit"},
+    {OPTION_ATTEMPTS_MAX, "attempts-max", "N",
+     "then a message becomes a dead letter; 0: never"},
+    {OPTION_RETENTION, "dead-letter-retention", "D",
+     "remove decided dead letters after; 0: never"},
 };
 
 const struct weir_command weir_cli_queue_add = {
     .name = "queue add",
     .summary = "add a queue, or change the policies of one",
-    .usage = "NAME --partitions N [--unread keep|drop] [--backlog-max N]",
+    .usage = "NAME --partitions N [--unread keep|drop] [OPTION...]",
     .details =
         "A queue that exists with as many partitions gets the policies that are\n"
         "given here, and their defaults where none is. Another number of partitions\n"
         "is refused.\n"
+        "\n"
+        "A message that has failed --attempts-max times in calls of its own goes to\n"
+        "the dead letters, and the next one is delivered. Dead letters that were\n"
+        "resolved or discarded are removed after --dead-letter-retention, as in 7d.\n"
         "\n"
         "Partitions are what can be delivered side by side; their number never\n"
         "changes. NAME has 1 to 1024 of A-Z a-z 0-9 . _ - and begins and ends with\n"
@@ -66,6 +81,16 @@ static int parse(const struct weir_command *self, int argc, char **argv,
         case OPTION_BACKLOG_MAX:
             code = weir_command_number(self, "backlog-max", optarg, 0, INT64_MAX,
                                        &out->backlog_max);
+            break;
+        case OPTION_ATTEMPTS_MAX:
+            code = weir_command_number(self, "attempts-max", optarg, 0,
+                                       WEIR_ATTEMPTS_MAX_MAX, &number);
+            out->attempts_max = (uint32_t)number;
+            break;
+        case OPTION_RETENTION:
+            code =
+                weir_command_duration(self, "dead-letter-retention", optarg, 0,
+                                      WEIR_DURATION_MAX, &out->dead_letter_retention_ns);
             break;
         case WEIR_OPTIONS_HELPED:
             return WEIR_EXIT_DONE;
@@ -127,7 +152,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, 0);
+    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE) {
         found = exists(&session, options.name);
         if (weir_outbox_add_queue(session.outbox, &options, &error) != WEIR_OK)

@@ -90,7 +90,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, 0);
+    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE)
         code = session.shared.quiet && !session.shared.json ? print_names(&session)
                                                             : list(&session);

@@ -73,7 +73,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_one_operand(self, argc, argv, "QUEUE", &queue);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, 0);
+    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE) {
         status = pause ? weir_outbox_pause_queue(session.outbox, queue, &error)
                        : weir_outbox_resume_queue(session.outbox, queue, &error);

@@ -168,7 +168,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, 0);
+    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE)
         code = remove_queue(&removal);
     weir_session_close(&removal.session);

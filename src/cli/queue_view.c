@@ -11,12 +11,14 @@ enum { JSON_SIZE_MAX = 64 << 20 };
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "queue", .cut_to = 12},
-    {.title = "partitions", .align = WEIR_TABLE_RIGHT, .rank = 2},
-    {.title = "paused", .rank = 1},
-    {.title = "subscriptions", .align = WEIR_TABLE_RIGHT, .rank = 3},
+    {.title = "partitions", .align = WEIR_TABLE_RIGHT, .rank = 4},
+    {.title = "paused", .rank = 3},
+    {.title = "subscriptions", .align = WEIR_TABLE_RIGHT, .rank = 5},
     {.title = "waiting", .align = WEIR_TABLE_RIGHT},
     {.title = "oldest", .align = WEIR_TABLE_RIGHT},
-    {.title = "set aside", .align = WEIR_TABLE_RIGHT, .rank = 4},
+    {.title = "in/s", .align = WEIR_TABLE_RIGHT, .rank = 2},
+    {.title = "out/s", .align = WEIR_TABLE_RIGHT, .rank = 1},
+    {.title = "set aside", .align = WEIR_TABLE_RIGHT, .rank = 6},
     {.title = "dead letters", .align = WEIR_TABLE_RIGHT},
 };
 
@@ -34,9 +36,17 @@ void weir_queue_view_fini(struct weir_queue_view *self)
     weir_buf_fini(&self->json);
 }
 
+void weir_queue_view_reset(struct weir_queue_view *self)
+{
+    weir_table_reset(&self->table);
+    weir_buf_reset(&self->json);
+    self->count = 0;
+}
+
 static void add_row(struct weir_table *table, const struct weir_queue_info *info)
 {
     char text[WEIR_AGE_SIZE > WEIR_COUNT_SIZE ? WEIR_AGE_SIZE : WEIR_COUNT_SIZE];
+    char rate[WEIR_RATE_SIZE];
 
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->name);
     weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId32, info->partitions);
@@ -47,6 +57,8 @@ static void add_row(struct weir_table *table, const struct weir_queue_info *info
                    weir_output_count(info->waiting, info->waiting_is_estimate, text));
     weir_table_add(table, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(info->oldest_age_us, text));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_output_rate(info->in_per_s, rate));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_output_rate(info->out_per_s, rate));
     weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->aside);
     weir_table_add(table, info->dead_letters > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN,
                    "%" PRId64, info->dead_letters);
@@ -68,8 +80,13 @@ void weir_queue_view_add(void *state, const struct weir_queue_info *info)
     weir_output_add_number(json, "waiting", info->waiting);
     weir_output_add_flag(json, "waiting_is_estimate", info->waiting_is_estimate);
     weir_output_add_seconds(json, "oldest_age_seconds", info->oldest_age_us);
+    weir_output_add_rate(json, "in_per_second", info->in_per_s);
+    weir_output_add_rate(json, "out_per_second", info->out_per_s);
     weir_output_add_number(json, "set_aside", info->aside);
     weir_output_add_number(json, "dead_letters", info->dead_letters);
+    weir_output_add_number(json, "attempts_max", info->attempts_max);
+    weir_output_add_seconds(json, "dead_letter_retention_seconds",
+                            info->dead_letter_retention_us);
     weir_buf_append_text(json, "}");
 }
 

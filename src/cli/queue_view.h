@@ -18,6 +18,9 @@ struct weir_queue_view {
 void weir_queue_view_init(struct weir_queue_view *self);
 void weir_queue_view_fini(struct weir_queue_view *self);
 
+/* No queues any more. */
+void weir_queue_view_reset(struct weir_queue_view *self);
+
 /* Add a queue; a weir_queue_info_fn. */
 void weir_queue_view_add(void *self, const struct weir_queue_info *info);
 

@@ -32,7 +32,7 @@ bool weir_session_file_missing(const struct weir_session *self)
     return path != NULL && stat(path, &found) != 0 && errno == ENOENT;
 }
 
-static int create_db(struct weir_session *self)
+static int create_db(struct weir_session *self, const struct weir_session_wishes *wishes)
 {
     struct weir_db_options options;
     struct weir_error error = {0};
@@ -40,7 +40,8 @@ static int create_db(struct weir_session *self)
     weir_db_options_init(&options);
     options.url = self->shared.db;
     options.prefix = self->shared.prefix;
-    options.connections_max = 4;
+    options.connections_max =
+        16 + wishes->producers; /* what a relay uses at once, and some */
     if (weir_db_create(&options, &self->db, &error) != WEIR_OK)
         return weir_session_fail(self, &error, NULL);
     weir_url_describe(&weir_db_config(self->db)->url, self->name, sizeof self->name);
@@ -73,7 +74,8 @@ static int check_schema(const struct weir_session *self)
     return WEIR_EXIT_DONE;
 }
 
-static int create_outbox(struct weir_session *self, size_t payload_size_max)
+static int create_outbox(struct weir_session *self,
+                         const struct weir_session_wishes *wishes)
 {
     struct weir_outbox_options options;
     struct weir_error error = {0};
@@ -81,20 +83,27 @@ static int create_outbox(struct weir_session *self, size_t payload_size_max)
     weir_outbox_options_init(&options);
     options.db = self->db;
     options.no_savepoint = true; /* what fails here is rolled back as a whole */
-    if (payload_size_max > 0)
-        options.payload_size_max = payload_size_max;
+    options.profile = wishes->profile;
+    if (wishes->payload_size_max > 0)
+        options.payload_size_max = wishes->payload_size_max;
+    if (wishes->handlers > 0)
+        options.handlers = wishes->handlers;
     if (weir_outbox_create(&options, &self->outbox, &error) != WEIR_OK)
         return weir_session_fail(self, &error, NULL);
     return WEIR_EXIT_DONE;
 }
 
 int weir_session_open(struct weir_session *self, const struct weir_command *command,
-                      enum weir_session_need need, size_t payload_size_max)
+                      enum weir_session_need need,
+                      const struct weir_session_wishes *wishes)
 {
+    static const struct weir_session_wishes NONE = {0};
     int code;
 
     *self = (struct weir_session){.command = command, .shared = weir_command_shared()};
-    code = create_db(self);
+    if (wishes == NULL)
+        wishes = &NONE;
+    code = create_db(self, wishes);
     if (code != WEIR_EXIT_DONE || need == WEIR_SESSION_DATABASE)
         return code;
     if (weir_session_file_missing(self))
@@ -102,7 +111,7 @@ int weir_session_open(struct weir_session *self, const struct weir_command *comm
                                  self->name);
     code = check_schema(self);
     if (code == WEIR_EXIT_DONE)
-        code = create_outbox(self, payload_size_max);
+        code = create_outbox(self, wishes);
     return code;
 }
 

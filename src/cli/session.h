@@ -25,11 +25,20 @@ struct weir_session {
     char name[160];             /* the database, for people */
 };
 
+/* What a command may want of its outbox; 0: the library's default. */
+struct weir_session_wishes {
+    size_t payload_size_max;
+    uint32_t handlers;
+    uint32_t producers; /* threads that enqueue at the same time */
+    enum weir_profile profile;
+};
+
 /* WEIR_EXIT_DONE, or what the command returns after close(), which is owed either way.
- * `payload_size_max` 0: the library's default. */
+ * `wishes` may be NULL: none. */
 WEIR_CHECKED int weir_session_open(struct weir_session *self,
                                    const struct weir_command *command,
-                                   enum weir_session_need need, size_t payload_size_max);
+                                   enum weir_session_need need,
+                                   const struct weir_session_wishes *wishes);
 void weir_session_close(struct weir_session *self);
 
 /* SQLite: there is no such file yet. */

@@ -1,14 +1,15 @@
 /*
- * status.c - `weir status [QUEUE]`: what waits, who delivers, what fails.
+ * status.c - `weir status [QUEUE]`: what waits, who delivers, what fails; once or live.
  */
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 
+#include "cli/console.h"
 #include "cli/queue_view.h"
 #include "cli/session.h"
 #include "weir/heap.h"
 #include "weir/inspect.h"
+#include "weir/time.h"
 
 enum { JSON_SIZE_MAX = 64 << 20 };
 
@@ -16,18 +17,21 @@ static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
     {'a', "all", NULL, "also partitions that have nothing to tell"},
+    {'w', "watch", "D", "show it again every D (2s, 500ms), until Ctrl-C"},
 };
 
 const struct weir_command weir_cli_status = {
     .name = "status",
     .summary = "what waits, who delivers, what fails",
-    .usage = "[QUEUE] [--all]",
+    .usage = "[QUEUE] [--all] [--watch D]",
     .details =
         "Shows all queues, or one of them with its subscriptions and partitions:\n"
         "those in which messages wait, fail or lost their owner, unless --all is\n"
         "given. Seq is the number of the last message acknowledged, epoch the\n"
         "fencing token of the partition's owner. Works with no process running, and\n"
-        "answers at once however much waits: '~' is an estimate.\n",
+        "answers at once however much waits: '~' is an estimate. In/s is estimated\n"
+        "from the newest messages, out/s is what live processes have said within the\n"
+        "last seconds.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -52,7 +56,9 @@ static const struct weir_table_column PROCESS_COLUMNS[] = {
     {.title = "process", .cut_to = 12},
     {.title = "queue", .cut_to = 10},
     {.title = "subscription", .cut_to = 10},
-    {.title = "partitions", .align = WEIR_TABLE_RIGHT},
+    {.title = "partitions", .align = WEIR_TABLE_RIGHT, .rank = 2},
+    {.title = "out/s", .align = WEIR_TABLE_RIGHT},
+    {.title = "delivered", .align = WEIR_TABLE_RIGHT, .rank = 3},
     {.title = "up", .align = WEIR_TABLE_RIGHT, .rank = 1},
 };
 
@@ -60,6 +66,7 @@ struct status {
     struct weir_session session;
     const char *queue; /* NULL: all */
     bool all;
+    int64_t watch_ns; /* 0: once */
     struct weir_queue_view queues;
     struct weir_table partitions;
     struct weir_buf partitions_json;
@@ -138,6 +145,7 @@ static void add_process(void *state, const struct weir_process_info *info)
 {
     struct status *self = state;
     struct weir_buf *json = &self->processes_json;
+    char rate[WEIR_RATE_SIZE];
     char up[WEIR_AGE_SIZE];
 
     self->process_count++;
@@ -146,6 +154,9 @@ static void add_process(void *state, const struct weir_process_info *info)
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s", info->subscription);
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%" PRIu32, info->partitions);
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
+                   weir_output_rate(info->out_per_s, rate));
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%" PRIu64, info->delivered);
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(info->up_us, up));
 
     weir_output_open(json, NULL, "{");
@@ -153,8 +164,43 @@ static void add_process(void *state, const struct weir_process_info *info)
     weir_output_add_text(json, "queue", info->queue);
     weir_output_add_text(json, "subscription", info->subscription);
     weir_output_add_number(json, "partitions", info->partitions);
+    weir_output_add_rate(json, "out_per_second", info->out_per_s);
+    weir_output_add_number(json, "delivered", (int64_t)info->delivered);
     weir_output_add_seconds(json, "up_seconds", info->up_us);
     weir_buf_append_text(json, "}");
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static void forget(struct status *self)
+{
+    weir_queue_view_reset(&self->queues);
+    weir_table_reset(&self->partitions);
+    weir_table_reset(&self->processes);
+    weir_buf_reset(&self->partitions_json);
+    weir_buf_reset(&self->processes_json);
+    self->partition_count = 0;
+    self->hidden_count = 0;
+    self->process_count = 0;
+}
+
+static enum weir_status read_all(struct status *self, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->session.outbox;
+    enum weir_status status;
+
+    status =
+        self->queue != NULL
+            ? weir_outbox_read_queue(outbox, self->queue, weir_queue_view_add,
+                                     &self->queues, error)
+            : weir_outbox_read_queues(outbox, weir_queue_view_add, &self->queues, error);
+    if (status == WEIR_OK && self->queue != NULL)
+        status =
+            weir_outbox_read_partitions(outbox, self->queue, add_partition, self, error);
+    if (status == WEIR_OK)
+        status =
+            weir_outbox_read_processes(outbox, self->queue, add_process, self, error);
+    return status;
 }
 
 /* ---- printing ----------------------------------------------------------------------------- */
@@ -167,83 +213,108 @@ static void append_list(struct weir_buf *json, const char *name,
     weir_buf_append_text(json, "]");
 }
 
-static int print_json(const struct status *self)
+static void append_json(const struct status *self, struct weir_buf *frame)
 {
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "database", self->session.name);
-    weir_queue_view_append_json(&self->queues, &json);
+    weir_output_open(frame, NULL, "{");
+    weir_output_add_text(frame, "database", self->session.name);
+    weir_queue_view_append_json(&self->queues, frame);
     if (self->queue != NULL)
-        append_list(&json, "partitions", &self->partitions_json);
-    append_list(&json, "processes", &self->processes_json);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+        append_list(frame, "partitions", &self->partitions_json);
+    append_list(frame, "processes", &self->processes_json);
+    weir_buf_append_text(frame, "}\n");
 }
 
-static int print_partitions(const struct status *self)
+static enum weir_status append_partitions(const struct status *self,
+                                          struct weir_buf *frame)
 {
-    int code = WEIR_EXIT_DONE;
+    enum weir_status status = WEIR_OK;
 
-    if (self->queue == NULL)
-        return code;
-    putchar('\n');
+    weir_buf_append_text(frame, "\n");
     if (self->partition_count > 0)
-        code = weir_output_table(self->session.command, &self->partitions);
+        status = weir_output_append_table(&self->partitions, frame);
     if (self->partition_count + self->hidden_count == 0)
-        puts("no subscriptions: the first handler or relay makes its own");
+        weir_buf_append_text(
+            frame, "no subscriptions: the first handler or relay makes its own\n");
     else if (self->hidden_count > 0)
-        printf("%s%zu partition%s with nothing to tell; --all shows them\n",
-               self->partition_count > 0 ? "and " : "", self->hidden_count,
-               self->hidden_count == 1 ? "" : "s");
-    return code;
+        weir_buf_append_format(
+            frame, "%s%zu partition%s with nothing to tell; --all shows them\n",
+            self->partition_count > 0 ? "and " : "", self->hidden_count,
+            self->hidden_count == 1 ? "" : "s");
+    return status;
 }
 
-static int print_tables(const struct status *self)
+static enum weir_status append_tables(const struct status *self, struct weir_buf *frame)
 {
-    int code;
-
-    if (self->queues.count == 0) {
-        puts("no queues; make one with 'weir queue add NAME --partitions N'");
-        return WEIR_EXIT_DONE;
-    }
-    code = weir_output_table(self->session.command, &self->queues.table);
-    if (code == WEIR_EXIT_DONE)
-        code = print_partitions(self);
-    if (code != WEIR_EXIT_DONE)
-        return code;
-    putchar('\n');
-    if (self->process_count == 0) {
-        puts("no process delivers");
-        return WEIR_EXIT_DONE;
-    }
-    return weir_output_table(self->session.command, &self->processes);
-}
-
-static int show(struct status *self)
-{
-    struct weir_outbox *outbox = self->session.outbox;
-    struct weir_error error = {0};
     enum weir_status status;
 
-    status =
-        self->queue != NULL
-            ? weir_outbox_read_queue(outbox, self->queue, weir_queue_view_add,
-                                     &self->queues, &error)
-            : weir_outbox_read_queues(outbox, weir_queue_view_add, &self->queues, &error);
+    if (self->queues.count == 0) {
+        weir_buf_append_text(
+            frame, "no queues; make one with 'weir queue add NAME --partitions N'\n");
+        return WEIR_OK;
+    }
+    status = weir_output_append_table(&self->queues.table, frame);
     if (status == WEIR_OK && self->queue != NULL)
-        status =
-            weir_outbox_read_partitions(outbox, self->queue, add_partition, self, &error);
-    if (status == WEIR_OK)
-        status =
-            weir_outbox_read_processes(outbox, self->queue, add_process, self, &error);
+        status = append_partitions(self, frame);
+    weir_buf_append_text(frame, "\n");
+    if (self->process_count == 0)
+        weir_buf_append_text(frame, "no process delivers\n");
+    else if (status == WEIR_OK)
+        status = weir_output_append_table(&self->processes, frame);
+    return status;
+}
+
+/* All as it is now, as lines. */
+static enum weir_status compose(struct status *self, struct weir_buf *frame,
+                                struct weir_error *error)
+{
+    enum weir_status status;
+
+    forget(self);
+    weir_buf_reset(frame);
+    status = read_all(self, error);
     if (status != WEIR_OK)
+        return status;
+    if (self->session.shared.json)
+        append_json(self, frame);
+    else
+        status = append_tables(self, frame);
+    if (status == WEIR_OK)
+        status = weir_buf_status(frame);
+    return status == WEIR_OK
+               ? status
+               : weir_error_set(error, status, "print: %s", weir_status_text(status));
+}
+
+static int show(struct status *self, struct weir_buf *frame)
+{
+    struct weir_error error = {0};
+
+    if (compose(self, frame, &error) != WEIR_OK)
         return weir_session_fail(&self->session, &error, self->queue);
-    return self->session.shared.json ? print_json(self) : print_tables(self);
+    return weir_output_lines(self->session.command, frame);
+}
+
+/* Again and again, until it is enough or fails. */
+static int watch(struct status *self, struct weir_buf *frame)
+{
+    enum weir_console_style style =
+        self->session.shared.json ? WEIR_CONSOLE_PLAIN : WEIR_CONSOLE_LIVE_IF_TERMINAL;
+    struct weir_console console;
+    struct weir_error error = {0};
+    enum weir_status status = weir_console_open(&console, style, &error);
+    bool more = true;
+
+    if (status != WEIR_OK)
+        return weir_command_fail(self->session.command, "%s", error.text);
+    while (status == WEIR_OK && more) {
+        status = compose(self, frame, &error);
+        if (status == WEIR_OK)
+            more = weir_console_draw(&console, weir_buf_get(frame)) &&
+                   weir_console_wait(&console, self->watch_ns);
+    }
+    weir_console_close(&console);
+    return status == WEIR_OK ? WEIR_EXIT_DONE
+                             : weir_session_fail(&self->session, &error, self->queue);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -270,6 +341,12 @@ static void close_status(struct status *self)
     weir_buf_fini(&self->processes_json);
 }
 
+static bool take_watch(const struct weir_command *self, struct status *out)
+{
+    return weir_command_duration(self, "watch", optarg, WEIR_MILLISECONDS(100),
+                                 WEIR_SECONDS(3600), &out->watch_ns) == WEIR_EXIT_DONE;
+}
+
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct status *out)
@@ -279,9 +356,10 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
         if (id == WEIR_OPTIONS_HELPED)
             return WEIR_EXIT_DONE;
-        if (id != 'a')
+        if (id == 'a')
+            out->all = true;
+        else if (id != 'w' || !take_watch(self, out))
             return WEIR_EXIT_MISUSE;
-        out->all = true;
     }
     if (optind < argc)
         out->queue = argv[optind++];
@@ -292,15 +370,18 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct status status = {.queue = NULL};
+    struct weir_buf frame;
     int code = parse(self, argc, argv, &status);
 
     if (code >= 0)
         return code;
     open_status(&status);
-    code = weir_session_open(&status.session, self, WEIR_SESSION_OUTBOX, 0);
+    weir_buf_init(&frame, weir_heap_system(), JSON_SIZE_MAX);
+    code = weir_session_open(&status.session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = show(&status);
+        code = status.watch_ns > 0 ? watch(&status, &frame) : show(&status, &frame);
     weir_session_close(&status.session);
+    weir_buf_fini(&frame);
     close_status(&status);
     return code;
 }

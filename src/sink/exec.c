@@ -164,6 +164,7 @@ const struct weir_sink_ops weir_exec_sink = {
     .scheme = "exec",
     .usage = "exec:COMMAND",
     .about = "a process for each message, which gets it as a line",
+    .batch = 1, /* the time of a delivery is then that of the process */
     .open = open_exec,
     .deliver = deliver,
     .close = close_exec,

@@ -325,6 +325,7 @@ const struct weir_sink_ops weir_exec_stream_sink = {
     .scheme = "exec-stream",
     .usage = "exec-stream:COMMAND",
     .about = "processes that live on: a line in, ok, retry or reject out",
+    .batch = 1, /* as for exec: */
     .open = open_stream_sink,
     .deliver = deliver,
     .close = close_stream_sink,

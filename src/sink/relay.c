@@ -12,6 +12,7 @@
 
 #include "base/heap.h"
 #include "outbox/batch.h"
+#include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "sink/sink.h"
 #include "weir/inspect.h"
@@ -26,6 +27,7 @@ struct weir_relay {
     char *as;                     /* owned */
     _Atomic uint32_t holds;       /* the owner, and deliveries that run */
     _Atomic uint64_t delivered;
+    _Atomic uint64_t rejected;
 };
 
 static void drop_hold(struct weir_relay *self)
@@ -53,6 +55,7 @@ static enum weir_outcome deliver(struct weir_context *context, void *state,
     outcome = weir_sink_deliver(self->sink, batch, reason);
     batch->cut_short = batch->processed < batch->count;
     atomic_fetch_add(&self->delivered, batch->processed);
+    atomic_fetch_add(&self->rejected, batch->rejection_count);
     drop_hold(self);
     return outcome;
 }
@@ -67,6 +70,28 @@ void weir_relay_options_init(struct weir_relay_options *self)
     *self = (struct weir_relay_options){.start = handler.start,
                                         .lease = handler.lease,
                                         .stop_grace_ns = sink.stop_grace_ns};
+}
+
+/* What add_handler() would refuse, before the sink has made a file. */
+static enum weir_status check_subscription(const struct weir_relay *self,
+                                           struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row;
+    enum weir_status status = weir_queue_name_check("queue name", self->queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_queue_name_check("subscription name", self->as, error);
+    if (status == WEIR_OK)
+        status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, self->queue, &row, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_check_serving(connection, &row, self->as,
+                                            WEIR_SERVED_BY_SINK, error);
+    weir_db_release(outbox->db, connection);
+    return status;
 }
 
 static enum weir_status open_sink(struct weir_relay *self,
@@ -88,6 +113,7 @@ static enum weir_status add_handler(struct weir_relay *self,
                                     struct weir_error *error)
 {
     struct weir_tuning tuning = self->outbox->tuning[WEIR_KIND_LANE];
+    uint32_t batch = options->batch != 0 ? options->batch : weir_sink_batch(self->sink);
     struct weir_handler_options handler;
 
     weir_handler_options_init(&handler);
@@ -99,8 +125,8 @@ static enum weir_status add_handler(struct weir_relay *self,
     handler.state = self;
     handler.permits = options->permits;
     handler.lease = options->lease;
-    if (options->batch != 0) {
-        tuning.batch = options->batch;
+    if (batch != 0) {
+        tuning.batch = batch;
         handler.tuning = &tuning;
     }
     return weir_outbox_add_handler(self->outbox, &handler, error);
@@ -125,11 +151,14 @@ enum weir_status weir_relay_open(struct weir_outbox *outbox,
     self->outbox = outbox;
     atomic_init(&self->holds, 1);
     atomic_init(&self->delivered, 0);
+    atomic_init(&self->rejected, 0);
     self->queue = weir_heap_copy(self->heap, options->queue, strlen(options->queue));
     self->as = weir_heap_copy(self->heap, as, strlen(as));
     status = self->queue != NULL && self->as != NULL
-                 ? open_sink(self, options, error)
+                 ? check_subscription(self, error)
                  : weir_error_set(error, WEIR_NO_MEMORY, "relay: out of memory");
+    if (status == WEIR_OK)
+        status = open_sink(self, options, error);
     if (status == WEIR_OK)
         status = add_handler(self, options, error);
     if (status == WEIR_OK)
@@ -187,6 +216,11 @@ enum weir_status weir_relay_read_drained(struct weir_relay *self, bool *drained,
 uint64_t weir_relay_delivered(const struct weir_relay *self)
 {
     return self->delivered;
+}
+
+uint64_t weir_relay_rejected(const struct weir_relay *self)
+{
+    return self->rejected;
 }
 
 void weir_relay_read_health(struct weir_relay *self, struct weir_relay_health *out)

@@ -126,6 +126,11 @@ bool weir_sink_stopped(const struct weir_sink *self, const struct weir_batch *ba
     return self->halted || weir_batch_stopped(batch);
 }
 
+uint32_t weir_sink_batch(const struct weir_sink *self)
+{
+    return self->ops->batch;
+}
+
 const char *weir_sink_name(const struct weir_sink *self)
 {
     return self->url;

@@ -55,6 +55,7 @@ struct weir_sink_ops {
     const char *scheme; /* "file" */
     const char *usage;  /* "file:PATH" */
     const char *about;  /* for help, one line without a full stop */
+    uint32_t batch;     /* messages per delivery that suit it; 0: any number does */
 
     /*
      * Open `target`, which is what follows the colon and lives for the call; may block for I/O.
@@ -113,6 +114,9 @@ void weir_sink_halt(struct weir_sink *self);
 
 /* For a delivery: should it return now? */
 bool weir_sink_stopped(const struct weir_sink *self, const struct weir_batch *batch);
+
+/* Messages per delivery that suit it; 0: any number does. */
+uint32_t weir_sink_batch(const struct weir_sink *self);
 
 /* The URL it was opened with. */
 const char *weir_sink_name(const struct weir_sink *self);

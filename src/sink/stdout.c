@@ -14,6 +14,7 @@
  *   I2  `rest` is what is missing of the last line that went out
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -41,6 +42,12 @@ struct stdout_sink {
 static struct weir_lock turn = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static struct weir_buf rest; /* guarded by `turn` */
 
+/* Who was started without standard output may have put something else in its place. */
+static bool is_for_writing(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+}
+
 static enum weir_status open_stdout(const struct weir_sink_options *options,
                                     const char *target, struct weir_sink **out,
                                     struct weir_error *error)
@@ -52,8 +59,8 @@ static enum weir_status open_stdout(const struct weir_sink_options *options,
         return weir_error_set(error, WEIR_INVALID,
                               "sink \"stdout:%.80s\": nothing may follow the colon",
                               target);
-    if (fstat(STDOUT_FILENO, &about) != 0)
-        return weir_sink_system_error(error, errno, "sink \"stdout:\": standard output");
+    if (fstat(STDOUT_FILENO, &about) != 0 || !is_for_writing(STDOUT_FILENO))
+        return weir_sink_system_error(error, EBADF, "sink \"stdout:\": standard output");
     self = weir_heap_zalloc(options->heap, sizeof *self);
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "sink \"stdout:\": out of memory");

@@ -25,7 +25,7 @@ is_the_one_in_the_readme() {
 }
 
 is_short() {
-    [ "$(wc -l <"$root/examples/outbox.c")" -lt 100 ]
+    [ "$(wc -l <"$root/examples/$1.c")" -lt "$2" ]
 }
 
 # Every file of the repository that a document links to is there.
@@ -42,13 +42,22 @@ links_lead_somewhere() {
 it 'the first example compiles without warnings' compiles outbox
 it 'it prints what the README says' prints_what_the_readme_says
 it 'it is the program in the README' is_the_one_in_the_readme
-it 'it stays under 100 lines' is_short
+it 'it stays under 100 lines' is_short outbox 100
+it 'the example of transactional handlers compiles without warnings' compiles transactional
+it 'it books each payment once' prints 'balance: 123' "$scratch/transactional"
+it 'it stays under 120 lines' is_short transactional 120
 it 'the example of the runtime compiles without warnings' compiles first
 it 'it stops with nothing unfinished' \
     prints 'attempt 1: sent, 2 to go
 attempt 3: sent, 1 to go
 attempt 4: sent, 0 to go
 0 workers unfinished' "$scratch/first"
+it 'the example of dead letters compiles without warnings' compiles dead_letters
+it 'it requeues what was rejected' \
+    prints 'letter 1: to Alice
+letter 3: to Carol
+dead letter: letters/default, number 2: Bob has no address
+letter 4: to Bob, at last' "$scratch/dead_letters"
 it 'links in the documents lead to files' links_lead_somewhere
 
 finish

@@ -42,7 +42,7 @@ completes_by_table() {
     # shellcheck disable=SC1090
     . <("$weir" help --bash)
     completes 'enqueue' weir e
-    completes 'demo doctor' weir d
+    completes 'demo dlq doctor' weir d
     completes 'remove' weir queue rem
     completes 'resume remove' weir queue re
     completes '--partitions' weir queue add x --part
@@ -55,6 +55,8 @@ completes_by_table() {
     echo hello >"$scratch/payload"
     completes "$scratch/payload" weir enqueue orders --file "$scratch/pay"
     completes 'queue' weir help qu
+    completes 'orders owls' weir relay --queue o
+    completes 'beginning now' weir relay --queue orders --from ''
 }
 
 it 'explains every command in the manual page' explains_every_command

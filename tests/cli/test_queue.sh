@@ -31,8 +31,8 @@ lists() {
     ends 0 queue add listed --partitions 2
     ends 0 enqueue listed one
     ends 0 queue list
-    says 'queue ' partitions paused subscriptions waiting oldest 'set aside' 'dead letters'
-    grep -qE '^listed +2 +no +0 +1 +[0-9.]+ m?s +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    says 'queue ' partitions paused subscriptions waiting oldest in/s out/s 'set aside' 'dead letters'
+    grep -qE '^listed +2 +no +0 +1 +[0-9.]+ m?s +[0-9.]+ +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
     ends 0 queue list --json
     json '.queues[] | select(.name == "listed") | .partitions == 2 and .waiting == 1 and
         .paused == false and .subscriptions == 0 and .oldest_age_seconds > 0 and

@@ -16,11 +16,13 @@ shows_queues() {
     ends 0 queue add b --partitions 2
     ends 0 enqueue b x
     ends 0 status
-    grep -qE '^a +1 +no +0 +0 +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
-    grep -qE '^b +2 +no +0 +1 +[0-9]' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^a +1 +no +0 +0 +- +- +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^b +2 +no +0 +1 +[0-9.]+ m?s +[0-9.]+ +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
     says 'no process delivers'
     ends 0 status --json
-    json '[.queues[].name] == ["a", "b"] and .queues[1].waiting == 1 and .processes == []'
+    json '[.queues[].name] == ["a", "b"] and .queues[1].waiting == 1 and .processes == [] and
+        .queues[0].in_per_second == 0 and .queues[1].in_per_second > 0 and
+        .queues[1].in_per_second <= 1 and .queues[1].out_per_second == 0'
 }
 
 shows_one_queue() {
@@ -63,7 +65,7 @@ subscribed() {
         INSERT INTO weir_member
             SELECT 99, s.id, 'host:99',
                 (extract(epoch FROM now()) * 1000000 + 60000000)::bigint,
-                (extract(epoch FROM now()) * 1000000 - 5000000)::bigint
+                (extract(epoch FROM now()) * 1000000 - 5000000)::bigint, 1234, 12.5
             FROM weir_subscription s" >/dev/null
 }
 
@@ -74,7 +76,7 @@ shows_partitions() {
     grep -qE '^mailer +0 +2 +3 +.* 4 +1 min 2[0-9] s +host:99 +7 +1[0-9]\.[0-9] s +mail server is down$' \
         "$scratch/out" || { cat "$scratch/out"; return 1; }
     says 'and 1 partition with nothing to tell; --all shows them'
-    grep -qE '^host:99 +mail +mailer +2 +[0-9.]+ s$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^host:99 +mail +mailer +2 +12 +1234 +[0-9.]+ s$' "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 
 shows_all_partitions() {
@@ -89,7 +91,30 @@ prints_partitions_as_json() {
         .subscription == "mailer" and .partition == 0 and .seq == 2 and .waiting == 3 and
         .attempts == 4 and .retry_in_seconds > 60 and .last_error == "mail server is down" and
         .owner == "host:99" and .epoch == 7 and .lease_left_seconds > 10)
-        and .processes[0].process == "host:99" and .processes[0].partitions == 2'
+        and .processes[0].process == "host:99" and .processes[0].partitions == 2
+        and .processes[0].out_per_second == 12.5 and .processes[0].delivered == 1234
+        and .queues[0].out_per_second == 12.5'
+}
+
+# seen FILTER: holds for the last line of the watcher within a minute.
+seen() {
+    local end=$((SECONDS + 60))
+    until tail -n 1 "$scratch/watched" | jq -e "$1" >/dev/null 2>&1; do
+        kill -0 "$watcher" && [ "$SECONDS" -lt "$end" ] || { cat "$scratch/err"; return 1; }
+    done
+}
+
+# It sees what comes, goes on below where there is no terminal, and ends well when told to.
+watches() {
+    local watcher result=0
+    ends 0 queue add watched --partitions 1
+    "$weir" status watched --watch 100ms --json >"$scratch/watched" 2>"$scratch/err" &
+    watcher=$!
+    seen '.queues[0].in_per_second == 0' || result=1
+    "$weir" enqueue watched x --quiet
+    seen '.queues[0].in_per_second > 0' || result=1
+    kill -s TERM "$watcher"
+    wait "$watcher" && [ "$result" -eq 0 ]
 }
 
 # A line wider than the terminal would be broken, and be no table.
@@ -108,6 +133,7 @@ for engine in $engines; do
     it "shows queues on $engine" shows_queues
     it "shows one queue on $engine" shows_one_queue
     it "shows an estimate of very much on $engine" shows_an_estimate
+    it "watches a queue on $engine" watches
     it "names a missing queue on $engine" refuses 1 "did you mean 'many'?" status manny
 done
 WEIR_DB=$(new_database postgresql other)
@@ -120,6 +146,7 @@ if on_a_terminal 80 true </dev/null; then
 else
     echo '# no pseudo-terminal can be had here: one case less'
 fi
+it 'watches at some distance' refuses 2 '--watch is' status --watch 1ms
 it 'takes one queue' refuses 2 "unexpected argument 'c'" status b c
 
 finish

@@ -355,6 +355,7 @@ OUTBOX_TEST(relay, refuses_the_name_of_a_handler)
     check_db(weir_relay_open(b.outbox, &options, &b.relay, &fixture->error),
              WEIR_MISMATCH);
     check(b.relay == NULL);
+    check(access(path, F_OK) != 0); /* nothing was made */
     post_close(&b);
     post_close(&a);
 }
@@ -435,6 +436,33 @@ OUTBOX_TEST(relay, tries_again_and_puts_aside)
     weir_relay_read_health(post.relay, &health);
     check_status(health.status, WEIR_OK);
     check(strncmp(weir_relay_name(post.relay), "exec:case", 9) == 0);
+    check_int(weir_relay_delivered(post.relay), 6 * PARTITIONS);
+    check_int(weir_relay_rejected(post.relay), PARTITIONS);
+    post_close(&post);
+}
+
+/* Each has half of the time for itself; two in one delivery would not end. */
+OUTBOX_TEST(relay, gives_each_process_the_time_of_a_delivery)
+{
+    struct weir_relay_options options;
+    struct weir_relay_health health;
+    struct post post;
+
+    post_open(&post, fixture);
+    enqueue(&post, 1, 3);
+    weir_relay_options_init(&options);
+    options.queue = "orders";
+    options.sink = "exec:test $WEIR_ATTEMPTS = 0 && sleep 1.5";
+    options.lease.duration_ns = WEIR_SECONDS(4);
+    options.lease.headroom_ns = WEIR_SECONDS(1);
+    check_db(weir_relay_open(post.outbox, &options, &post.relay, &fixture->error),
+             WEIR_OK);
+    post_start(&post);
+    wait_until(is_drained(&post));
+
+    check_int(weir_relay_delivered(post.relay), 3 * PARTITIONS);
+    weir_relay_read_health(post.relay, &health);
+    check_status(health.status, WEIR_OK);
     post_close(&post);
 }
 

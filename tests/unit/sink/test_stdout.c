@@ -1,6 +1,7 @@
 /*
  * Tests of sink/stdout.c. Standard output is a pipe of the test's while a sink writes to it.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -93,7 +94,8 @@ WEIR_TEST(stdout_sink, outlives_its_reader)
     desk_close(&desk);
 }
 
-WEIR_TEST(stdout_sink, must_be_open)
+/* Open the sink while standard output is this; -1: closed. */
+static void refuses_standard_output(int instead)
 {
     enum weir_status status;
     struct desk desk;
@@ -101,13 +103,29 @@ WEIR_TEST(stdout_sink, must_be_open)
 
     desk_init(&desk);
     tube_open(&tube);
-    close(STDOUT_FILENO);
+    if (instead >= 0)
+        dup2(instead, STDOUT_FILENO);
+    else
+        close(STDOUT_FILENO);
     status = desk_try(&desk, "stdout:");
     tube_restore(&tube);
     close(tube.reader);
     check_status(status, WEIR_SYSTEM);
     check_str(desk.error.text, "sink \"stdout:\": standard output: Bad file descriptor");
     desk_close(&desk);
+}
+
+WEIR_TEST(stdout_sink, must_be_open)
+{
+    refuses_standard_output(-1);
+}
+
+WEIR_TEST(stdout_sink, must_be_open_for_writing)
+{
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    refuses_standard_output(nothing);
+    close(nothing);
 }
 
 /* ---- slow readers ---------------------------------------------------------------------- */

@@ -1,0 +1,33 @@
+/*
+ * interrupt.h - how a command that runs on hears that it should end.
+ *
+ *   listen -> start threads -> admit -> wait, wait, ... -> false: end in good order
+ *                                                            |
+ *                                            a second signal +--> ended by it, at once
+ *
+ * The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) only asks. From
+ * then on they do what they do to any program, whatever the main thread is waiting for: a
+ * statement that hangs does not keep anybody from ending the program.
+ *
+ * Threads  The main thread. Those started between listen() or withhold() and admit() leave the
+ *          signals to it.
+ */
+#ifndef WEIR_CLI_INTERRUPT_H
+#define WEIR_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/error.h"
+
+/* Once in a process. Fails with WEIR_SYSTEM; then nothing has changed. */
+WEIR_CHECKED enum weir_status weir_interrupt_listen(struct weir_error *error);
+void weir_interrupt_admit(void);
+
+/* As after listen(), for more threads: signals wait until admit(). */
+void weir_interrupt_withhold(void);
+
+/* Wait until the time is over or a signal comes. Returns whether to go on. */
+bool weir_interrupt_wait(int64_t timeout_ns);
+
+#endif
