@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/choice.h"
 #include "lib/clock.h"
 #include "lib/ground.h"
 #include "lib/line.h"
@@ -353,13 +354,11 @@ static void bench_snapshot(struct scene *self)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    void (*run)(struct scene *scene);
-} SECTIONS[] = {
-    {"memory", bench_memory},     {"rates", bench_rates},
-    {"latency", bench_latency},   {"statements", bench_statements},
-    {"snapshot", bench_snapshot},
+static void (*const SECTIONS[])(struct scene *scene) = {
+    bench_memory, bench_rates, bench_latency, bench_statements, bench_snapshot,
+};
+static const char *const SECTION_NAMES[] = {
+    "memory", "rates", "latency", "statements", "snapshot",
 };
 enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
 
@@ -367,65 +366,38 @@ static const struct bench_bare_log *const BARE[] = {&bench_bare_log_sqlite,
                                                     &bench_bare_log_postgresql};
 enum { ENGINE_COUNT = sizeof BARE / sizeof BARE[0] };
 
-/* What was asked for; nothing of a kind means all of it. */
-struct choice {
-    const struct plan *plan;
-    bool engines[ENGINE_COUNT];
-    bool sections[SECTION_COUNT];
-    bool some_engines;
-    bool some_sections;
-};
-
-static bool choose(struct choice *self, const char *word)
+static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
+                         const struct bench_bare_log *bare)
 {
-    if (strcmp(word, "--quick") == 0) {
-        self->plan = &QUICK;
-        return true;
-    }
-    for (size_t i = 0; i < ENGINE_COUNT; i++) {
-        if (strcmp(word, weir_engine_name(BARE[i]->engine)) == 0)
-            return self->some_engines = self->engines[i] = true;
-    }
-    for (size_t i = 0; i < SECTION_COUNT; i++) {
-        if (strcmp(word, SECTIONS[i].name) == 0)
-            return self->some_sections = self->sections[i] = true;
-    }
-    return false;
-}
+    struct scene scene = {.plan = plan, .bare = bare};
 
-static void bench_engine(const struct choice *choice, size_t engine)
-{
-    struct scene scene = {.plan = choice->plan, .bare = BARE[engine]};
-
-    scene.ground = bench_ground_open(scene.bare->engine);
+    scene.ground = bench_ground_open(bare->engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
-        if (!choice->some_sections || choice->sections[i])
-            SECTIONS[i].run(&scene);
+        if (bench_choice_has_section(choice, i))
+            SECTIONS[i](&scene);
     }
     bench_ground_close(scene.ground);
 }
 
 int main(int argc, char **argv)
 {
-    struct choice choice = {.plan = &FULL};
+    struct bench_choice choice = {.sections = SECTION_NAMES,
+                                  .section_count = SECTION_COUNT};
+    const struct plan *plan;
     int64_t begun_ns = bench_now_ns();
 
-    for (int i = 1; i < argc; i++) {
-        if (!choose(&choice, argv[i])) {
-            (void)fprintf(stderr, "usage: bench_outbox [--quick] [sqlite] [postgresql] "
-                                  "[memory] [rates] [latency] [statements] [snapshot]\n");
-            return 2;
-        }
-    }
+    if (!bench_choice_read(&choice, argc, argv))
+        return 2;
+    plan = choice.quick ? &QUICK : &FULL;
     (void)printf("%zu cores, load %.2f, medians of %zu rounds%s; %d partitions, "
                  "%d byte payloads, durable commits\n",
-                 bench_core_count(), bench_load(), choice.plan->rounds,
-                 choice.plan == &QUICK ? " (quick: too few to mean much)" : "",
-                 BENCH_PARTITIONS, BENCH_PAYLOAD_SIZE);
+                 bench_core_count(), bench_load(), plan->rounds,
+                 choice.quick ? " (quick: too few to mean much)" : "", BENCH_PARTITIONS,
+                 BENCH_PAYLOAD_SIZE);
     (void)fflush(stdout);
     for (size_t engine = 0; engine < ENGINE_COUNT; engine++) {
-        if (!choice.some_engines || choice.engines[engine])
-            bench_engine(&choice, engine);
+        if (bench_choice_has_engine(&choice, BARE[engine]->engine))
+            bench_engine(&choice, plan, BARE[engine]);
     }
     bench_summary();
     (void)printf("took %.0f s, load now %.2f\n",

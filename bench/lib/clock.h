@@ -10,6 +10,9 @@
 
 int64_t bench_now_ns(void);
 
+/* What this process has spent of its processors' time, with all its threads. */
+int64_t bench_processor_ns(void);
+
 /* Block this thread; no other way of waiting is as idle. */
 void bench_sleep_ns(int64_t duration_ns);
 

@@ -8,11 +8,18 @@
 #include <string.h>
 #include <time.h>
 
+#include <weir/inspect.h>
+#include <weir/stats.h>
+
 #include "lib/clock.h"
 #include "lib/must.h"
 
 /* A message that is held must not cost its lease. */
 #define LEASE_NS WEIR_HOURS(1)
+
+/* A sweep that has more to do comes back within a second. */
+#define SWEEP_OVER_NS WEIR_MILLISECONDS(1500)
+#define LOOK_NS WEIR_MILLISECONDS(50)
 
 enum { PATIENCE_S = 600 };
 
@@ -222,6 +229,62 @@ void bench_line_hold(struct bench_line *self, int32_t partition)
 {
     atomic_store(&self->stuck, partition);
     tell(self);
+}
+
+/* ---- resting ------------------------------------------------------------------------------ */
+
+/* Partitions whose position is not what the handler has answered for. */
+struct unsettled {
+    const struct bench_line *line;
+    size_t count;
+};
+
+static void count_unsettled(void *state, const struct weir_partition_info *info)
+{
+    struct unsettled *self = state;
+
+    self->count += info->seq != self->line->readers[info->partition].seq;
+}
+
+static size_t unsettled_count(struct bench_line *self)
+{
+    struct unsettled unsettled = {.line = self};
+    struct weir_error error;
+
+    bench_must_ok(weir_outbox_read_partitions(self->outbox, BENCH_QUEUE, count_unsettled,
+                                              &unsettled, &error),
+                  &error, "read the partitions");
+    return unsettled.count;
+}
+
+static uint64_t sweep_runs(struct bench_line *self)
+{
+    struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX];
+    size_t count =
+        weir_stats_read(weir_outbox_stats(self->outbox), rows, WEIR_STATS_CATEGORIES_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].category, "sweep") == 0)
+            return rows[i].executions + rows[i].failures;
+    }
+    return 0;
+}
+
+void bench_line_rest(struct bench_line *self)
+{
+    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(PATIENCE_S);
+    int64_t over_ns = bench_now_ns() + SWEEP_OVER_NS;
+    uint64_t runs = sweep_runs(self);
+
+    while (unsettled_count(self) > 0 && bench_now_ns() < end_ns)
+        bench_sleep_ns(LOOK_NS);
+    while (bench_now_ns() < over_ns && bench_now_ns() < end_ns) {
+        bench_sleep_ns(LOOK_NS);
+        if (sweep_runs(self) != runs)
+            over_ns = bench_now_ns() + SWEEP_OVER_NS;
+        runs = sweep_runs(self);
+    }
+    bench_must(bench_now_ns() < end_ns, "the outbox does not come to rest");
 }
 
 void bench_line_check_order(struct bench_line *self)

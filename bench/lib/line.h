@@ -85,6 +85,9 @@ void bench_line_await(struct bench_line *self, uint64_t count);
  * What its handler was called for does not count until then. */
 void bench_line_hold(struct bench_line *self, int32_t partition);
 
+/* Wait until all that the handler has answered for is acknowledged, and the sweep of it is over. */
+void bench_line_rest(struct bench_line *self);
+
 /* Nothing was out of order up to now, or the end. */
 void bench_line_check_order(struct bench_line *self);
 

@@ -37,6 +37,12 @@ static const char *spell(char *text, enum bench_unit unit, double value)
         return scaled(text, value, times, thousands, 4);
     case BENCH_BYTES:
         return scaled(text, value, sizes, thousands, 3);
+    case BENCH_DECIMAL:
+        (void)snprintf(text, FIGURE_SIZE, "%.2f", value);
+        return text;
+    case BENCH_PERCENT:
+        (void)snprintf(text, FIGURE_SIZE, "%.2f %%", value);
+        return text;
     case BENCH_COUNT:
         break;
     }

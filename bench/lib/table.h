@@ -15,7 +15,9 @@ enum bench_unit {
     BENCH_PER_SECOND,
     BENCH_NANOSECONDS,
     BENCH_BYTES,
-    BENCH_COUNT /* a plain number */
+    BENCH_COUNT, /* a plain number */
+    BENCH_DECIMAL,
+    BENCH_PERCENT
 };
 
 struct bench_target {
