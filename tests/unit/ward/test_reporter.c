@@ -106,7 +106,7 @@ struct post_office {
     struct lines lines;
 };
 
-static void open_office(struct post_office *self)
+static void open_office_with(struct post_office *self, bool noops_are_nothing)
 {
     struct weir_sim_options sim = {.seed = 1};
     struct weir_ward_options ward = {.name = "post"};
@@ -122,7 +122,13 @@ static void open_office(struct post_office *self)
     options.ward = self->ward;
     options.stats = self->stats;
     options.log = (struct weir_log){write_line, &self->lines, WEIR_LOG_INFO};
+    options.noops_are_nothing = noops_are_nothing;
     check_status(weir_reporter_create(&options, &self->reporter, NULL), WEIR_OK);
+}
+
+static void open_office(struct post_office *self)
+{
+    open_office_with(self, false);
 }
 
 /* A worker of this category that acts every `interval_ns`. At most one per office. */
@@ -228,6 +234,57 @@ WEIR_TEST(reporter, is_silent_about_a_period_in_which_nothing_happened)
     weir_sim_run_until(office.sim, WEIR_SECONDS(180));
     check_int(office.lines.count, 2);
     check_str(office.lines.text[0], "stats.report period=\"60.0 s\"");
+    close_office(&office);
+}
+
+static enum weir_status look_into_the_box(struct weir_context *context, void *state,
+                                          struct weir_directive *out,
+                                          struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)error;
+    *out = weir_idle();
+    return WEIR_OK;
+}
+
+WEIR_TEST(reporter, reports_executions_without_messages)
+{
+    struct post_office office;
+
+    open_office(&office);
+    employ(&office, "lane", look_into_the_box, WEIR_SECONDS(25));
+
+    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+
+    check_int(office.lines.count, 2);
+    check(strstr(office.lines.text[1], "execs=2 noop=2 ") != NULL);
+    close_office(&office);
+}
+
+WEIR_TEST(reporter, is_silent_about_executions_without_messages_if_asked_for)
+{
+    struct post_office office;
+
+    open_office_with(&office, true);
+    employ(&office, "lane", look_into_the_box, WEIR_SECONDS(25));
+
+    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+
+    close_office(&office);
+    check_int(office.lines.count, 0);
+}
+
+WEIR_TEST(reporter, tells_of_failures_also_when_noops_are_nothing)
+{
+    struct post_office office;
+
+    open_office_with(&office, true);
+    employ(&office, "lane", send_nothing, WEIR_SECONDS(25));
+
+    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+
+    check_int(office.lines.count, 2);
     close_office(&office);
 }
 
