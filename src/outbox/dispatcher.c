@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/point.h"
 #include "outbox/outbox.h"
+#include "ward/executor.h"
 
 /* Busy for so long without a pause: producers need not notify. */
 #define WATCH_AFTER_NS WEIR_MILLISECONDS(50)
@@ -234,7 +235,8 @@ static struct weir_directive rest(struct weir_dispatcher *self)
 {
     int64_t nap_ns = self->nap_ns;
 
-    if (nap_ns == 0 && self->kind == WEIR_READER_MAIN && self->outbox->wake == NULL)
+    if (nap_ns == 0 && self->kind == WEIR_READER_MAIN &&
+        self->outbox->executor->simulated) /* there is no thread to listen */
         return weir_sleep_for(WEIR_OUTBOX_POLL_NS);
     if (nap_ns == 0)
         return weir_idle();

@@ -496,8 +496,10 @@ void weir_roster_put_back(struct weir_roster *self, struct weir_call *call)
 void weir_roster_forsake(struct weir_roster *self, struct weir_call *call)
 {
     weir_lock_acquire(&self->lock);
-    if (!call->lane->lost)
+    if (!call->lane->lost) {
+        weir_meter_add(&call->post->meter, WEIR_METER_REFUSED, 1);
         weir_lane_remove(self, call->lane);
+    }
     end_call(self, call->lane);
     bury(self, call->lane);
     let_go(self);

@@ -128,23 +128,32 @@ OUTBOX_TEST(attempts_max, counts_only_calls_of_one_message)
     scene_close(outbox);
 }
 
+/* Two more after the restart, or three if the stop came into a call, which then does not count. From
+ * the beginning it would be four. */
 OUTBOX_TEST(attempts_max, goes_on_counting_after_a_restart)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    uint32_t attempts;
+    size_t calls;
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_RETRY);
-    limited_queue(fixture, outbox, 5);
+    limited_queue(fixture, outbox, 0);
     scene_serve(fixture, outbox, "orders", recorder);
     scene_send(fixture, outbox, "orders", 0, 1);
     scene_start(fixture, outbox);
     wait_until(scene_partition(fixture, outbox, "orders", "default", 0).attempts >= 2);
     scene_stop(outbox);
+    attempts = scene_partition(fixture, outbox, "orders", "default", 0).attempts;
+    calls = recorder_count(recorder);
+    limited_queue(fixture, clerk, attempts + 2);
     scene_start(fixture, outbox);
     wait_until(seq_of(fixture, outbox) == 1);
 
-    check_int(recorder_count(recorder), 5);
-    check_int(letter_of(fixture, outbox).attempts, 5);
+    check_in_range(recorder_count(recorder) - calls, 2, 3);
+    check_in_range(letter_of(fixture, outbox).attempts, attempts + 2, attempts + 3);
+    scene_close(clerk);
     scene_close(outbox);
 }
 
