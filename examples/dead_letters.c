@@ -1,5 +1,7 @@
 /*
- * dead_letters.c - a letter that cannot be sent, and what becomes of it.
+ * dead_letters.c - letters that cannot be sent, and what an operator does about them.
+ *
+ * `weir dlq` does the same from a shell, and can enqueue them again (weir_dead_letter_requeue).
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -7,113 +9,111 @@
 
 #include <weir/weir.h>
 
-struct mailer {
-    sem_t done;
-    _Atomic bool knows_bob;
-};
-
 /* A letter to somebody without an address never works: reject it, and go on with the next. */
-static enum weir_outcome send_letter(struct weir_context *context, void *state,
+static enum weir_outcome send_letter(struct weir_context *context, void *rejected,
                                      const struct weir_message *message,
                                      struct weir_reason *reason)
 {
-    struct mailer *mailer = state;
-    const char *name = message->payload;
-    const char *from = weir_message_header(message, WEIR_HEADER_REQUEUED_FROM);
-
     (void)context;
-    sem_post(&mailer->done);
-    if (strcmp(name, "Bob") == 0 && !mailer->knows_bob)
-        return weir_reject(reason, "%s has no address", name);
-    printf("letter %lld: to %s%s\n", (long long)message->seq, name,
-           from != NULL ? ", at last" : "");
-    return WEIR_DONE;
+    sem_post(rejected);
+    return weir_reject(reason, "%s has no address", (const char *)message->payload);
 }
 
 static void show(void *state, const struct weir_dead_letter *letter)
 {
-    *(int64_t *)state = letter->id;
-    printf("dead letter: %s/%s, number %lld: %s\n", letter->queue, letter->subscription,
-           (long long)letter->seq, letter->reason);
+    (void)state;
+    printf("number %lld: %s\n", (long long)letter->seq, letter->reason);
 }
 
-static enum weir_status post(struct weir_outbox *outbox, const char *name,
-                             struct weir_error *error)
+static void deliver_by_hand(void *id, const struct weir_dead_letter *letter)
 {
-    struct weir_draft draft = {
-        .type = "letter", .payload = name, .payload_size = strlen(name)};
-
-    return weir_enqueue(outbox, NULL, "letters", &draft, NULL, error);
+    printf("%s gets the letter by hand\n", (const char *)letter->payload);
+    *(int64_t *)id = letter->id;
 }
 
-/* What an operator does, here or with `weir dlq`: look, and enqueue again. */
-static enum weir_status repair(struct weir_outbox *outbox, struct weir_error *error)
+/* A claim is for a time, so that nobody else does the same; its token is needed to end it. */
+static enum weir_status repair_one(struct weir_outbox *outbox,
+                                   struct weir_dead_letter_scope first,
+                                   struct weir_error *error)
 {
-    struct weir_dead_letter_mark mark = {0};
-    struct weir_dead_letter_scope scope;
+    struct weir_dead_letter_claim claim;
+    struct weir_dead_letter_choice choice;
     int64_t id = 0;
-    enum weir_status status;
 
-    weir_dead_letter_scope_init(&scope);
-    scope.queue = "letters";
-    status = weir_dead_letter_list(outbox, NULL, &scope, WEIR_DEAD_LETTER_PENDING, &mark,
-                                   show, &id, error);
-    if (status != WEIR_OK)
-        return status;
-    return weir_dead_letter_requeue(
-        outbox, NULL, &(struct weir_dead_letter_choice){.ids = &id, .count = 1}, NULL,
-        error);
+    first.limit = 1;
+    if (weir_dead_letter_claim(outbox, NULL, &first, WEIR_MINUTES(5), deliver_by_hand,
+                               &id, &claim, error) != WEIR_OK)
+        return error->status;
+    choice = (struct weir_dead_letter_choice){&id, 1, claim.token};
+    return weir_dead_letter_resolve(outbox, NULL, &choice, NULL, error);
+}
+
+static enum weir_status tidy_up(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_dead_letter_mark newest = {0};
+    struct weir_dead_letter_scope all;
+    int64_t discarded = 0, removed = 0, remaining = 0;
+
+    weir_dead_letter_scope_init(&all);
+    all.queue = "letters";
+    if (weir_dead_letter_list(outbox, NULL, &all, WEIR_DEAD_LETTER_PENDING, &newest, show,
+                              NULL, error) != WEIR_OK ||
+        repair_one(outbox, all, error) != WEIR_OK ||
+        weir_dead_letter_discard_all(outbox, NULL, &all, &discarded, error) != WEIR_OK ||
+        weir_dead_letter_cleanup(outbox, NULL, &all, &removed, error) != WEIR_OK ||
+        weir_dead_letter_count(outbox, NULL, &all, WEIR_DEAD_LETTER_ANY, &remaining,
+                               error) != WEIR_OK)
+        return error->status;
+    printf("discarded %lld, removed %lld, remaining %lld\n", (long long)discarded,
+           (long long)removed, (long long)remaining);
+    return WEIR_OK;
 }
 
 int main(int argc, char **argv)
 {
+    static const char *const NAMES[] = {"Alice", "Bob", "Carol"};
+    struct weir_draft drafts[3];
     struct weir_db_options where;
     struct weir_outbox_options options;
     struct weir_queue_options letters;
-    struct weir_handler_options handler;
-    struct mailer mailer = {.knows_bob = false};
+    struct weir_handler_options mailer;
     struct weir_db *db = NULL;
     struct weir_outbox *outbox = NULL;
     struct weir_error error = {0};
-    size_t unfinished = 1;
+    bool clean = false;
+    sem_t rejected;
 
-    sem_init(&mailer.done, 0, 0);
+    sem_init(&rejected, 0, 0);
+    for (int i = 0; i < 3; i++)
+        drafts[i] = (struct weir_draft){
+            .type = "letter", .payload = NAMES[i], .payload_size = strlen(NAMES[i])};
     weir_db_options_init(&where);
     where.url = argc > 1 ? argv[1] : "sqlite::memory:";
+    weir_outbox_options_init(&options);
+    weir_queue_options_init(&letters);
+    letters.name = "letters";
+    weir_handler_options_init(&mailer);
+    mailer.queue = "letters";
+    mailer.on_message = send_letter;
+    mailer.state = &rejected;
     if (weir_db_create(&where, &db, &error) != WEIR_OK ||
         weir_outbox_migrate(db, &error) != WEIR_OK)
         goto out;
-    weir_outbox_options_init(&options);
     options.db = db;
-    weir_queue_options_init(&letters);
-    letters.name = "letters";
-    letters.attempts_max = 10; /* tried so often in vain is a dead letter, too */
-    weir_handler_options_init(&handler);
-    handler.queue = "letters";
-    handler.on_message = send_letter;
-    handler.state = &mailer;
     if (weir_outbox_create(&options, &outbox, &error) != WEIR_OK ||
         weir_outbox_add_queue(outbox, &letters, &error) != WEIR_OK ||
-        weir_outbox_add_handler(outbox, &handler, &error) != WEIR_OK ||
+        weir_outbox_add_handler(outbox, &mailer, &error) != WEIR_OK ||
         weir_outbox_start(outbox, &error) != WEIR_OK ||
-        post(outbox, "Alice", &error) != WEIR_OK ||
-        post(outbox, "Bob", &error) != WEIR_OK ||
-        post(outbox, "Carol", &error) != WEIR_OK)
+        weir_enqueue_batch(outbox, NULL, "letters", drafts, 3, NULL, &error) != WEIR_OK)
         goto out;
     for (int i = 0; i < 3; i++)
-        sem_wait(&mailer.done);
-    if (weir_outbox_stop(outbox, WEIR_SECONDS(5)) != 0)
-        goto out;
-
-    mailer.knows_bob = true;
-    if (repair(outbox, &error) != WEIR_OK || weir_outbox_start(outbox, &error) != WEIR_OK)
-        goto out;
-    sem_wait(&mailer.done);
-    unfinished = weir_outbox_stop(outbox, WEIR_SECONDS(5));
+        sem_wait(&rejected);
+    clean = weir_outbox_stop(outbox, WEIR_SECONDS(5)) == 0 &&
+            tidy_up(outbox, &error) == WEIR_OK;
 out:
-    if (unfinished != 0)
+    if (!clean)
         fprintf(stderr, "%s\n", error.text);
     weir_outbox_destroy(outbox);
     weir_db_destroy(db);
-    return unfinished == 0 ? 0 : 1;
+    return clean ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 /*
- * transactional.c - payments that are booked exactly once, although booking fails now and then.
+ * transactional.c - five payments on two partitions, each booked exactly once, although booking
+ * fails now and then.
  */
 #include <semaphore.h>
 #include <sqlite3.h>
@@ -29,8 +30,6 @@ static enum weir_outcome book_payment(struct weir_context *context, void *answer
     if (message->seq == 2 && message->attempts == 0)
         return weir_retry(reason, "the bank is closed"); /* the update is undone */
     sem_post(answered);
-    if (atoi(amount) <= 0)
-        return weir_reject(reason, "%s is no payment", amount); /* and a dead letter */
     return WEIR_DONE;
 }
 
@@ -56,7 +55,7 @@ static enum weir_status run_sql(struct weir_outbox *outbox,
 
 int main(void)
 {
-    static const char *const AMOUNTS[] = {"100", "20", "-1", "3"};
+    static const char *const AMOUNTS[] = {"10000", "2000", "300", "40", "5"};
     struct weir_db_options where;
     struct weir_outbox_options options;
     struct weir_queue_options payments;
@@ -73,6 +72,7 @@ int main(void)
     weir_outbox_options_init(&options);
     weir_queue_options_init(&payments);
     payments.name = "payments";
+    payments.partitions = 2;
     weir_handler_options_init(&booking);
     booking.queue = "payments";
     booking.on_message_tx = book_payment;
@@ -90,14 +90,16 @@ int main(void)
         weir_outbox_add_handler(outbox, &booking, &error) != WEIR_OK ||
         weir_outbox_start(outbox, &error) != WEIR_OK)
         goto out;
-    for (int i = 0; i < 4; i++) {
-        struct weir_draft payment = {
-            .type = "payment", .payload = AMOUNTS[i], .payload_size = strlen(AMOUNTS[i])};
+    for (int i = 0; i < 5; i++) {
+        struct weir_draft payment = {.partition = i % 2,
+                                     .type = "payment",
+                                     .payload = AMOUNTS[i],
+                                     .payload_size = strlen(AMOUNTS[i])};
 
         if (weir_enqueue(outbox, NULL, "payments", &payment, NULL, &error) != WEIR_OK)
             goto out;
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         sem_wait(&answered);
     unfinished = weir_outbox_stop(outbox, WEIR_SECONDS(5)); /* after the last commit */
     if (weir_outbox_transact(outbox, run_sql, "SELECT balance FROM account", &error) !=

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The README's first program compiles, does what the README says, and is the one in examples/;
-# so does the one of the runtime.
+# The README's first program compiles, does what the README says, and is the one in examples/.
+# The other examples compile too, print what is said here, and stay short.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
 
 weir=${WEIR:-$root/build/release/weir}
 library=$(dirname "$weir")/libweir.a
@@ -39,25 +40,46 @@ links_lead_somewhere() {
     return "$bad"
 }
 
+# example NAME CLAIM TEXT: compiles, and prints the text.
+example() {
+    it "$1 compiles without warnings" compiles "$1"
+    it "$1 $2" prints "$3" "$scratch/$1"
+    it "$1 stays under 120 lines" is_short "$1" 120
+}
+
+# The same example on PostgreSQL, for those that are given a URL.
+prints_the_same_on_postgresql() {
+    local said url
+    said=$("$scratch/$1")
+    url=$(postgresql_url "$1")
+    prints "$said" "$scratch/$1" "$url"
+}
+
 it 'the first example compiles without warnings' compiles outbox
 it 'it prints what the README says' prints_what_the_readme_says
 it 'it is the program in the README' is_the_one_in_the_readme
 it 'it stays under 100 lines' is_short outbox 100
-it 'the example of transactional handlers compiles without warnings' compiles transactional
-it 'it books each payment once' prints 'balance: 123' "$scratch/transactional"
-it 'it stays under 120 lines' is_short transactional 120
-it 'the example of the runtime compiles without warnings' compiles first
-it 'it stops with nothing unfinished' \
-    prints 'attempt 1: sent, 2 to go
+example first 'stops with nothing unfinished' 'attempt 1: sent, 2 to go
 attempt 3: sent, 1 to go
 attempt 4: sent, 0 to go
-0 workers unfinished' "$scratch/first"
-it 'the example of dead letters compiles without warnings' compiles dead_letters
-it 'it requeues what was rejected' \
-    prints 'letter 1: to Alice
-letter 3: to Carol
-dead letter: letters/default, number 2: Bob has no address
-letter 4: to Bob, at last' "$scratch/dead_letters"
+0 workers unfinished'
+example transactional 'books each payment once' 'balance: 12345'
+example retry_reject 'gives up after three attempts' 'attempt 1: no answer
+attempt 2: no answer
+attempt 3: no answer
+dead letter: Alice: no answer in 3 attempts'
+example dead_letters 'ends with none' 'number 3: Carol has no address
+number 2: Bob has no address
+number 1: Alice has no address
+Alice gets the letter by hand
+discarded 2, removed 3, remaining 0'
+example batch_queues 'delivers both queues' '8 orders, 3 notifications'
+example custom_prefix 'has tables of its own' 'chat: hello
+log: mini_chat_outbox_log
+others: 0'
+for name in retry_reject dead_letters batch_queues; do
+    it "$name does the same on PostgreSQL" prints_the_same_on_postgresql "$name"
+done
 it 'links in the documents lead to files' links_lead_somewhere
 
 finish

@@ -28,6 +28,14 @@ static void nap(int64_t ns);
 
 /* ---- what a handler does ----------------------------------------------------------------- */
 
+int64_t crew_now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static void write_record(struct crew_member *self, const struct weir_message *message,
                          size_t batch)
 {
@@ -46,6 +54,7 @@ static void write_record(struct crew_member *self, const struct weir_message *me
     record->epoch = message->epoch;
     memcpy(record->uid, message->uid, WEIR_UID_SIZE);
     record->number = strtoll(message->payload, NULL, 10);
+    record->at_us = crew_now_us();
     atomic_store(&record->written, true);
 }
 
@@ -76,7 +85,6 @@ enum weir_outcome crew_handle(struct weir_context *context, void *state,
     const struct weir_message *last = NULL;
 
     (void)context;
-    (void)reason;
     while ((message = weir_batch_next(batch)) != NULL) {
         uint32_t before = 0;
 
@@ -88,6 +96,10 @@ enum weir_outcome crew_handle(struct weir_context *context, void *state,
         write_record(self, message, weir_batch_count(batch));
         if (strtoll(message->payload, NULL, 10) == atomic_load(&ledger->poison))
             (void)raise(SIGKILL);
+        if (atomic_load(&ledger->fail[message->partition])) {
+            atomic_store(&ledger->owner[message->partition], 0);
+            return weir_retry(reason, "told to fail");
+        }
         nap(atomic_load(&ledger->slow_ns));
     }
     if (last != NULL) {

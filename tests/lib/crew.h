@@ -12,8 +12,8 @@
  *   crew_close(&crew);
  *
  * The ledger is a file that all of them map, so what a process has written stays when it is
- * killed. The test tells handlers through it what to do: hold a partition, be slow, kill the
- * process at a message or at a named point.
+ * killed. The test tells handlers through it what to do: hold a partition, fail, be slow, kill
+ * the process at a message or at a named point.
  *
  * A process is this program once more, called with `--crew`; it never comes to main().
  *
@@ -41,6 +41,8 @@ struct crew_record {
     int64_t seq;
     int64_t epoch;
     int64_t number; /* the test's: 1, 2, 3, ... per partition, in the payload */
+    int64_t
+        at_us; /* since 1970: the clock of the databases too, which are on this machine */
     uint8_t uid[WEIR_UID_SIZE];
 };
 
@@ -68,6 +70,7 @@ struct crew_ledger {
     /* orders to handlers */
     _Atomic bool hold[CREW_PARTITIONS_MAX]; /* wait in each call before the answer */
     _Atomic uint32_t exempt;                /* process, plus one, that does not hold */
+    _Atomic bool fail[CREW_PARTITIONS_MAX]; /* ask for a retry at each message */
     _Atomic int64_t slow_ns;                /* wait so long at each message */
     _Atomic int64_t poison;      /* kill the process at the message of this number */
     char point[CREW_POINT_SIZE]; /* kill processes that start from now on here */
@@ -149,6 +152,9 @@ void crew_audit_effects(struct crew *self);
 void crew_enqueue(struct crew *self, int32_t partition, int count);
 void crew_enqueue_together(struct crew *self, int32_t partition, int count);
 enum weir_status crew_try_enqueue(struct crew *self, int32_t partition);
+
+/* Microseconds since 1970, as in records. */
+int64_t crew_now_us(void);
 
 /* Sum over all partitions of the highest seq answered for. */
 int64_t crew_done(const struct crew *self);

@@ -12,6 +12,7 @@
 
 #include "db/pause.h"
 #include "weir/context.h"
+#include "weir/stats.h"
 
 enum { RECORDERS = 12, TEXT_SIZE = 24 };
 
@@ -539,4 +540,17 @@ int64_t scene_kept(struct fixture *fixture, struct weir_outbox *outbox, const ch
         kept += scene_partition(fixture, visitor, queue, newcomer, i).waiting;
     weir_outbox_destroy(visitor);
     return kept;
+}
+
+uint64_t scene_executions(struct weir_outbox *outbox, const char *category)
+{
+    struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX];
+    size_t count =
+        weir_stats_read(weir_outbox_stats(outbox), rows, WEIR_STATS_CATEGORIES_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].category, category) == 0)
+            return rows[i].executions;
+    }
+    return 0;
 }

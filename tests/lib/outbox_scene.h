@@ -187,4 +187,7 @@ int64_t scene_seq(struct fixture *fixture, struct weir_outbox *outbox, const cha
 int64_t scene_kept(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
                    const char *newcomer);
 
+/* How often workers of a category ("lane", "dispatcher", ...) have run and not failed. */
+uint64_t scene_executions(struct weir_outbox *outbox, const char *category);
+
 #endif

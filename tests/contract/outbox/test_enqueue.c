@@ -269,6 +269,51 @@ OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
     weir_db_destroy(db);
 }
 
+/* Twenty looks: by itself the reader would need a second for each. */
+OUTBOX_TEST(flush, makes_the_reader_look)
+{
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    int64_t begun_ns = weir_pause_now_ns();
+
+    for (int i = 0; i < 20; i++) {
+        uint64_t before = scene_executions(outbox, "dispatcher");
+
+        weir_outbox_flush(outbox);
+        wait_until(scene_executions(outbox, "dispatcher") > before);
+    }
+
+    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(flush, many_times_is_a_few_looks)
+{
+    enum { FLUSHES = 100000 };
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    uint64_t before = scene_executions(outbox, "dispatcher");
+
+    for (int i = 0; i < FLUSHES; i++)
+        weir_outbox_flush(outbox);
+    wait_until(scene_executions(outbox, "dispatcher") > before);
+
+    check_in_range(scene_executions(outbox, "dispatcher") - before, 1, FLUSHES / 2);
+    scene_close(outbox);
+}
+
+OUTBOX_TEST(flush, before_the_start_and_after_the_stop_is_harmless)
+{
+    struct weir_outbox *outbox = orders(fixture, 1);
+
+    weir_outbox_flush(outbox);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 1);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    scene_stop(outbox);
+    weir_outbox_flush(outbox);
+
+    scene_close(outbox);
+}
+
 OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
 {
     struct recorder *recorder = recorder_new();

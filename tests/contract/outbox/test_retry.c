@@ -3,6 +3,7 @@
  * and nothing forgets how often.
  */
 #include "db/pause.h"
+#include "lib/crew.h"
 #include "lib/outbox_scene.h"
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
@@ -256,4 +257,88 @@ OUTBOX_TEST(retry, of_the_next_message_begins_with_one)
     check_int(recorder_times(recorder, 0, 1), 4);
     check_int(recorder_times(recorder, 0, 2), 2);
     scene_close(outbox);
+}
+
+/* ---- processes that end -------------------------------------------------------------------- */
+
+enum { FAILING, FINE };
+
+static struct partition_view look_at_crew(struct crew *crew)
+{
+    return scene_partition(crew->fixture, crew->outbox, "crew", "default", FAILING);
+}
+
+/* Processes that wait for `retry_ns` after a failure. The first one has failed, and was killed.
+ * Returns when the next try is due, by the database's clock; or a little earlier. */
+static int64_t fail_and_die(struct crew *crew, struct fixture *fixture, int64_t retry_ns)
+{
+    struct crew_options options = {.partitions = 2, .retry_ns = retry_ns};
+    struct partition_view view = {0};
+    int64_t now_us = 0;
+    pid_t pid;
+
+    crew_open(crew, fixture, &options);
+    pid = crew_start(crew);
+    atomic_store(&crew->ledger->fail[FAILING], true);
+    crew_enqueue(crew, FAILING, 3);
+    while (view.retry_in_us == 0) {
+        now_us = crew_now_us();
+        view = look_at_crew(crew);
+    }
+    crew_kill(crew, pid);
+    return now_us + view.retry_in_us;
+}
+
+/* A new process has both partitions, and delivers `count` messages of the other one. */
+static pid_t take_over(struct crew *crew, int count)
+{
+    pid_t pid = crew_start(crew);
+    char name[32];
+
+    crew_name(atomic_load(&crew->ledger->processes) - 1, name, sizeof name);
+    wait_until(crew_share(crew, name) == 2);
+    crew_enqueue(crew, FINE, count);
+    wait_until(crew_read(crew, FINE).seq == crew->enqueued[FINE]);
+    return pid;
+}
+
+OUTBOX_TEST(retry, waits_through_takeovers_and_restarts_while_others_are_delivered)
+{
+    struct crew crew;
+    size_t from = 0;
+
+    (void)fail_and_die(&crew, fixture, WEIR_MINUTES(10));
+    crew_kill(&crew, take_over(&crew, 30));
+    crew_end(&crew, take_over(&crew, 30));
+    crew_end(&crew, take_over(&crew, 30));
+
+    check(crew_next(&crew, FAILING, &from) != NULL);
+    check(crew_next(&crew, FAILING, &from) == NULL);
+    check_int(look_at_crew(&crew).attempts, 1);
+    check_str(look_at_crew(&crew).last_error, "told to fail");
+    check(look_at_crew(&crew).retry_in_us > INT64_C(6) * 60 * 1000000);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(retry, is_made_after_a_takeover_when_it_is_due_and_not_earlier)
+{
+    struct crew crew;
+    int64_t due_us = fail_and_die(&crew, fixture, WEIR_SECONDS(3));
+    const struct crew_record *again;
+    size_t from = 0;
+    pid_t pid;
+
+    atomic_store(&crew.ledger->fail[FAILING], false);
+    pid = take_over(&crew, 30);
+    wait_until(crew_read(&crew, FAILING).seq == 3);
+
+    do {
+        again = crew_next(&crew, FAILING, &from);
+    } while (again != NULL && again->process == 0); /* which is dead by now */
+    check(again != NULL);
+    check_int(again->seq, 1);
+    check(again->at_us >= due_us);
+    crew_audit(&crew);
+    crew_end(&crew, pid);
+    crew_close(&crew);
 }

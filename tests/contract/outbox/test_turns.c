@@ -1,0 +1,348 @@
+/*
+ * Whose turn it is: lanes of several queues in one process with one permit.
+ *
+ * A queue of its own, the gate, has the permit while a test makes other lanes ready, one after
+ * the other. Then the gate opens, and the order of calls is the order of turns.
+ */
+#include <string.h>
+
+#include "lib/outbox_scene.h"
+#include "outbox/outbox.h"
+#include "outbox/roster.h"
+
+struct hall {
+    struct fixture *fixture;
+    struct weir_outbox *outbox;
+    struct recorder *gate; /* its calls wait until recorder_release() */
+    struct recorder *calls;
+    size_t lanes; /* of all queues */
+};
+
+static struct weir_roster_info look(const struct hall *self)
+{
+    struct weir_roster_info info;
+
+    weir_roster_read(self->outbox->roster, &info);
+    return info;
+}
+
+static void add_queue(struct hall *self, const char *queue, int32_t partitions,
+                      struct recorder *recorder, int64_t retry_ns)
+{
+    struct weir_handler_options handler = scene_handler(queue, recorder);
+    struct weir_tuning tuning = scene_tuning();
+
+    tuning.batch = 1; /* so that each message is a turn */
+    tuning.retry_base_ns = tuning.retry_max_ns = retry_ns;
+    handler.tuning = &tuning;
+    scene_queue(self->fixture, self->outbox, queue, partitions);
+    scene_add(self->fixture, self->outbox, &handler);
+    self->lanes += (size_t)partitions;
+}
+
+/* One permit. The queues are served by one recorder, so that it sees their order. */
+static void open_hall(struct hall *self, struct fixture *fixture)
+{
+    struct weir_outbox_options options = scene_options(fixture, "anna");
+
+    options.handlers = 1;
+    *self = (struct hall){.fixture = fixture,
+                          .outbox = scene_create(fixture, &options),
+                          .gate = recorder_new(),
+                          .calls = recorder_new()};
+    add_queue(self, "gate", 1, self->gate, WEIR_MINUTES(10));
+    recorder_answer(self->gate, 0, ALWAYS, ANSWER_BLOCK);
+}
+
+/* Every lane is there and has read everything: from now on they get ready in the order of the
+ * log. */
+static void start(struct hall *self)
+{
+    scene_start(self->fixture, self->outbox);
+    wait_until(look(self).lanes == self->lanes && look(self).behind == 0);
+}
+
+static void start_with(struct hall *self, struct fixture *fixture, int64_t retry_ns)
+{
+    open_hall(self, fixture);
+    add_queue(self, "red", 1, self->calls, retry_ns);
+    add_queue(self, "green", 1, self->calls, retry_ns);
+    add_queue(self, "blue", 1, self->calls, retry_ns);
+    start(self);
+}
+
+static void take_the_permit(struct hall *self)
+{
+    scene_send_text(self->fixture, self->outbox, "gate", 0, "gate");
+    wait_until(recorder_calls(self->gate) == 1);
+}
+
+/* A message, whose text is the queue's name and its number in the test. */
+static void send(struct hall *self, const char *queue, const char *text)
+{
+    scene_send_text(self->fixture, self->outbox, queue, 0, text);
+}
+
+static void check_order(struct hall *self, const char *const *texts, size_t count)
+{
+    wait_until(recorder_ended(self->calls) >= count);
+    for (size_t i = 0; i < count; i++)
+        check_str(recorder_delivery(self->calls, i).payload, texts[i]);
+    check_int(recorder_count(self->calls), count);
+}
+
+#define CHECK_ORDER(self, ...)                                                           \
+    check_order((self), (const char *const[]){__VA_ARGS__},                              \
+                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+OUTBOX_TEST(turn, is_of_the_lane_that_is_ready_for_longest)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    take_the_permit(&hall);
+    send(&hall, "blue", "blue 1");
+    send(&hall, "red", "red 1");
+    send(&hall, "green", "green 1");
+    wait_until(look(&hall).ready == 3);
+
+    recorder_release(hall.gate);
+
+    CHECK_ORDER(&hall, "blue 1", "red 1", "green 1");
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, stays_where_it_is_when_more_messages_come)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    take_the_permit(&hall);
+    send(&hall, "green", "green 1");
+    send(&hall, "red", "red 1");
+    send(&hall, "green", "green 2");
+    wait_until(look(&hall).messages == 4); /* and the gate's */
+
+    recorder_release(hall.gate);
+
+    CHECK_ORDER(&hall, "green 1", "red 1", "green 2");
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, of_a_lane_that_got_messages_while_it_ran_comes_after_the_others)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    recorder_answer(hall.calls, 1, 1, ANSWER_BLOCK);
+    send(&hall, "red", "red 1");
+    wait_until(recorder_calls(hall.calls) == 1);
+    send(&hall, "red", "red 2");
+    send(&hall, "green", "green 1");
+    send(&hall, "red", "red 3");
+    send(&hall, "blue", "blue 1");
+    wait_until(look(&hall).messages == 5);
+
+    recorder_release(hall.calls);
+
+    CHECK_ORDER(&hall, "red 1", "green 1", "blue 1", "red 2", "red 3");
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, goes_round_however_much_waits_for_one_queue)
+{
+    static const char *const QUEUES[] = {"red", "green", "blue"};
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    take_the_permit(&hall);
+    for (int i = 0; i < 200; i++)
+        send(&hall, "red", "red");
+    for (int i = 0; i < 20; i++) {
+        send(&hall, "green", "green");
+        send(&hall, "blue", "blue");
+    }
+    wait_until(look(&hall).messages == 241);
+
+    recorder_release(hall.gate);
+
+    wait_until(recorder_ended(hall.calls) == 240);
+    for (size_t i = 0; i < 60; i++)
+        check_str(recorder_delivery(hall.calls, i).payload, QUEUES[i % 3]);
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, comes_once_for_each_of_100_lanes_in_their_order)
+{
+    struct hall hall;
+
+    open_hall(&hall, fixture);
+    add_queue(&hall, "red", 64, hall.calls, WEIR_MINUTES(10));
+    add_queue(&hall, "green", 32, hall.calls, WEIR_MINUTES(10));
+    add_queue(&hall, "blue", 4, hall.calls, WEIR_MINUTES(10));
+    start(&hall);
+    take_the_permit(&hall);
+    for (int32_t i = 0; i < 4; i++)
+        scene_send(fixture, hall.outbox, "blue", 3 - i, 1);
+    for (int32_t i = 0; i < 32; i++)
+        scene_send(fixture, hall.outbox, "green", i * 5 % 32, 1);
+    for (int32_t i = 0; i < 64; i++)
+        scene_send(fixture, hall.outbox, "red", 63 - i, 1);
+    wait_until(look(&hall).ready == 100);
+
+    recorder_release(hall.gate);
+
+    wait_until(recorder_ended(hall.calls) == 100);
+    for (int32_t i = 0; i < 100; i++) {
+        int32_t sent_to = i < 4 ? 3 - i : i < 36 ? (i - 4) * 5 % 32 : 99 - i;
+
+        check_int(recorder_delivery(hall.calls, (size_t)i).partition, sent_to);
+    }
+    check_int(recorder_count(hall.calls), 100);
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, is_passed_on_by_a_lane_that_fails)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    recorder_answer(hall.calls, 1, 1, ANSWER_RETRY); /* the first first one: red's */
+    take_the_permit(&hall);
+    send(&hall, "red", "red 1");
+    send(&hall, "red", "red 2");
+    send(&hall, "green", "green 1");
+    send(&hall, "blue", "blue 1");
+    wait_until(look(&hall).messages == 5);
+
+    recorder_release(hall.gate);
+
+    CHECK_ORDER(&hall, "red 1", "green 1", "blue 1");
+    wait_until(look(&hall).retrying == 1);
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, of_a_lane_that_failed_is_not_brought_nearer_by_new_messages)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    recorder_answer(hall.calls, 1, 1, ANSWER_RETRY);
+    send(&hall, "red", "red");
+    wait_until(look(&hall).retrying == 1);
+
+    for (size_t i = 1; i <= 20; i++) {
+        send(&hall, "red", "red");
+        send(&hall, "green", "green");
+        wait_until(recorder_ended(hall.calls) == 1 + i);
+    }
+
+    for (size_t i = 1; i <= 20; i++)
+        check_str(recorder_delivery(hall.calls, i).payload, "green");
+    check_int(look(&hall).retrying, 1);
+    scene_close(hall.outbox);
+}
+
+/* The wait is over while others have the permit and a backlog: it is in their midst. */
+OUTBOX_TEST(turn, of_a_lane_that_failed_comes_though_the_others_never_rest)
+{
+    enum { BACKLOG = 100 };
+    struct hall hall;
+    size_t at = 1;
+
+    start_with(&hall, fixture, WEIR_MILLISECONDS(20));
+    recorder_answer(hall.calls, 1, 1, ANSWER_RETRY);
+    send(&hall, "red", "red");
+    wait_until(recorder_ended(hall.calls) == 1);
+    take_the_permit(&hall);
+    for (int i = 0; i < BACKLOG; i++)
+        send(&hall, "green", "green");
+    wait_until(look(&hall).messages >= BACKLOG + 1 &&
+               scene_partition(fixture, hall.outbox, "red", "default", 0).retry_in_us ==
+                   0);
+
+    recorder_release(hall.gate);
+
+    wait_until(recorder_ended(hall.calls) >= BACKLOG + 2);
+    while (strcmp(recorder_delivery(hall.calls, at).payload, "red") != 0)
+        at++;
+    check_in_range(at, 1, BACKLOG);
+    scene_close(hall.outbox);
+}
+
+/* ---- no spinning --------------------------------------------------------------------------- */
+
+/* Whatever else waits: 20 messages, one after the other, cost a few looks each. One that spins
+ * looks thousands of times while the next message is written. */
+static void check_nobody_spins(struct hall *self)
+{
+    enum { MESSAGES = 20, LOOKS_MAX = 10 };
+    uint64_t before = scene_executions(self->outbox, "lane");
+
+    for (size_t i = 0; i < MESSAGES; i++) {
+        size_t ended = recorder_ended(self->calls);
+
+        send(self, "green", "green");
+        wait_until(recorder_ended(self->calls) == ended + 1);
+    }
+    check_in_range(scene_executions(self->outbox, "lane") - before, MESSAGES - 1,
+                   MESSAGES * LOOKS_MAX);
+}
+
+OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_waits_for_a_retry)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    recorder_answer(hall.calls, 1, 1, ANSWER_RETRY);
+    send(&hall, "red", "red 1");
+    send(&hall, "red", "red 2");
+    wait_until(look(&hall).retrying == 1);
+
+    check_nobody_spins(&hall);
+    scene_close(hall.outbox);
+}
+
+OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_is_paused)
+{
+    struct hall hall;
+
+    start_with(&hall, fixture, WEIR_MINUTES(10));
+    check_db(weir_outbox_pause_queue(hall.outbox, "red", &fixture->error), WEIR_OK);
+    take_the_permit(
+        &hall); /* a lane that is paused is not read for: it is ready before */
+    send(&hall, "red", "red 1");
+    recorder_release(hall.gate);
+
+    check_nobody_spins(&hall);
+    check_int(recorder_count_of(hall.calls, 0), 20);
+    scene_close(hall.outbox);
+}
+
+/* Two permits, one of which the gate's handler may have: its second partition is ready and may
+ * not run. */
+OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_has_no_permit)
+{
+    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct hall hall = {
+        .fixture = fixture, .gate = recorder_new(), .calls = recorder_new()};
+    struct weir_handler_options handler = scene_handler("gate", hall.gate);
+
+    options.handlers = 2;
+    hall.outbox = scene_create(fixture, &options);
+    handler.permits = 1;
+    recorder_answer(hall.gate, 0, ALWAYS, ANSWER_BLOCK);
+    scene_queue(fixture, hall.outbox, "gate", 2);
+    scene_add(fixture, hall.outbox, &handler);
+    add_queue(&hall, "green", 1, hall.calls, WEIR_MINUTES(10));
+    scene_start(fixture, hall.outbox);
+    scene_send(fixture, hall.outbox, "gate", 0, 1);
+    scene_send(fixture, hall.outbox, "gate", 1, 1);
+    wait_until(look(&hall).ready == 1 && look(&hall).running == 1);
+
+    check_nobody_spins(&hall);
+    check_int(recorder_calls(hall.gate), 1);
+    recorder_release(hall.gate);
+    wait_until(recorder_calls(hall.gate) == 2);
+    scene_close(hall.outbox);
+}
