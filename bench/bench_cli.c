@@ -376,11 +376,9 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 
 static const struct plan *choose_plan(const struct bench_choice *choice)
 {
-    const char *wish = getenv("WEIR_LONG");
-
     if (choice->quick)
         return &QUICK;
-    return wish != NULL && strcmp(wish, "1") == 0 ? &LONG : &FULL;
+    return bench_choice_is_long(choice) ? &LONG : &FULL;
 }
 
 int main(int argc, char **argv)

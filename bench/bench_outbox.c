@@ -14,11 +14,11 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/frame.h"
 #include "lib/ground.h"
 #include "lib/line.h"
 #include "lib/meter.h"
 #include "lib/must.h"
-#include "lib/proc.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -76,16 +76,6 @@ static void close_line(void)
     bench_line_close(&line);
 }
 
-static void begin_section(const struct scene *self, const char *title,
-                          const char *baseline)
-{
-    char text[128];
-
-    (void)snprintf(text, sizeof text, "%s, profile %s: %s",
-                   weir_engine_name(self->bare->engine), BENCH_PROFILE_NAME, title);
-    bench_section(text, "weir", baseline);
-}
-
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* First of all, so that nothing that was freed before hides what is needed now. */
@@ -102,7 +92,7 @@ static void bench_memory(struct scene *self)
     bench_line_await(&line, count);
     size = bench_meter_end(&meter);
     close_line();
-    begin_section(self, "memory", "");
+    bench_frame_section(self->bare->engine, "memory", "");
     (void)snprintf(name, sizeof name, "%llu messages at once: above idle",
                    (unsigned long long)count);
     bench_row_value(name, BENCH_BYTES, (double)size, BENCH_BELOW(64e6));
@@ -201,7 +191,7 @@ static void bench_rates(struct scene *self)
 
     (void)open_line(self, "rates", false);
     bench_line_open(&second, &quiet);
-    begin_section(self, "rates", self->bare->name);
+    bench_frame_section(self->bare->engine, "rates", self->bare->name);
     for (size_t i = 0; i < sizeof BATCHES / sizeof BATCHES[0]; i++)
         bench_batch(self, bare, BATCHES[i]);
     bench_line_close(&second);
@@ -272,7 +262,7 @@ static void bench_latency(struct scene *self)
     struct bench_line_options options = {.url = open_line(self, "latency", false)};
 
     bench_line_open(&second, &options);
-    begin_section(self, "latency, idle", "");
+    bench_frame_section(self->bare->engine, "latency, idle", "");
     take_latencies(&line, count, &all);
     print_latencies("same process", count, &all);
     share_counts(&second.writer, &line.writer);
@@ -298,7 +288,8 @@ static void bench_statements(struct scene *self)
     bench_sleep_ns(WEIR_SECONDS(2)); /* the last acks, and the sweep */
     after = bench_ground_statements(self->ground);
     close_line();
-    begin_section(self, "statements per 1,000 messages, batch 100", "");
+    bench_frame_section(self->bare->engine, "statements per 1,000 messages, batch 100",
+                        "");
     bench_row_value("all", BENCH_COUNT,
                     (double)(after.statements - before.statements) / thousands,
                     BENCH_BELOW(100));
@@ -346,7 +337,8 @@ static void bench_snapshot(struct scene *self)
         bench_pair_add(&pair, rate_through(count), without);
         bench_snapshot_drop(self->ground, snapshot);
     }
-    begin_section(self, "an old snapshot is held open, batch 100", "without it");
+    bench_frame_section(self->bare->engine, "an old snapshot is held open, batch 100",
+                        "without it");
     bench_row_pair("end to end, in order", BENCH_PER_SECOND, &pair, BENCH_AT_LEAST(0.9));
     print_dead_rows(self);
     close_line();
@@ -383,24 +375,17 @@ int main(int argc, char **argv)
 {
     struct bench_choice choice = {.sections = SECTION_NAMES,
                                   .section_count = SECTION_COUNT};
+    struct bench_frame frame;
     const struct plan *plan;
-    int64_t begun_ns = bench_now_ns();
 
     if (!bench_choice_read(&choice, argc, argv))
         return 2;
     plan = choice.quick ? &QUICK : &FULL;
-    (void)printf("%zu cores, load %.2f, medians of %zu rounds%s; %d partitions, "
-                 "%d byte payloads, durable commits\n",
-                 bench_core_count(), bench_load(), plan->rounds,
-                 choice.quick ? " (quick: too few to mean much)" : "", BENCH_PARTITIONS,
-                 BENCH_PAYLOAD_SIZE);
-    (void)fflush(stdout);
+    bench_frame_begin(&frame, plan->rounds, choice.quick);
     for (size_t engine = 0; engine < ENGINE_COUNT; engine++) {
         if (bench_choice_has_engine(&choice, BARE[engine]->engine))
             bench_engine(&choice, plan, BARE[engine]);
     }
-    bench_summary();
-    (void)printf("took %.0f s, load now %.2f\n",
-                 (double)(bench_now_ns() - begun_ns) / 1e9, bench_load());
+    bench_frame_end(&frame);
     return 0;
 }

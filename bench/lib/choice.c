@@ -4,6 +4,7 @@
 #include "lib/choice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const enum weir_engine ENGINES[] = {WEIR_SQLITE, WEIR_POSTGRESQL};
@@ -47,6 +48,13 @@ bool bench_choice_read(struct bench_choice *self, int argc, char **argv)
         }
     }
     return true;
+}
+
+bool bench_choice_is_long(const struct bench_choice *self)
+{
+    const char *wish = getenv("WEIR_LONG");
+
+    return !self->quick && wish != NULL && strcmp(wish, "1") == 0;
 }
 
 bool bench_choice_has_engine(const struct bench_choice *self, enum weir_engine engine)

@@ -25,6 +25,9 @@ struct bench_choice {
 /* Read the words of the command line; false after telling what could have been said. */
 bool bench_choice_read(struct bench_choice *self, int argc, char **argv);
 
+/* WEIR_LONG=1 asks for the long form, unless a quick one is asked for. */
+bool bench_choice_is_long(const struct bench_choice *self);
+
 bool bench_choice_has_engine(const struct bench_choice *self, enum weir_engine engine);
 bool bench_choice_has_section(const struct bench_choice *self, size_t section);
 

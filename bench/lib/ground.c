@@ -14,7 +14,7 @@
 #include "lib/place.h"
 #include "lib/server.h"
 
-enum { DATABASES_MAX = 16 };
+enum { DATABASES_MAX = 32 };
 
 struct bench_ground {
     enum weir_engine engine;

@@ -40,25 +40,39 @@ static void tell(struct bench_line *self)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
+static bool is_next(struct bench_reader *reader, const struct weir_message *message)
+{
+    bool next = message->seq == ++reader->seq;
+    uint64_t count = 0;
+
+    if (message->header_count > 0)
+        return next; /* requeued */
+    if (message->payload_size == BENCH_PAYLOAD_SIZE)
+        memcpy(&count, message->payload, sizeof count);
+    return count == ++reader->count && next;
+}
+
+void bench_line_take(struct bench_line *self, const struct weir_message *message)
+{
+    if (!is_next(&self->readers[message->partition], message))
+        (void)atomic_fetch_add(&self->disorder, 1);
+    if (atomic_fetch_add(&self->taken, 1) + 1 == atomic_load(&self->awaited))
+        tell(self);
+}
+
 static enum weir_outcome take(struct weir_context *context, void *state,
                               const struct weir_message *message,
                               struct weir_reason *reason)
 {
     struct bench_line *self = state;
-    struct bench_reader *reader = &self->readers[message->partition];
-    uint64_t count = 0;
 
     (void)context;
-    (void)reason;
     atomic_store_explicit(&self->entered_ns, bench_now_ns(), memory_order_relaxed);
     if (atomic_load_explicit(&self->stuck, memory_order_relaxed) == message->partition)
         wait_while_stuck(self, message->partition);
-    if (message->payload_size == BENCH_PAYLOAD_SIZE)
-        memcpy(&count, message->payload, sizeof count);
-    if (message->seq != ++reader->seq || count != ++reader->count)
-        (void)atomic_fetch_add(&self->disorder, 1);
-    if (atomic_fetch_add(&self->taken, 1) + 1 == atomic_load(&self->awaited))
-        tell(self);
+    bench_line_take(self, message);
+    if (atomic_load_explicit(&self->rejecting, memory_order_relaxed))
+        return weir_reject(reason, "nobody wants it");
     return WEIR_DONE;
 }
 
@@ -86,14 +100,16 @@ static void init(struct bench_line *self)
     }
 }
 
-static void add_handler(struct bench_line *self, struct weir_error *error)
+static void add_handler(struct bench_line *self, const struct bench_line_options *options,
+                        struct weir_error *error)
 {
     struct weir_handler_options handler;
 
     weir_handler_options_init(&handler);
     handler.queue = BENCH_QUEUE;
-    handler.on_message = take;
-    handler.state = self;
+    handler.on_message = options->on_batch_tx == NULL ? take : NULL;
+    handler.on_batch_tx = options->on_batch_tx;
+    handler.state = options->on_batch_tx == NULL ? self : options->state;
     handler.lease.duration_ns = LEASE_NS;
     bench_must_ok(weir_outbox_add_handler(self->outbox, &handler, error), error,
                   "add the handler");
@@ -119,6 +135,8 @@ void bench_line_open(struct bench_line *self, const struct bench_line_options *o
     weir_outbox_options_init(&outbox);
     outbox.db = self->db;
     outbox.profile = BENCH_PROFILE;
+    if (options->handlers > 0)
+        outbox.handlers = options->handlers;
     bench_must_ok(weir_outbox_create(&outbox, &self->outbox, &error), &error,
                   "create the outbox");
     weir_queue_options_init(&queue);
@@ -127,7 +145,7 @@ void bench_line_open(struct bench_line *self, const struct bench_line_options *o
     bench_must_ok(weir_outbox_add_queue(self->outbox, &queue, &error), &error,
                   "add the queue");
     if (options->deliver)
-        add_handler(self, &error);
+        add_handler(self, options, &error);
 }
 
 void bench_line_close(struct bench_line *self)
@@ -231,6 +249,29 @@ void bench_line_hold(struct bench_line *self, int32_t partition)
     tell(self);
 }
 
+/* ---- answers and pauses ------------------------------------------------------------------- */
+
+void bench_line_pause(struct bench_line *self)
+{
+    struct weir_error error;
+
+    bench_must_ok(weir_outbox_pause_queue(self->outbox, BENCH_QUEUE, &error), &error,
+                  "pause the queue");
+}
+
+void bench_line_resume(struct bench_line *self)
+{
+    struct weir_error error;
+
+    bench_must_ok(weir_outbox_resume_queue(self->outbox, BENCH_QUEUE, &error), &error,
+                  "resume the queue");
+}
+
+void bench_line_reject(struct bench_line *self, bool rejecting)
+{
+    atomic_store(&self->rejecting, rejecting);
+}
+
 /* ---- resting ------------------------------------------------------------------------------ */
 
 /* Partitions whose position is not what the handler has answered for. */
@@ -270,14 +311,29 @@ static uint64_t sweep_runs(struct bench_line *self)
     return 0;
 }
 
+static void await_acks(struct bench_line *self, int64_t pause_ns)
+{
+    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(PATIENCE_S);
+
+    while (unsettled_count(self) > 0) {
+        bench_must(bench_now_ns() < end_ns, "acks do not arrive");
+        bench_sleep_ns(pause_ns);
+    }
+}
+
+/* It is part of what is measured: little may be added. */
+void bench_line_settle(struct bench_line *self)
+{
+    await_acks(self, WEIR_MILLISECONDS(1));
+}
+
 void bench_line_rest(struct bench_line *self)
 {
     int64_t end_ns = bench_now_ns() + WEIR_SECONDS(PATIENCE_S);
     int64_t over_ns = bench_now_ns() + SWEEP_OVER_NS;
     uint64_t runs = sweep_runs(self);
 
-    while (unsettled_count(self) > 0 && bench_now_ns() < end_ns)
-        bench_sleep_ns(LOOK_NS);
+    await_acks(self, LOOK_NS);
     while (bench_now_ns() < over_ns && bench_now_ns() < end_ns) {
         bench_sleep_ns(LOOK_NS);
         if (sweep_runs(self) != runs)

@@ -5,7 +5,8 @@
  *   letters ---> bench_line_send() ---> log ---> handler ---> bench_line_await()
  *
  * Each partition counts its letters in their payloads. A message whose `seq` or count is not the
- * next one of its partition is counted as out of order; so is one that comes twice.
+ * next one of its partition is counted as out of order; so is one that comes twice. What was
+ * requeued has an old count and a new `seq`, and only the latter is looked at.
  *
  * Threads  One producer at a time.
  * Failure  Ends the bench, also when messages do not arrive within ten minutes.
@@ -57,12 +58,16 @@ struct bench_line {
     _Atomic uint64_t disorder;
     _Atomic int64_t entered_ns; /* when the handler was last called */
     _Atomic int32_t stuck;      /* a partition whose handler does not return; or nobody */
+    _Atomic bool rejecting;     /* the handler's answer */
 };
 
 struct bench_line_options {
     const char *url;
     const struct weir_heap *heap; /* NULL: the C library's */
     bool deliver;                 /* false: only producers */
+    weir_batch_tx_fn on_batch_tx; /* instead of the handler; calls bench_line_take() */
+    void *state;                  /* its own */
+    uint32_t handlers;            /* calls at once; 0: the default */
 };
 
 /* Tables, queue and handler; a line that delivers is idle when this returns. */
@@ -85,7 +90,20 @@ void bench_line_await(struct bench_line *self, uint64_t count);
  * What its handler was called for does not count until then. */
 void bench_line_hold(struct bench_line *self, int32_t partition);
 
-/* Wait until all that the handler has answered for is acknowledged, and the sweep of it is over. */
+/* Deliver nothing, so that what is sent gathers; and go on. Idle when paused. */
+void bench_line_pause(struct bench_line *self);
+void bench_line_resume(struct bench_line *self);
+
+/* From now on the handler rejects everything, or nothing. */
+void bench_line_reject(struct bench_line *self, bool rejecting);
+
+/* For a handler of one's own: it was called for this message. */
+void bench_line_take(struct bench_line *self, const struct weir_message *message);
+
+/* Wait until all that the handler has answered for is acknowledged. */
+void bench_line_settle(struct bench_line *self);
+
+/* The same, and the sweep of it is over. */
 void bench_line_rest(struct bench_line *self);
 
 /* Nothing was out of order up to now, or the end. */

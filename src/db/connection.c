@@ -626,6 +626,23 @@ enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
     return status;
 }
 
+/* The outermost savepoint is the one that is renewed for each message of a handler. On SQLite, where
+ * there is no round trip, parsing is most of what that costs. */
+static enum weir_status renew_prepared(struct weir_connection *self,
+                                       struct weir_error *error)
+{
+    static const struct weir_sql SQL_RELEASE = {.name = "release savepoint",
+                                                .text = "RELEASE SAVEPOINT weir_1"};
+    static const struct weir_sql SQL_SAVE = {.name = "savepoint",
+                                             .text = "SAVEPOINT weir_1"};
+    enum weir_status status =
+        weir_connection_execute(self, &SQL_RELEASE, NO_VALUES, NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(self, &SQL_SAVE, NO_VALUES, NULL, error);
+    return status;
+}
+
 enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
                                                  struct weir_error *error)
 {
@@ -635,6 +652,8 @@ enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(self->savepoint_count > 0);
+    if (self->link->driver->engine == WEIR_SQLITE && self->savepoint_count == 1)
+        return renew_prepared(self, error);
     if (self->link->driver->engine == WEIR_MARIADB) { /* one statement at a time */
         status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
         return status == WEIR_OK ? exec_savepoint(self, "SAVEPOINT", error) : status;
