@@ -9,6 +9,10 @@
  *              new rows, up to top(c + 1)    them has a row in the log any more
  *   cut c + 2: ...                           cut k + 1: ...
  *
+ * Cuts that are older than all rows of the log are rotated away leaf by leaf, not in their order, so
+ * there may be others before and behind those that are gone. Between two that are not neighbours the
+ * log has nothing, and what was set aside is read by its cut as above.
+ *
  *   I1  page->end is behind everything that was given or looked at, whenever a statement is done
  *
  * A backlog may be a million messages in one cut or thousands of cuts with one each, so a call
@@ -67,15 +71,15 @@ static enum weir_status walk_cut(struct walk *self, const struct weir_pg_cut *ba
     return status;
 }
 
-/* No cut before `oldest` is kept. */
-static enum weir_status walk_aside(struct walk *self, int64_t oldest,
+/* The log has nothing of the cuts up to `last`. */
+static enum weir_status walk_aside(struct walk *self, int64_t last,
                                    struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
-    while (status == WEIR_OK && self->reading.page->end.cut < oldest && may_go_on(self)) {
+    while (status == WEIR_OK && self->reading.page->end.cut < last && may_go_on(self)) {
         self->statements_left--;
-        status = weir_pg_page_aside(&self->reading, oldest, error);
+        status = weir_pg_page_aside(&self->reading, last, error);
     }
     return status;
 }
@@ -95,7 +99,9 @@ static enum weir_status walk_cuts(struct walk *self, size_t max, bool *more,
     if (status == WEIR_OK && count > 0 && page->end.cut < cuts[0].no)
         status = walk_aside(self, cuts[0].no, error);
     for (size_t i = 1; i < count && status == WEIR_OK; i++) {
-        if (page->end.cut == cuts[i - 1].no && may_go_on(self))
+        if (cuts[i].no > cuts[i - 1].no + 1)
+            status = walk_aside(self, cuts[i].no, error);
+        else if (page->end.cut == cuts[i - 1].no && may_go_on(self))
             status = walk_cut(self, &cuts[i - 1], &cuts[i], error);
     }
     *more = count == max || (count > 0 && page->end.cut < cuts[count - 1].no);

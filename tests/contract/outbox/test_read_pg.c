@@ -145,6 +145,30 @@ OUTBOX_POSTGRESQL_TEST(read_pg, begins_with_what_was_set_aside_when_old_cuts_are
     check_everywhere(fixture, ALL_TEXTS);
 }
 
+/* The sweep rotates leaves of cuts in the order of the leaves. */
+OUTBOX_POSTGRESQL_TEST(read_pg, reads_what_was_set_aside_of_cuts_that_are_gone_in_between)
+{
+    set_scene(fixture);
+    set_aside(fixture, 1, "'b', 'd'");
+    set_aside(fixture, 2, "'a', 'f'");
+    set_aside(fixture, 3, "'c1', 'c2'");
+    fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no IN (1, 2)");
+
+    check_everywhere(fixture, ALL_TEXTS);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, reads_behind_an_old_cut_when_those_after_it_are_gone)
+{
+    set_scene(fixture);
+    set_aside(fixture, 1, "'b', 'd'");
+    set_aside(fixture, 2, "'a', 'f'");
+    set_aside(fixture, 3, "'c1', 'c2'");
+    fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no IN (0, 2)");
+
+    check_everywhere(fixture, ALL_TEXTS);
+    check_reads(BEHIND_CUT(1), "a f c1 c2 e g h");
+}
+
 OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing_is_left)
 {
     static struct reading reading;
