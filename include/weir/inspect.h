@@ -50,10 +50,10 @@ struct weir_queue_info {
     int64_t dead_letters;  /* pending */
     uint32_t attempts_max; /* 0: none */
     int64_t dead_letter_retention_us; /* 0: for ever */
-    double in_per_s;       /* messages enqueued per second: an estimate, see above */
-    double out_per_s;      /* acknowledged per second, by all live processes: for the
-                            * subscription that is furthest behind; if none is, for the
-                            * quickest */
+    double in_per_s; /* messages enqueued per second: an estimate, see above */
+    /* acknowledged per second, by all live processes: for the subscription that is furthest
+     * behind; if none is, for the quickest */
+    double out_per_s;
 };
 
 struct weir_partition_info {

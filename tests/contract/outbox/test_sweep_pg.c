@@ -733,8 +733,13 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
 
         met = sweep_with_loss(&scene, at);
 
-        /* A session that was cut off is noticed by the server a moment later. */
+        /* A session that was cut off is noticed by the server a moment later. Until then it
+         * counts as somebody else who sweeps. */
         wait_until(fixture_is_unlocked(fixture, "weir_log_0"));
+        wait_until(fixture_ask(fixture,
+                               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                               " AND database = (SELECT oid FROM pg_database"
+                               " WHERE datname = current_database())") == 0);
         check_list(&scene, place, want);
         check_int(pg_outbox_place(scene.db, scene.first, scene.pid).id, 60);
         check_int(pg_outbox_place(scene.db, scene.first, scene.pid + 1).id, 60);
