@@ -3,7 +3,11 @@
  *
  *   sqlite:app.db                       sqlite::memory:
  *   postgresql://user@host:5432/app     host=... dbname=...   (any libpq string)
- *   mariadb://user:password@host:3306/app?socket=/run/mysqld/mysqld.sock
+ *   mariadb://user:password@host:3306/app?socket=/run/mysqld/mysqld.sock&signal=/run/weir
+ *
+ * `signal`, optional, is a folder that exists. Producers and those who deliver on one host have
+ * the same: there, what is committed is delivered within milliseconds and not when MariaDB is
+ * polled next, a second later at worst. Whoever is to signal needs to be able to write there.
  *
  * A struct weir_db knows where the database is and keeps connections to it, made when they
  * are needed. A connection is used by one flow of control at a time.

@@ -381,8 +381,10 @@ enum weir_status weir_connection_execute_many(struct weir_connection *self,
     WEIR_ASSERT(!self->rows_open);
     for (size_t i = 0; i < row_count && status == WEIR_OK; i++)
         status = check_values(self, sql, values + i * column_count, column_count, error);
-    if (status == WEIR_OK && row_count > 0)
+    if (status == WEIR_OK && row_count > 0) {
+        pass(self, sql->name);
         status = find_prepared(self, sql, &prepared, error);
+    }
     if (status == WEIR_OK && row_count > 0)
         status = self->link->driver->run_many(self->link, prepared, values, row_count,
                                               column_count, &sum, error);
@@ -504,6 +506,17 @@ enum weir_status weir_connection_begin(struct weir_connection *self,
                                        struct weir_error *error)
 {
     return begin(self, WEIR_READ_WRITE, error);
+}
+
+enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
+                                               int64_t idle_us, struct weir_error *error)
+{
+    enum weir_status status;
+
+    self->link->lent_idle_us = idle_us;
+    status = begin(self, WEIR_READ_WRITE, error);
+    self->link->lent_idle_us = 0;
+    return status;
 }
 
 enum weir_status weir_connection_begin_read(struct weir_connection *self,

@@ -115,6 +115,8 @@ WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connectio
                                                            const char *text,
                                                            struct weir_error *error);
 
+/* For reading only. All of it sees one state, except on PostgreSQL: there each statement has its
+ * own. */
 WEIR_CHECKED enum weir_status weir_connection_begin_read(struct weir_connection *self,
                                                          struct weir_error *error);
 enum weir_transaction_state weir_connection_transaction(struct weir_connection *self);
@@ -140,6 +142,16 @@ WEIR_CHECKED enum weir_status
 weir_connection_savepoint_renew(struct weir_connection *self, struct weir_error *error);
 WEIR_CHECKED enum weir_status
 weir_connection_savepoint_return(struct weir_connection *self, struct weir_error *error);
+
+/*
+ * As weir_connection_begin(), when somebody else's code is given the connection (see below). On
+ * MariaDB nothing of theirs is committed one by one when the server has given the transaction up,
+ * and the server ends the session when it does nothing for `idle_us` inside the transaction. (On
+ * PostgreSQL the former is so anyway, and the latter is set in a statement that is sent anyway.)
+ */
+WEIR_CHECKED enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
+                                                            int64_t idle_us,
+                                                            struct weir_error *error);
 
 /*
  * Somebody else's code is given the connection, inside our transaction: begin and commit are

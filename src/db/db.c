@@ -15,6 +15,7 @@
  */
 #include "db/db.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@
 #include "base/log.h"
 #include "db/connection.h"
 #include "db/pause.h"
+#include "db/signal.h"
 #include "db/sql.h"
 #include "ward/bulkhead.h"
 #include "ward/executor.h"
@@ -48,6 +50,7 @@ struct weir_db {
     const struct weir_driver *driver;
     char *prefix;
     uint32_t connections_max;
+    _Atomic bool signal_failed; /* the last one */
 
     struct weir_lock
         lock; /* guards all that follows; never held while talking to anybody */
@@ -117,6 +120,8 @@ static enum weir_status fill(struct weir_db *self, const struct weir_db_options 
     enum weir_status status =
         weir_url_parse(self->heap, options->url, &self->config.url, error);
 
+    if (status == WEIR_OK && self->config.url.signal != NULL)
+        status = weir_signal_check(self->config.url.signal, error);
     if (status != WEIR_OK)
         return status;
     self->driver = DRIVERS[self->config.url.engine];
@@ -260,6 +265,13 @@ const struct weir_heap *weir_db_heap(const struct weir_db *self)
 const struct weir_log *weir_db_log(const struct weir_db *self)
 {
     return &self->log;
+}
+
+/* Looked at first: it is almost never written. */
+bool weir_db_note_signal(struct weir_db *self, bool sent)
+{
+    return atomic_load(&self->signal_failed) == sent &&
+           atomic_exchange(&self->signal_failed, !sent) == sent;
 }
 
 void weir_db_set_points(struct weir_db *self, struct weir_points *points)

@@ -12,6 +12,9 @@ const char *weir_db_prefix(const struct weir_db *self);
 const struct weir_heap *weir_db_heap(const struct weir_db *self);
 const struct weir_log *weir_db_log(const struct weir_db *self);
 
+/* A signal to other processes was sent, or could not be. True: other than the one before. */
+bool weir_db_note_signal(struct weir_db *self, bool sent);
+
 /*
  * For tests: faults at every driver call. Before the first connection. Also a place to stop in
  * front of every statement, which is a point of its own name, and of every commit ("db.commit");

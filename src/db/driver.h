@@ -47,6 +47,8 @@ struct weir_link {
     bool
         adopted; /* the application's: no setting is changed, nothing of ours stays on it */
     bool lost;
+    int64_t lent_idle_us; /* of begin(): what follows is to be lent, and may idle so long;
+                             0: it is not */
     _Atomic bool cancelled; /* set by cancel() before it interrupts, cleared by run() */
 };
 

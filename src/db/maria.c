@@ -39,7 +39,7 @@ static const char SQL_CLOCK[] =
 static const char SQL_DURABILITY[] =
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', "
     "'log_bin', 'sync_binlog', 'innodb_doublewrite', 'innodb_flush_method', "
-    "'debug_no_sync', 'default_storage_engine', 'wsrep_on')";
+    "'debug_no_sync')";
 
 static void *native(struct weir_link *link)
 {
@@ -142,9 +142,7 @@ static bool suffices(MYSQL_RES *variables, const char *name, const char *found)
         return !is_one_of(found, "OFF", "0");
     if (strcmp(name, "innodb_flush_method") == 0)
         return strcasecmp(found, "nosync") != 0;
-    if (strcmp(name, "default_storage_engine") == 0)
-        return strcasecmp(found, "InnoDB") == 0;
-    return is_one_of(found, "OFF", "0"); /* debug_no_sync, wsrep_on */
+    return is_one_of(found, "OFF", "0"); /* debug_no_sync */
 }
 
 static enum weir_status durability(struct weir_link *link, weir_finding_fn report_finding,
@@ -159,8 +157,6 @@ static enum weir_status durability(struct weir_link *link, weir_finding_fn repor
         {"innodb_doublewrite", "ON"},
         {"innodb_flush_method", "O_DIRECT"},
         {"debug_no_sync", "OFF"},
-        {"default_storage_engine", "InnoDB"},
-        {"wsrep_on", "OFF, or a single node that writes"},
     };
     struct weir_maria_link *self = weir_maria_link(link);
     MYSQL_RES *variables = NULL;
@@ -200,6 +196,7 @@ const struct weir_driver weir_driver_mariadb = {
     .commit = weir_maria_commit,
     .rollback = weir_maria_rollback,
     .transaction = weir_maria_transaction,
+    .examine = weir_maria_examine,
     .cancel = cancel,
     .clock = clock_us,
     .durability = durability,

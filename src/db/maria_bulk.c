@@ -90,7 +90,15 @@ static void undo(struct batch *self, enum guard guard)
 
 static const struct weir_value *row_at(const struct batch *self, size_t row)
 {
-    return self->values + row * self->statement->parameter_count;
+    return self->values + row * self->statement->value_count;
+}
+
+/* *size grows by what the row takes in a packet. */
+static enum weir_status measure_row(const struct batch *self, size_t row, size_t *size,
+                                    struct weir_error *error)
+{
+    return weir_maria_measure(weir_maria_arrange(self->statement, row_at(self, row)),
+                              self->statement->parameter_count, size, error);
 }
 
 /* The library's callback: point the binds at the values of a row. */
@@ -100,7 +108,7 @@ static my_bool place_row(void *data, MYSQL_BIND *binds, unsigned row)
 
     for (size_t i = 0; i < self->parameter_count; i++)
         weir_maria_place(&binds[i], &self->parameters[i],
-                         &self->rows[row * self->parameter_count + i]);
+                         &self->rows[row * self->value_count + self->order[i]]);
     return 0;
 }
 
@@ -167,9 +175,7 @@ static unsigned count_rows(const struct batch *self, size_t first)
     if (self->statement->bulk_refused || self->statement->parameter_count == 0)
         return 1;
     while (first + count < self->row_count && count < UINT16_MAX) {
-        if (weir_maria_measure(row_at(self, first + count),
-                               self->statement->parameter_count, &size,
-                               &ignored) != WEIR_OK ||
+        if (measure_row(self, first + count, &size, &ignored) != WEIR_OK ||
             size > self->packet_size_max)
             break;
         count++;
@@ -202,8 +208,7 @@ static enum weir_status plan(struct batch *self, struct weir_error *error)
     enum weir_status status = WEIR_OK;
 
     for (size_t row = 0; row < self->row_count && status == WEIR_OK; row++)
-        status = weir_maria_measure(row_at(self, row), self->statement->parameter_count,
-                                    &size, error);
+        status = measure_row(self, row, &size, error);
     if (status == WEIR_OK)
         status = weir_maria_find_room(self->link, self->statement, size, &room, error);
     if (size <= room && size <= PACKET_SIZE)
@@ -257,7 +262,7 @@ enum weir_status weir_maria_run_many(struct weir_link *link, void *prepared,
                           .row_count = row_count};
     enum weir_status status = weir_maria_enter(batch.link, error);
 
-    WEIR_ASSERT(column_count == batch.statement->parameter_count);
+    WEIR_ASSERT(column_count == batch.statement->value_count);
     if (status == WEIR_OK)
         status = plan(&batch, error);
     if (status == WEIR_OK)

@@ -151,7 +151,8 @@ static const struct sqlstate_class CLASSES[] = {
     {"28", WEIR_DENIED},    {"40", WEIR_CONFLICT}, {"42", WEIR_SCHEMA},
     {"45", WEIR_CONSTRAINT}};
 
-enum { MAJOR_MIN = 10, MINOR_MIN = 6 }; /* SKIP LOCKED, and what we test with */
+enum { MAJOR_MIN = 10, MINOR_MIN = 6 }; /* SKIP LOCKED, JSON_TABLE */
+static const char VERSION_TESTED[] = "10.11";
 
 enum weir_status weir_maria_status(unsigned code, const char *sqlstate)
 {
@@ -195,16 +196,17 @@ enum weir_status weir_maria_version_check(const char *version, struct weir_error
     if (strncmp(version, REPLICATION_PREFIX, strlen(REPLICATION_PREFIX)) == 0)
         number += strlen(REPLICATION_PREFIX);
     if (strstr(version, "MariaDB") == NULL)
-        return weir_error_set(error, WEIR_SCHEMA,
-                              "the server is version \"%s\", which is not MariaDB; MySQL "
-                              "behaves differently and was not tested, MariaDB %d.%d and "
-                              "later were",
-                              version, MAJOR_MIN, MINOR_MIN);
+        return weir_error_set(
+            error, WEIR_SCHEMA,
+            "the server is version \"%s\", which is not MariaDB; MySQL "
+            "has no sequences, no RETURNING and other locks; weir needs "
+            "MariaDB %d.%d or later, and was tested with %s",
+            version, MAJOR_MIN, MINOR_MIN, VERSION_TESTED);
     if (sscanf(number, "%4u.%4u", &major, &minor) != 2 || major < MAJOR_MIN ||
         (major == MAJOR_MIN && minor < MINOR_MIN))
         return weir_error_set(
             error, WEIR_SCHEMA,
-            "the server is version \"%s\", must be MariaDB %d.%d or later", version,
-            MAJOR_MIN, MINOR_MIN);
+            "the server is version \"%s\", must be MariaDB %d.%d or later; tested was %s",
+            version, MAJOR_MIN, MINOR_MIN, VERSION_TESTED);
     return WEIR_OK;
 }

@@ -22,6 +22,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/point.h"
 #include "base/text.h"
 #include "db/maria_error.h"
 
@@ -41,6 +42,7 @@ enum {
     /* The longest waits that the server accepts: "none". */
     ROW_LOCK_TIMEOUT_S_MAX = 100000000,
     TABLE_LOCK_TIMEOUT_S_MAX = 31536000,
+    IDLE_TIMEOUT_S_MAX = 31536000,
 
     NANOSECONDS = 1000000000,
 };
@@ -53,6 +55,9 @@ static const char SQL_STATUS[] = "DO 0";
 /* The variable for it changed its name in 11.1, this statement did not. */
 static const char SQL_ISOLATION[] =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
+/* Of the next transaction: who only reads sees one state of the database. */
+static const char SQL_SNAPSHOT[] = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
 /*
  * Modes that make an error out of a silent change of data, and none that changes the language:
@@ -263,7 +268,8 @@ static enum weir_status set_up_session(struct weir_maria_link *self,
     (void)weir_text_format(
         text, sizeof text,
         "SET SESSION time_zone = '+00:00', autocommit = 1, sql_mode = '" SQL_MODE "', "
-        "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld, "
+        "foreign_key_checks = 1, unique_checks = 1, innodb_lock_wait_timeout = %lld, "
+        "lock_wait_timeout = %lld, "
         "max_statement_time = %lld.%06lld",
         (long long)(lock_s > 0 ? lock_s : ROW_LOCK_TIMEOUT_S_MAX),
         (long long)(lock_s > 0 ? lock_s : TABLE_LOCK_TIMEOUT_S_MAX),
@@ -429,6 +435,41 @@ enum weir_status weir_maria_ask(struct weir_maria_link *self, const char *text,
 
 /* ---- the transaction ---------------------------------------------------------------------- */
 
+/*
+ * When the server gives a transaction up, to end a deadlock, and whoever has the connection goes on
+ * all the same, each statement would be committed by itself. Without autocommit all of them are
+ * rolled back in the end. (Switching it on again commits: only when there is nothing any more.)
+ * The limit is in seconds, and one for those that have written may be set apart.
+ */
+static enum weir_status set_guard(struct weir_maria_link *self, struct weir_error *error)
+{
+    int64_t idle_s = seconds(self->link.lent_idle_us * 1000);
+    long long limit =
+        idle_s < IDLE_TIMEOUT_S_MAX ? (long long)idle_s : IDLE_TIMEOUT_S_MAX;
+    char text[192];
+
+    (void)weir_text_format(text, sizeof text,
+                           "SET SESSION autocommit = 0, idle_transaction_timeout = %lld, "
+                           "idle_write_transaction_timeout = %lld",
+                           limit, limit);
+    self->guarded = true;
+    return weir_maria_run_text(self, text, error);
+}
+
+static void lift_guard(struct weir_maria_link *self)
+{
+    struct weir_error ignored;
+
+    if (!self->guarded || self->link.lost)
+        return;
+    self->guarded = false;
+    if (weir_maria_run_text(self,
+                            "SET SESSION autocommit = 1, idle_transaction_timeout = "
+                            "DEFAULT, idle_write_transaction_timeout = DEFAULT",
+                            &ignored) != WEIR_OK)
+        weir_maria_lose(self);
+}
+
 enum weir_status weir_maria_begin(struct weir_link *link, enum weir_access access,
                                   struct weir_error *error)
 {
@@ -439,6 +480,10 @@ enum weir_status weir_maria_begin(struct weir_link *link, enum weir_access acces
     if (weir_maria_transaction(link) != WEIR_TRANSACTION_NONE)
         return weir_error_set(error, WEIR_INVALID, "a transaction is open already");
     status = weir_maria_enter(self, error);
+    if (status == WEIR_OK && access == WEIR_READ_ONLY)
+        status = weir_maria_run_text(self, SQL_SNAPSHOT, error);
+    if (status == WEIR_OK && link->lent_idle_us > 0)
+        status = set_guard(self, error);
     if (status == WEIR_OK)
         status =
             weir_maria_run_text(self,
@@ -446,6 +491,8 @@ enum weir_status weir_maria_begin(struct weir_link *link, enum weir_access acces
                                                          : "START TRANSACTION READ WRITE",
                                 error);
     self->begun = status == WEIR_OK;
+    if (status != WEIR_OK)
+        lift_guard(self);
     return status;
 }
 
@@ -456,6 +503,10 @@ enum weir_status weir_maria_commit(struct weir_link *link, struct weir_error *er
 
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, "COMMIT", error);
+    if (status == WEIR_OK && WEIR_POINT(link->config->points, "db.lose_after_commit")) {
+        weir_maria_lose(self);
+        status = weir_error_set(error, WEIR_LOST, "lost by a test");
+    }
     if (status == WEIR_LOST &&
         !weir_maria_code_is_refusal((unsigned)error->native_code)) {
         error->status = WEIR_IN_DOUBT;
@@ -463,6 +514,7 @@ enum weir_status weir_maria_commit(struct weir_link *link, struct weir_error *er
     }
     if (status != WEIR_OK && !link->lost)
         weir_maria_rollback(link);
+    lift_guard(self);
     self->begun = false;
     self->broken = WEIR_OK;
     return status;
@@ -473,9 +525,10 @@ void weir_maria_rollback(struct weir_link *link)
     struct weir_maria_link *self = weir_maria_link(link);
     struct weir_error ignored;
 
-    if (self->broken == WEIR_OK &&
+    if ((self->broken == WEIR_OK || self->guarded) &&
         weir_maria_run_text(self, "ROLLBACK", &ignored) != WEIR_OK)
         weir_maria_lose(self);
+    lift_guard(self);
     self->begun = false;
     self->broken = WEIR_OK;
 }
@@ -491,4 +544,18 @@ enum weir_transaction_state weir_maria_transaction(struct weir_link *link)
         (self->mysql->server_status & SERVER_STATUS_AUTOCOMMIT) == 0)
         return WEIR_TRANSACTION_OPEN;
     return WEIR_TRANSACTION_NONE;
+}
+
+/* The flags are those of the last answer, whoever has asked. */
+enum weir_status weir_maria_examine(struct weir_link *link, struct weir_error *error)
+{
+    struct weir_maria_link *self = weir_maria_link(link);
+
+    if (self->mysql->status != MYSQL_STATUS_READY) {
+        weir_maria_lose(self); /* nothing can be sent, not even a rollback */
+        return weir_error_set(error, WEIR_LOST, "a result was not read to its end");
+    }
+    if (self->guarded && (self->mysql->server_status & SERVER_STATUS_IN_TRANS) == 0)
+        return weir_error_set(error, WEIR_INVALID, "there is no transaction any more");
+    return WEIR_OK;
 }

@@ -40,6 +40,7 @@ struct weir_maria_link {
     unsigned long id;        /* of the connection, for KILL; never changes */
     size_t packet_size_max;  /* the server's max_allowed_packet; 0: not asked yet */
     bool begun;              /* by begin(), and neither committed nor rolled back */
+    bool guarded;            /* begun to be lent */
     enum weir_status broken; /* why the server ended it, while failed; else WEIR_OK */
 
     /*
@@ -122,6 +123,8 @@ WEIR_CHECKED enum weir_status weir_maria_begin(struct weir_link *link,
 WEIR_CHECKED enum weir_status weir_maria_commit(struct weir_link *link,
                                                 struct weir_error *error);
 void weir_maria_rollback(struct weir_link *link);
+WEIR_CHECKED enum weir_status weir_maria_examine(struct weir_link *link,
+                                                 struct weir_error *error);
 enum weir_transaction_state weir_maria_transaction(struct weir_link *link);
 
 #endif

@@ -54,35 +54,104 @@ static void release(const struct weir_heap *heap, struct weir_maria_statement *s
         (void)mysql_stmt_close(self->stmt);
     weir_heap_free(heap, self->binds);
     weir_heap_free(heap, self->parameters);
+    weir_heap_free(heap, self->order);
+    weir_heap_free(heap, self->arranged);
     weir_heap_free(heap, self->columns);
     weir_heap_free(heap, self);
 }
 
+static size_t count_places(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += *text == '?';
+    return count;
+}
+
+/* Where nothing is written behind a ?, it is the next value's. */
+static size_t read_number(const char **text, size_t next)
+{
+    size_t number = 0;
+
+    if (**text < '0' || **text > '9')
+        return next;
+    for (; **text >= '0' && **text <= '9' && number <= UINT8_MAX; ++*text)
+        number = number * 10 + (size_t)(**text - '0');
+    return number;
+}
+
+/*
+ * Fill in `order` and write the text as the server wants it into `out`, which is as large as the
+ * text. None of our texts has a question mark in a literal. False: a number beyond the values.
+ */
+static bool read_places(struct weir_maria_statement *self, const char *text, char *out)
+{
+    bool used[UINT8_MAX + 1] = {false};
+    size_t place = 0;
+
+    self->in_order = true;
+    while (*text != '\0') {
+        size_t number;
+
+        *out++ = *text;
+        if (*text++ != '?')
+            continue;
+        number = read_number(&text, place + 1);
+        if (number == 0 || number > self->value_count)
+            return false;
+        self->in_order = self->in_order && number == place + 1;
+        used[number] = true;
+        self->order[place++] = (uint8_t)(number - 1);
+    }
+    *out = '\0';
+    for (size_t i = 1; i <= self->value_count; i++) {
+        if (!used[i])
+            return false;
+    }
+    return true;
+}
+
+static bool allocate(const struct weir_heap *heap, struct weir_maria_statement *self)
+{
+    size_t count = self->parameter_count + 1; /* one more, since none is no size */
+
+    self->binds = weir_heap_zalloc_array(heap, count, sizeof *self->binds);
+    self->parameters = weir_heap_zalloc_array(heap, count, sizeof *self->parameters);
+    self->order = weir_heap_zalloc_array(heap, count, sizeof *self->order);
+    self->arranged = weir_heap_zalloc_array(heap, count, sizeof *self->arranged);
+    return self->binds != NULL && self->parameters != NULL && self->order != NULL &&
+           self->arranged != NULL;
+}
+
 static struct weir_maria_statement *create(const struct weir_heap *heap, const char *text,
-                                           const char *letters)
+                                           size_t value_count)
 {
     struct weir_maria_statement *self = weir_heap_zalloc(heap, sizeof *self);
 
     if (self == NULL)
         return NULL;
-    self->parameter_count = strlen(letters);
-    /* One more than needed, since none is no size. */
-    self->binds =
-        weir_heap_zalloc_array(heap, self->parameter_count + 1, sizeof *self->binds);
-    self->parameters =
-        weir_heap_zalloc_array(heap, self->parameter_count + 1, sizeof *self->parameters);
-    if (self->binds == NULL || self->parameters == NULL) {
+    self->parameter_count = count_places(text);
+    self->value_count = value_count;
+    if (!allocate(heap, self)) {
         release(heap, self);
         return NULL;
     }
-    for (size_t i = 0; i < self->parameter_count; i++)
-        self->binds[i].buffer_type = weir_maria_parameter_type(letters[i]);
-
     text += strspn(text, " \t\n");
     self->inserts = begins_with(text, "INSERT") || begins_with(text, "REPLACE");
     self->writes =
         self->inserts || begins_with(text, "UPDATE") || begins_with(text, "DELETE");
     return self;
+}
+
+const struct weir_value *weir_maria_arrange(struct weir_maria_statement *self,
+                                            const struct weir_value *values)
+{
+    if (self->in_order)
+        return values;
+    for (size_t i = 0; i < self->parameter_count; i++)
+        self->arranged[i] = values[self->order[i]];
+    return self->arranged;
 }
 
 /* A function is no object to C, but the library takes all attributes as one. */
@@ -95,6 +164,36 @@ static void watch_columns(struct weir_maria_statement *self)
 
     (void)mysql_stmt_attr_set(self->stmt, STMT_ATTR_CB_USER_DATA, self);
     (void)mysql_stmt_attr_set(self->stmt, STMT_ATTR_CB_RESULT, callback.object);
+}
+
+/* Prepare the text in the server's form. */
+static enum weir_status prepare(struct weir_maria_link *self,
+                                struct weir_maria_statement *statement, const char *text,
+                                const char *letters, struct weir_error *error)
+{
+    const struct weir_heap *heap = self->link.config->heap;
+    char *plain = weir_heap_alloc(heap, strlen(text) + 1);
+    enum weir_status status = WEIR_OK;
+
+    if (plain == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "prepare: out of memory");
+    if (!read_places(statement, text, plain))
+        status = weir_error_set(error, WEIR_INVALID,
+                                "prepare: the placeholders are not those of %zu values",
+                                statement->value_count);
+    else if (mysql_stmt_prepare(statement->stmt, plain, strlen(plain)) != 0)
+        status = weir_maria_fail_statement(self, "prepare", statement->stmt, error);
+    weir_heap_free(heap, plain);
+    if (status != WEIR_OK)
+        return status;
+    if (mysql_stmt_param_count(statement->stmt) != statement->parameter_count)
+        return weir_error_set(
+            error, WEIR_INVALID, "prepare: %lu placeholders for %zu parameters",
+            mysql_stmt_param_count(statement->stmt), statement->parameter_count);
+    for (size_t i = 0; i < statement->parameter_count; i++)
+        statement->binds[i].buffer_type =
+            weir_maria_parameter_type(letters[statement->order[i]]);
+    return WEIR_OK;
 }
 
 enum weir_status weir_maria_prepare(struct weir_link *link, const char *text,
@@ -111,7 +210,7 @@ enum weir_status weir_maria_prepare(struct weir_link *link, const char *text,
     if (status != WEIR_OK)
         return status;
 
-    statement = create(link->config->heap, text, parameters);
+    statement = create(link->config->heap, text, strlen(parameters));
     if (statement != NULL)
         statement->stmt = mysql_stmt_init(self->mysql);
     if (statement == NULL || statement->stmt == NULL) {
@@ -119,16 +218,9 @@ enum weir_status weir_maria_prepare(struct weir_link *link, const char *text,
         goto out;
     }
     watch_columns(statement);
-    if (mysql_stmt_prepare(statement->stmt, text, strlen(text)) != 0) {
-        status = weir_maria_fail_statement(self, "prepare", statement->stmt, error);
+    status = prepare(self, statement, text, parameters, error);
+    if (status != WEIR_OK)
         goto out;
-    }
-    if (mysql_stmt_param_count(statement->stmt) != statement->parameter_count) {
-        status = weir_error_set(
-            error, WEIR_INVALID, "prepare: %lu placeholders for %zu parameters",
-            mysql_stmt_param_count(statement->stmt), statement->parameter_count);
-        goto out;
-    }
     *out = statement;
     statement = NULL; /* the caller's from here on */
 
@@ -185,7 +277,8 @@ static enum weir_status check_pieces(const struct weir_maria_link *self,
             return weir_error_set(
                 error, WEIR_INVALID,
                 "parameter %zu has %zu bytes, the server takes %zu (max_allowed_packet)",
-                i + 1, values[i].as.text.size, self->packet_size_max);
+                (size_t)statement->order[i] + 1, values[i].as.text.size,
+                self->packet_size_max);
         size -= values[i].as.text.size;
     }
     if (size > room)
@@ -286,9 +379,10 @@ enum weir_status weir_maria_execute(struct weir_maria_link *self,
 {
     size_t size = 0;
     size_t room = 0;
-    enum weir_status status =
-        weir_maria_measure(values, statement->parameter_count, &size, error);
+    enum weir_status status;
 
+    values = weir_maria_arrange(statement, values);
+    status = weir_maria_measure(values, statement->parameter_count, &size, error);
     if (status == WEIR_OK)
         status = weir_maria_find_room(self, statement, size, &room, error);
     if (status == WEIR_OK && size > room)

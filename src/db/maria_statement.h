@@ -2,7 +2,9 @@
  * maria_statement.h - a statement prepared on MariaDB: its parameters and its rows.
  *
  * Parameters are bound where the caller has them. Those that would not fit the server's
- * largest packet travel in pieces ahead of the statement.
+ * largest packet travel in pieces ahead of the statement. A text names its values ?1, ?2, ... in
+ * any order and as often as it likes; the server knows only ?, one for each *place*, so the
+ * statement remembers which value belongs where.
  *
  * Rows are all fetched by run() into the client library's memory. A column is a view into
  * that, decoded when it is read.
@@ -15,6 +17,7 @@
 #include <mysql.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 #include "db/driver.h"
@@ -24,9 +27,13 @@ struct weir_maria_link;
 
 struct weir_maria_statement {
     MYSQL_STMT *stmt;
-    MYSQL_BIND *binds; /* one per parameter; the types never change */
+    MYSQL_BIND *binds;                       /* one per place; the types never change */
     struct weir_maria_parameter *parameters; /* likewise */
-    size_t parameter_count;
+    size_t parameter_count;                  /* places */
+    size_t value_count;                      /* what the caller gives */
+    uint8_t *order;                /* for each place the value that belongs there */
+    bool in_order;                 /* each value once, as they come: no need to arrange */
+    struct weir_value *arranged;   /* room for one row of values, by place */
     struct weir_str *columns;      /* of the current row; a null has no data */
     size_t columns_max;            /* room in `columns` */
     const MYSQL_FIELD *fields;     /* of the last run; the library's */
@@ -60,6 +67,10 @@ WEIR_CHECKED enum weir_status weir_maria_run_steps(struct weir_link *link,
                                                    struct weir_error *error);
 
 /* ---- for maria_bulk.c ---- */
+
+/* The values of one row by place. Valid until the next call. */
+const struct weir_value *weir_maria_arrange(struct weir_maria_statement *self,
+                                            const struct weir_value *values);
 
 /* run() without its beginning: an earlier cancel() still counts. */
 WEIR_CHECKED enum weir_status weir_maria_execute(struct weir_maria_link *self,

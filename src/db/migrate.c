@@ -141,6 +141,18 @@ static void unlock_connection(struct weir_connection *connection)
 
 /* ---- reading and checking ------------------------------------------------------------------ */
 
+/* MariaDB's catalogue does not show who may not use it a table. There an error harms no
+ * transaction, so the table itself is asked. */
+static enum weir_status find_hidden_table(struct weir_connection *connection, bool *out,
+                                          struct weir_error *error)
+{
+    enum weir_status status =
+        weir_connection_execute(connection, &SQL_READ, NO_VALUES, NULL, error);
+
+    *out = status == WEIR_OK;
+    return status == WEIR_SCHEMA ? WEIR_OK : status;
+}
+
 static enum weir_status table_exists(struct weir_connection *connection, bool *out,
                                      struct weir_error *error)
 {
@@ -149,6 +161,8 @@ static enum weir_status table_exists(struct weir_connection *connection, bool *o
         connection, &SQL_EXISTS[engine_of(connection)], NO_VALUES, &count, error);
 
     *out = count > 0;
+    if (status == WEIR_OK && count == 0 && engine_of(connection) == WEIR_MARIADB)
+        status = find_hidden_table(connection, out, error);
     return status;
 }
 

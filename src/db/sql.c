@@ -48,17 +48,7 @@ static unsigned parse_number(const char *text, size_t size)
 static void append_parameter(struct weir_buf *out, enum weir_engine engine,
                              unsigned number)
 {
-    switch (engine) {
-    case WEIR_SQLITE:
-        weir_buf_append_format(out, "?%u", number);
-        break;
-    case WEIR_POSTGRESQL:
-        weir_buf_append_format(out, "$%u", number);
-        break;
-    case WEIR_MARIADB:
-        weir_buf_append_text(out, "?");
-        break;
-    }
+    weir_buf_append_format(out, engine == WEIR_POSTGRESQL ? "$%u" : "?%u", number);
 }
 
 /* Microseconds since 1970 by the database's clock. SQLite has none of its own: its links define
@@ -90,7 +80,6 @@ enum weir_status weir_sql_expand(const struct weir_sql *self, enum weir_engine e
     size_t parameter_count = strlen(letters);
     bool used[PARAMETERS_MAX + 1] = {false};
     const char *rest = self->text;
-    unsigned previous = 0;
 
     if (parameter_count > PARAMETERS_MAX)
         return malformed(self, "it has more than 99 parameters", error);
@@ -123,9 +112,6 @@ enum weir_status weir_sql_expand(const struct weir_sql *self, enum weir_engine e
         if (number == 0 || number > parameter_count)
             return malformed(self, "between braces is neither p nor now nor a parameter",
                              error);
-        if (engine == WEIR_MARIADB && number != previous + 1)
-            return malformed(self, "parameters are not in order, each once", error);
-        previous = number;
         used[number] = true;
         append_parameter(out, engine, number);
     }

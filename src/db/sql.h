@@ -14,9 +14,8 @@
  * and `{now}` for the database's clock, in microseconds since 1970 (not on an adopted SQLite
  * connection, whose clock is not ours).
  *
- * Parameters become $1 on PostgreSQL, ?1 on SQLite and ? on MariaDB. There parameters must come in
- * the order of their numbers and once each; a test prepares every statement we have. A literal
- * brace is not available.
+ * Parameters become $1 on PostgreSQL and ?1 on the others; the server of MariaDB knows only ?, so
+ * its driver remembers which value each of them stands for. A literal brace is not available.
  */
 #ifndef WEIR_DB_SQL_H
 #define WEIR_DB_SQL_H

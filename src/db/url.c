@@ -86,6 +86,7 @@ void weir_url_fini(const struct weir_heap *heap, struct weir_url *self)
     weir_heap_free(heap, self->password);
     weir_heap_free(heap, self->database);
     weir_heap_free(heap, self->socket);
+    weir_heap_free(heap, self->signal);
     *self = (struct weir_url){.engine = WEIR_SQLITE};
 }
 
@@ -373,6 +374,23 @@ static enum weir_status parse_host(struct parser *parser, struct weir_str text)
     return status;
 }
 
+static enum weir_status set_socket(struct parser *parser, struct weir_str value)
+{
+    if (value.size == 0)
+        return refuse(parser, "option socket", "is empty, must be a path");
+    return decode(parser, "option socket", value, &parser->out->socket);
+}
+
+static enum weir_status set_signal(struct parser *parser, struct weir_str value)
+{
+    enum weir_status status =
+        decode(parser, "option signal", value, &parser->out->signal);
+
+    if (status == WEIR_OK && parser->out->signal[0] != '/')
+        status = refuse(parser, "option signal", "must be an absolute path of a folder");
+    return status;
+}
+
 static enum weir_status parse_options(struct parser *parser, struct weir_str rest)
 {
     enum weir_status status = WEIR_OK;
@@ -383,15 +401,16 @@ static enum weir_status parse_options(struct parser *parser, struct weir_str res
         struct weir_str value = cut_at(&rest, '&', &more);
         struct weir_str name = cut_at(&value, '=', &has_value);
 
-        if (!weir_str_equal(name, weir_str("socket")))
-            return weir_error_set(
+        if (weir_str_equal(name, weir_str("socket")))
+            status = set_socket(parser, value);
+        else if (weir_str_equal(name, weir_str("signal")))
+            status = set_signal(parser, value);
+        else
+            status = weir_error_set(
                 parser->error, WEIR_INVALID,
                 "database URL: option \"%.*s\" is unknown, mariadb:// takes "
-                "socket",
+                "socket and signal",
                 (int)(name.size < 32 ? name.size : 32), name.data);
-        if (value.size == 0)
-            return refuse(parser, "option socket", "is empty, must be a path");
-        status = decode(parser, "option socket", value, &parser->out->socket);
     }
     return status;
 }

@@ -4,10 +4,10 @@
  *   sqlite:PATH  sqlite::memory:         options after '?': see below
  *   postgresql://...  postgres://...     handed to libpq as it is, less our own options
  *   key=value ...                        likewise (recognised by dbname=, host=, service=)
- *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&...]
+ *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&signal=FOLDER]
  *
- * Our own options, in the query of any URL: `pooler=transaction` (PostgreSQL only). Parts are
- * percent-decoded where they are ours to read. An unknown option, a port out of range, a
+ * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder of
+ * signal.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
  * missing database name, a bad escape: WEIR_INVALID, and the text names the part. Passwords
  * never appear in an error text.
  */
@@ -28,6 +28,7 @@ struct weir_url {
     char *password;
     char *database;
     char *socket;
+    char *signal;            /* MariaDB; NULL: none */
     uint16_t port;           /* MariaDB; 0: default */
     bool transaction_pooler; /* PostgreSQL: no session state survives a transaction */
 };

@@ -1,8 +1,8 @@
 /*
  * wake.c - one thread that waits for hints, and for the time to poll.
  *
- *   interval_ns   how long until the next poll: poll_ns with a watch that is ready; without
- *                 one it is adaptive, from poll_min_ns doubling to poll_ns, and back to
+ *   interval_ns   how long until the next poll: poll_ns with a watch that is ready and hears
+ *                 all; else it is adaptive, from poll_min_ns doubling to poll_ns, and back to
  *                 poll_min_ns when a signal was worth it
  *
  * The notifier stores one permit, so signalling too often is harmless; too rarely is the only
@@ -28,6 +28,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "db/db.h"
+#include "db/signal.h"
 #include "db/watch.h"
 #include "ward/bulkhead.h"
 #include "ward/system.h"
@@ -56,6 +57,7 @@ struct weir_wake {
     _Atomic uint64_t polls;
     _Atomic uint64_t reconnects;
     _Atomic bool listening;
+    _Atomic bool adaptive; /* polling: rewards are of use */
 
     /* the thread's own */
     struct weir_watch *watch; /* NULL: not open */
@@ -113,7 +115,7 @@ static const struct weir_watch_ops *ops_for(const struct weir_db *db)
     case WEIR_POSTGRESQL:
         return url->transaction_pooler ? NULL : &weir_watch_postgresql;
     case WEIR_MARIADB:
-        break;
+        return url->signal == NULL ? NULL : &weir_watch_signal;
     }
     return NULL;
 }
@@ -138,6 +140,7 @@ enum weir_status weir_wake_start(const struct weir_wake_options *options,
     self->poll_ns = options->poll_ns;
     self->poll_min_ns = options->poll_min_ns;
     self->interval_ns = self->poll_min_ns;
+    atomic_init(&self->adaptive, true);
     weir_bulkhead_init(&self->reopen, &REOPEN, weir_system_random());
     self->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self->event_fd < 0 ||
@@ -184,7 +187,8 @@ void weir_wake_hint(struct weir_wake *self)
  * flag, so rewarding each message costs nothing. */
 void weir_wake_reward(struct weir_wake *self)
 {
-    if (atomic_load(&self->listening) || atomic_exchange(&self->rewarded, true))
+    if (!atomic_load(&self->adaptive) || atomic_load(&self->rewarded) ||
+        atomic_exchange(&self->rewarded, true))
         return;
     prod(self);
 }
@@ -214,6 +218,23 @@ enum weir_status weir_wake_send(struct weir_connection *connection, const char *
                                    VALUES(weir_text(weir_str(channel))), NULL, error);
 }
 
+void weir_wake_signal(struct weir_db *db, const char *channel)
+{
+    const struct weir_url *url = &weir_db_config(db)->url;
+    char path[WEIR_SIGNAL_PATH_SIZE];
+    struct weir_error error;
+    bool sent;
+
+    if (url->signal == NULL)
+        return;
+    weir_error_clear(&error);
+    weir_signal_path(url->signal, url->database, channel, path);
+    sent = weir_signal_touch(path, NULL, &error) == WEIR_OK;
+    if (weir_db_note_signal(db, sent) && !sent)
+        weir_log_event(weir_db_log(db), WEIR_LOG_WARNING, "wake.not_signalled",
+                       "channel=%s text=\"%s\"", channel, error.text);
+}
+
 /* ---- the thread --------------------------------------------------------------------------- */
 
 static void signal_poll(struct weir_wake *self)
@@ -238,6 +259,7 @@ static void close_watch(struct weir_wake *self)
     if (self->watch != NULL)
         self->ops->close(self->watch);
     self->watch = NULL;
+    atomic_store(&self->adaptive, true);
     atomic_store(&self->listening, false);
 }
 
@@ -248,7 +270,9 @@ static void begin_to_listen(struct weir_wake *self, int64_t now_ns)
         atomic_fetch_add(&self->reconnects, 1);
     self->ready_ns = now_ns;
     signal_poll(self);
-    poll_again_after(self, now_ns, self->poll_ns);
+    if (self->ops->hears_all)
+        poll_again_after(self, now_ns, self->poll_ns);
+    atomic_store(&self->adaptive, !self->ops->hears_all);
     atomic_store(&self->listening, true); /* and everything before is signalled */
 }
 
@@ -302,15 +326,26 @@ static void look(struct weir_wake *self, int64_t now_ns)
         weir_wake_hint(self);
 }
 
+/* While a poll is near the flag stays: more rewards then prod nobody. */
+static void heed_reward(struct weir_wake *self, int64_t now_ns)
+{
+    int64_t soon_ns = weir_sat_add_i64(now_ns, self->poll_min_ns);
+
+    if (now_ns < self->poll_due_ns && self->poll_due_ns <= soon_ns)
+        return;
+    if (!atomic_exchange(&self->rewarded, false))
+        return;
+    self->interval_ns = self->poll_min_ns;
+    if (self->poll_due_ns > soon_ns)
+        self->poll_due_ns = soon_ns;
+}
+
 static void poll_if_due(struct weir_wake *self, int64_t now_ns)
 {
-    bool adaptive = !is_listening(self);
+    bool adaptive = !is_listening(self) || !self->ops->hears_all;
 
-    if (adaptive && atomic_exchange(&self->rewarded, false)) {
-        self->interval_ns = self->poll_min_ns;
-        if (self->poll_due_ns > weir_sat_add_i64(now_ns, self->interval_ns))
-            self->poll_due_ns = weir_sat_add_i64(now_ns, self->interval_ns);
-    }
+    if (adaptive)
+        heed_reward(self, now_ns);
     if (now_ns < self->poll_due_ns)
         return;
     if (adaptive || self->ops->worth_polling(self->watch))

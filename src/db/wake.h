@@ -10,7 +10,8 @@
  *   PostgreSQL     NOTIFY, on a connection of its own that listens again when it was lost
  *   SQLite         inotify on the write-ahead log says when to look at its index, which tells
  *                  in memory whether there was a commit; so does the poll, and signals only then
- *   MariaDB        none: it polls, faster while there is something to do (and so does
+ *   MariaDB        a signal from processes of the same host, if the URL names a folder for it
+ *                  (signal.h); and it polls, faster while there is something to do (as does
  *                  PostgreSQL behind a transaction pooler, where nobody can listen)
  *
  * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs the
@@ -62,9 +63,12 @@ void weir_wake_read(struct weir_wake *self, struct weir_wake_info *out);
 /*
  * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY when the
  * connection's transaction commits, or at once without one. Nothing to do on the others.
+ * weir_wake_signal() is for MariaDB, and for after the commit: it never waits, and when it fails
+ * that is in the log, once, and nobody else's concern. Nothing to do on the others.
  */
 WEIR_CHECKED enum weir_status weir_wake_send(struct weir_connection *connection,
                                              const char *channel,
                                              struct weir_error *error);
+void weir_wake_signal(struct weir_db *db, const char *channel);
 
 #endif

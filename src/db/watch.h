@@ -26,6 +26,9 @@ struct weir_watch {
 };
 
 struct weir_watch_ops {
+    bool
+        hears_all; /* of every commit; false: polling stays adaptive although it is ready */
+
     /* Begin to listen, not necessarily ready yet. Waits for no server, only for the resolver of
      * names if there is one in between. *out is NULL on failure. */
     enum weir_status (*open)(struct weir_db *db, const char *channel,
@@ -46,5 +49,6 @@ struct weir_watch_ops {
 
 extern const struct weir_watch_ops weir_watch_sqlite;
 extern const struct weir_watch_ops weir_watch_postgresql;
+extern const struct weir_watch_ops weir_watch_signal; /* MariaDB, if the URL has one */
 
 #endif

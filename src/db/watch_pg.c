@@ -196,6 +196,7 @@ static bool pg_worth_polling(struct weir_watch *watch)
 }
 
 const struct weir_watch_ops weir_watch_postgresql = {
+    .hears_all = true,
     .open = pg_open,
     .look = pg_look,
     .worth_polling = pg_worth_polling,

@@ -288,6 +288,7 @@ static bool sqlite_worth_polling(struct weir_watch *watch)
 }
 
 const struct weir_watch_ops weir_watch_sqlite = {
+    .hears_all = true,
     .open = sqlite_open,
     .look = sqlite_look,
     .worth_polling = sqlite_worth_polling,

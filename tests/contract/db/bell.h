@@ -40,7 +40,7 @@ static const struct weir_sql SQL_COUNT = {
 /* ---- the other process -------------------------------------------------------------------- */
 
 enum order {
-    COMMIT_AND_TELL = 'c', /* one row, with weir_wake_send() */
+    COMMIT_AND_TELL = 'c', /* one row, with weir_wake_send() and weir_wake_signal() */
     COMMIT = 'q',          /* one row, without */
     ROLL_BACK = 'r',       /* one row and weir_wake_send(), all undone */
     TELL_ANOTHER = 'o'     /* weir_wake_send() to another channel */
@@ -95,6 +95,8 @@ static inline int neighbour_live(void *argument)
         } while (weir_status_class(status) == WEIR_CLASS_RETRY && usleep(5000) == 0);
         if (status != WEIR_OK)
             return 2;
+        if (order == COMMIT_AND_TELL)
+            weir_wake_signal(db, "weir");
         if (write(self->answers[1], &order, 1) != 1)
             return 3;
     }

@@ -1,6 +1,7 @@
 /*
  * Transactions, savepoints, locks, the database's clock, and the helper that tries again.
  */
+#include <mysql.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -205,6 +206,34 @@ ENGINE_TEST(transaction, for_reading_does_not_wait_for_a_writer)
     fixture_give(fixture, writer);
 }
 
+static void sees_one_state(struct fixture *fixture)
+{
+    struct weir_connection *writer = make_items(fixture, 1);
+    struct weir_connection *reader = fixture_take(fixture);
+
+    check_db(weir_connection_begin_read(reader, &fixture->error), WEIR_OK);
+    check_int(count(fixture, reader), 1);
+    begin(fixture, writer);
+    add(fixture, writer, 2);
+    commit(fixture, writer);
+    check_int(count(fixture, reader), 1);
+    weir_connection_rollback(reader);
+
+    check_int(count(fixture, reader), 2);
+    fixture_give(fixture, reader);
+    fixture_give(fixture, writer);
+}
+
+SQLITE_TEST(transaction, for_reading_sees_one_state)
+{
+    sees_one_state(fixture);
+}
+
+MARIADB_TEST(transaction, for_reading_sees_one_state)
+{
+    sees_one_state(fixture);
+}
+
 SERVER_TEST(transaction, for_reading_writes_nothing)
 {
     struct weir_connection *connection = make_items(fixture, 1);
@@ -253,6 +282,96 @@ ENGINE_TEST(transaction, that_is_lent_and_rolled_back_is_found_out)
     weir_connection_reclaim(connection);
     fixture_give(fixture, connection);
     check_int(seen_by_others(fixture), 0);
+}
+
+static void check_as_before(struct fixture *fixture, struct weir_connection *connection)
+{
+    static const struct weir_sql SQL_SETTINGS = {
+        .name = "settings",
+        .text = "SELECT @@autocommit = 1"
+                " AND @@idle_transaction_timeout = @@global.idle_transaction_timeout"
+                " AND @@idle_write_transaction_timeout ="
+                " @@global.idle_write_transaction_timeout",
+    };
+    int64_t same = 0;
+
+    check_db(weir_connection_query_integer(connection, &SQL_SETTINGS, NO_VALUES, &same,
+                                           &fixture->error),
+             WEIR_OK);
+    check_int(same, 1);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+}
+
+/* The next one to use the connection finds it as it was. */
+MARIADB_TEST(lent, transaction_leaves_no_setting_behind)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    for (int i = 0; i < 2; i++) {
+        check_db(weir_connection_begin_to_lend(connection, 5000000, &fixture->error),
+                 WEIR_OK);
+        add(fixture, connection, i);
+        check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+        if (i == 0)
+            commit(fixture, connection);
+        else
+            weir_connection_rollback(connection);
+        check_as_before(fixture, connection);
+    }
+
+    check_int(seen_by_others(fixture), 1);
+    fixture_give(fixture, connection);
+}
+
+struct rival {
+    struct fixture *fixture;
+    struct weir_connection *connection;
+    enum weir_status status;
+};
+
+static void *raise_first(void *argument)
+{
+    struct rival *self = argument;
+
+    self->status = weir_connection_execute(self->connection, &SQL_RAISE,
+                                           VALUES(weir_integer(1)), NULL, NULL);
+    return NULL;
+}
+
+/* Somebody who does not look at errors: the server has rolled back, and nobody has told us. */
+MARIADB_TEST(lent, transaction_that_the_server_gave_up_commits_nothing)
+{
+    struct weir_connection *connection = make_items(fixture, 2);
+    struct weir_connection *other = fixture_take(fixture);
+    struct rival rival = {.fixture = fixture, .connection = other};
+    MYSQL *native = weir_connection_native(connection);
+    pthread_t thread;
+
+    begin(fixture, other);
+    fixture_execute(fixture, other,
+                    "INSERT INTO {p}_item SELECT seq, 0"
+                    " FROM seq_100_to_200"); /* worth more than ours */
+    fixture_execute(fixture, other, "UPDATE {p}_item SET n = 1 WHERE id = 2");
+    check_db(weir_connection_begin_to_lend(connection, 60000000, &fixture->error),
+             WEIR_OK);
+    savepoint(fixture, connection);
+    weir_connection_lend(connection);
+    check_int(mysql_query(native, "UPDATE weir_item SET n = 5 WHERE id = 1"), 0);
+    check_int(pthread_create(&thread, NULL, raise_first, &rival), 0);
+    check(mysql_query(native, "UPDATE weir_item SET n = 5 WHERE id = 2") != 0);
+    pthread_join(thread, NULL);
+    weir_connection_rollback(other);
+    check_int(mysql_query(native, "UPDATE weir_item SET n = 5 WHERE id = 1"), 0);
+    weir_connection_reclaim(connection);
+
+    check(weir_connection_savepoint_renew(connection, &fixture->error) != WEIR_OK);
+
+    weir_connection_rollback(connection);
+    check_status(rival.status, WEIR_OK);
+    check_int(fixture_ask(fixture, "SELECT max(n) FROM weir_item"), 0);
+    check_as_before(fixture, connection);
+    fixture_give(fixture, connection);
+    fixture_give(fixture, other);
 }
 
 /* ---- savepoints --------------------------------------------------------------------------- */

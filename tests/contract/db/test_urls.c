@@ -51,6 +51,8 @@ WEIR_TEST(url, that_is_malformed_is_refused_and_the_part_named)
         {"mariadb://user:" SECRET "@host/app?colour=red", "colour"},
         {"mariadb://user:" SECRET "@host/app?socket=", "socket"},
         {"mariadb://user:" SECRET "@host/app?socket=%x", "socket"},
+        {"mariadb://user:" SECRET "@host/app?signal=x", "signal"},
+        {"mariadb://user:" SECRET "@host/app?signal=/nowhere", "signal"},
         {"mariadb://user:" SECRET "@host/app?pooler=transaction", "pooler"},
         {"postgresql://user:" SECRET "@host/app?pooler=sometimes", "pooler"},
         {"postgresql://user:" SECRET "@host/app?colour=red", "colour"},

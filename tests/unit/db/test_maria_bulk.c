@@ -232,6 +232,29 @@ WEIR_TEST(maria_bulk, updates_all_rows_or_none)
     jetty_close(&jetty);
 }
 
+WEIR_TEST(maria_bulk, takes_values_by_number)
+{
+    const struct weir_value rows[] = {weir_integer(1), weir_integer(10), weir_integer(2),
+                                      weir_integer(20)};
+    struct jetty jetty;
+    struct weir_link *link;
+    int64_t changed = -1;
+
+    jetty_open(&jetty, server_shared(WEIR_MARIADB));
+    link = jetty_link(&jetty);
+    jetty_exec(&jetty, link,
+               "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT, b BIGINT)");
+    check_jetty(run_many(&jetty, link, "INSERT INTO t (a, id, b) VALUES (?2, ?1, ?2)",
+                         "ii", rows, 2, &changed),
+                WEIR_OK);
+    check_int(changed, 2);
+    check_int(
+        jetty_ask(&jetty, link, "SELECT CAST(sum(id * 100 + a + b) AS SIGNED) FROM t"),
+        360);
+    jetty_unlink(link);
+    jetty_close(&jetty);
+}
+
 /* INSERT ... SELECT is not taken in bulk; the caller does not notice. */
 WEIR_TEST(maria_bulk, runs_row_by_row_what_the_server_does_not_take)
 {

@@ -148,6 +148,36 @@ WEIR_TEST(maria_statement, reads_every_type_of_column)
     jetty_close(&jetty);
 }
 
+/* The server knows only ?. */
+WEIR_TEST(maria_statement, takes_its_values_by_number_in_any_order_and_often)
+{
+    static const char *const BAD[] = {"SELECT ?3, ?1", "SELECT ?1", "SELECT ?0, ?1, ?2"};
+    const struct weir_value values[] = {weir_integer(7), weir_text(weir_str("seven"))};
+    struct jetty jetty;
+    struct weir_link *link;
+    void *prepared;
+
+    jetty_open(&jetty, server_shared(WEIR_MARIADB));
+    link = jetty_link(&jetty);
+
+    jetty_exec(&jetty, link, "CREATE TABLE t (a BIGINT, b TEXT, c BIGINT)");
+    check_jetty(jetty_run(&jetty, link,
+                          "INSERT INTO t (b, a, c) VALUES (?2, ?1, ?1 + ?1)", "it",
+                          values, NULL),
+                WEIR_OK);
+
+    check_int(jetty_ask(&jetty, link,
+                        "SELECT count(*) FROM t WHERE a = 7 AND b = 'seven' AND c = 14"),
+              1);
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        check_jetty(DRIVER->prepare(link, BAD[i], "it", &prepared, &jetty.error),
+                    WEIR_INVALID);
+        check(strstr(jetty.error.text, "not those of 2 values") != NULL);
+    }
+    jetty_unlink(link);
+    jetty_close(&jetty);
+}
+
 /* Also when rows were left unread, and when there were none. */
 WEIR_TEST(maria_statement, can_be_run_again_whatever_was_read)
 {

@@ -33,7 +33,7 @@ WEIR_TEST(sql, has_the_engines_own_placeholders)
     expands(&(struct expansion){"UPDATE {p}_lease SET until = {1} WHERE id = {2}", "mi",
                                 "UPDATE weir_lease SET until = ?1 WHERE id = ?2",
                                 "UPDATE weir_lease SET until = $1 WHERE id = $2",
-                                "UPDATE weir_lease SET until = ? WHERE id = ?"});
+                                "UPDATE weir_lease SET until = ?1 WHERE id = ?2"});
 }
 
 WEIR_TEST(sql, without_braces_stays_as_it_is)
@@ -53,7 +53,7 @@ WEIR_TEST(sql, has_the_prefix_wherever_it_is_asked_for)
     expands(&(struct expansion){"SELECT {1} FROM {p}_a WHERE x = {2}{p}", "ii",
                                 "SELECT ?1 FROM weir_a WHERE x = ?2weir",
                                 "SELECT $1 FROM weir_a WHERE x = $2weir",
-                                "SELECT ? FROM weir_a WHERE x = ?weir"});
+                                "SELECT ?1 FROM weir_a WHERE x = ?2weir"});
 }
 
 WEIR_TEST(sql, has_the_databases_clock_as_an_expression)
@@ -66,8 +66,8 @@ WEIR_TEST(sql, has_the_databases_clock_as_an_expression)
         "{1} < {now} AND {now} < {2}", "ii", "?1 < weir_now() AND weir_now() < ?2",
         "$1 < (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AND "
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint < $2",
-        "? < CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) AND "
-        "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) < ?"});
+        "?1 < CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) AND "
+        "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) < ?2"});
 }
 
 /* Names are composed, never replaced: a prefix may contain anything that it may contain. */
@@ -86,15 +86,11 @@ WEIR_TEST(sql, does_not_look_into_the_prefix)
     weir_buf_fini(&out);
 }
 
-/* MariaDB has no numbers in its placeholders. */
-WEIR_TEST(sql, may_repeat_and_reorder_parameters_but_not_on_mariadb)
+WEIR_TEST(sql, may_repeat_and_reorder_parameters)
 {
-    expands(&(struct expansion){"{2} {1}", "ii", "?2 ?1", "$2 $1", NULL});
-    expands(&(struct expansion){"{1} {1}", "i", "?1 ?1", "$1 $1", NULL});
-    expands(&(struct expansion){"{1} {2} {1}", "ii", "?1 ?2 ?1", "$1 $2 $1", NULL});
-    refuses("{2} {1}", "ii", WEIR_MARIADB, "not in order");
-    refuses("{1} {1}", "i", WEIR_MARIADB, "not in order");
-    refuses("{1} {3}", "iii", WEIR_MARIADB, "not in order");
+    expands(&(struct expansion){"{2} {1}", "ii", "?2 ?1", "$2 $1", "?2 ?1"});
+    expands(&(struct expansion){"{1} {1}", "i", "?1 ?1", "$1 $1", "?1 ?1"});
+    expands(&(struct expansion){"{1} {2} {1}", "ii", "?1 ?2 ?1", "$1 $2 $1", "?1 ?2 ?1"});
 }
 
 WEIR_TEST(sql, may_have_99_parameters)

@@ -230,8 +230,18 @@ WEIR_TEST(url, of_mariadb_is_taken_apart)
         check_int(url.port, CASES[i].port);
         check_str(url.database, CASES[i].database);
         check_str(url.socket, CASES[i].socket);
+        check(url.signal == NULL);
         gone(&url);
     }
+}
+
+WEIR_TEST(url, of_mariadb_may_name_a_folder_for_signals)
+{
+    struct weir_url url = parse("mariadb://u@h/app?signal=/run/my%20weir&socket=/run/m");
+
+    check_str(url.signal, "/run/my weir");
+    check_str(url.socket, "/run/m");
+    gone(&url);
 }
 
 WEIR_TEST(url, of_mariadb_is_refused_by_the_name_of_its_bad_part)
@@ -253,6 +263,10 @@ WEIR_TEST(url, of_mariadb_is_refused_by_the_name_of_its_bad_part)
     refuses("mariadb://u:" SECRET "@h/app?socket", "option socket is empty");
     refuses("mariadb://u:" SECRET "@h/app?socket=", "option socket is empty");
     refuses("mariadb://u:" SECRET "@h/app?socket=/a&x=1", "option \"x\"");
+    refuses("mariadb://u:" SECRET "@h/app?signal", "option signal must be an absolute");
+    refuses("mariadb://u:" SECRET "@h/app?signal=", "option signal must be an absolute");
+    refuses("mariadb://u:" SECRET "@h/app?signal=a", "option signal must be an absolute");
+    refuses("mariadb://u:" SECRET "@h/app?signal=/%", "option signal has a bad percent");
     refuses("mariadb://u:" SECRET "@h/app?pooler=transaction", "option \"pooler\"");
 }
 
@@ -337,7 +351,7 @@ static enum weir_status parse_each(const struct weir_heap *heap)
     static const char *const TEXTS[] = {
         "sqlite:app.db",
         "postgresql://h/app?pooler=transaction&user=b",
-        "mariadb://u:p@h:1/app?socket=/x&socket=/y",
+        "mariadb://u:p@h:1/app?socket=/x&socket=/y&signal=/x&signal=/y",
     };
     enum weir_status status = WEIR_OK;
 

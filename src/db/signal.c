@@ -1,0 +1,94 @@
+/*
+ * signal.c - see signal.h.
+ */
+#include "db/signal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/md5.h"
+
+/* A link is not followed, and a fifo or a terminal that somebody has put there not waited for. */
+#define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+enum { FILE_MODE = 0666 };
+
+enum weir_status weir_signal_check(const char *folder, struct weir_error *error)
+{
+    struct stat found;
+
+    if (strlen(folder) > WEIR_SIGNAL_FOLDER_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "database URL: option signal has %zu bytes, must have up "
+                              "to %d",
+                              strlen(folder), WEIR_SIGNAL_FOLDER_MAX);
+    if (stat(folder, &found) != 0)
+        return weir_error_set(error, WEIR_INVALID,
+                              "database URL: option signal: folder \"%.200s\" cannot be "
+                              "found (errno %d)",
+                              folder, errno);
+    if (!S_ISDIR(found.st_mode))
+        return weir_error_set(error, WEIR_INVALID,
+                              "database URL: option signal: \"%.200s\" is not a folder",
+                              folder);
+    return WEIR_OK;
+}
+
+void weir_signal_path(const char *folder, const char *database, const char *channel,
+                      char out[WEIR_SIGNAL_PATH_SIZE])
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    uint8_t digest[WEIR_MD5_SIZE];
+    char name[512];
+    int size = snprintf(name, sizeof name, "%s/%s", database, channel);
+
+    /* A name that is longer than any that a server accepts: what is cut does not matter. */
+    WEIR_ASSERT(size > 0);
+    weir_md5(name, strlen(name), digest);
+    size = snprintf(out, WEIR_SIGNAL_PATH_SIZE, "%.*s/weir-", WEIR_SIGNAL_FOLDER_MAX,
+                    folder);
+    for (size_t i = 0; i < WEIR_MD5_SIZE; i++) {
+        out[size++] = DIGITS[digest[i] >> 4];
+        out[size++] = DIGITS[digest[i] & 15];
+    }
+    out[size] = '\0';
+}
+
+/*
+ * Two attempts: O_CREAT would be refused for the file of another user in a folder that is open to
+ * everybody (fs.protected_regular). The mode does not depend on the umask, which is the
+ * application's.
+ */
+static int open_or_make(const char *path)
+{
+    int file = open(path, OPEN_FLAGS);
+
+    if (file >= 0 || errno != ENOENT)
+        return file;
+    file = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, FILE_MODE);
+    if (file >= 0)
+        (void)fchmod(file, FILE_MODE);
+    else if (errno == EEXIST) /* somebody was faster */
+        file = open(path, OPEN_FLAGS);
+    return file;
+}
+
+enum weir_status weir_signal_touch(const char *path, struct stat *out,
+                                   struct weir_error *error)
+{
+    int file = open_or_make(path);
+    int code = errno;
+    bool known = file >= 0 && (out == NULL || fstat(file, out) == 0);
+
+    if (file >= 0)
+        (void)close(file);
+    if (!known)
+        return weir_error_set(error, WEIR_SYSTEM,
+                              "signal: \"%.200s\" cannot be opened (errno %d)", path,
+                              code);
+    return WEIR_OK;
+}

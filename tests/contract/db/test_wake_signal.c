@@ -1,0 +1,342 @@
+/*
+ * Tests of db/wake.c and watch_signal.c: processes of one host that tell each other of commits,
+ * for MariaDB, which does not.
+ *
+ * Where both polling intervals are an hour there is no poll: what is seen was seen because of a
+ * signal.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/point.h"
+#include "contract/db/bell.h"
+#include "db/signal.h"
+
+/* A folder, a database whose URL names it, and a bell there. */
+struct post {
+    struct fixture there;
+    char folder[64];
+    char path[WEIR_SIGNAL_PATH_SIZE];
+    struct weir_db *db;
+    struct neighbour neighbour;
+    struct bell bell;
+    _Atomic int complaints; /* in the log, that a signal could not be sent */
+};
+
+static void post_open(struct post *self, struct fixture *fixture);
+static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns);
+static void post_close(struct post *self);
+static int64_t now_ms(void);
+static int count_files(void);
+
+/* ---- hearing ------------------------------------------------------------------------------ */
+
+MARIADB_TEST(wake, hears_the_signals_of_another_process)
+{
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    for (int i = 1; i <= 20; i++) {
+        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.bell.seen) == i);
+    }
+
+    post_close(&post);
+}
+
+/* Nobody waits for the other one. Some signals come while nobody listens, after the one before. */
+MARIADB_TEST(wake, misses_no_last_signal_of_many)
+{
+    enum { ROUNDS = 10, COMMITS = 20 };
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    for (int round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < COMMITS; i++)
+            neighbour_tell(&post.neighbour, COMMIT_AND_TELL);
+        for (int i = 0; i < COMMITS; i++)
+            neighbour_await(&post.neighbour);
+        wait_until(atomic_load(&post.bell.seen) == (int64_t)round * COMMITS);
+    }
+
+    post_close(&post);
+}
+
+/* One every two milliseconds, however many come. */
+MARIADB_TEST(wake, makes_a_few_looks_of_many_signals)
+{
+    int64_t begun_ms;
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    begun_ms = now_ms();
+
+    for (int i = 0; i < 10000; i++)
+        weir_wake_signal(post.db, "weir");
+
+    check_in_range(bell_info(&post.bell).hints, 0, (now_ms() - begun_ms) / 2 + 2);
+    wait_until(bell_info(&post.bell).hints > 0);
+    post_close(&post);
+}
+
+MARIADB_TEST(wake, hears_no_signals_of_other_channels)
+{
+    char other[WEIR_SIGNAL_PATH_SIZE];
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    weir_wake_signal(post.db, "another");
+    neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+
+    wait_until(atomic_load(&post.bell.seen) == 1);
+    check_int(bell_info(&post.bell).hints, 1);
+    weir_signal_path(post.folder, weir_db_config(post.db)->url.database, "another",
+                     other);
+    check_int(unlink(other), 0);
+    post_close(&post);
+}
+
+/* The signals are thrown away just where they arrive. */
+MARIADB_TEST(wake, loses_one_poll_interval_with_a_signal)
+{
+    struct weir_points points;
+    struct post post;
+
+    post_open(&post, fixture);
+    weir_points_init(&points);
+    weir_points_arm(&points, "watch.deaf", 1);
+    weir_db_set_points(post.db, &points);
+    post_listen(&post, WEIR_MILLISECONDS(100), WEIR_MILLISECONDS(100));
+
+    for (int i = 1; i <= 5; i++) {
+        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.bell.seen) == i);
+    }
+
+    check_int(bell_info(&post.bell).hints, 0);
+    post_close(&post);
+}
+
+/* Who commits on another host is not heard. So it polls as if nobody was: 1 ms and doubling, and
+ * from the beginning when that was worth it. */
+MARIADB_TEST(wake, polls_adaptively_beside_the_signals)
+{
+    int64_t begun_ms = now_ms();
+    uint64_t polls;
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_MILLISECONDS(1));
+
+    wait_until(bell_info(&post.bell).polls >= 11); /* 2 + 4 + ... + 1024 ms */
+    check_in_range(now_ms() - begun_ms, 500, INT64_MAX);
+    check(bell_info(&post.bell).listening);
+
+    /* Left alone, four more would take half a minute. */
+    polls = bell_info(&post.bell).polls;
+    weir_wake_reward(post.bell.wake);
+    begun_ms = now_ms();
+    wait_until(bell_info(&post.bell).polls >= polls + 4);
+    check_in_range(now_ms() - begun_ms, 0, 20000);
+
+    post_close(&post);
+}
+
+/* ---- the folder --------------------------------------------------------------------------- */
+
+MARIADB_TEST(wake, names_a_signal_folder_that_is_missing)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db;
+    char url[SERVER_URL_SIZE + 64];
+
+    snprintf(url, sizeof url, "%s?signal=/nowhere/to/be/found", fixture->url);
+    options.url = url;
+
+    check_db(weir_db_create(&options, &db, &fixture->error), WEIR_INVALID);
+
+    check(db == NULL);
+    check(strstr(fixture->error.text, "option signal") != NULL);
+    check(strstr(fixture->error.text, "/nowhere/to/be/found") != NULL);
+    check(strstr(fixture->error.text, SERVER_PASSWORD) == NULL);
+}
+
+MARIADB_TEST(wake, hears_signals_again_when_the_file_was_removed)
+{
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    for (unsigned i = 1; i <= 3; i++) {
+        check_int(unlink(post.path), 0);
+        wait_until(bell_info(&post.bell).reconnects == i &&
+                   bell_info(&post.bell).listening);
+        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.bell.seen) == i);
+    }
+
+    post_close(&post);
+}
+
+/* Nobody fails, it is polled, and it is all well again when there is a folder again. */
+MARIADB_TEST(wake, lives_without_its_signal_folder)
+{
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_MILLISECONDS(50), WEIR_MILLISECONDS(2));
+    check_int(unlink(post.path), 0);
+    (void)rmdir(post.folder); /* it may have made another file already: */
+    while (access(post.folder, F_OK) == 0) {
+        (void)unlink(post.path);
+        (void)rmdir(post.folder);
+    }
+    wait_until(!bell_info(&post.bell).listening);
+
+    for (int i = 1; i <= 5; i++) {
+        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+        weir_wake_signal(post.db, "weir");
+        wait_until(atomic_load(&post.bell.seen) == i);
+    }
+    check_int(atomic_load(&post.complaints), 1);
+
+    check_int(mkdir(post.folder, 0700), 0);
+    wait_until(bell_info(&post.bell).listening);
+    weir_wake_signal(post.db, "weir");
+    wait_until(bell_info(&post.bell).hints > 0);
+    post_close(&post);
+}
+
+/* The file that was watched is still there, under another name. */
+MARIADB_TEST(wake, hears_signals_in_a_folder_that_took_the_place)
+{
+    char aside[80];
+    struct post post;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    snprintf(aside, sizeof aside, "%s.aside", post.folder);
+
+    check_int(rename(post.folder, aside), 0);
+    check_int(mkdir(post.folder, 0700), 0);
+
+    wait_until(bell_info(&post.bell).reconnects == 1);
+    neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+    wait_until(atomic_load(&post.bell.seen) == 1);
+    post_close(&post);
+    check_int(rename(aside, post.folder), 0);
+    (void)unlink(post.path);
+    check_int(rmdir(post.folder), 0);
+}
+
+/* ---- starting and stopping ---------------------------------------------------------------- */
+
+MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
+{
+    struct weir_wake_options options;
+    struct weir_wake_info info;
+    struct weir_wake *wake;
+    struct post post;
+    int files;
+
+    post_open(&post, fixture);
+    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    options = bell_options(&post.bell);
+    files = count_files();
+
+    for (int i = 0; i < 20; i++) {
+        check_status(weir_wake_start(&options, &wake, NULL), WEIR_OK);
+        wait_until((weir_wake_read(wake, &info), info.listening));
+        weir_wake_stop(wake);
+    }
+
+    wait_until(bell_is_quiet(&post.bell));
+    check_int(count_files(), files);
+    post_close(&post);
+}
+
+/* ---- helpers ------------------------------------------------------------------------------ */
+
+static void count_complaint(void *state, enum weir_log_level level, const char *line)
+{
+    struct post *self = state;
+
+    if (level == WEIR_LOG_WARNING && strncmp(line, "wake.not_signalled ", 19) == 0)
+        atomic_fetch_add(&self->complaints, 1);
+}
+
+/* The neighbour is forked: before there are threads or connections. */
+static void post_open(struct post *self, struct fixture *fixture)
+{
+    struct weir_db_options options;
+    struct weir_connection *connection;
+
+    *self = (struct post){.there = *fixture};
+    snprintf(self->folder, sizeof self->folder, "%.40s/signal-XXXXXX", server_folder());
+    check(mkdtemp(self->folder) != NULL);
+    snprintf(self->there.url, sizeof self->there.url, "%.400s?signal=%s", fixture->url,
+             self->folder);
+    neighbour_move_in(&self->neighbour, &self->there);
+    options = fixture_options(&self->there);
+    options.log = (struct weir_log){.write = count_complaint, .state = self};
+    self->db = fixture_open(fixture, &options);
+    weir_signal_path(self->folder, weir_db_config(self->db)->url.database, "weir",
+                     self->path);
+    check_db(weir_db_acquire(self->db, &connection, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection,
+                    "CREATE TABLE {p}_item (id BIGINT PRIMARY KEY AUTO_INCREMENT, "
+                    "name VARCHAR(100))");
+    weir_db_release(self->db, connection);
+}
+
+/* Until it hears. */
+static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns)
+{
+    struct weir_wake_options options;
+
+    bell_make(&self->bell, self->db);
+    options = bell_options(&self->bell);
+    options.poll_ns = poll_ns;
+    options.poll_min_ns = poll_min_ns;
+    bell_start(&self->bell, &options);
+    wait_until(bell_info(&self->bell).listening);
+    wait_until(bell_is_quiet(&self->bell));
+}
+
+static void post_close(struct post *self)
+{
+    bell_take_down(&self->bell);
+    weir_db_set_points(self->db, NULL);
+    weir_db_destroy(self->db);
+    neighbour_move_out(&self->neighbour);
+    (void)unlink(self->path);
+    check(rmdir(self->folder) == 0);
+}
+
+static int64_t now_ms(void)
+{
+    return fixture_deadline() - 60000;
+}
+
+static int count_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+
+    check(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
+}
