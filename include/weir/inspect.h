@@ -7,19 +7,22 @@
  * Lag      Exact while up to WEIR_LAG_EXACT_MAX messages of the queue wait, one that waits for two
  *          subscriptions being two; also beside any number of others that are delivered, as
  *          long as no more than 1,500,000 rows of the log, of whatever queue, lie behind the
- *          position that is furthest behind. The sweep sees to that, unless more than an eighth of
- *          such rows wait. What is set aside or late is found by index, and is no such row.
+ *          position that is furthest behind, and can be looked at in 0.7 s; 300,000 are looked at
+ *          however long it takes. The sweep sees to that, unless more than an eighth of such rows
+ *          wait. What is set aside is found by index, and is no such row.
  *          Beyond that an estimate, and marked as one, so that the answer comes soon however long
- *          the backlog is: on PostgreSQL from samples all over it, on SQLite from both its ends.
- *          Positions close to the end are exact in any case.
+ *          the backlog is and however busy the machine: on PostgreSQL from samples all over it, on
+ *          SQLite from both its ends. Positions that have nothing but close to the end are exact in
+ *          any case. On PostgreSQL an estimate also while the sweep has a part of the log to itself:
+ *          then by the positions alone, and oldest_age_us may be 0.
  * Rates    Without waiting. *Out*: each process says with every sign of life (every 3 s, or a
  *          third of its shortest lease) how many messages it has acknowledged, and how many per
  *          second in the last 5 to 10 s; a process that was killed is believed until its time of
  *          life is over. *In*: the messages of the queue among the newest WEIR_RATE_ROWS_MAX of
  *          the log that are no older than a minute, by the time since the oldest of them (at
  *          least a second, unless the log has more from that second). So it is 0 when the newest
- *          is older than a minute, and too low where the sweep removes messages as soon as they
- *          come.
+ *          is older than a minute or the sweep has a part of the log to itself, and too low where
+ *          it removes messages as soon as they come.
  */
 #ifndef WEIR_INSPECT_H
 #define WEIR_INSPECT_H

@@ -1,127 +1,23 @@
 /*
  * ack.c - see ack.h.
  *
- * On PostgreSQL a move is
- *
- *   BEGIN; lock the lease rows     one round trip
- *   compare and append             one; its snapshot is taken once the locks are held
- *   dead letters                   if there are any
- *   COMMIT
- *
- * I1  A position's newest ack changes only while its lease row is locked. So what the second
- *     statement sees is the newest, and stays it until the commit. In one statement the snapshot
- *     would be older than the lock: two acks of the same version both find theirs to be next.
+ * I1  A position changes only while its lease row is locked, in the transaction that compares
+ *     the lease and the version with what the ack was made of.
  * I2  Lease rows are locked in the order of (subscription, partition), here and in lease.c.
  *     Large groups are sorted as a whole, so that this holds across the statements of a group.
  *
- * On SQLite the transaction is the lock.
+ * How a group is moved is different on each engine: ack_pg.c, ack_maria.c, ack_sqlite.c. On SQLite
+ * the transaction is the lock.
  */
 #include "outbox/ack.h"
 
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/heap.h"
-#include "base/point.h"
-#include "outbox/columns.h"
+#include "outbox/ack_move.h"
+#include "outbox/columns_json.h"
 #include "outbox/dead_letter.h"
-#include "outbox/once.h"
 #include "outbox/plain_text.h"
-
-/* As weir_connection_begin(), but able to travel with the statement behind it. */
-static const struct weir_sql SQL_BEGIN_PG = {
-    .name = "begin",
-    .text = "BEGIN ISOLATION LEVEL READ COMMITTED",
-};
-
-/* In a transaction of the application's too: what it deferred may wait for its own rows. */
-static const struct weir_sql SQL_CHECK_CONSTRAINTS_PG = {
-    .name = "check deferred constraints",
-    .text = "SET CONSTRAINTS ALL IMMEDIATE",
-};
-
-/*
- * By the primary key. Rows of an array come in its order, and each is looked up and locked before
- * the next (I2). The planner has no other way to do it, whatever it believes of the sizes of
- * tables: a sub-select that locks stays one.
- */
-static const struct weir_sql SQL_LOCK_PG = {
-    .name = "lock leases",
-    .text = "SELECT count(*) FROM unnest({1}, {2}) AS a (subscription, partition)"
-            " CROSS JOIN LATERAL (SELECT 1 FROM {p}_lease l"
-            " WHERE l.subscription = a.subscription AND l.partition = a.partition"
-            " FOR NO KEY UPDATE) locked",
-    .parameters = "II",
-};
-
-/*
- * The rows of the lease are locked already. The newest version is the last entry of the index
- * (subscription, partition, version) in each leaf; older ones than the one acted upon need not be
- * looked at, and a page of an index is full of them. The limits keep the planner from beginning
- * with all leases of the owner, which costs the product of both numbers. `crashes` is almost
- * always 0, and then the lease row is not written. Repeating is refused: the version has moved.
- */
-static const struct weir_sql SQL_APPEND_PG = {
-    .name = "append acks",
-    .text =
-        "WITH accepted AS MATERIALIZED (SELECT a.*, l.incarnation, l.crashes"
-        " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12})"
-        " WITH ORDINALITY AS a (subscription, partition, epoch, version, cut, last_id, "
-        "seq,"
-        " attempts, alone, retry_us, error, forget, n)"
-        " CROSS JOIN LATERAL (SELECT * FROM {p}_lease k WHERE k.subscription ="
-        " a.subscription AND k.partition = a.partition LIMIT 1) l"
-        " CROSS JOIN LATERAL (SELECT k.version FROM {p}_ack k"
-        " WHERE k.subscription = a.subscription AND k.partition = a.partition"
-        " AND k.version >= a.version - 1 ORDER BY k.version DESC LIMIT 1) newest"
-        " WHERE l.owner = {13} AND l.epoch = a.epoch AND l.until_us > {now}"
-        " AND l.incarnation = (SELECT " WEIR_INCARNATION_PG ")"
-        " AND newest.version = a.version - 1),"
-        " appended AS (INSERT INTO {p}_ack (subscription, partition, version, epoch,"
-        " incarnation, cut, last_id, seq, attempts, alone, retry_us, error)"
-        " SELECT subscription, partition, version, epoch, incarnation, cut, last_id, seq,"
-        " attempts, alone, retry_us, error FROM accepted),"
-        " forgotten AS (UPDATE {p}_lease l SET crashes = 0 FROM accepted a"
-        " WHERE a.forget AND a.crashes <> 0 AND l.subscription = a.subscription"
-        " AND l.partition = a.partition)"
-        " SELECT n FROM accepted",
-    .parameters = "IIIIIIIIIITFi",
-};
-
-/* By both primary keys. Repeating is refused: the version has moved. */
-static const struct weir_sql SQL_MOVE_SQLITE = {
-    .name = "move position",
-    .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
-            " seq = {7}, attempts = {8}, retry_us = {9}, error = {10}, alone = {12},"
-            " incarnation = " WEIR_INCARNATION_SQLITE
-            " WHERE subscription = {1} AND partition = {2} AND version = {4} - 1"
-            " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
-            " AND partition = {2} AND owner = {11} AND epoch = {3} AND until_us > {now}"
-            " AND incarnation = " WEIR_INCARNATION_SQLITE ")",
-    .parameters = "iiiiiiiiitii",
-};
-
-/* Bugs, for tests that must find them: an ack of whoever held the lease once; one that is not
- * the next; one that moves the place and not the number. */
-static const struct weir_sql SQL_MOVE_WRONGLY_SQLITE = {
-    .name = "move position wrongly",
-    .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
-            " seq = CASE {15} WHEN 1 THEN seq ELSE {7} END, attempts = {8},"
-            " retry_us = {9}, error = {10}, alone = {12}, incarnation "
-            "= " WEIR_INCARNATION_SQLITE " WHERE subscription = {1} AND partition = {2}"
-            " AND ({14} = 1 OR version = {4} - 1)"
-            " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
-            " AND partition = {2} AND ({13} = 1 OR (owner = {11} AND epoch = {3}"
-            " AND until_us > {now})))",
-    .parameters = "iiiiiiiiitiiiii",
-};
-
-static const struct weir_sql SQL_FORGET_SQLITE = {
-    .name = "forget crashes",
-    .text = "UPDATE {p}_lease SET crashes = 0"
-            " WHERE subscription = {1} AND partition = {2} AND crashes <> 0",
-    .parameters = "ii",
-};
 
 /* What read_position() reads. */
 #define POSITION "cut, last_id, seq, version, attempts, retry_us, alone"
@@ -130,19 +26,27 @@ static const struct weir_sql SQL_FORGET_SQLITE = {
 static const struct weir_sql SQL_READ = {
     .name = "read position",
     .text = "SELECT " POSITION " FROM {p}_ack"
-            " WHERE subscription = {1} AND partition = {2} ORDER BY version DESC LIMIT 1",
+            " WHERE subscription = {1} AND pid = {2} ORDER BY version DESC LIMIT 1",
     .parameters = "ii",
 };
 
-/* The same for each row of an array. */
+/* The same for each row of an array; or of a text, where a position is one row. */
 static const struct weir_sql SQL_READ_ALL_PG = {
     .name = "read positions",
     .text = "SELECT " POSITION ", a.n FROM unnest({1}, {2}) WITH ORDINALITY"
-            " AS a (subscription, partition, n)"
+            " AS a (subscription, pid, n)"
             " CROSS JOIN LATERAL (SELECT " POSITION " FROM {p}_ack k"
-            " WHERE k.subscription = a.subscription AND k.partition = a.partition"
+            " WHERE k.subscription = a.subscription AND k.pid = a.pid"
             " ORDER BY k.version DESC LIMIT 1) newest",
     .parameters = "II",
+};
+static const struct weir_sql SQL_READ_ALL_MARIA = {
+    .name = "read positions",
+    .text = "SELECT " POSITION ", p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS"
+            " (n FOR ORDINALITY, s BIGINT PATH '$[0]', p BIGINT PATH '$[1]')) p"
+            " STRAIGHT_JOIN {p}_ack k FORCE INDEX (PRIMARY) ON k.subscription = p.s AND "
+            "k.pid = p.p",
+    .parameters = "t",
 };
 enum { POSITION_NUMBER = 7 }; /* the column of a.n: from 1 */
 
@@ -150,40 +54,29 @@ enum { POSITION_NUMBER = 7 }; /* the column of a.n: from 1 */
  * transaction. */
 static const struct weir_sql SQL_BEGIN_ACK_PG = {
     .name = "begin positions",
-    .text =
-        "INSERT INTO {p}_ack (subscription, partition, version, epoch, incarnation, cut,"
-        " last_id, seq) SELECT s, p, 0, 0, '', c, i, 0"
-        " FROM unnest({1}, {2}, {3}, {4}) AS a (s, p, c, i)",
+    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+            " last_id, seq) SELECT s, p, 0, 0, '', c, i, 0"
+            " FROM unnest({1}, {2}, {3}, {4}) AS a (s, p, c, i)",
     .parameters = "IIII",
 };
-static const struct weir_sql SQL_BEGIN_ACK_SQLITE = {
+static const struct weir_sql SQL_BEGIN_ACK_PLAIN = {
     .name = "begin position",
-    .text =
-        "INSERT INTO {p}_ack (subscription, partition, version, epoch, incarnation, cut,"
-        " last_id, seq) VALUES ({1}, {2}, 0, 0, '', {3}, {4}, 0)",
+    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+            " last_id, seq) VALUES ({1}, {2}, 0, 0, '', {3}, {4}, 0)",
     .parameters = "iiii",
 };
 
-enum {
-    CHUNK_MAX = 512, /* acks of one statement */
-    MOVE_VALUES = 12,
-    MOVE_BUGS = 3,
-    TEXTS_SIZE_MAX = 64 * 1024 * 1024,
+enum { TEXTS_SIZE_MAX = 64 * 1024 * 1024 };
+
+static const weir_ack_group_fn MOVES[] = {
+    [WEIR_SQLITE] = weir_ack_move_sqlite,
+    [WEIR_POSTGRESQL] = weir_ack_move_pg,
+    [WEIR_MARIADB] = weir_ack_move_maria,
 };
 
-/* What one call works with. */
-struct move {
-    int64_t owner;
-    struct weir_ack **acks; /* in the order of their keys */
-    size_t count;
-    size_t rejection_count; /* of all of them */
-    struct weir_arena texts;
-    struct weir_columns table; /* PostgreSQL */
-};
-
-static bool on_sqlite(struct weir_connection *connection)
+static enum weir_engine engine_of(struct weir_connection *connection)
 {
-    return weir_connection_link(connection)->driver->engine == WEIR_SQLITE;
+    return weir_connection_link(connection)->driver->engine;
 }
 
 /* ---- the group ---------------------------------------------------------------------------- */
@@ -200,7 +93,7 @@ static int compare_keys(const void *a, const void *b)
     return 0;
 }
 
-static enum weir_status sort_acks(struct move *self, struct weir_ack *acks,
+static enum weir_status sort_acks(struct weir_ack_group *self, struct weir_ack *acks,
                                   struct weir_error *error)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -219,7 +112,7 @@ static enum weir_status sort_acks(struct move *self, struct weir_ack *acks,
     return WEIR_OK;
 }
 
-static enum weir_status clean(struct move *self, struct weir_str text,
+static enum weir_status clean(struct weir_ack_group *self, struct weir_str text,
                               struct weir_str *out, struct weir_error *error)
 {
     if (weir_plain_text(&self->texts, text, out) == WEIR_OK)
@@ -232,202 +125,34 @@ static int64_t clamp_attempts(uint32_t attempts)
     return attempts < INT32_MAX ? attempts : INT32_MAX;
 }
 
-/* ---- PostgreSQL --------------------------------------------------------------------------- */
-
-enum column {
-    SUBSCRIPTION,
-    PARTITION,
-    EPOCH,
-    VERSION,
-    CUT,
-    LAST_ID,
-    SEQ,
-    ATTEMPTS,
-    ALONE,
-    RETRY_US,
-    ERROR,
-    FORGET,
-    COLUMNS
-};
-
-static enum weir_status fill_row(struct move *self, size_t row,
-                                 const struct weir_ack *ack, struct weir_error *error)
+enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
+                                    struct weir_value *out, struct weir_error *error)
 {
+    const struct weir_ack *ack = self->acks[at];
     const struct weir_position *next = &ack->next;
-    struct weir_columns *table = &self->table;
     struct weir_str text;
     enum weir_status status = clean(self, ack->error, &text, error);
 
     if (status != WEIR_OK)
         return status;
-    weir_columns_set(table, SUBSCRIPTION, row, weir_integer(ack->key.subscription));
-    weir_columns_set(table, PARTITION, row, weir_integer(ack->key.pid));
-    weir_columns_set(table, EPOCH, row, weir_integer(ack->epoch));
-    weir_columns_set(table, VERSION, row, weir_integer(next->version));
-    weir_columns_set(table, CUT, row, weir_integer(next->place.cut));
-    weir_columns_set(table, LAST_ID, row, weir_integer(next->place.id));
-    weir_columns_set(table, SEQ, row, weir_integer(next->seq));
-    weir_columns_set(table, ATTEMPTS, row, weir_integer(clamp_attempts(next->attempts)));
-    weir_columns_set(table, ALONE, row, weir_integer(clamp_attempts(next->alone)));
-    weir_columns_set(table, RETRY_US, row, weir_integer(next->retry_us));
-    weir_columns_set(table, ERROR, row, weir_text(text));
-    weir_columns_set(table, FORGET, row, weir_boolean(ack->clear_crashes));
+    out[WEIR_ACK_SUBSCRIPTION] = weir_integer(ack->key.subscription);
+    out[WEIR_ACK_PARTITION] = weir_integer(ack->key.pid);
+    out[WEIR_ACK_EPOCH] = weir_integer(ack->epoch);
+    out[WEIR_ACK_VERSION] = weir_integer(next->version);
+    out[WEIR_ACK_CUT] = weir_integer(next->place.cut);
+    out[WEIR_ACK_LAST_ID] = weir_integer(next->place.id);
+    out[WEIR_ACK_SEQ] = weir_integer(next->seq);
+    out[WEIR_ACK_ATTEMPTS] = weir_integer(clamp_attempts(next->attempts));
+    out[WEIR_ACK_ALONE] = weir_integer(clamp_attempts(next->alone));
+    out[WEIR_ACK_RETRY_US] = weir_integer(next->retry_us);
+    out[WEIR_ACK_ERROR] = weir_text(text);
+    out[WEIR_ACK_FORGET] = weir_boolean(ack->clear_crashes);
     return WEIR_OK;
 }
 
-static enum weir_status fill_table(struct move *self, const struct weir_heap *heap,
-                                   struct weir_error *error)
-{
-    enum weir_status status =
-        weir_columns_init(&self->table, heap, COLUMNS, self->count, error);
-
-    for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
-        status = fill_row(self, i, self->acks[i], error);
-    return status;
-}
-
-/* Rows `begin` and on of a column, at most CHUNK_MAX. */
-static struct weir_value part(const struct move *self, enum column column, size_t begin)
-{
-    static const enum weir_type TYPES[COLUMNS] = {
-        [ERROR] = WEIR_TYPE_TEXT, [FORGET] = WEIR_TYPE_BOOLEAN};
-    enum weir_type type = TYPES[column] != 0 ? TYPES[column] : WEIR_TYPE_INTEGER;
-    size_t left = self->count - begin;
-
-    return weir_columns_array(&self->table, column, type, begin,
-                              left < CHUNK_MAX ? left : CHUNK_MAX);
-}
-
-/* `first`, unless it is NULL, and the locks: one round trip for up to CHUNK_MAX of them. */
-static enum weir_status lock_leases(struct move *self, struct weir_connection *connection,
-                                    const struct weir_sql *first,
-                                    struct weir_error *error)
-{
-    const struct weir_value chunk[] = {part(self, SUBSCRIPTION, 0),
-                                       part(self, PARTITION, 0)};
-    struct weir_step steps[] = {
-        {.sql = first},
-        {.sql = &SQL_LOCK_PG, .values = chunk, .value_count = 2},
-    };
-    size_t skipped = first == NULL;
-    bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
-                               "ack.one_statement"); /* a bug: against I1 */
-    enum weir_status status = weir_connection_execute_steps(
-        connection, steps + skipped, 2U - skipped - unlocked, error);
-
-    for (size_t i = CHUNK_MAX; i < self->count && status == WEIR_OK; i += CHUNK_MAX)
-        status = weir_connection_execute(
-            connection, &SQL_LOCK_PG,
-            VALUES(part(self, SUBSCRIPTION, i), part(self, PARTITION, i)), NULL, error);
-    return status;
-}
-
-/*
- * The settings of a transaction behind a pooler go with weir_connection_begin(), so there it is
- * a round trip of its own.
- */
-static enum weir_status begin_and_lock(struct move *self,
+enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
-{
-    bool alone = weir_connection_config(connection)->url.transaction_pooler;
-    enum weir_status status = WEIR_OK;
-
-    if (alone)
-        status = weir_connection_begin(connection, error);
-    if (status == WEIR_OK)
-        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN_PG, error);
-    return status;
-}
-
-static enum weir_status append_part(struct move *self, struct weir_connection *connection,
-                                    size_t begin, struct weir_error *error)
-{
-    struct weir_value values[COLUMNS + 1];
-    struct weir_rows rows;
-    enum weir_status status;
-
-    for (size_t i = 0; i < COLUMNS; i++)
-        values[i] = part(self, (enum column)i, begin);
-    values[COLUMNS] = weir_integer(self->owner);
-    status = weir_connection_query(connection, &SQL_APPEND_PG, values, COLUMNS + 1, &rows,
-                                   error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        size_t at = begin + (size_t)weir_rows_integer(&rows, 0) - 1; /* from 1 */
-
-        if (at < self->count)
-            self->acks[at]->accepted = true;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
-}
-
-/* ---- SQLite ------------------------------------------------------------------------------- */
-
-/* The statement that moves a position, or the wrong one that a test has ordered: then with the
- * three values behind those of the right one. */
-static const struct weir_sql *choose_move(struct weir_connection *connection,
-                                          struct weir_value *bugs, size_t *bug_count)
-{
-    struct weir_points *points = weir_connection_config(connection)->points;
-    bool no_epoch = WEIR_POINT(points, "ack.no_epoch");
-    bool no_version = WEIR_POINT(points, "ack.no_version");
-    bool no_seq = WEIR_POINT(points, "ack.no_seq");
-
-    *bug_count = 0;
-    if (!no_epoch && !no_version && !no_seq)
-        return &SQL_MOVE_SQLITE;
-    bugs[0] = weir_integer(no_epoch);
-    bugs[1] = weir_integer(no_version);
-    bugs[2] = weir_integer(no_seq);
-    *bug_count = MOVE_BUGS;
-    return &SQL_MOVE_WRONGLY_SQLITE;
-}
-
-static enum weir_status move_one(struct move *self, struct weir_connection *connection,
-                                 struct weir_ack *ack, struct weir_error *error)
-{
-    const struct weir_position *next = &ack->next;
-    struct weir_str text;
-    int64_t changed = 0;
-    enum weir_status status = clean(self, ack->error, &text, error);
-
-    if (status == WEIR_OK) {
-        struct weir_value values[MOVE_VALUES + MOVE_BUGS] = {
-            weir_integer(ack->key.subscription),
-            weir_integer(ack->key.pid),
-            weir_integer(ack->epoch),
-            weir_integer(next->version),
-            weir_integer(next->place.cut),
-            weir_integer(next->place.id),
-            weir_integer(next->seq),
-            weir_integer(clamp_attempts(next->attempts)),
-            weir_integer(next->retry_us),
-            weir_text(text),
-            weir_integer(self->owner),
-            weir_integer(clamp_attempts(next->alone)),
-        };
-        size_t bug_count;
-        const struct weir_sql *sql =
-            choose_move(connection, &values[MOVE_VALUES], &bug_count);
-
-        status = weir_connection_execute(connection, sql, values, MOVE_VALUES + bug_count,
-                                         &changed, error);
-    }
-    if (status == WEIR_OK && changed == 1 && ack->clear_crashes)
-        status = weir_connection_execute(
-            connection, &SQL_FORGET_SQLITE,
-            VALUES(weir_integer(ack->key.subscription), weir_integer(ack->key.pid)), NULL,
-            error);
-    ack->accepted = changed == 1;
-    return status;
-}
-
-/* ---- all of it ---------------------------------------------------------------------------- */
-
-static enum weir_status store_rejections(struct move *self,
-                                         struct weir_connection *connection,
-                                         struct weir_error *error)
 {
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
     struct weir_dead_letter_entry *entries;
@@ -458,75 +183,13 @@ static enum weir_status store_rejections(struct move *self,
     return status;
 }
 
-static enum weir_status work_sqlite(struct weir_connection *connection, void *argument,
-                                    struct weir_error *error)
-{
-    struct move *self = argument;
-    enum weir_status status = WEIR_OK;
-
-    for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
-        status = move_one(self, connection, self->acks[i], error);
-    return status == WEIR_OK ? store_rejections(self, connection, error) : status;
-}
-
-/* Behind the locks. */
-static enum weir_status append_pg(struct move *self, struct weir_connection *connection,
-                                  struct weir_error *error)
-{
-    enum weir_status status = WEIR_OK;
-
-    for (size_t i = 0; i < self->count && status == WEIR_OK; i += CHUNK_MAX)
-        status = append_part(self, connection, i, error);
-    return status == WEIR_OK ? store_rejections(self, connection, error) : status;
-}
-
-static enum weir_status work_alone_pg(struct move *self,
-                                      struct weir_connection *connection,
-                                      struct weir_error *error)
-{
-    enum weir_status status = begin_and_lock(self, connection, error);
-
-    if (status == WEIR_OK)
-        status = append_pg(self, connection, error);
-    if (status == WEIR_OK)
-        return weir_connection_commit(connection, error);
-    weir_connection_rollback(connection);
-    return status;
-}
-
-static enum weir_status work_alone(struct move *self, struct weir_connection *connection,
-                                   struct weir_error *error)
-{
-    enum weir_status status;
-
-    if (on_sqlite(connection))
-        return weir_once(connection, work_sqlite, self, error);
-    status = fill_table(self, weir_connection_config(connection)->heap, error);
-    return status == WEIR_OK ? work_alone_pg(self, connection, error) : status;
-}
-
-static enum weir_status work_inside(struct move *self, struct weir_connection *connection,
-                                    struct weir_error *error)
-{
-    enum weir_status status;
-
-    if (on_sqlite(connection))
-        return work_sqlite(connection, self, error);
-    status = fill_table(self, weir_connection_config(connection)->heap, error);
-    if (status == WEIR_OK)
-        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS_PG, error);
-    return status == WEIR_OK ? append_pg(self, connection, error) : status;
-}
-
-typedef enum weir_status (*work_fn)(struct move *self, struct weir_connection *connection,
-                                    struct weir_error *error);
-
 static enum weir_status move_all(struct weir_connection *connection, int64_t owner,
-                                 struct weir_ack *acks, size_t count, work_fn work,
+                                 struct weir_ack *acks, size_t count, bool alone,
                                  struct weir_error *error)
 {
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
-    struct move move = {.owner = owner, .count = count, .table = {.heap = heap}};
+    struct weir_ack_group move = {
+        .owner = owner, .count = count, .table = {.heap = heap}};
     enum weir_status status;
 
     for (size_t i = 0; i < count; i++)
@@ -540,7 +203,7 @@ static enum weir_status move_all(struct weir_connection *connection, int64_t own
     else
         status = sort_acks(&move, acks, error);
     if (status == WEIR_OK)
-        status = work(&move, connection, error);
+        status = MOVES[engine_of(connection)](&move, connection, alone, error);
     for (size_t i = 0; i < count && status != WEIR_OK; i++)
         acks[i].accepted = false;
 
@@ -554,14 +217,14 @@ enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner
                                struct weir_ack *acks, size_t count,
                                struct weir_error *error)
 {
-    return move_all(connection, owner, acks, count, work_alone, error);
+    return move_all(connection, owner, acks, count, true, error);
 }
 
 enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_t owner,
                                       struct weir_ack *acks, size_t count,
                                       struct weir_error *error)
 {
-    return move_all(connection, owner, acks, count, work_inside, error);
+    return move_all(connection, owner, acks, count, false, error);
 }
 
 /* ---- reading and beginning ---------------------------------------------------------------- */
@@ -607,19 +270,40 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
     return status;
 }
 
-/* A position that is not found keeps its version of -1. */
+/* The keys of so many leases, as the engine takes them: two arrays, or a text in `text`. */
 static enum weir_status query_positions(struct weir_connection *connection,
                                         const struct weir_columns *keys, size_t count,
-                                        struct weir_position *positions,
+                                        struct weir_buf *text, struct weir_rows *rows,
                                         struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_READ_ALL_PG,
-        VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
-               weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
-        &rows, error);
+    enum weir_status status;
 
+    if (engine_of(connection) == WEIR_POSTGRESQL)
+        return weir_connection_query(
+            connection, &SQL_READ_ALL_PG,
+            VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
+                   weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
+            rows, error);
+    status = weir_columns_json(keys, 2, 0, count, text, error);
+    if (status == WEIR_OK)
+        status =
+            weir_connection_query(connection, &SQL_READ_ALL_MARIA,
+                                  VALUES(weir_text(weir_buf_get(text))), rows, error);
+    return status;
+}
+
+/* A position that is not found keeps its version of -1. */
+static enum weir_status read_positions(struct weir_connection *connection,
+                                       const struct weir_columns *keys, size_t count,
+                                       struct weir_position *positions,
+                                       struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_buf text;
+    enum weir_status status;
+
+    weir_buf_init(&text, keys->heap, WEIR_VALUE_SIZE_MAX);
+    status = query_positions(connection, keys, count, &text, &rows, error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         size_t at = (size_t)weir_rows_integer(&rows, POSITION_NUMBER) - 1;
 
@@ -627,13 +311,14 @@ static enum weir_status query_positions(struct weir_connection *connection,
             positions[at] = read_position(&rows);
     }
     weir_rows_close(&rows);
+    weir_buf_fini(&text);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_status read_all_pg(struct weir_connection *connection,
-                                    const struct weir_lease *leases, size_t count,
-                                    struct weir_position *positions,
-                                    struct weir_error *error)
+static enum weir_status read_together(struct weir_connection *connection,
+                                      const struct weir_lease *leases, size_t count,
+                                      struct weir_position *positions,
+                                      struct weir_error *error)
 {
     struct weir_columns keys;
     enum weir_status status = weir_columns_init(
@@ -645,7 +330,7 @@ static enum weir_status read_all_pg(struct weir_connection *connection,
             weir_columns_set(&keys, 1, i, weir_integer(leases[i].key.pid));
             positions[i].version = -1;
         }
-        status = query_positions(connection, &keys, count, positions, error);
+        status = read_positions(connection, &keys, count, positions, error);
     }
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (positions[i].version < 0)
@@ -656,7 +341,7 @@ static enum weir_status read_all_pg(struct weir_connection *connection,
 }
 
 /* In one transaction: the file is locked once. */
-static enum weir_status read_all_sqlite(struct weir_connection *connection,
+static enum weir_status read_one_by_one(struct weir_connection *connection,
                                         const struct weir_lease *leases, size_t count,
                                         struct weir_position *positions,
                                         struct weir_error *error)
@@ -676,9 +361,9 @@ enum weir_status weir_ack_read_all(struct weir_connection *connection,
 {
     if (count == 0)
         return WEIR_OK;
-    return on_sqlite(connection)
-               ? read_all_sqlite(connection, leases, count, positions, error)
-               : read_all_pg(connection, leases, count, positions, error);
+    return engine_of(connection) == WEIR_SQLITE
+               ? read_one_by_one(connection, leases, count, positions, error)
+               : read_together(connection, leases, count, positions, error);
 }
 
 enum weir_status weir_ack_begin(struct weir_connection *connection,
@@ -687,6 +372,9 @@ enum weir_status weir_ack_begin(struct weir_connection *connection,
 {
     enum { TOGETHER = 64, WIDTH = 4 };
     struct weir_value values[TOGETHER * WIDTH];
+    const struct weir_sql *sql = engine_of(connection) == WEIR_POSTGRESQL
+                                     ? &SQL_BEGIN_ACK_PG
+                                     : &SQL_BEGIN_ACK_PLAIN;
     enum weir_status status = WEIR_OK;
 
     for (size_t done = 0; done < count && status == WEIR_OK;) {
@@ -698,9 +386,8 @@ enum weir_status weir_ack_begin(struct weir_connection *connection,
             values[WIDTH * n + 2] = weir_integer(place.cut);
             values[WIDTH * n + 3] = weir_integer(place.id);
         }
-        status = weir_connection_execute_many(
-            connection, on_sqlite(connection) ? &SQL_BEGIN_ACK_SQLITE : &SQL_BEGIN_ACK_PG,
-            values, n, WIDTH, NULL, error);
+        status =
+            weir_connection_execute_many(connection, sql, values, n, WIDTH, NULL, error);
     }
     return status;
 }

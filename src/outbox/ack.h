@@ -8,7 +8,8 @@
  *
  * PostgreSQL appends a row per move; the newest is the one with the highest version. Lock and
  * compare are two statements: in one, the comparison would see the table as it was before the
- * lock was had, and a stale ack gets through. SQLite updates the row in place.
+ * lock was had, and a stale ack gets through. SQLite and MariaDB update the row in place; on
+ * MariaDB a statement that locks compares with what was committed last.
  *
  * Threads  Whoever holds the connection.
  */

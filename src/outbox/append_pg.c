@@ -20,7 +20,7 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
  * none is sent, since they make all commits of the server wait for each other. Its sub-select
  * does not depend on the row and runs once per statement.
  */
-#define INSERT "INSERT INTO {p}_log (partition, uid, key, type, headers, payload)"
+#define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
     " RETURNING id, (SELECT pg_notify({7}, '') IS NULL FROM {p}_asleep"                  \
     " WHERE last_value = 2 AND {7} IS NOT NULL)"
@@ -35,9 +35,9 @@ static const struct weir_sql SQL_APPEND = {
  * entries. */
 static const struct weir_sql SQL_APPEND_MANY = {
     .name = "append many",
-    .text = INSERT " SELECT m.partition, m.uid, m.key, m.type, m.headers, m.payload"
+    .text = INSERT " SELECT m.pid, m.uid, m.message_key, m.type, m.headers, m.payload"
                    " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}) WITH ORDINALITY"
-                   " AS m(partition, uid, key, type, headers, payload, place)"
+                   " AS m(pid, uid, message_key, type, headers, payload, place)"
                    " ORDER BY m.place" RETURNING,
     .parameters = "IBTTTBt",
 };

@@ -242,7 +242,7 @@ static void pass_within(struct weir_outbox *outbox, struct weir_roster *roster,
                         struct weir_tx *tx, struct weir_call *call, int64_t begun_ns)
 {
     if (weir_tx_has_enqueued(tx))
-        weir_outbox_ring(outbox, WEIR_BELL_MAIN);
+        weir_outbox_flush(outbox);
     if (weir_db_engine(outbox->db) == WEIR_SQLITE)
         weir_roster_renewed(roster, call->lease.key, call->lease.epoch, begun_ns);
     weir_sweeper_note(outbox);

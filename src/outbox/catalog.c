@@ -5,9 +5,10 @@
  * there: so it looks first, and only then makes them, in the knowledge that others may be making
  * the same. Whoever comes second finds what the first has made.
  *
- * Subscribing takes a lock shared, removing a queue and the sweep take it alone (PostgreSQL; on
- * SQLite there is one writer at a time): what a subscription starts with is not removed under
- * its hands, and no subscription is made of a queue that is going.
+ * Subscribing takes a lock shared, removing a queue and the sweep take it alone: what a
+ * subscription starts with is not removed under its hands, and no subscription is made of a queue
+ * that is going. PostgreSQL has locks for that, MariaDB a row of the counters; on SQLite there is
+ * one writer at a time.
  */
 #include "outbox/catalog.h"
 
@@ -32,14 +33,20 @@ static const struct weir_sql SQL_FIND_QUEUE = {
     .parameters = "t",
 };
 
-/* Repeating changes nothing. On PostgreSQL it uses up an id each time: only when the queue was
+/* Repeating changes nothing. With a server it uses up an id each time: only when the queue was
  * not found. */
-static const struct weir_sql SQL_ADD_QUEUE = {
-    .name = "add queue",
-    .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"
-            " attempts_max, retention_us, created_us)"
-            " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {now}) ON CONFLICT (name) DO NOTHING",
-    .parameters = "tiiiii",
+#define ADD_QUEUE(once)                                                                  \
+    {                                                                                    \
+        .name = "add queue",                                                             \
+        .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"          \
+                " attempts_max, retention_us, created_us)"                               \
+                " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {now})" once,                    \
+        .parameters = "tiiiii",                                                          \
+    }
+static const struct weir_sql SQL_ADD_QUEUE[] = {
+    [WEIR_SQLITE] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
+    [WEIR_POSTGRESQL] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
+    [WEIR_MARIADB] = ADD_QUEUE(" ON DUPLICATE KEY UPDATE id = id"),
 };
 
 static const struct weir_sql SQL_CHANGE_QUEUE = {
@@ -117,7 +124,7 @@ static enum weir_status add_unless_there(struct weir_connection *connection,
     if (status != WEIR_NO_ROW)
         return status;
     status = weir_connection_execute(
-        connection, &SQL_ADD_QUEUE,
+        connection, &SQL_ADD_QUEUE[engine_of(connection)],
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
                weir_integer(options->unread), weir_integer(options->backlog_max),
                weir_integer(options->attempts_max),
@@ -196,13 +203,18 @@ _Static_assert(WEIR_LOCK_SUBSCRIBE_NUMBER == WEIR_LOCK_SUBSCRIBE,
                "the text of a statement cannot name an enum");
 
 /* Until the end of the transaction. */
-static const struct weir_sql SQL_LOCK_SHARED_PG = {
-    .name = "lock for subscribing",
-    .text = "SELECT pg_advisory_xact_lock_shared" SUBSCRIBE_LOCK,
+#define MARIA_SUBSCRIBE_ROW "SELECT value FROM {p}_counter WHERE name = 'subscribe'"
+static const struct weir_sql SQL_LOCK_SHARED[] = {
+    [WEIR_POSTGRESQL] = {.name = "lock for subscribing",
+                         .text = "SELECT pg_advisory_xact_lock_shared" SUBSCRIBE_LOCK},
+    [WEIR_MARIADB] = {.name = "lock for subscribing",
+                      .text = MARIA_SUBSCRIBE_ROW " LOCK IN SHARE MODE"},
 };
-static const struct weir_sql SQL_LOCK_ALONE_PG = {
-    .name = "lock for removing",
-    .text = "SELECT pg_advisory_xact_lock" SUBSCRIBE_LOCK,
+static const struct weir_sql SQL_LOCK_ALONE[] = {
+    [WEIR_POSTGRESQL] = {.name = "lock for removing",
+                         .text = "SELECT pg_advisory_xact_lock" SUBSCRIBE_LOCK},
+    [WEIR_MARIADB] = {.name = "lock for removing",
+                      .text = MARIA_SUBSCRIBE_ROW " FOR UPDATE"},
 };
 
 /* By the unique index. */
@@ -212,14 +224,23 @@ static const struct weir_sql SQL_FIND_SUBSCRIPTION = {
     .parameters = "it",
 };
 
-/* Only of a queue that is there. Waits for another one that makes the same, and gives no row
- * when that one has made it. */
-static const struct weir_sql SQL_SUBSCRIBE = {
-    .name = "subscribe",
-    .text = "INSERT INTO {p}_subscription (queue, name, serving, created_us)"
-            " SELECT id, {2}, {3}, {now} FROM {p}_queue WHERE id = {1}"
-            " ON CONFLICT (queue, name) DO NOTHING RETURNING id",
-    .parameters = "iti",
+/*
+ * Only of a queue that is there. Waits for another one that makes the same, and gives no row when
+ * that one has made it. (IGNORE lets more pass than a row that is there, but names are checked;
+ * an ON DUPLICATE KEY would give the other one's row.)
+ */
+#define SUBSCRIBE(insert, once)                                                          \
+    {                                                                                    \
+        .name = "subscribe",                                                             \
+        .text = insert " INTO {p}_subscription (queue, name, serving, created_us)"       \
+                       " SELECT id, {2}, {3}, {now} FROM {p}_queue WHERE id = {1}" once  \
+                       " RETURNING id",                                                  \
+        .parameters = "iti",                                                             \
+    }
+static const struct weir_sql SQL_SUBSCRIBE[] = {
+    [WEIR_SQLITE] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
+    [WEIR_POSTGRESQL] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
+    [WEIR_MARIADB] = SUBSCRIBE("INSERT IGNORE", ""),
 };
 
 struct subscribing {
@@ -286,17 +307,26 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
     return status;
 }
 
+/* One of the tables above, by engine. */
+static enum weir_status lock(struct weir_connection *connection,
+                             const struct weir_sql *locks, struct weir_error *error)
+{
+    enum weir_engine engine = engine_of(connection);
+
+    if (engine == WEIR_SQLITE)
+        return WEIR_OK;
+    return weir_connection_execute(connection, &locks[engine], NO_VALUES, NULL, error);
+}
+
 static enum weir_status subscribe(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
     struct subscribing *self = argument;
-    enum weir_status status = WEIR_OK;
+    enum weir_engine engine = engine_of(connection);
+    enum weir_status status = lock(connection, SQL_LOCK_SHARED, error);
 
-    if (engine_of(connection) == WEIR_POSTGRESQL)
-        status = weir_connection_execute(connection, &SQL_LOCK_SHARED_PG, NO_VALUES, NULL,
-                                         error);
     if (status == WEIR_OK)
-        status = weir_connection_query_integer(connection, &SQL_SUBSCRIBE,
+        status = weir_connection_query_integer(connection, &SQL_SUBSCRIBE[engine],
                                                VALUES(weir_integer(self->queue->id),
                                                       weir_text(weir_str(self->name)),
                                                       weir_integer(self->serving)),
@@ -311,18 +341,6 @@ static enum weir_status subscribe(struct weir_connection *connection, void *argu
     return status;
 }
 
-/* Behind everything that is committed by now, also what nobody has made readable yet. */
-static enum weir_status advance(const struct weir_outbox_log *log,
-                                struct weir_connection *connection,
-                                struct weir_error *error)
-{
-    struct weir_place head;
-    bool moved;
-
-    return log->ops->advance(log, connection, (struct weir_place){0, 0}, true, NULL,
-                             &head, &moved, error);
-}
-
 enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
                                         struct weir_connection *connection,
                                         const struct weir_queue_row *queue,
@@ -331,10 +349,14 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
                                         struct weir_error *error)
 {
     struct subscribing self = {log, queue, name, serving, start, 0};
+    struct weir_place head;
     enum weir_status status = look_for_subscription(connection, &self, error);
 
     if (status == WEIR_NO_ROW) {
-        status = start == WEIR_START_NOW ? advance(log, connection, error) : WEIR_OK;
+        /* Now: behind everything that is committed, also what nobody has made readable yet. */
+        status = start == WEIR_START_NOW
+                     ? weir_log_catch_up(log, connection, &head, error)
+                     : WEIR_OK;
         if (status == WEIR_OK)
             status = weir_transact_on(connection, subscribe, &self, error);
     }
@@ -367,41 +389,62 @@ static const struct weir_sql SQL_COUNT_LETTERS = {
     .parameters = "i",
 };
 
-/* In the order in which acks lock them (ack.c), so that none of them waits for us while we
- * wait for it. */
-static const struct weir_sql SQL_LOCK_LEASES_PG = {
-    .name = "lock leases of the queue",
-    .text = "SELECT 1 FROM {p}_lease WHERE subscription IN " ITS_SUBSCRIPTIONS
-            " ORDER BY subscription, partition FOR UPDATE",
-    .parameters = "i",
+/*
+ * What belongs to the subscriptions. Each may be repeated. The leases come first, in the order in
+ * which acks lock them (ack.c), so that none of them waits for us while we wait for it.
+ *
+ * Positions on PostgreSQL stay: deleting would leave dead rows in a table that is never vacuumed,
+ * and the rotation carries forward only what belongs to a subscription.
+ */
+#define REMOVE_OF(which)                                                                 \
+    {.name = "remove leases",                                                            \
+     .text = "DELETE FROM {p}_lease WHERE subscription " which,                          \
+     .parameters = "i"},                                                                 \
+        {.name = "remove members",                                                       \
+         .text = "DELETE FROM {p}_member WHERE subscription " which,                     \
+         .parameters = "i"},                                                             \
+    {                                                                                    \
+        .name = "remove dead letters",                                                   \
+        .text = "DELETE FROM {p}_dead_letter WHERE subscription " which,                 \
+        .parameters = "i"                                                                \
+    }
+enum { REMOVE_OF_COUNT = 4 };
+static const struct weir_sql SQL_REMOVE_OF_SQLITE[REMOVE_OF_COUNT] = {
+    {.name = "remove positions",
+     .text = "DELETE FROM {p}_ack WHERE subscription IN " ITS_SUBSCRIPTIONS,
+     .parameters = "i"},
+    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
+};
+static const struct weir_sql SQL_REMOVE_OF_PG[REMOVE_OF_COUNT] = {
+    {.name = "lock leases of the queue",
+     .text = "SELECT 1 FROM {p}_lease WHERE subscription IN " ITS_SUBSCRIPTIONS
+             " ORDER BY subscription, pid FOR UPDATE",
+     .parameters = "i"},
+    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
 };
 
-/*
- * Each may be repeated. The subscriptions go after everything that is found by them. Positions
- * on PostgreSQL stay: deleting would leave dead rows in a table that is never vacuumed, and the
- * rotation carries forward only what belongs to a subscription.
- */
-static const struct weir_sql SQL_REMOVE_ACKS_SQLITE = {
-    .name = "remove positions",
-    .text = "DELETE FROM {p}_ack WHERE subscription IN " ITS_SUBSCRIPTIONS,
-    .parameters = "i",
+/* Of one subscription. With a sub-select it would read whole tables, lock what it passes, and
+ * wait for acks of other queues. */
+static const struct weir_sql SQL_REMOVE_OF_MARIA[] = {
+    REMOVE_OF("= {1}"),
+    {.name = "remove positions",
+     .text = "DELETE FROM {p}_ack WHERE subscription = {1}",
+     .parameters = "i"},
 };
+static const struct weir_sql SQL_NEXT_SUBSCRIPTION = {
+    .name = "next subscription",
+    .text = "SELECT min(id) FROM {p}_subscription WHERE queue = {1} AND id > {2}",
+    .parameters = "ii",
+};
+
+/* Behind everything that is found by the subscriptions. */
 static const struct weir_sql SQL_REMOVE[] = {
-    {.name = "remove leases",
-     .text = "DELETE FROM {p}_lease WHERE subscription IN " ITS_SUBSCRIPTIONS,
-     .parameters = "i"},
-    {.name = "remove members",
-     .text = "DELETE FROM {p}_member WHERE subscription IN " ITS_SUBSCRIPTIONS,
-     .parameters = "i"},
-    {.name = "remove dead letters",
-     .text = "DELETE FROM {p}_dead_letter WHERE subscription IN " ITS_SUBSCRIPTIONS,
-     .parameters = "i"},
     {.name = "remove subscriptions",
      .text = "DELETE FROM {p}_subscription WHERE queue = {1}",
      .parameters = "i"},
     {.name = "remove messages set aside", /* 64: place.h */
-     .text = "DELETE FROM {p}_aside WHERE partition >= {1} * 64"
-             " AND partition < {1} * 64 + 64",
+     .text = "DELETE FROM {p}_aside WHERE pid >= {1} * 64"
+             " AND pid < {1} * 64 + 64",
      .parameters = "i"},
     {.name = "remove queue",
      .text = "DELETE FROM {p}_queue WHERE id = {1}",
@@ -412,14 +455,21 @@ enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
 
 /* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks through the
  * log until it finds one: no index has the partition, and queues are seldom removed. */
-static const struct weir_sql SQL_KEPT_FOR_NOBODY = {
-    .name = "find kept messages",
-    .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_log l"
-            " JOIN {p}_queue q ON q.id = {1} AND q.unread = 0"
-            " WHERE l.partition >= q.id * 64 AND l.partition < q.id * 64 + 64"
-            " AND NOT EXISTS (SELECT 1 FROM {p}_subscription s WHERE s.queue = q.id)"
-            " LIMIT 1) kept",
-    .parameters = "i",
+#define KEPT_IN(messages)                                                                \
+    "SELECT 1 FROM {p}_" messages " m"                                                   \
+    " JOIN {p}_queue q ON q.id = {1} AND q.unread = 0"                                   \
+    " WHERE m.pid >= q.id * 64 AND m.pid < q.id * 64 + 64"                               \
+    " AND NOT EXISTS (SELECT 1 FROM {p}_subscription s WHERE s.queue = q.id) LIMIT 1"
+#define FIND_KEPT(rows)                                                                  \
+    {                                                                                    \
+        .name = "find kept messages", .text = "SELECT count(*) FROM (" rows ") kept",    \
+        .parameters = "i",                                                               \
+    }
+static const struct weir_sql SQL_KEPT_FOR_NOBODY[] = {
+    [WEIR_SQLITE] = FIND_KEPT(KEPT_IN("log")),
+    [WEIR_POSTGRESQL] = FIND_KEPT(KEPT_IN("log")),
+    [WEIR_MARIADB] =
+        FIND_KEPT("(" KEPT_IN("log") ") UNION ALL (" KEPT_IN("incoming") ")"),
 };
 
 struct removal {
@@ -440,14 +490,15 @@ static enum weir_status refuse_busy(struct removal *self,
 {
     int64_t waiting = 0;
     int64_t letters = 0;
-    struct weir_lag_question question = {queue, WEIR_LAG_LOOK_MAX};
+    struct weir_lag_question question = {.queue_id = queue,
+                                         .look_max = WEIR_LAG_LOOK_MAX};
     enum weir_status status = self->log->ops->lag(self->log, connection, &question,
                                                   add_waiting, &waiting, error);
 
     if (status == WEIR_OK && waiting == 0)
-        status =
-            weir_connection_query_integer(connection, &SQL_KEPT_FOR_NOBODY,
-                                          VALUES(weir_integer(queue)), &waiting, error);
+        status = weir_connection_query_integer(
+            connection, &SQL_KEPT_FOR_NOBODY[engine_of(connection)],
+            VALUES(weir_integer(queue)), &waiting, error);
     if (status == WEIR_OK && waiting > 0)
         return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has messages that wait",
                               self->name);
@@ -461,21 +512,58 @@ static enum weir_status refuse_busy(struct removal *self,
     return status;
 }
 
+/* All of these with the same value. */
+static enum weir_status run_all(struct weir_connection *connection,
+                                const struct weir_sql *sql, size_t count, int64_t id,
+                                struct weir_error *error)
+{
+    const struct weir_value value = weir_integer(id);
+    struct weir_step steps[REMOVE_OF_COUNT];
+
+    for (size_t i = 0; i < count; i++)
+        steps[i] = (struct weir_step){.sql = &sql[i], .values = &value, .value_count = 1};
+    return weir_connection_execute_steps(connection, steps, count, error);
+}
+
+/* One after the other, by their numbers: the order of the locks. */
+static enum weir_status remove_one_by_one(struct weir_connection *connection,
+                                          int64_t queue, struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status;
+
+    do {
+        status = weir_connection_query_integer(
+            connection, &SQL_NEXT_SUBSCRIPTION,
+            VALUES(weir_integer(queue), weir_integer(id)), &id, error);
+        if (status == WEIR_OK && id > 0)
+            status = run_all(connection, SQL_REMOVE_OF_MARIA, REMOVE_OF_COUNT, id, error);
+    } while (status == WEIR_OK && id > 0);
+    return status;
+}
+
+static enum weir_status remove_of_subscriptions(struct weir_connection *connection,
+                                                int64_t queue, struct weir_error *error)
+{
+    switch (engine_of(connection)) {
+    case WEIR_SQLITE:
+        return run_all(connection, SQL_REMOVE_OF_SQLITE, REMOVE_OF_COUNT, queue, error);
+    case WEIR_POSTGRESQL:
+        return run_all(connection, SQL_REMOVE_OF_PG, REMOVE_OF_COUNT, queue, error);
+    case WEIR_MARIADB:
+        break;
+    }
+    return remove_one_by_one(connection, queue, error);
+}
+
 static enum weir_status remove_rows(struct weir_connection *connection, int64_t queue,
                                     struct weir_error *error)
 {
-    const struct weir_value id = weir_integer(queue);
-    struct weir_step steps[REMOVE_COUNT + 1] = {
-        {.sql = engine_of(connection) == WEIR_SQLITE ? &SQL_REMOVE_ACKS_SQLITE
-                                                     : &SQL_LOCK_LEASES_PG,
-         .values = &id,
-         .value_count = 1},
-    };
+    enum weir_status status = remove_of_subscriptions(connection, queue, error);
 
-    for (size_t i = 0; i < REMOVE_COUNT; i++)
-        steps[i + 1] =
-            (struct weir_step){.sql = &SQL_REMOVE[i], .values = &id, .value_count = 1};
-    return weir_connection_execute_steps(connection, steps, REMOVE_COUNT + 1, error);
+    if (status == WEIR_OK)
+        status = run_all(connection, SQL_REMOVE, REMOVE_COUNT, queue, error);
+    return status;
 }
 
 static enum weir_status remove_queue(struct weir_connection *connection, void *argument,
@@ -483,11 +571,8 @@ static enum weir_status remove_queue(struct weir_connection *connection, void *a
 {
     struct removal *self = argument;
     struct weir_queue_row queue = {0};
-    enum weir_status status = WEIR_OK;
+    enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
 
-    if (engine_of(connection) == WEIR_POSTGRESQL)
-        status = weir_connection_execute(connection, &SQL_LOCK_ALONE_PG, NO_VALUES, NULL,
-                                         error);
     if (status == WEIR_OK)
         status = weir_catalog_find_queue(connection, self->name, &queue, error);
     if (status == WEIR_OK && !self->force)

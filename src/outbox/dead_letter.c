@@ -7,10 +7,10 @@
 #include "weir/message.h"
 
 #define INSERT_LETTERS                                                                   \
-    "INSERT INTO {p}_dead_letter (subscription, partition, seq, log_id, created_us, "    \
+    "INSERT INTO {p}_dead_letter (subscription, pid, seq, log_id, created_us, "          \
     "uid,"                                                                               \
-    " key, type, headers, payload, attempts, error, failed_us) "
-#define ONCE " ON CONFLICT (subscription, partition, seq) DO NOTHING"
+    " message_key, type, headers, payload, attempts, error, failed_us) "
+#define ONCE " ON CONFLICT (subscription, pid, seq) DO NOTHING"
 
 /* By the unique index. Repeating changes nothing. */
 static const struct weir_sql SQL_STORE_PG = {
@@ -25,6 +25,18 @@ static const struct weir_sql SQL_STORE_SQLITE = {
     .text = INSERT_LETTERS "VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10},"
                            " {11}, {12}, {now})" ONCE,
     .parameters = "iiiiibtttbit",
+};
+/* Not INSERT IGNORE, which would also keep silent about values that do not fit. */
+static const struct weir_sql SQL_STORE_MARIA = {
+    .name = "store dead letter",
+    .text = INSERT_LETTERS "VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10},"
+                           " {11}, {12}, {now}) ON DUPLICATE KEY UPDATE id = id",
+    .parameters = "iiiiibtttbit",
+};
+static const struct weir_sql *const STORE[] = {
+    [WEIR_SQLITE] = &SQL_STORE_SQLITE,
+    [WEIR_POSTGRESQL] = &SQL_STORE_PG,
+    [WEIR_MARIADB] = &SQL_STORE_MARIA,
 };
 
 enum {
@@ -75,7 +87,7 @@ enum weir_status weir_dead_letter_store(struct weir_connection *connection,
                                         size_t count, struct weir_error *error)
 {
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
-    bool sqlite = weir_connection_link(connection)->driver->engine == WEIR_SQLITE;
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
     struct weir_value *rows;
     enum weir_status status = WEIR_OK;
 
@@ -90,9 +102,8 @@ enum weir_status weir_dead_letter_store(struct weir_connection *connection,
 
         for (size_t i = 0; i < n; i++)
             fill(rows + i * COLUMNS, &entries[done + i]);
-        status = weir_connection_execute_many(connection,
-                                              sqlite ? &SQL_STORE_SQLITE : &SQL_STORE_PG,
-                                              rows, n, COLUMNS, NULL, error);
+        status = weir_connection_execute_many(connection, STORE[engine], rows, n, COLUMNS,
+                                              NULL, error);
         done += n;
     }
     weir_heap_free(heap, rows);

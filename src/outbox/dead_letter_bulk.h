@@ -34,6 +34,17 @@
 #define WEIR_LETTER_STEP_CLOSED(how)                                                     \
     WEIR_LETTER_STEP(how, WEIR_LETTER_CLOSED " AND d.completed_us")
 
+/* MariaDB. `lock`: how. */
+#define WEIR_LETTER_STEP_MARIA(which, lock)                                              \
+    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id FROM {p}_dead_letter d FORCE INDEX (PRIMARY)" \
+                              " WHERE " which " <= {11} AND d.id > {8} AND d.id <= {9}"  \
+                              " AND " WEIR_LETTER_FILTER,                                \
+                              which " <= {11}", "x.id", "{10}", lock)
+#define WEIR_LETTER_STEP_OPEN_MARIA(lock)                                                \
+    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_OPEN " AND d.deadline_us", lock)
+#define WEIR_LETTER_STEP_CLOSED_MARIA(lock)                                              \
+    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_CLOSED " AND d.completed_us", lock)
+
 /* Change the first `count` picks, at least one. May be called again, in a new transaction. */
 typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
                                                 struct weir_connection *connection,

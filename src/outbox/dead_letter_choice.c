@@ -12,8 +12,8 @@
     "SELECT d.id, d.status, d.token, d.deadline_us, length(d.payload), d.failed_us"      \
     " FROM {p}_dead_letter d WHERE d.id"
 
-/* By the primary key. Sorted below the lock, so two decisions never wait for each other in a
- * circle. */
+/* By the primary key. Sorted below the lock, or locked one by one in this order, so two decisions
+ * never wait for each other in a circle. */
 static const struct weir_sql SQL_LOCK[] = {
     [WEIR_SQLITE] = {.name = "lock dead letter",
                      .text = LOCK_LETTERS " = {1}",
@@ -21,6 +21,9 @@ static const struct weir_sql SQL_LOCK[] = {
     [WEIR_POSTGRESQL] = {.name = "lock dead letters",
                          .text = LOCK_LETTERS " = ANY ({1}) ORDER BY d.id FOR UPDATE",
                          .parameters = "I"},
+    [WEIR_MARIADB] = {.name = "lock dead letter",
+                      .text = LOCK_LETTERS " = {1} FOR UPDATE",
+                      .parameters = "i"},
 };
 
 /* One of the ids. */
@@ -121,7 +124,7 @@ static enum weir_status lock_all(struct decision *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    bool together = weir_connection_link(connection)->driver->engine != WEIR_SQLITE;
+    bool together = weir_connection_link(connection)->driver->engine == WEIR_POSTGRESQL;
     enum weir_status status = WEIR_OK;
 
     if (together)

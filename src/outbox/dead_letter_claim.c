@@ -19,10 +19,20 @@
 
 /* By the index of open ones, in its order, which SQLite has to be told (`how`). {8}: now; {9}: how
  * many. */
+#define CLAIMABLE WEIR_LETTER_OPEN " AND d.deadline_us <= {8}"
 #define PICK_CLAIMABLE(how)                                                              \
     "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
-    " WHERE " WEIR_LETTER_OPEN " AND d.deadline_us <= {8} AND " WEIR_LETTER_FILTER       \
+    " WHERE " CLAIMABLE " AND " WEIR_LETTER_FILTER                                       \
     " ORDER BY d.deadline_us, d.id LIMIT (SELECT {9})"
+
+/* In the same order: what is pending has no deadline, and comes first in the index as well. */
+#define PICK_CLAIMABLE_MARIA                                                             \
+    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id, d.status, d.deadline_us"                     \
+                              " FROM {p}_dead_letter d"                                  \
+                              " FORCE INDEX ({p}_dead_letter_open) WHERE " CLAIMABLE     \
+                              " AND " WEIR_LETTER_FILTER,                                \
+                              CLAIMABLE, "x.status, x.deadline_us, x.id", "{9}",         \
+                              WEIR_LETTER_SKIP_LOCKED_MARIA)
 
 /* What somebody else is at is skipped: two claims at once get different rows. */
 const struct weir_sql weir_letter_sql_claim[] = {
@@ -32,6 +42,9 @@ const struct weir_sql weir_letter_sql_claim[] = {
     [WEIR_POSTGRESQL] = {.name = "pick dead letters",
                          .text = PICK_CLAIMABLE("") " FOR UPDATE OF d SKIP LOCKED",
                          .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
+    [WEIR_MARIADB] = {.name = "pick dead letters",
+                      .text = PICK_CLAIMABLE_MARIA,
+                      .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
 };
 
 /* Rows that are locked. */
@@ -100,7 +113,7 @@ static enum weir_status claim(struct weir_connection *connection, void *argument
     values[1] = weir_integer(self->out->token);
     values[2] = weir_integer(self->out->deadline_us);
     status = weir_letters_change(connection, SQL_CLAIM, self->picks.items,
-                                 self->out->count, values, 3, NULL, error);
+                                 self->out->count, values, 3, error);
     if (status == WEIR_OK)
         status = weir_letters_fetch(&self->letters, connection, self->picks.items,
                                     self->out->count, now_us, error);
@@ -149,7 +162,7 @@ static enum weir_status resolve(const struct weir_letter_decision *self,
 
     (void)self;
     return weir_letters_change(connection, SQL_RESOLVE, picks->items, picks->count,
-                               values, 2, NULL, error);
+                               values, 2, error);
 }
 
 enum weir_status weir_dead_letter_resolve(struct weir_outbox *outbox,
@@ -178,7 +191,7 @@ static enum weir_status reject(const struct weir_letter_decision *self,
     struct weir_value values[3] = {[1] = weir_integer(now_us), [2] = weir_text(*reason)};
 
     return weir_letters_change(connection, SQL_REJECT, picks->items, picks->count, values,
-                               3, NULL, error);
+                               3, error);
 }
 
 enum weir_status weir_dead_letter_reject(struct weir_outbox *outbox,

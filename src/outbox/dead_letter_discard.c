@@ -13,6 +13,9 @@ static const struct weir_sql SQL_STEP_OPEN[] = {
     [WEIR_POSTGRESQL] = {.name = "pick pending dead letters",
                          .text = WEIR_LETTER_STEP_OPEN("") SKIP_LOCKED,
                          .parameters = WEIR_LETTER_STEP_LETTERS},
+    [WEIR_MARIADB] = {.name = "pick pending dead letters",
+                      .text = WEIR_LETTER_STEP_OPEN_MARIA(WEIR_LETTER_SKIP_LOCKED_MARIA),
+                      .parameters = WEIR_LETTER_STEP_LETTERS},
 };
 static const struct weir_sql SQL_STEP_CLOSED[] = {
     [WEIR_SQLITE] = {.name = "pick closed dead letters",
@@ -21,6 +24,10 @@ static const struct weir_sql SQL_STEP_CLOSED[] = {
     [WEIR_POSTGRESQL] = {.name = "pick closed dead letters",
                          .text = WEIR_LETTER_STEP_CLOSED("") SKIP_LOCKED,
                          .parameters = WEIR_LETTER_STEP_LETTERS},
+    [WEIR_MARIADB] = {.name = "pick closed dead letters",
+                      .text =
+                          WEIR_LETTER_STEP_CLOSED_MARIA(WEIR_LETTER_SKIP_LOCKED_MARIA),
+                      .parameters = WEIR_LETTER_STEP_LETTERS},
 };
 
 /* Rows that are locked. The token of an owner whose claim has run out counts no more. */
@@ -29,8 +36,6 @@ static const struct weir_sql SQL_DISCARD[] = WEIR_LETTER_BY_IDS(
     "UPDATE {p}_dead_letter SET status = 'discarded', completed_us = {2}, token = {3},"
     " deadline_us = 0 WHERE id",
     "", "ii");
-static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
-    "remove dead letters", "DELETE FROM {p}_dead_letter WHERE id", "", "");
 
 static enum weir_status discard(struct weir_connection *connection,
                                 const struct weir_letter_pick *picks, size_t count,
@@ -38,8 +43,7 @@ static enum weir_status discard(struct weir_connection *connection,
 {
     struct weir_value values[3] = {[1] = weir_integer(now_us), [2] = weir_integer(token)};
 
-    return weir_letters_change(connection, SQL_DISCARD, picks, count, values, 3, NULL,
-                               error);
+    return weir_letters_change(connection, SQL_DISCARD, picks, count, values, 3, error);
 }
 
 /* ---- by id -------------------------------------------------------------------------------- */
@@ -87,12 +91,9 @@ static enum weir_status remove_step(struct weir_outbox *outbox,
                                     const struct weir_letter_picks *picks, size_t count,
                                     int64_t now_us, struct weir_error *error)
 {
-    struct weir_value ids;
-
     (void)outbox;
     (void)now_us;
-    return weir_letters_change(connection, SQL_REMOVE, picks->items, count, &ids, 1, NULL,
-                               error);
+    return weir_letters_remove(connection, picks->items, count, error);
 }
 
 static enum weir_status run(const struct weir_letter_bulk *bulk,

@@ -20,33 +20,50 @@
 #define IS_DISCARDED "d.status = 'discarded' AND {12} = 1"
 #define STATUS_LETTERS "iiiii"
 
-/* {13}, {14}: begin behind it; {15}: how many. The limit is a sub-select, so that the planner takes
- * it for small and follows the index. */
-#define NEWEST(which)                                                                    \
+/* {13}, {14}: begin behind it; {15}: how many. */
+#define NEWEST(how, which, behind, limit)                                                \
     "SELECT * FROM (SELECT d.id, length(d.payload) AS size, d.failed_us"                 \
-    " FROM {p}_dead_letter d WHERE " which " AND " WEIR_LETTER_FILTER                    \
-    " AND d.failed_us >= {3} AND d.failed_us < {4}"                                      \
-    " AND (d.failed_us, d.id) < ({13}, {14})"                                            \
-    " ORDER BY d.failed_us DESC, d.id DESC LIMIT (SELECT {15})) x"
+    " FROM {p}_dead_letter d" how " WHERE " which " AND " WEIR_LETTER_FILTER             \
+    " AND d.failed_us >= {3} AND d.failed_us < {4} AND " behind                          \
+    " ORDER BY d.failed_us DESC, d.id DESC LIMIT " limit ") x"
 
-const struct weir_sql weir_letter_sql_list = {
-    .name = "list dead letters",
-    .text = "SELECT id, size, failed_us FROM (" NEWEST(IS_PENDING) " UNION ALL " NEWEST(
-        IS_CLAIMED) " UNION ALL " NEWEST(IS_RESOLVED) " UNION ALL " NEWEST(IS_DISCARDED) //
-    ") newest ORDER BY failed_us DESC, id DESC LIMIT {15}",
-    .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS "iii",
+/* The limit is a sub-select, so that the planner takes it for small and follows the index. */
+#define OF_STATUS(which)                                                                 \
+    NEWEST("", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
+
+/* MariaDB has to be told the index, and does not see where to begin in it from a comparison of
+ * pairs. */
+#define OF_STATUS_MARIA(which)                                                           \
+    NEWEST(" FORCE INDEX ({p}_dead_letter_by_failure)", which,                           \
+           "d.failed_us <= {13} AND (d.failed_us < {13} OR d.id < {14})", "{15}")
+
+#define LIST(pending, claimed, resolved, discarded)                                      \
+    {                                                                                    \
+        .name = "list dead letters",                                                     \
+        .text = "SELECT id, size, failed_us FROM (" pending " UNION ALL " claimed        \
+                " UNION ALL " resolved " UNION ALL " discarded ") newest"                \
+                " ORDER BY failed_us DESC, id DESC LIMIT {15}",                          \
+        .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS "iii",                   \
+    }
+#define LIST_PLAIN                                                                       \
+    LIST(OF_STATUS(IS_PENDING), OF_STATUS(IS_CLAIMED), OF_STATUS(IS_RESOLVED),           \
+         OF_STATUS(IS_DISCARDED))
+
+const struct weir_sql weir_letter_sql_list[] = {
+    [WEIR_SQLITE] = LIST_PLAIN,
+    [WEIR_POSTGRESQL] = LIST_PLAIN,
+    [WEIR_MARIADB] = LIST(OF_STATUS_MARIA(IS_PENDING), OF_STATUS_MARIA(IS_CLAIMED),
+                          OF_STATUS_MARIA(IS_RESOLVED), OF_STATUS_MARIA(IS_DISCARDED)),
 };
 
 #define COUNT_OF(which)                                                                  \
-    "SELECT count(*) AS n FROM {p}_dead_letter d WHERE " which " AND"                    \
-    " " WEIR_LETTER_FILTER
+    "(SELECT count(*) FROM {p}_dead_letter d WHERE " which " AND " WEIR_LETTER_FILTER ")"
 
 /* Looks at all letters of the status. */
 static const struct weir_sql SQL_COUNT = {
     .name = "count dead letters",
-    .text = "SELECT CAST(sum(n) AS bigint) FROM (" COUNT_OF(
-        IS_PENDING) " UNION ALL " COUNT_OF(IS_CLAIMED) " UNION ALL " //
-    COUNT_OF(IS_RESOLVED) " UNION ALL " COUNT_OF(IS_DISCARDED) ") counts",
+    .text = "SELECT " COUNT_OF(IS_PENDING) " + " COUNT_OF(IS_CLAIMED) " + " COUNT_OF(
+        IS_RESOLVED) " + " COUNT_OF(IS_DISCARDED),
     .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS,
 };
 
@@ -126,6 +143,7 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
                              struct weir_error *error)
 {
     struct look *self = argument;
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
     bool beginning = self->mark->id == 0;
     struct weir_value values[LIST_SIZE];
     int64_t now_us;
@@ -135,8 +153,9 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
     values[ASKED_SIZE + 1] = weir_integer(beginning ? INT64_MAX : self->mark->id);
     values[ASKED_SIZE + 2] = weir_integer(limit_of(self) + 1);
     if (status == WEIR_OK)
-        status = weir_letter_picks_read(&self->picks, connection, &weir_letter_sql_list,
-                                        values, LIST_SIZE, error);
+        status = weir_letter_picks_read(&self->picks, connection,
+                                        &weir_letter_sql_list[engine], values, LIST_SIZE,
+                                        error);
     if (status == WEIR_OK)
         status = read_page(self, connection, now_us, error);
     return status;

@@ -28,10 +28,13 @@ const struct weir_sql weir_letter_sql_requeue[] = {
     [WEIR_POSTGRESQL] = {.name = "pick dead letters to requeue",
                          .text = WEIR_LETTER_STEP_OPEN("") " FOR UPDATE OF d",
                          .parameters = WEIR_LETTER_STEP_LETTERS},
+    [WEIR_MARIADB] = {.name = "pick dead letters to requeue",
+                      .text = WEIR_LETTER_STEP_OPEN_MARIA(" FOR UPDATE"),
+                      .parameters = WEIR_LETTER_STEP_LETTERS},
 };
 
-/* Rows that are locked, by the primary key. */
-static const struct weir_sql SQL_RESOLVE_SQLITE = {
+/* Rows that are locked, by the primary key. On PostgreSQL all at once. */
+static const struct weir_sql SQL_RESOLVE = {
     .name = "resolve requeued dead letter",
     .text = "UPDATE {p}_dead_letter SET status = 'resolved', deadline_us = 0,"
             " requeued_uid = {2}, completed_us = {3}, token = {4} WHERE id = {1}",
@@ -203,7 +206,7 @@ static enum weir_status check_room(const struct shipment *self, struct weir_erro
 static enum weir_status resolve(const struct shipment *self, int64_t now_us,
                                 int64_t token, struct weir_error *error)
 {
-    bool sqlite = self->outbox->log.ops->engine == WEIR_SQLITE;
+    bool together = self->outbox->log.ops->engine == WEIR_POSTGRESQL;
     size_t count = self->letters.count;
     struct weir_value *rows =
         weir_heap_zalloc_array(self->outbox->heap, count, COLUMNS * sizeof *rows);
@@ -220,8 +223,8 @@ static enum weir_status resolve(const struct shipment *self, int64_t now_us,
         row[3] = weir_integer(token);
     }
     status = weir_connection_execute_many(self->connection,
-                                          sqlite ? &SQL_RESOLVE_SQLITE : &SQL_RESOLVE_PG,
-                                          rows, count, COLUMNS, NULL, error);
+                                          together ? &SQL_RESOLVE_PG : &SQL_RESOLVE, rows,
+                                          count, COLUMNS, NULL, error);
     weir_heap_free(self->outbox->heap, rows);
     return status;
 }

@@ -11,19 +11,26 @@
 #include "outbox/place.h"
 
 #define LETTER_COLUMNS                                                                   \
-    "SELECT d.id, q.name, s.name, d.partition, d.seq, d.uid, d.key, d.type, d.headers,"  \
+    "SELECT d.id, q.name, s.name, d.pid, d.seq, d.uid, d.message_key, d.type, "          \
+    "d.headers,"                                                                         \
     " d.payload, d.created_us, d.failed_us, d.attempts, d.error, d.status,"              \
     " d.deadline_us, d.completed_us, d.requeued_uid"
 #define LETTER_NAMES                                                                     \
     " JOIN {p}_subscription s ON s.id = d.subscription JOIN {p}_queue q ON q.id = "      \
     "s.queue"
 
+#define FETCH_ONE                                                                        \
+    {                                                                                    \
+        .name = "read dead letter",                                                      \
+        .text =                                                                          \
+            LETTER_COLUMNS " FROM {p}_dead_letter d" LETTER_NAMES " WHERE d.id = {1}",   \
+        .parameters = "i",                                                               \
+    }
+
 /* By the primary key, in the order that is asked for. */
 static const struct weir_sql SQL_FETCH[] = {
-    [WEIR_SQLITE] = {.name = "read dead letter",
-                     .text = LETTER_COLUMNS " FROM {p}_dead_letter d" LETTER_NAMES
-                                            " WHERE d.id = {1}",
-                     .parameters = "i"},
+    [WEIR_SQLITE] = FETCH_ONE,
+    [WEIR_MARIADB] = FETCH_ONE,
     [WEIR_POSTGRESQL] = {.name = "read dead letters",
                          .text = LETTER_COLUMNS
                          " FROM unnest({1}) WITH ORDINALITY AS a (id, n)"
@@ -31,6 +38,10 @@ static const struct weir_sql SQL_FETCH[] = {
                          " ORDER BY a.n",
                          .parameters = "I"},
 };
+
+/* Rows that are locked. */
+static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
+    "remove dead letters", "DELETE FROM {p}_dead_letter WHERE id", "", "");
 
 enum { TEXTS_SIZE_MAX = 512 * 1024 * 1024, PICKS_MIN = 128 };
 
@@ -42,6 +53,12 @@ static enum weir_status no_memory(struct weir_error *error)
 static enum weir_engine engine_of(struct weir_connection *connection)
 {
     return weir_connection_link(connection)->driver->engine;
+}
+
+/* Are the ids of a statement one array? */
+static bool takes_arrays(struct weir_connection *connection)
+{
+    return engine_of(connection) == WEIR_POSTGRESQL;
 }
 
 /* ---- picks -------------------------------------------------------------------------------- */
@@ -277,13 +294,13 @@ enum weir_status weir_letters_fetch(struct weir_letters *self,
     if (self->items == NULL)
         return no_memory(error);
     status = list_ids(&ids, self->texts.heap, picks, count, error);
-    if (engine_of(connection) == WEIR_SQLITE) {
-        for (size_t i = 0; i < count && status == WEIR_OK; i++)
-            status = fetch(self, connection, ids.cells[i], now_us, error);
-    } else if (status == WEIR_OK) {
+    if (status == WEIR_OK && takes_arrays(connection)) {
         status = fetch(self, connection,
                        weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count), now_us,
                        error);
+    } else {
+        for (size_t i = 0; i < count && status == WEIR_OK; i++)
+            status = fetch(self, connection, ids.cells[i], now_us, error);
     }
     weir_columns_fini(&ids);
     return status;
@@ -298,34 +315,71 @@ void weir_letters_visit(const struct weir_letters *self, weir_dead_letter_fn vis
 
 /* ---- changing ----------------------------------------------------------------------------- */
 
+static enum weir_status change_together(struct weir_connection *connection,
+                                        const struct weir_sql *sql,
+                                        const struct weir_letter_pick *picks,
+                                        size_t count, struct weir_value *values,
+                                        size_t value_count, struct weir_error *error)
+{
+    struct weir_columns ids = {.cells = NULL};
+    enum weir_status status =
+        list_ids(&ids, weir_connection_config(connection)->heap, picks, count, error);
+
+    if (status == WEIR_OK) {
+        values[0] = weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count);
+        status =
+            weir_connection_execute(connection, sql, values, value_count, NULL, error);
+    }
+    weir_columns_fini(&ids);
+    return status;
+}
+
+/* The values are the same for each of them. */
+static enum weir_status change_each(struct weir_connection *connection,
+                                    const struct weir_sql *sql,
+                                    const struct weir_letter_pick *picks, size_t count,
+                                    const struct weir_value *values, size_t value_count,
+                                    struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct weir_value *rows =
+        weir_heap_zalloc_array(heap, count, value_count * sizeof *rows);
+    enum weir_status status;
+
+    if (rows == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(rows + i * value_count, values, value_count * sizeof *rows);
+        rows[i * value_count] = weir_integer(picks[i].id);
+    }
+    status = weir_connection_execute_many(connection, sql, rows, count, value_count, NULL,
+                                          error);
+    weir_heap_free(heap, rows);
+    return status;
+}
+
 enum weir_status weir_letters_change(struct weir_connection *connection,
                                      const struct weir_sql *sql,
                                      const struct weir_letter_pick *picks, size_t count,
                                      struct weir_value *values, size_t value_count,
-                                     int64_t *changed, struct weir_error *error)
+                                     struct weir_error *error)
 {
-    bool together = engine_of(connection) != WEIR_SQLITE;
-    struct weir_columns ids = {.cells = NULL};
-    enum weir_status status;
-    int64_t sum = 0;
+    const struct weir_sql *chosen = &sql[engine_of(connection)];
 
-    if (changed != NULL)
-        *changed = 0;
     if (count == 0)
         return WEIR_OK;
-    status =
-        list_ids(&ids, weir_connection_config(connection)->heap, picks, count, error);
-    for (size_t i = 0; status == WEIR_OK && i < (together ? 1 : count); i++) {
-        int64_t rows = 0;
+    values[0] = weir_null();
+    if (takes_arrays(connection))
+        return change_together(connection, chosen, picks, count, values, value_count,
+                               error);
+    return change_each(connection, chosen, picks, count, values, value_count, error);
+}
 
-        values[0] = together ? weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count)
-                             : ids.cells[i];
-        status = weir_connection_execute(connection, &sql[engine_of(connection)], values,
-                                         value_count, &rows, error);
-        sum += rows;
-    }
-    if (changed != NULL)
-        *changed = sum;
-    weir_columns_fini(&ids);
-    return status;
+enum weir_status weir_letters_remove(struct weir_connection *connection,
+                                     const struct weir_letter_pick *picks, size_t count,
+                                     struct weir_error *error)
+{
+    struct weir_value ids;
+
+    return weir_letters_change(connection, SQL_REMOVE, picks, count, &ids, 1, error);
 }

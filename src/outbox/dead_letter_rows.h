@@ -27,7 +27,21 @@ enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
 #define WEIR_LETTER_OPEN "d.status IN ('pending', 'reprocessing')"
 #define WEIR_LETTER_CLOSED "d.status IN ('resolved', 'discarded')"
 
-/* One statement for ids: {1} is all of them on PostgreSQL, one after the other on SQLite. */
+/*
+ * MariaDB, where a locking read locks every row that it looks at, and the entry of the index before
+ * the row: who goes by an index and who changes a row that is in it would meet from two sides. So
+ * rows are found by `look`, which locks nothing, and locked one after the other by their primary
+ * key, until there are enough; `still` is what may have changed in between. Only the removal of a
+ * whole queue locks letters in another way, and is repeated. `look` is merged into the join, so that
+ * it reads no more than is taken.
+ */
+#define WEIR_LETTER_LOOK_AND_LOCK(look, still, order, limit, lock)                       \
+    "SELECT d.id, length(d.payload), d.failed_us FROM (" look ") x"                      \
+    " STRAIGHT_JOIN {p}_dead_letter d FORCE INDEX (PRIMARY) ON d.id = x.id"              \
+    " WHERE " still " ORDER BY " order " LIMIT " limit lock
+#define WEIR_LETTER_SKIP_LOCKED_MARIA " FOR UPDATE SKIP LOCKED"
+
+/* One statement for ids: {1} is all of them on PostgreSQL, one after the other elsewhere. */
 #define WEIR_LETTER_BY_IDS(what, head, tail, letters)                                    \
     {                                                                                    \
         [WEIR_SQLITE] = {.name = (what),                                                 \
@@ -36,6 +50,8 @@ enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
         [WEIR_POSTGRESQL] = {.name = (what),                                             \
                              .text = head " = ANY ({1})" tail,                           \
                              .parameters = "I" letters},                                 \
+        [WEIR_MARIADB] = {                                                               \
+            .name = (what), .text = head " = {1}" tail, .parameters = "i" letters},      \
     }
 
 struct weir_letter_pick {
@@ -90,13 +106,16 @@ WEIR_CHECKED enum weir_status weir_letters_fetch(struct weir_letters *self,
 void weir_letters_visit(const struct weir_letters *self, weir_dead_letter_fn visit,
                         void *state);
 
-/* Run WEIR_LETTER_BY_IDS() for the picks; values[0] is for the ids. *changed, which may be NULL,
- * gets how many rows. */
+/* Run WEIR_LETTER_BY_IDS() for the picks; values[0] is for the ids. */
 WEIR_CHECKED enum weir_status weir_letters_change(struct weir_connection *connection,
                                                   const struct weir_sql *sql,
                                                   const struct weir_letter_pick *picks,
                                                   size_t count, struct weir_value *values,
-                                                  size_t value_count, int64_t *changed,
+                                                  size_t value_count,
                                                   struct weir_error *error);
+
+WEIR_CHECKED enum weir_status weir_letters_remove(struct weir_connection *connection,
+                                                  const struct weir_letter_pick *picks,
+                                                  size_t count, struct weir_error *error);
 
 #endif

@@ -19,10 +19,10 @@
  * unknown span of time for a short one.
  */
 #define WEIR_LETTER_FILTER                                                               \
-    "d.partition >= {1} AND d.partition < {2} AND d.failed_us + 0 >= {3}"                \
+    "d.pid >= {1} AND d.pid < {2} AND d.failed_us + 0 >= {3}"                            \
     " AND d.failed_us + 0 < {4} AND ({5} IS NULL OR d.subscription IN"                   \
     " (SELECT s.id FROM {p}_subscription s WHERE s.name = {5}))"                         \
-    " AND ({6} IS NULL OR d.key = {6}) AND ({7} IS NULL OR d.type = {7})"
+    " AND ({6} IS NULL OR d.message_key = {6}) AND ({7} IS NULL OR d.type = {7})"
 #define WEIR_LETTER_FILTER_LETTERS "iiiittt"
 enum { WEIR_LETTER_FILTER_SIZE = 7 };
 

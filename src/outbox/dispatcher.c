@@ -125,7 +125,9 @@ static enum weir_status look(struct weir_dispatcher *self,
     (void)WEIR_POINT(outbox->points, "dispatcher.advanced");
     if (status == WEIR_OK)
         self->head_known = true;
-    else
+    if (status == WEIR_OK && *moved && outbox->wake != NULL)
+        weir_wake_reward(outbox->wake); /* there may be more soon */
+    if (status != WEIR_OK)
         weir_error_prefix(error, "look for messages");
     return status;
 }

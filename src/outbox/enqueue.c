@@ -105,7 +105,8 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
     if (row->backlog_max == 0)
         return WEIR_OK;
     if (!weir_registry_backlog(&outbox->registry, queue, &backlog)) {
-        struct weir_lag_question question = {row->id, WEIR_LAG_LOOK_FEW};
+        struct weir_lag_question question = {.queue_id = row->id,
+                                             .look_max = WEIR_LAG_LOOK_FEW};
         struct backlog counted = {.count = 0};
 
         status = outbox->log.ops->lag(&outbox->log, connection, &question, add_lag,

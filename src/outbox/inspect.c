@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
+#include "outbox/patience.h"
 #include "outbox/traffic.h"
 
 /* Small tables, read as a whole; open dead letters by their index. */
@@ -19,10 +20,10 @@ static const struct weir_sql SQL_QUEUES = {
     .text = "SELECT q.id, q.name, q.partitions, q.paused, q.backlog_max,"
             " (SELECT count(*) FROM {p}_subscription s WHERE s.queue = q.id),"
             " (SELECT count(*) FROM {p}_aside a"
-            "   WHERE a.partition >= q.id * 64 AND a.partition < q.id * 64 + 64),"
+            "   WHERE a.pid >= q.id * 64 AND a.pid < q.id * 64 + 64),"
             " (SELECT count(*) FROM {p}_dead_letter d"
             "   WHERE d.status IN ('pending', 'reprocessing') AND d.deadline_us <= {now}"
-            "   AND d.partition >= q.id * 64 AND d.partition < q.id * 64 + 64),"
+            "   AND d.pid >= q.id * 64 AND d.pid < q.id * 64 + 64),"
             " {now}, q.unread, q.attempts_max, q.retention_us"
             " FROM {p}_queue q WHERE {1} = '' OR q.name = {1} ORDER BY q.name",
     .parameters = "t",
@@ -31,18 +32,33 @@ static const struct weir_sql SQL_QUEUES = {
 /*
  * What a queue that nobody has subscribed to keeps for whoever comes: all that the log has of it.
  * By index on the id, which has no partition, so {2} rows are looked at and no more. The limit
- * stands in a sub-select, so that the planner takes it for small and follows the index.
+ * stands in a sub-select, so that PostgreSQL's planner takes it for small and follows the index;
+ * MariaDB takes none there. There messages wait in front of the log too: they count as if they
+ * had been moved.
  */
-#define KEPT "k.partition >= {1} * 64 AND k.partition < {1} * 64 + 64"
-static const struct weir_sql SQL_KEPT = {
-    .name = "read kept messages",
-    .text = "SELECT count(*), coalesce(sum(CASE WHEN " KEPT " THEN 1 ELSE 0 END), 0),"
-            " min(CASE WHEN " KEPT " THEN k.created_us END),"
-            " coalesce(max(k.id) - min(k.id) + 1, 0),"
-            " coalesce((SELECT max(id) FROM {p}_log) - min(k.id) + 1, 0)"
-            " FROM (SELECT id, partition, created_us FROM {p}_log"
-            "   ORDER BY id LIMIT (SELECT {2})) k",
-    .parameters = "ii",
+#define KEPT "k.pid >= {1} * 64 AND k.pid < {1} * 64 + 64"
+#define READ_KEPT(rows, last)                                                            \
+    {                                                                                    \
+        .name = "read kept messages",                                                    \
+        .text = "SELECT count(*), count(CASE WHEN " KEPT " THEN 1 END),"                 \
+                " min(CASE WHEN " KEPT " THEN k.created_us END),"                        \
+                " coalesce(max(k.id) - min(k.id) + 1, 0),"                               \
+                " coalesce(" last " - min(k.id) + 1, 0) FROM (" rows ") k",              \
+        .parameters = "ii",                                                              \
+    }
+#define KEPT_ROWS "SELECT id, pid, created_us FROM {p}_log ORDER BY id LIMIT "
+#define LAST_OF_LOG "(SELECT coalesce(max(id), 0) FROM {p}_log)"
+#define FIRST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era, id LIMIT 1)"
+#define LAST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era DESC, id DESC LIMIT 1)"
+static const struct weir_sql SQL_KEPT[] = {
+    [WEIR_SQLITE] = READ_KEPT(KEPT_ROWS "(SELECT {2})", LAST_OF_LOG),
+    [WEIR_POSTGRESQL] = READ_KEPT(KEPT_ROWS "(SELECT {2})", LAST_OF_LOG),
+    [WEIR_MARIADB] = READ_KEPT("(" KEPT_ROWS "{2}) UNION ALL (SELECT " LAST_OF_LOG
+                               " + i.id - " FIRST_INCOMING " + 1, i.pid, i.created_us"
+                               " FROM {p}_incoming i ORDER BY i.era, i.id LIMIT {2})"
+                               " ORDER BY id LIMIT {2}",
+                               LAST_OF_LOG " + coalesce(" LAST_INCOMING
+                                           " - " FIRST_INCOMING " + 1, 0)"),
 };
 
 static const struct weir_sql SQL_NAMES = {
@@ -66,32 +82,27 @@ static const struct weir_sql SQL_PROCESSES = {
 };
 
 #define PARTITION_COLUMNS                                                                \
-    "SELECT s.id, s.name, l.partition, a.seq, a.attempts, a.retry_us, a.error,"          \
+    "SELECT s.id, s.name, l.pid, a.seq, a.attempts, a.retry_us, a.error,"                \
     " l.epoch, l.until_us, l.crashes,"                                                   \
-    " CASE WHEN l.owner IS NULL THEN '' ELSE coalesce((SELECT m.name FROM {p}_member m"  \
-    "   WHERE m.subscription = s.id AND m.process = l.owner), '?') END,"                 \
+    " CASE WHEN l.owner IS NULL THEN '' ELSE (SELECT m.name FROM {p}_member m"           \
+    "   WHERE m.subscription = s.id AND m.process = l.owner) END,"                       \
     " {now}"                                                                             \
     " FROM {p}_subscription s JOIN {p}_lease l ON l.subscription = s.id "
 
-/* By the primary key of leases and, on PostgreSQL, the index of acks backwards. */
+/* By the primary keys of leases and acks or, on PostgreSQL, the index of acks backwards. */
+#define READ_PARTITIONS(join)                                                            \
+    {                                                                                    \
+        .name = "read partitions",                                                       \
+        .text = PARTITION_COLUMNS join " WHERE s.queue = {1} ORDER BY s.name, l.pid",    \
+        .parameters = "i",                                                               \
+    }
+#define JOIN_POSITION "JOIN {p}_ack a ON a.subscription = s.id AND a.pid = l.pid"
 static const struct weir_sql SQL_PARTITIONS[] = {
-    [WEIR_SQLITE] =
-        {
-            .name = "read partitions",
-            .text = PARTITION_COLUMNS
-            "JOIN {p}_ack a ON a.subscription = s.id AND a.partition = l.partition"
-            " WHERE s.queue = {1} ORDER BY s.name, l.partition",
-            .parameters = "i",
-        },
-    [WEIR_POSTGRESQL] =
-        {
-            .name = "read partitions",
-            .text = PARTITION_COLUMNS
-            "JOIN LATERAL (SELECT * FROM {p}_ack x WHERE x.subscription = s.id"
-            "   AND x.partition = l.partition ORDER BY x.version DESC LIMIT 1) a ON true"
-            " WHERE s.queue = {1} ORDER BY s.name, l.partition",
-            .parameters = "i",
-        },
+    [WEIR_SQLITE] = READ_PARTITIONS(JOIN_POSITION),
+    [WEIR_POSTGRESQL] = READ_PARTITIONS("JOIN LATERAL (SELECT * FROM {p}_ack x"
+                                        " WHERE x.subscription = s.id AND x.pid = l.pid"
+                                        " ORDER BY x.version DESC LIMIT 1) a ON true"),
+    [WEIR_MARIADB] = READ_PARTITIONS(JOIN_POSITION),
 };
 
 /* ---- lag ------------------------------------------------------------------------------- */
@@ -126,7 +137,10 @@ static enum weir_status read_lags(struct weir_outbox *outbox,
                                   struct weir_connection *connection, int64_t queue_id,
                                   struct lags *out, struct weir_error *error)
 {
-    struct weir_lag_question question = {queue_id, WEIR_LAG_LOOK_MAX};
+    struct weir_lag_question question = {.queue_id = queue_id,
+                                         .look_max = WEIR_LAG_LOOK_MAX,
+                                         .look_sure = WEIR_LAG_LOOK_SURE,
+                                         .look_us = WEIR_LAG_LOOK_US};
     enum weir_status status;
 
     out->count = 0;
@@ -236,12 +250,13 @@ static void note_kept(struct queue *queue, struct weir_rows *rows)
     queue->info.waiting = kept + queue->info.aside;
 }
 
-static enum weir_status count_kept(struct weir_connection *connection,
+static enum weir_status count_kept(const struct weir_outbox *outbox,
+                                   struct weir_connection *connection,
                                    struct queue *queue, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_KEPT,
+        connection, &SQL_KEPT[outbox->log.ops->engine],
         VALUES(weir_integer(queue->id), weir_integer(WEIR_LAG_EXACT_MAX + 1)), &rows,
         error);
 
@@ -253,6 +268,24 @@ static enum weir_status count_kept(struct weir_connection *connection,
     return status;
 }
 
+/* Only what is set aside is known when the rest could be told only by waiting for the sweep. */
+static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
+                                           struct weir_connection *connection,
+                                           struct queue *queue, struct weir_error *error)
+{
+    bool locked = false;
+    enum weir_status status = weir_patience_lose(connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_patience_regain(
+            connection, count_kept(outbox, connection, queue, error), &locked, error);
+    if (locked) {
+        queue->info.waiting = queue->info.aside;
+        queue->info.waiting_is_estimate = true;
+    }
+    return status;
+}
+
 /* What waits in a queue, for the subscription that has the most to do or for nobody yet. */
 static enum weir_status measure(struct weir_outbox *self,
                                 struct weir_connection *connection, struct queue *queue,
@@ -261,18 +294,33 @@ static enum weir_status measure(struct weir_outbox *self,
     enum weir_status status;
 
     if (queue->info.subscriptions == 0)
-        return queue->drops ? WEIR_OK : count_kept(connection, queue, error);
+        return queue->drops ? WEIR_OK
+                            : count_kept_at_once(self, connection, queue, error);
     status = read_lags(self, connection, queue->id, lags, error);
     if (status == WEIR_OK)
         sum_up(queue, lags);
     return status;
 }
 
+/* 0 when it could be told only by waiting for the sweep. */
+static enum weir_status measure_in(struct weir_connection *connection,
+                                   struct queue *queue, struct weir_error *error)
+{
+    bool locked = false;
+    enum weir_status status = weir_patience_lose(connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_patience_regain(
+            connection,
+            weir_traffic_read_in(connection, queue->id, &queue->info.in_per_s, error),
+            &locked, error);
+    return status;
+}
+
 static enum weir_status measure_rates(struct weir_connection *connection,
                                       struct queue *queue, struct weir_error *error)
 {
-    enum weir_status status =
-        weir_traffic_read_in(connection, queue->id, &queue->info.in_per_s, error);
+    enum weir_status status = measure_in(connection, queue, error);
 
     if (status == WEIR_OK)
         status = weir_traffic_read_out(connection, queue->id, queue->furthest,
@@ -390,7 +438,8 @@ static enum weir_status visit_partition(const struct weir_outbox *outbox,
 {
     char *subscription = copy_text(outbox->heap, rows, 1);
     char *last_error = copy_text(outbox->heap, rows, 6);
-    char *owner = copy_text(outbox->heap, rows, 10);
+    char *owner = weir_rows_is_null(rows, 10) ? weir_heap_copy(outbox->heap, "?", 1)
+                                              : copy_text(outbox->heap, rows, 10);
     int64_t pid = weir_rows_integer(rows, 2);
     int64_t now_us = weir_rows_integer(rows, 11);
     enum weir_status status = WEIR_OK;

@@ -81,8 +81,10 @@ static enum weir_status release_leaving(struct weir_keeper *self,
             weir_lease_release(connection, outbox->owner, self->leases, count, error);
     self->untidy |= status != WEIR_OK; /* the roster has forgotten them already */
     (void)WEIR_POINT(outbox->points, "keeper.released");
-    if (status == WEIR_OK && !atomic_load(&outbox->alone))
+    if (status == WEIR_OK && !atomic_load(&outbox->alone)) {
         status = weir_wake_send(connection, outbox->channel, error);
+        weir_wake_signal(outbox->db, outbox->channel);
+    }
     return status;
 }
 

@@ -1,19 +1,15 @@
 /*
  * lag_pg.c - how much waits, on PostgreSQL.
  *
- * Where a position's rows can be is told by its mark (lag_statements_pg.c): behind it, or late.
- * The log has no index by partition, so rows are looked at one by one, from the lowest mark on:
- *
- *   lowest mark          middle mark                             last id
- *   | only the partitions |  all partitions of the queue          |
- *   | that are behind     |                                       |
- *
- * so beside one partition that stands still the many rows that the others have passed cost little.
- * Two things end the counting: more messages wait than are counted exactly, or more rows lie
- * there than are looked at. Neither has to be found out by counting:
+ * Where a position's rows can be is told by its mark (lag_statements_pg.c): behind it, or late. Many
+ * late rows lie side by side, as those of one large transaction; then the mark is moved back before
+ * them, and they are rows like all others. The log has no index by partition, so rows are looked at
+ * one by one, from the lowest mark on. Three things end that: more messages wait than are counted
+ * exactly, more rows lie there than are looked at, or it takes too long. The first two do not have
+ * to be found out by counting:
  *
  *   sample   of a long stretch a few ids in each of SAMPLE_COUNT equal parts are looked at first.
- *            When they say that far more wait than are counted, nobody counts: see is_surely_more().
+ *            When they say that more wait than are counted, nobody counts: see is_surely_more().
  *   pieces   how many ids there are to look at follows from the segments that have rows.
  *
  * Then the answer is what the sample says, and marked as an estimate; but for the positions close to
@@ -27,14 +23,16 @@
 
 #include "base/heap.h"
 #include "db/pause.h"
+#include "outbox/patience.h"
 #include "outbox/statements_pg.h"
 #include "weir/inspect.h"
 
 enum {
-    SAMPLE_COUNT = 32, /* parts of a stretch */
-    SAMPLE_IDS = 128,  /* looked at in each of them */
-    LATE_FEW = 20000,  /* late rows that are looked up by transaction to estimate */
-    NEAR_IDS = 20000,  /* before the end: counted also when the rest is estimated */
+    SAMPLE_COUNT = 256, /* parts of a stretch */
+    SAMPLE_IDS = 16,    /* looked at in each of them */
+    LATE_FEW = 10000,   /* late rows that are looked up by transaction */
+    STRIP_IDS = 16384,  /* between two looks at the clock */
+    NEAR_IDS = 20000,   /* before the end: counted also when the rest is estimated */
     PIECES_MAX = 1024, /* segments: a billion rows; what is behind them is taken as one */
 };
 
@@ -47,8 +45,10 @@ struct amount {
 struct entry {
     int64_t subscription;
     int64_t pid;
-    int64_t lo; /* its mark */
-    bool exact; /* `counted` is everything; otherwise `sampled` is an estimate */
+    int64_t lo;    /* its mark */
+    int64_t begin; /* before its first late row, or its mark */
+    bool listed;   /* `counted` is of what was looked at */
+    bool exact;    /* and that is everything; otherwise `sampled` is an estimate */
     struct amount counted;
     struct amount sampled;
 };
@@ -95,11 +95,28 @@ static enum weir_status add_entry(struct tally *self, struct weir_rows *rows,
         .subscription = weir_rows_integer(rows, 0),
         .pid = weir_rows_integer(rows, 1),
         .lo = weir_rows_integer(rows, 2),
+        .begin = weir_rows_integer(rows, 7),
     };
     self->last_id = weir_rows_integer(rows, 3);
     self->late_count = weir_rows_integer(rows, 4);
     self->late_id = weir_rows_integer(rows, 5);
     return WEIR_OK;
+}
+
+static bool has_many_late(const struct tally *self)
+{
+    return self->late_count == LATE_FEW;
+}
+
+/* No mark has to be further back than the first late row there is. */
+static void move_marks_back(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        struct entry *entry = &self->entries[i];
+        int64_t mark = entry->begin >= self->late_id ? entry->begin : self->late_id - 1;
+
+        entry->lo = mark < entry->lo ? mark : entry->lo;
+    }
 }
 
 static enum weir_status read_marks(struct tally *self, struct weir_error *error)
@@ -113,6 +130,8 @@ static enum weir_status read_marks(struct tally *self, struct weir_error *error)
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = add_entry(self, &rows, error);
     weir_rows_close(&rows);
+    if (has_many_late(self))
+        move_marks_back(self);
     return no_row_is_ok(status);
 }
 
@@ -125,26 +144,6 @@ static int64_t lowest_mark(const struct tally *self)
             lowest = self->entries[i].lo;
     }
     return lowest;
-}
-
-/* As many marks are below as above, or nearly: halving, since they are not sorted. */
-static int64_t middle_mark(const struct tally *self)
-{
-    int64_t below = lowest_mark(self);
-    int64_t above = self->last_id;
-
-    while (below < above) {
-        int64_t middle = below + (above - below) / 2;
-        size_t reached = 0;
-
-        for (size_t i = 0; i < self->count; i++)
-            reached += self->entries[i].lo <= middle;
-        if (reached * 2 > self->count)
-            above = middle;
-        else
-            below = middle + 1;
-    }
-    return below;
 }
 
 static struct entry *find_entry(struct tally *self, struct weir_rows *rows)
@@ -161,75 +160,7 @@ static struct entry *find_entry(struct tally *self, struct weir_rows *rows)
     return NULL; /* it has subscribed just now */
 }
 
-/* ---- counting ----------------------------------------------------------------------------- */
-
-/* The partitions with a mark before `until`: *pids is freed by the caller, with `count` of them. */
-static enum weir_status list_behind(struct tally *self, int64_t until,
-                                    struct weir_value **pids, size_t *count,
-                                    struct weir_error *error)
-{
-    *count = 0;
-    *pids = weir_heap_zalloc_array(self->heap, self->count, sizeof **pids);
-    if (*pids == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
-    for (size_t i = 0; i < self->count; i++) {
-        if (self->entries[i].lo < until)
-            (*pids)[(*count)++] = weir_integer(self->entries[i].pid);
-    }
-    return WEIR_OK;
-}
-
-static void note_count(struct tally *self, struct weir_rows *rows, bool *stopped)
-{
-    struct entry *entry = find_entry(self, rows);
-
-    *stopped = *stopped || weir_rows_boolean(rows, 4);
-    if (entry != NULL)
-        entry->counted =
-            (struct amount){weir_rows_integer(rows, 2), weir_rows_integer(rows, 3)};
-}
-
-static void clear_counts(struct tally *self)
-{
-    for (size_t i = 0; i < self->count; i++)
-        self->entries[i].counted = (struct amount){0, 0};
-}
-
-static void trust_counts(struct tally *self, int64_t mark)
-{
-    for (size_t i = 0; i < self->count; i++)
-        self->entries[i].exact = self->entries[i].lo >= mark;
-}
-
-/* Everything behind `mark`, for the positions that are there; exact unless it is too much. */
-static enum weir_status count_from(struct tally *self, int64_t mark, int64_t middle,
-                                   struct weir_error *error)
-{
-    struct weir_rows rows = {.connection = NULL};
-    struct weir_value *pids = NULL;
-    size_t count = 0;
-    bool stopped = false;
-    enum weir_status status = list_behind(self, middle, &pids, &count, error);
-
-    if (status == WEIR_OK)
-        status = weir_connection_query(self->connection, &weir_pg_sql_lag_count,
-                                       VALUES(weir_integer(self->question.queue_id),
-                                              weir_integer(mark), weir_integer(middle),
-                                              weir_array(WEIR_TYPE_INTEGER, pids, count),
-                                              weir_integer(WEIR_LAG_EXACT_MAX + 1),
-                                              weir_integer(self->question.look_max)),
-                                       &rows, error);
-    clear_counts(self);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        note_count(self, &rows, &stopped);
-    weir_rows_close(&rows);
-    if (status == WEIR_NO_ROW && !stopped)
-        trust_counts(self, mark);
-    weir_heap_free(self->heap, pids);
-    return no_row_is_ok(status);
-}
-
-/* ---- sampling ----------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------- */
 
 /* Side by side they are one. */
 static void add_piece(struct tally *self, int64_t first, int64_t last)
@@ -273,6 +204,105 @@ static enum weir_status read_pieces(struct tally *self, int64_t after_id,
     self->span = ids_behind(self, after_id);
     return no_row_is_ok(status);
 }
+
+/* ---- counting ----------------------------------------------------------------------------- */
+
+/*
+ * Where the strips begin that are counted, behind each of *starts, which the caller frees: they go
+ * on to the next, so where no rows are does not matter.
+ */
+static enum weir_status list_strips(const struct tally *self, int64_t mark,
+                                    struct weir_value **starts, size_t *count,
+                                    struct weir_error *error)
+{
+    size_t most = (size_t)(ids_behind(self, mark) / STRIP_IDS) + self->pieces + 1;
+
+    *count = 0;
+    *starts = weir_heap_zalloc_array(self->heap, most, sizeof **starts);
+    if (*starts == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+    (*starts)[(*count)++] = weir_integer(mark);
+    for (size_t i = 0; i < self->pieces; i++) {
+        const struct piece *piece = &self->piece[i];
+        int64_t after = piece->first > mark ? piece->first - 1 : mark;
+
+        for (after += STRIP_IDS; after < piece->last; after += STRIP_IDS)
+            (*starts)[(*count)++] = weir_integer(after);
+    }
+    return WEIR_OK;
+}
+
+static void note_count(struct tally *self, struct weir_rows *rows, bool *stopped)
+{
+    struct entry *entry = find_entry(self, rows);
+    int64_t waiting = weir_rows_integer(rows, 2);
+
+    *stopped = *stopped || weir_rows_boolean(rows, 4);
+    if (entry == NULL)
+        return;
+    entry->listed = true;
+    if (waiting > 0)
+        entry->counted = (struct amount){waiting, weir_rows_integer(rows, 3)};
+}
+
+static void clear_counts(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        self->entries[i].listed = false;
+        self->entries[i].counted = (struct amount){0, 0};
+    }
+}
+
+static void trust_counts(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        self->entries[i].exact = self->entries[i].listed;
+}
+
+static enum weir_status query_count(struct tally *self, int64_t mark, int64_t begin_min,
+                                    struct weir_value strips, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    const struct weir_lag_question *question = &self->question;
+    int64_t sure = question->look_us > 0 ? question->look_sure / STRIP_IDS : INT64_MAX;
+    int64_t late_max = begin_min > 0 ? 0 : LATE_FEW;
+
+    return weir_connection_query(
+        self->connection, &weir_pg_sql_lag_count,
+        VALUES(weir_integer(question->queue_id), weir_integer(mark),
+               weir_integer(begin_min), strips, weir_integer(WEIR_LAG_EXACT_MAX + 1),
+               weir_integer(late_max), weir_integer(question->look_max),
+               weir_integer(sure), weir_integer(question->look_us)),
+        rows, error);
+}
+
+/*
+ * Everything for the positions that have their mark behind `mark`, and if `begin_min` is not 0 their
+ * late rows behind that; exact unless it is too much.
+ */
+static enum weir_status count_from(struct tally *self, int64_t mark, int64_t begin_min,
+                                   struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_value *starts = NULL;
+    size_t count = 0;
+    bool stopped = false;
+    enum weir_status status = list_strips(self, mark, &starts, &count, error);
+
+    if (status == WEIR_OK)
+        status = query_count(self, mark, begin_min,
+                             weir_array(WEIR_TYPE_INTEGER, starts, count), &rows, error);
+    clear_counts(self);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        note_count(self, &rows, &stopped);
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW && !stopped)
+        trust_counts(self);
+    weir_heap_free(self->heap, starts);
+    return no_row_is_ok(status);
+}
+
+/* ---- sampling ----------------------------------------------------------------------------- */
 
 /* The id before the one with this number among those of all pieces, from 0. */
 static int64_t id_before(const struct tally *self, int64_t number)
@@ -345,16 +375,9 @@ static enum weir_status take_sample(struct tally *self, int64_t after_id,
     return no_row_is_ok(status);
 }
 
-/* Many late rows lie side by side, and are sampled like any others. */
 static enum weir_status sample(struct tally *self, struct weir_error *error)
 {
-    int64_t mark = lowest_mark(self);
-
-    if (self->sampled)
-        return WEIR_OK;
-    if (self->late_count == LATE_FEW && self->late_id <= mark)
-        mark = self->late_id - 1;
-    return take_sample(self, mark, error);
+    return self->sampled ? WEIR_OK : take_sample(self, lowest_mark(self), error);
 }
 
 static int64_t waiting_for(const struct tally *self, int64_t subscription)
@@ -369,22 +392,32 @@ static int64_t waiting_for(const struct tally *self, int64_t subscription)
 }
 
 /*
- * Does more wait than is counted? Each of the 32 samples tells a share between 0 and 1 of its part,
- * and each was placed by chance but for the first. That their mean is by more than 0.57 too high
- * has, by Hoeffding's inequality, a probability below exp(-2 * 32 * 0.57^2), one in a billion. With
- * 1/32 for the first that is 0.6 of all ids.
+ * Does more wait than is counted? Suppose not: then the share q of all ids, or less, waits. Each
+ * sample tells a share between 0 and 1 of its part, and each was placed by chance but for the
+ * first, which is left out as if all of it waited. Their variance is at most v = q (1 - q). By
+ * Bernstein's inequality the mean of n such numbers is by t above theirs with a probability of at
+ * most exp(-n t^2 / (2 v + 2 t / 3)). Where that is below exp(-21), one in a billion, more wait.
  */
-_Static_assert(SAMPLE_COUNT == 32, "as in is_surely_more()");
 static bool is_surely_more(const struct tally *self)
 {
-    int64_t most = 0;
+    const double n = SAMPLE_COUNT - 1;
+    double part = (double)self->span / SAMPLE_COUNT;
+    double most = 0;
+    double q;
+    double v;
+    double t;
 
     for (size_t i = 0; i < self->count; i++) {
-        int64_t waiting = waiting_for(self, self->entries[i].subscription);
+        double waiting = (double)waiting_for(self, self->entries[i].subscription);
 
         most = waiting > most ? waiting : most;
     }
-    return most - self->span * 6 / 10 > WEIR_LAG_EXACT_MAX;
+    if (most - part <= WEIR_LAG_EXACT_MAX)
+        return false;
+    q = WEIR_LAG_EXACT_MAX / (part * n);
+    v = q < 0.5 ? q * (1 - q) : 0.25;
+    t = (most - part) / (part * n) - q;
+    return n * t * t > 21 * (2 * v + 2 * t / 3);
 }
 
 /* ---- estimating --------------------------------------------------------------------------- */
@@ -437,7 +470,7 @@ static enum weir_status count_near(struct tally *self, struct weir_error *error)
     int64_t mark = self->last_id - NEAR_IDS;
 
     for (size_t i = 0; i < self->count; i++) {
-        if (self->entries[i].lo >= mark)
+        if (self->entries[i].begin >= mark)
             return count_from(self, mark, mark, error);
     }
     return WEIR_OK;
@@ -458,8 +491,7 @@ static enum weir_status estimate(struct tally *self, struct weir_error *error)
 
 static bool is_long(const struct tally *self)
 {
-    return self->last_id - lowest_mark(self) > WEIR_LAG_EXACT_MAX ||
-           self->late_count == LATE_FEW;
+    return self->last_id - lowest_mark(self) > WEIR_LAG_EXACT_MAX;
 }
 
 /* Counting makes all of them so, or none. */
@@ -481,9 +513,55 @@ static enum weir_status count_all(struct tally *self, struct weir_error *error)
                    ids_behind(self, lowest_mark(self)) > self->question.look_max;
     }
     if (status == WEIR_OK && !too_much)
-        status = count_from(self, lowest_mark(self), middle_mark(self), error);
+        status = count_from(self, lowest_mark(self), 0, error);
     if (status == WEIR_OK && !is_exact(self))
         status = estimate(self, error);
+    return status;
+}
+
+/* ---- guessing ----------------------------------------------------------------------------- */
+
+static void forget_entries(struct tally *self)
+{
+    weir_heap_free(self->heap, self->entries);
+    self->entries = NULL;
+    self->count = 0;
+}
+
+static enum weir_status guess(struct tally *self, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status;
+
+    forget_entries(self);
+    status = weir_connection_query(self->connection, &weir_pg_sql_lag_guess,
+                                   VALUES(weir_integer(self->question.queue_id)), &rows,
+                                   error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        status = add_entry(self, &rows, error);
+        if (status == WEIR_OK)
+            self->entries[self->count - 1].sampled.waiting = weir_rows_integer(&rows, 8);
+    }
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW && self->count > 0)
+        status = add_aside(self, error);
+    return no_row_is_ok(status);
+}
+
+/* Without waiting for the sweep, if there is no time for that. */
+static enum weir_status count_or_guess(struct tally *self, struct weir_error *error)
+{
+    enum weir_status status;
+    bool locked = false;
+
+    if (self->question.look_us == 0)
+        return count_all(self, error);
+    status = weir_patience_lose(self->connection, error);
+    if (status == WEIR_OK)
+        status = weir_patience_regain(self->connection, count_all(self, error), &locked,
+                                      error);
+    if (status == WEIR_OK && locked)
+        status = guess(self, error);
     return status;
 }
 
@@ -515,7 +593,7 @@ enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
     tally->connection = connection;
     tally->question = *question;
     tally->segment_bits = self->segment_bits;
-    status = count_all(tally, error);
+    status = count_or_guess(tally, error);
     for (size_t i = 0; i < tally->count && status == WEIR_OK; i++) {
         struct weir_lag lag = lag_of(&tally->entries[i]);
 

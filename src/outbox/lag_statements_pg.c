@@ -28,7 +28,7 @@
  */
 #define POS_OF(which, such)                                                              \
     " pos AS MATERIALIZED (SELECT * FROM ("                                              \
-    "SELECT s.id AS subscription, q.id * 64 + g.n AS partition, a.cut, a.last_id,"       \
+    "SELECT s.id AS subscription, q.id * 64 + g.n AS pid, a.cut, a.last_id,"             \
     " b.no, b.hi, b.own, b.snap, pg_snapshot_xmin(b.snap) AS oldest,"                    \
     " c.no AS next_no, c.own AS next_own, c.snap AS next_snap,"                          \
     " CASE WHEN c.no IS NULL THEN b.hi"                                                  \
@@ -36,7 +36,7 @@
     " FROM {p}_queue q JOIN {p}_subscription s ON s.queue = q.id"                        \
     " JOIN generate_series(0, 63) AS g(n) ON g.n < q.partitions"                         \
     " CROSS JOIN LATERAL (SELECT k.cut, k.last_id FROM {p}_ack k"                        \
-    " WHERE k.subscription = s.id AND k.partition = q.id * 64 + g.n"                     \
+    " WHERE k.subscription = s.id AND k.pid = q.id * 64 + g.n"                           \
     " ORDER BY k.version DESC LIMIT 1) a"                                                \
     " CROSS JOIN LATERAL (SELECT k.no, k.hi, k.own, k.snap FROM {p}_cut k"               \
     " WHERE k.no >= a.cut ORDER BY k.no LIMIT 1) b"                                      \
@@ -50,7 +50,15 @@
     " l.xid >= p.oldest AND NOT pg_visible_in_snapshot(l.xid, p.snap)"                   \
     " AND (l.id <= p.last_id AND pg_visible_in_snapshot(l.xid, p.next_snap)) IS NOT "    \
     "TRUE"
-#define ROW "l.id, l.xid, l.partition, l.created_us FROM {p}_log l"
+/*
+ * Where the rows of a position begin: its mark, or a late row before that, which it has passed up
+ * to its id or not at all. Comparing with that settles most rows.
+ */
+#define BEGIN                                                                            \
+    " least(p.lo, (SELECT min(CASE WHEN pg_visible_in_snapshot(r.xid, p.next_snap)"      \
+    " THEN p.last_id ELSE 0 END) FROM ended r"                                           \
+    " WHERE NOT pg_visible_in_snapshot(r.xid, p.snap)))"
+#define ROW "l.id, l.xid, l.pid, l.created_us FROM {p}_log l"
 #define LAST_ID "(SELECT last_value FROM {p}_log_id)"
 
 /*
@@ -81,7 +89,7 @@
                                                                   "))"
 
 #define ASIDE_ROWS(max)                                                                  \
-    " (SELECT a.id, a.created_us FROM {p}_aside a WHERE a.partition = p.partition"       \
+    " (SELECT a.id, a.created_us FROM {p}_aside a WHERE a.pid = p.pid"                   \
     " AND (a.cut, a.id) > (p.cut + 1, p.last_id) ORDER BY a.cut, a.id"                   \
     " LIMIT (SELECT " max ")) a"
 
@@ -94,12 +102,12 @@
 #define FIRST_LATE " (SELECT min(l.id) FROM" LATE_ROWS(LOWEST, "1") ")"
 
 /* The marks; the last id given out; how many late rows there are before the lowest mark, up to
- * {2}; the id of the first of them, or null; and how many rows this gives. */
+ * {2}; the id of the first of them, or null; how many rows this gives; where each begins. */
 const struct weir_sql weir_pg_sql_lag_marks = {
     .name = "lag marks",
-    .text = "WITH" POS "," ENDED " SELECT p.subscription, p.partition, p.lo, " LAST_ID
-            "," LATE_COUNT "," FIRST_LATE
-            ", count(*) OVER () FROM pos p ORDER BY p.partition, p.subscription",
+    .text = "WITH" POS "," ENDED " SELECT p.subscription, p.pid, p.lo, " LAST_ID
+            "," LATE_COUNT "," FIRST_LATE ", count(*) OVER ()," BEGIN
+            " FROM pos p ORDER BY p.pid, p.subscription",
     .parameters = "ii",
 };
 
@@ -131,15 +139,15 @@ const struct weir_sql weir_pg_sql_lag_pieces = {
  */
 const struct weir_sql weir_pg_sql_lag_sample = {
     .name = "lag sample",
-    .text = "WITH" POS "," ENDED "," SAMPLE_LATE
-            " SELECT p.subscription, p.partition, count(*) FILTER (WHERE l.sampled),"
-            " count(*) FILTER (WHERE NOT l.sampled), min(l.created_us)"
-            " FROM (SELECT l.*, true AS sampled FROM unnest({2}) AS w(start)"
-            " CROSS JOIN LATERAL (SELECT " ROW " WHERE l.id > w.start"
-            " AND l.id <= w.start + {3} ORDER BY l.id LIMIT (SELECT {3})) l"
-            " UNION ALL SELECT l.*, false FROM late l) l"
-            " JOIN pos p ON p.partition = l.partition WHERE" NOT_PASSED
-            " GROUP BY p.subscription, p.partition",
+    .text =
+        "WITH" POS "," ENDED "," SAMPLE_LATE
+        " SELECT p.subscription, p.pid, count(*) FILTER (WHERE l.sampled),"
+        " count(*) FILTER (WHERE NOT l.sampled), min(l.created_us)"
+        " FROM (SELECT l.*, true AS sampled FROM unnest({2}) AS w(start)"
+        " CROSS JOIN LATERAL (SELECT " ROW " WHERE l.id > w.start"
+        " AND l.id <= w.start + {3} ORDER BY l.id LIMIT (SELECT {3})) l"
+        " UNION ALL SELECT l.*, false FROM late l) l"
+        " JOIN pos p ON p.pid = l.pid WHERE" NOT_PASSED " GROUP BY p.subscription, p.pid",
     .parameters = "iIiii",
 };
 
@@ -149,8 +157,8 @@ const struct weir_sql weir_pg_sql_lag_sample = {
  * id, the last of them, the last there is, and the time of the oldest. */
 const struct weir_sql weir_pg_sql_lag_aside = {
     .name = "lag aside",
-    .text = "WITH" POS " SELECT p.subscription, p.partition, k.rows, k.first, k.counted,"
-            " (SELECT a.id FROM {p}_aside a WHERE a.partition = p.partition"
+    .text = "WITH" POS " SELECT p.subscription, p.pid, k.rows, k.first, k.counted,"
+            " (SELECT a.id FROM {p}_aside a WHERE a.pid = p.pid"
             " ORDER BY a.cut DESC, a.id DESC LIMIT 1), k.oldest_us"
             " FROM pos p CROSS JOIN LATERAL (SELECT count(*) AS rows, min(a.id) AS first,"
             " max(a.id) AS counted, min(a.created_us) AS oldest_us"
@@ -161,45 +169,79 @@ const struct weir_sql weir_pg_sql_lag_aside = {
 /* ---- counting ----------------------------------------------------------------------------- */
 
 #define POS_BEHIND POS_OF("", " WHERE x.lo >= {2}")
-#define COUNT_LATE LATE("{3}", "{6}")
+#define BEGUN                                                                            \
+    " begun AS MATERIALIZED (SELECT * FROM (SELECT p.*," BEGIN " AS begin FROM pos p) x" \
+    " WHERE x.begin >= {3})"
+#define COUNT_LATE LATE("{2}", "{6}")
 #define COUNT_ASIDE                                                                      \
-    "SELECT p.subscription, p.partition, a.created_us FROM pos p CROSS JOIN "            \
+    "SELECT p.subscription, p.pid, a.created_us FROM begun p CROSS JOIN "                \
     "LATERAL" ASIDE_ROWS("{5}")
-#define WAITING "SELECT p.subscription, p.partition, l.created_us FROM "
-#define FOR_POS " JOIN pos p ON p.partition = l.partition WHERE" NOT_PASSED
-#define OF_THESE " l.partition IN (SELECT unnest({4})::integer)"
+#define WAITING "SELECT p.subscription, p.pid, l.created_us FROM "
+#define FOR_POS " JOIN pos p ON p.pid = l.pid WHERE" NOT_PASSED
+#define FOR_BEGUN " JOIN begun p ON p.pid = l.pid AND l.id > p.begin WHERE" NOT_PASSED
+#define TIME_IS_UP                                                                       \
+    " clock_timestamp() >= statement_timestamp() + {9} * interval '1 microsecond'"
+
+/* Rows of partitions that have all passed the strip end at the scan. OFFSET keeps what is known of
+ * a strip from being worked out for each of its rows. */
+#define NEXT_STRIP "({4})[t.n + 1]"
+#define STRIP                                                                            \
+    "unnest({4}) WITH ORDINALITY AS t(after, n) CROSS JOIN LATERAL (SELECT"              \
+    " coalesce(" NEXT_STRIP ", " LAST_ID ") AS last, (SELECT array_agg(b.pid)"           \
+    " FROM begun b WHERE (b.begin < " NEXT_STRIP ") IS NOT FALSE) AS behind OFFSET 0) u" \
+    " CROSS JOIN LATERAL (SELECT " ROW                                                   \
+    " WHERE l.id > t.after AND l.id <= u.last AND l.pid = ANY (u.behind)"                \
+    " ORDER BY l.id LIMIT (SELECT {7})) l"
 
 /*
- * What waits for the positions whose mark is {2} or later, counted up to {5}, looking at {6} rows
- * of each kind. By index (id) behind {3}, and between {2} and {3} for the partitions {4}; others
- * have no mark there, and only late rows, which are found by their transactions. All kinds in one
- * statement, so that a row that is set aside meanwhile counts once. The last column says whether there
- * is more; one row of nobody says so of late rows that were not looked at.
+ * What waits for the positions whose mark is {2} or later and whose rows begin behind {3}, counted
+ * up to {5}. By index (id) behind {2}, in strips that begin behind each of {4} and go on to the
+ * next of them; late rows before, of which {6} are looked at, by index (xid, id). All kinds in one
+ * statement, so that a row that is set aside meanwhile counts once. After {8} strips no further
+ * one is begun when {9} microseconds are over. {7} is more than a strip can have.
  *
- * The sub-select of partitions is a hash table that is filled once; behind an OR it cannot become
- * a join, which keeps no order.
+ * Each such position is told once more, with none: that is how the caller knows that it was counted.
+ * The last column says whether there is more; one row of nobody, which comes last, says so of what
+ * was not looked at.
  */
 const struct weir_sql weir_pg_sql_lag_count = {
     .name = "lag count",
-    .text =
-        "WITH" POS_BEHIND "," ENDED "," COUNT_LATE
-        " SELECT w.subscription, w.partition, count(*), min(w.created_us),"
-        " sum(count(*)) OVER () >= {5}"
-        " FROM (" COUNT_ASIDE " UNION ALL " WAITING "late l" FOR_POS
-        " AND (l.id <= {2} OR NOT" OF_THESE ")"
-        " UNION ALL " WAITING "(SELECT " ROW " WHERE l.id > {2} AND l.id <= {3}"
-        " AND ({4} IS NULL OR" OF_THESE ") ORDER BY l.id LIMIT (SELECT {6})) l" FOR_POS
-        " UNION ALL " WAITING "(SELECT " ROW " WHERE l.id > {3} AND l.id <= " LAST_ID
-        " ORDER BY l.id LIMIT (SELECT {6})) l" FOR_POS
-        " LIMIT (SELECT {5})) w GROUP BY w.subscription, w.partition"
-        " UNION ALL SELECT 0, 0, 0, NULL, (SELECT count(*) FROM late) = {6}",
-    .parameters = "iiiIii",
+    .text = "WITH" POS_BEHIND "," ENDED "," BEGUN "," COUNT_LATE
+            " SELECT w.subscription, w.pid, count(*), min(w.created_us),"
+            " sum(count(*)) OVER () >= {5}"
+            " FROM (" COUNT_ASIDE " UNION ALL " WAITING "late l" FOR_BEGUN
+            " UNION ALL " WAITING STRIP FOR_BEGUN " AND (t.n <= {8} OR NOT" TIME_IS_UP ")"
+            " LIMIT (SELECT {5})) w GROUP BY w.subscription, w.pid"
+            " UNION ALL SELECT p.subscription, p.pid, 0, NULL, false FROM begun p"
+            " UNION ALL SELECT 0, 0, 0, NULL,"
+            " ({6} > 0 AND (SELECT count(*) FROM late) = {6})"
+            " OR (cardinality({4}) > {8} AND" TIME_IS_UP ")",
+    .parameters = "iiiIiiiii",
+};
+
+/* ---- guessing ----------------------------------------------------------------------------- */
+
+/*
+ * What can be told without the log: how many ids lie behind each position and what is set aside of
+ * its partition, shared evenly among the partitions of its queue. Too many if other queues have some.
+ */
+const struct weir_sql weir_pg_sql_lag_guess = {
+    .name = "lag guess",
+    .text = "WITH" POS " SELECT p.subscription, p.pid, p.lo, " LAST_ID ", 0, 0,"
+            " count(*) OVER (), p.lo, greatest(0, " LAST_ID " - greatest("
+            " CASE WHEN p.next_no IS NOT NULL AND p.last_id > 0"
+            " THEN least(p.lo, p.last_id) ELSE p.lo END,"
+            " (SELECT a.id FROM {p}_aside a WHERE a.pid = p.pid"
+            " ORDER BY a.cut DESC, a.id DESC LIMIT 1)))"
+            " / count(*) OVER (PARTITION BY p.subscription)"
+            " FROM pos p ORDER BY p.pid, p.subscription",
+    .parameters = "i",
 };
 
 /* ---- is there anything? ------------------------------------------------------------------- */
 
 #define POS_NAMED POS_OF(" AND s.name = {2}", "")
-#define OWN_ROW " l.partition >= {1} * 64 AND l.partition < {1} * 64 + 64"
+#define OWN_ROW " l.pid >= {1} * 64 AND l.pid < {1} * 64 + 64"
 #define ALL_LATE LATE_ROWS(LOWEST, "{3}")
 #define ANY_ASIDE ASIDE_ROWS("1")
 

@@ -63,7 +63,8 @@ WEIR_CHECKED enum weir_status weir_lease_release(struct weir_connection *connect
  * Inside the transaction of a handler that begins: is this lease still ours? *ours tells. A compare
  * without a lock: the one that counts comes with the ack. On SQLite nobody can renew it until the
  * transaction ends, so it is extended to `duration_us` from now; on PostgreSQL the server ends the
- * session when it does nothing for that long inside the transaction.
+ * session when it does nothing for that long inside the transaction (on MariaDB that is said when
+ * the transaction is begun: tx.c).
  */
 WEIR_CHECKED enum weir_status weir_lease_confirm(struct weir_connection *connection,
                                                  int64_t owner,
@@ -90,11 +91,11 @@ WEIR_CHECKED enum weir_status weir_lease_begin(struct weir_connection *connectio
                                                size_t count, struct weir_error *error);
 
 /* The SQL expression for the current incarnation, to be pasted into a statement's text:
- * PostgreSQL system identifier, database and timeline; constant on SQLite. */
+ * PostgreSQL system identifier, database and timeline; constant on the others. */
 #define WEIR_INCARNATION_PG                                                              \
     "(SELECT system_identifier FROM pg_control_system())::text || '/' || "               \
     "(SELECT oid FROM pg_database WHERE datname = current_database())::text || '/' || "  \
     "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
-#define WEIR_INCARNATION_SQLITE "'-'"
+#define WEIR_INCARNATION_PLAIN "'-'"
 
 #endif

@@ -70,8 +70,28 @@ enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
         self->ops = &weir_log_postgresql;
         return read_meta(self, connection, error);
     case WEIR_MARIADB:
-        break;
+        self->ops = &weir_log_mariadb;
+        return WEIR_OK;
     }
-    return weir_error_set(error, WEIR_SCHEMA, "the outbox does not work on %s yet",
+    return weir_error_set(error, WEIR_SCHEMA, "the outbox does not work on %s",
                           weir_engine_name(engine));
+}
+
+enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
+                                   struct weir_connection *connection,
+                                   struct weir_place *head, struct weir_error *error)
+{
+    struct weir_place before;
+    bool moved = false;
+    enum weir_status status = self->ops->advance(
+        self, connection, (struct weir_place){0, 0}, false, NULL, head, &moved, error);
+
+    do {
+        before = *head;
+        if (status == WEIR_OK)
+            status = self->ops->advance(self, connection, before, true, NULL, head,
+                                        &moved, error);
+    } while (status == WEIR_OK && moved && self->ops->advance_max > 0 &&
+             head->id - before.id >= self->ops->advance_max);
+    return status;
 }

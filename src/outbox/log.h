@@ -11,7 +11,7 @@
  *
  * On PostgreSQL ids are taken before commit, so the order of ids is not the order of commits:
  * advance() *cuts* (design in log_pg.c). On SQLite there is one writer at a time and every
- * committed row is readable.
+ * committed row is readable. On MariaDB advance() *moves* (log_maria.h).
  *
  * Rows that one slow reader still needs when all others are done are *set aside*: moved to a
  * small table that read() merges in by place, so nobody sees a difference.
@@ -46,7 +46,7 @@ struct weir_outbox_log {
 struct weir_log_entry {
     int64_t pid;
     uint8_t uid[WEIR_UID_SIZE];
-    int64_t created_us;  /* for engines without a clock of their own: SQLite */
+    int64_t created_us;  /* for an engine without a clock of its own: SQLite */
     struct weir_str key; /* data NULL: none */
     struct weir_str type;
     struct weir_str headers; /* a JSON object of texts; data NULL: none */
@@ -96,16 +96,21 @@ struct weir_lag {
 };
 typedef void (*weir_lag_fn)(void *state, const struct weir_lag *lag);
 
-/* What is asked for. `look_max` is how many rows of the log may be looked at to count exactly. */
+/*
+ * What is asked for. To count exactly, `look_max` rows of the log may be looked at; when
+ * `look_us` microseconds are over, no more than `look_sure`. 0: there is time.
+ */
 struct weir_lag_question {
     int64_t queue_id;
     int64_t look_max;
+    int64_t look_sure;
+    int64_t look_us;
 };
 enum {
-    WEIR_LAG_LOOK_MAX =
-        1500000, /* below a second, and more than PostgreSQL's segments have */
-    WEIR_LAG_LOOK_FEW =
-        100000, /* for those who are in a hurry and need no exact number */
+    WEIR_LAG_LOOK_MAX = 1500000, /* more than PostgreSQL's segments have */
+    WEIR_LAG_LOOK_FEW = 100000,  /* who is in a hurry and needs no exact number */
+    WEIR_LAG_LOOK_SURE = 300000,
+    WEIR_LAG_LOOK_US = 700000, /* for somebody who waits in front of a screen */
 };
 
 struct weir_sweep_report {
@@ -124,6 +129,8 @@ struct weir_sweep_state {
 struct weir_log_ops {
     enum weir_engine engine;
     bool one_writer; /* a transaction that writes keeps all others from writing */
+    int64_t
+        advance_max; /* rows that advance() makes readable at most; 0: all there are */
 
     /*
      * Append in order, inside the caller's transaction or, without one, atomically. Fills in
@@ -138,7 +145,7 @@ struct weir_log_ops {
     /*
      * Make what is committed readable. *head gets the newest readable place; *moved whether it
      * is later than `known`. Outside of any transaction. `may_cut` false: only look what others
-     * have made readable. On PostgreSQL a cut notifies `channel` (NULL: nobody).
+     * have made readable. No more than `advance_max` at a time; weir_log_catch_up() does all. On PostgreSQL a cut notifies `channel` (NULL: nobody).
      */
     enum weir_status (*advance)(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
@@ -186,11 +193,18 @@ struct weir_log_ops {
 
 extern const struct weir_log_ops weir_log_sqlite;
 extern const struct weir_log_ops weir_log_postgresql;
+extern const struct weir_log_ops weir_log_mariadb;
 
 /* Choose the table and read what open() needs. WEIR_SCHEMA: no such engine, or the database was
  * restored from another cluster. */
 WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
                                                    struct weir_connection *connection,
                                                    struct weir_error *error);
+
+/* advance() until everything is readable that was committed when it was called. */
+WEIR_CHECKED enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
+                                                struct weir_connection *connection,
+                                                struct weir_place *head,
+                                                struct weir_error *error);
 
 #endif

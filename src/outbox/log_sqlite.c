@@ -23,7 +23,7 @@ enum {
 static const struct weir_sql SQL_APPEND = {
     .name = "append",
     .text = "INSERT INTO {p}_log"
-            " (partition, created_us, uid, key, type, headers, payload)"
+            " (pid, created_us, uid, message_key, type, headers, payload)"
             " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})",
     .parameters = "iibtttb",
 };
@@ -49,10 +49,10 @@ static const struct weir_sql SQL_REMOVED = {
  * the other is seen once.
  */
 #define MERGED(headers, payload)                                                         \
-    "SELECT id, partition, created_us, uid, key, type, " headers ", " payload            \
+    "SELECT id, pid, created_us, uid, message_key, type, " headers ", " payload          \
     " FROM {p}_log WHERE id > {1} "                                                      \
     "UNION ALL "                                                                         \
-    "SELECT id, partition, created_us, uid, key, type, " headers ", " payload            \
+    "SELECT id, pid, created_us, uid, message_key, type, " headers ", " payload          \
     " FROM {p}_aside WHERE id > {1} "                                                    \
     "ORDER BY id"
 
@@ -68,7 +68,7 @@ static const struct weir_sql SQL_READ = {
  * stepped to in any case, so that the end of the page is known exactly.
  */
 #define IF_MAYBE_WANTED(column)                                                          \
-    "CASE WHEN substr({2}, partition % 1024 + 1, 1) = x'01' THEN " column " END"
+    "CASE WHEN substr({2}, pid % 1024 + 1, 1) = x'01' THEN " column " END"
 
 static const struct weir_sql SQL_READ_SOME = {
     .name = "read some",
@@ -323,15 +323,12 @@ static enum weir_status query_page(struct weir_connection *connection,
                                  error);
 }
 
-static enum weir_status sqlite_read(const struct weir_outbox_log *self,
-                                    struct weir_connection *connection,
-                                    struct weir_page *page, struct weir_error *error)
+static enum weir_status read_page(struct weir_connection *connection,
+                                  struct weir_page *page, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status;
 
-    (void)self;
-    WEIR_ASSERT(page->row_max >= 1);
     page->end = page->after;
     page->at_head = false;
     page->rows = 0;
@@ -339,6 +336,38 @@ static enum weir_status sqlite_read(const struct weir_outbox_log *self,
     if (status == WEIR_OK)
         status = read_rows(page, &rows, error);
     weir_rows_close(&rows);
+    return status;
+}
+
+/* Nothing is there. If all up to the head was swept, the page ends at the head: who stood in front
+ * of it would look again at once, and for ever. What was not there after the head was read is not
+ * in front of it. */
+static enum weir_status pass_what_was_swept(struct weir_connection *connection,
+                                            struct weir_page *page,
+                                            struct weir_error *error)
+{
+    struct weir_place head;
+    enum weir_status status = read_head(connection, &head, error);
+
+    if (status != WEIR_OK || !weir_place_before(page->after, head))
+        return status;
+    status = read_page(connection, page, error);
+    if (status == WEIR_OK && page->at_head)
+        page->end = weir_place_later(page->end, head);
+    return status;
+}
+
+static enum weir_status sqlite_read(const struct weir_outbox_log *self,
+                                    struct weir_connection *connection,
+                                    struct weir_page *page, struct weir_error *error)
+{
+    enum weir_status status;
+
+    (void)self;
+    WEIR_ASSERT(page->row_max >= 1);
+    status = read_page(connection, page, error);
+    if (status == WEIR_OK && page->at_head && weir_place_equal(page->end, page->after))
+        status = pass_what_was_swept(connection, page, error);
     return status;
 }
 

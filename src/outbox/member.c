@@ -7,7 +7,7 @@
 #include "outbox/member.h"
 
 #include "base/heap.h"
-#include "outbox/columns.h"
+#include "outbox/columns_json.h"
 #include "outbox/lease.h"
 #include "outbox/once.h"
 
@@ -18,13 +18,16 @@
 #define BEAT(delivered, rate, which)                                                     \
     "INSERT INTO {p}_member (process, subscription, name, until_us, started_us,"         \
     " delivered, rate) SELECT {2}, s.id, {3}, {now} + {4}, {now}, " delivered ", " rate  \
-    " FROM {p}_subscription s " which " ON CONFLICT (subscription, process) DO UPDATE"   \
+    " FROM {p}_subscription s " which
+#define OR_CHANGE                                                                        \
+    " ON CONFLICT (subscription, process) DO UPDATE"                                     \
     " SET until_us = excluded.until_us, name = excluded.name,"                           \
     " delivered = excluded.delivered, rate = excluded.rate"
 #define BEAT_ALL                                                                         \
     BEAT("a.delivered", "a.rate",                                                        \
-         "JOIN unnest({1}, {5}, {6}) AS a (id, delivered, rate) ON a.id = s.id")
-#define BEAT_ONE BEAT("{5}", "{6}", "WHERE s.id = {1}")
+         "JOIN unnest({1}, {5}, {6}) AS a (id, delivered, rate) ON a.id = s.id")         \
+    OR_CHANGE
+#define BEAT_ONE BEAT("{5}", "{6}", "WHERE s.id = {1}") OR_CHANGE
 
 /* The table is small: a few rows per process. */
 #define DEAD "until_us < {now} - " LONG_DEAD
@@ -73,8 +76,42 @@ static const struct weir_sql SQL_BURY_SQLITE = {
 };
 static const struct weir_sql SQL_SHARES_SQLITE = {
     .name = "read shares",
-    .text = SHARES(WEIR_INCARNATION_SQLITE, "= {1}"),
+    .text = SHARES(WEIR_INCARNATION_PLAIN, "= {1}"),
     .parameters = "ii",
+};
+
+/*
+ * Here it is a statement after the other, each by itself: nobody holds a row while it waits for
+ * another. So members that are long dead are looked for without locks, and then removed by their
+ * keys; a DELETE of all of them would lock the rows that it passes.
+ */
+#define MARIA_SHARES                                                                     \
+    "JSON_TABLE({1}, '$[*]' COLUMNS (id BIGINT PATH '$[0]',"                             \
+    " delivered BIGINT PATH '$[1]', rate DOUBLE PATH '$[2]')) a"
+static const struct weir_sql SQL_BEAT_MARIA = {
+    .name = "beat",
+    .text = BEAT("a.delivered", "a.rate",
+                 "JOIN " MARIA_SHARES
+                 " ON a.id = s.id") " ON DUPLICATE KEY UPDATE until_us = "
+                                    "VALUES(until_us), name = VALUES(name),"
+                                    " delivered = VALUES(delivered), rate = VALUES(rate)",
+    .parameters = "titi",
+};
+static const struct weir_sql SQL_FIND_DEAD_MARIA = {
+    .name = "find dead members",
+    .text = "SELECT subscription, process FROM {p}_member WHERE " DEAD " LIMIT {1}",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_BURY_MARIA = {
+    .name = "bury member",
+    .text = "DELETE FROM {p}_member WHERE subscription = {1} AND process = {2}"
+            " AND " DEAD,
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_SHARES_MARIA = {
+    .name = "read shares",
+    .text = SHARES(WEIR_INCARNATION_PLAIN, "IN (SELECT a.id FROM " MARIA_SHARES ")"),
+    .parameters = "ti",
 };
 
 static const struct weir_sql SQL_LEAVE = {
@@ -234,6 +271,69 @@ static enum weir_status beat_sqlite(struct weir_connection *connection, void *ar
     return status;
 }
 
+/* A few of them at each beat. */
+static enum weir_status bury_maria(struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    enum { BURIED_MAX = 16, WIDTH = 2 };
+    struct weir_value dead[BURIED_MAX * WIDTH];
+    struct weir_rows rows;
+    size_t count = 0;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_FIND_DEAD_MARIA, VALUES(weir_integer(BURIED_MAX)), &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        dead[WIDTH * count] = weir_integer(weir_rows_integer(&rows, 0));
+        dead[WIDTH * count + 1] = weir_integer(weir_rows_integer(&rows, 1));
+        count++;
+    }
+    weir_rows_close(&rows);
+    status = status == WEIR_NO_ROW ? WEIR_OK : status;
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = weir_connection_execute(connection, &SQL_BURY_MARIA, &dead[WIDTH * i],
+                                         WIDTH, NULL, error);
+    return status;
+}
+
+static enum weir_status beat_maria(struct beat *self, struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    struct weir_value owner = weir_integer(self->owner);
+    struct weir_buf shares;
+    enum weir_status status;
+
+    weir_buf_init(&shares, self->columns.heap, WEIR_VALUE_SIZE_MAX);
+    status =
+        weir_columns_json(&self->columns, COLUMN_COUNT, 0, self->count, &shares, error);
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_BEAT_MARIA,
+                                         VALUES(weir_text(weir_buf_get(&shares)), owner,
+                                                weir_text(weir_str(self->name)),
+                                                weir_integer(self->duration_us)),
+                                         NULL, error);
+    if (status == WEIR_OK)
+        status = bury_maria(connection, error);
+    if (status == WEIR_OK)
+        status = read_shares(self, connection, &SQL_SHARES_MARIA,
+                             VALUES(weir_text(weir_buf_get(&shares)), owner), error);
+    weir_buf_fini(&shares);
+    return status;
+}
+
+static enum weir_status beat(struct beat *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    switch (weir_connection_link(connection)->driver->engine) {
+    case WEIR_SQLITE:
+        return weir_once(connection, beat_sqlite, self, error);
+    case WEIR_POSTGRESQL:
+        return beat_pg(self, connection, error);
+    case WEIR_MARIADB:
+        break;
+    }
+    return beat_maria(self, connection, error);
+}
+
 enum weir_status weir_member_beat(struct weir_connection *connection, int64_t owner,
                                   const char *name, int64_t duration_us,
                                   struct weir_share *shares, size_t count,
@@ -252,11 +352,8 @@ enum weir_status weir_member_beat(struct weir_connection *connection, int64_t ow
         return WEIR_OK;
     clear_shares(&self);
     status = list_shares(&self, weir_connection_config(connection)->heap, error);
-    if (status == WEIR_OK &&
-        weir_connection_link(connection)->driver->engine == WEIR_SQLITE)
-        status = weir_once(connection, beat_sqlite, &self, error);
-    else if (status == WEIR_OK)
-        status = beat_pg(&self, connection, error);
+    if (status == WEIR_OK)
+        status = beat(&self, connection, error);
     weir_columns_fini(&self.columns);
     return status;
 }

@@ -4,7 +4,7 @@
  * Each has a row with a time of the database's clock until which it counts as alive. From their
  * number follows the share of each: partitions divided by live processes, rounded up.
  *
- * Threads  Whoever holds the connection. Each call is a transaction of its own.
+ * Threads  Whoever holds the connection. Each call is a transaction of its own (on MariaDB several).
  */
 #ifndef WEIR_OUTBOX_MEMBER_H
 #define WEIR_OUTBOX_MEMBER_H

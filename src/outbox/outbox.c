@@ -537,9 +537,9 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
     if (status == WEIR_OK)
         status = weir_keeper_arrive(self, error);
     if (status == WEIR_OK)
-        status = hire(self, error);
-    if (status == WEIR_OK)
         status = make_wake(self, error);
+    if (status == WEIR_OK) /* the dispatcher knows the wake */
+        status = hire(self, error);
     self->started = true;
     if (status != WEIR_OK) {
         (void)weir_outbox_stop(self, 0);
@@ -626,6 +626,7 @@ void weir_outbox_flush(struct weir_outbox *self)
         weir_wake_hint(self->wake);
     else
         weir_outbox_ring(self, WEIR_BELL_MAIN);
+    weir_wake_signal(self->db, self->channel);
 }
 
 struct weir_stats *weir_outbox_stats(struct weir_outbox *self)

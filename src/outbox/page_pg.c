@@ -22,11 +22,11 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
 
 /* ---- statements --------------------------------------------------------------------------- */
 
-#define COLUMNS "id, partition, uid, created_us, key, type, headers, payload"
+#define COLUMNS "id, pid, uid, created_us, message_key, type, headers, payload"
 
 /* The sub-select is a hash table that is filled once. As a condition of its own it could become
  * a join, which keeps no order; behind an OR it cannot. */
-#define WANTED " AND ({5} IS NULL OR partition IN (SELECT unnest({5})::integer))"
+#define WANTED " AND ({5} IS NULL OR pid IN (SELECT unnest({5})::integer))"
 
 #define SEEN "pg_visible_in_snapshot(xid, (SELECT {4}::pg_snapshot))"
 #define SEEN_BEFORE "pg_visible_in_snapshot(xid, (SELECT {3}::pg_snapshot))"
@@ -40,7 +40,7 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
  * where these would be too large together; the first has it in any case.
  */
 #define SELECT_SIZED                                                                     \
-    "SELECT id, partition, uid, created_us, key, type, headers,"                         \
+    "SELECT id, pid, uid, created_us, message_key, type, headers,"                       \
     " CASE WHEN size <= {7} OR size = octet_length(payload) THEN payload END AS payload" \
     ", cut FROM (SELECT p.*, sum(octet_length(payload)) OVER (ORDER BY "
 #define SIZED_PAGE " ROWS UNBOUNDED PRECEDING) AS size FROM ("

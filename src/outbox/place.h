@@ -7,6 +7,7 @@
  *                cut after it those with an id up to `id`. So a message `id` of cut n leaves
  *                the place {n - 1, id}, and a cut n that was read to its end {n, 0}.
  *   SQLite       {0, id}: every message with an id up to `id`.
+ *   MariaDB      the same, of the ids that the log gives when a message is moved into it.
  *
  * This is the one definition of *passed*; sweep, set-aside, lag and restore use it too. Places
  * compare first by cut, then by id, on all engines.

@@ -7,36 +7,48 @@
  */
 #include "base/heap.h"
 #include "base/log.h"
+#include "db/transact.h"
 #include "outbox/dead_letter_rows.h"
 #include "outbox/dead_letter_statements.h"
 #include "outbox/outbox.h"
 
 /*
- * By the index of closed ones, which SQLite has to be told (`how`): none younger than the shortest time that any queue keeps them is
- * looked at, and without such a queue none at all. {2} is now: a clock in the statement would be
- * asked for each row. 64: place.h.
+ * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none younger than
+ * {3} is looked at, which no queue lets go. {2} is now: a clock in the statement would be asked
+ * for each row. 64: place.h.
  */
-#define EXPIRED(how)                                                                     \
-    "DELETE FROM {p}_dead_letter WHERE id IN (SELECT d.id FROM {p}_dead_letter d" how    \
-    " JOIN {p}_queue q ON q.id = d.partition / 64 WHERE " WEIR_LETTER_CLOSED             \
-    " AND d.completed_us < {2} - (SELECT min(retention_us) FROM {p}_queue"               \
-    "   WHERE retention_us > 0)"                                                         \
-    " AND q.retention_us > 0 AND d.completed_us < {2} - q.retention_us"                  \
+#define EXPIRED(columns, how, join, queue)                                               \
+    "SELECT " columns " FROM {p}_dead_letter d" how join " {p}_queue q ON q.id = " queue \
+    " WHERE " WEIR_LETTER_CLOSED " AND d.completed_us < {3}"                             \
+    " AND q.retention_us > 0 AND d.completed_us < {2} - q.retention_us"
+#define EXPIRED_PICKS(how)                                                               \
+    EXPIRED("d.id, length(d.payload), d.failed_us", how, " JOIN", "d.pid / 64")          \
     " ORDER BY d.completed_us LIMIT (SELECT {1})"
 
+/* Those without a time are open. */
+#define EXPIRED_MARIA                                                                    \
+    EXPIRED("d.id, d.completed_us", " FORCE INDEX ({p}_dead_letter_closed)",             \
+            " STRAIGHT_JOIN", "d.pid DIV 64")                                            \
+    " AND d.completed_us > 0"
+
 const struct weir_sql weir_letter_sql_expire[] = {
-    [WEIR_SQLITE] = {.name = "remove old dead letters",
-                     .text = EXPIRED(" INDEXED BY {p}_dead_letter_closed") ")",
-                     .parameters = "ii"},
-    [WEIR_POSTGRESQL] = {.name = "remove old dead letters",
-                         .text = EXPIRED("") " FOR UPDATE OF d SKIP LOCKED)",
-                         .parameters = "ii"},
+    [WEIR_SQLITE] = {.name = "pick old dead letters",
+                     .text = EXPIRED_PICKS(" INDEXED BY {p}_dead_letter_closed"),
+                     .parameters = "iii"},
+    [WEIR_POSTGRESQL] = {.name = "pick old dead letters",
+                         .text = EXPIRED_PICKS("") " FOR UPDATE OF d SKIP LOCKED",
+                         .parameters = "iii"},
+    [WEIR_MARIADB] = {.name = "pick old dead letters",
+                      .text = WEIR_LETTER_LOOK_AND_LOCK(EXPIRED_MARIA, WEIR_LETTER_CLOSED,
+                                                        "x.completed_us", "{1}",
+                                                        WEIR_LETTER_SKIP_LOCKED_MARIA),
+                      .parameters = "iii"},
 };
 
 /* A small table; so that nothing is written where no queue has a limit. */
-static const struct weir_sql SQL_IS_WANTED = {
+static const struct weir_sql SQL_SHORTEST = {
     .name = "look for retention",
-    .text = "SELECT count(*) FROM {p}_queue WHERE retention_us > 0",
+    .text = "SELECT coalesce(min(retention_us), 0) FROM {p}_queue WHERE retention_us > 0",
     .parameters = "",
 };
 
@@ -47,26 +59,48 @@ struct weir_retention {
     struct weir_outbox_report report;
 };
 
-static enum weir_status expire(struct weir_outbox *outbox, int64_t *removed,
+/* One step. */
+struct expiry {
+    int64_t shortest_us; /* that any queue keeps them; 0: all do for ever */
+    struct weir_letter_picks picks;
+};
+
+static enum weir_status remove_old(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    struct expiry *self = argument;
+    int64_t now_us = 0;
+    enum weir_status status = weir_connection_clock(connection, &now_us, error);
+
+    if (status == WEIR_OK)
+        status = weir_letter_picks_read(
+            &self->picks, connection, &weir_letter_sql_expire[engine],
+            VALUES(weir_integer(WEIR_DEAD_LETTER_STEP), weir_integer(now_us),
+                   weir_integer(now_us - self->shortest_us)),
+            error);
+    if (status == WEIR_OK)
+        status =
+            weir_letters_remove(connection, self->picks.items, self->picks.count, error);
+    return status;
+}
+
+static enum weir_status expire(struct weir_outbox *outbox, size_t *removed,
                                struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    int64_t queues = 0;
-    int64_t now_us = 0;
+    struct expiry self = {.shortest_us = 0};
     enum weir_status status = weir_outbox_connect(outbox, &connection, error);
 
-    *removed = 0;
+    weir_letter_picks_init(&self.picks, outbox->heap);
     if (status == WEIR_OK)
-        status = weir_connection_query_integer(connection, &SQL_IS_WANTED, NO_VALUES,
-                                               &queues, error);
-    if (status == WEIR_OK && queues > 0)
-        status = weir_connection_clock(connection, &now_us, error);
-    if (status == WEIR_OK && queues > 0)
-        status = weir_connection_execute(
-            connection, &weir_letter_sql_expire[outbox->log.ops->engine],
-            VALUES(weir_integer(WEIR_DEAD_LETTER_STEP), weir_integer(now_us)), removed,
-            error);
+        status = weir_connection_query_integer(connection, &SQL_SHORTEST, NO_VALUES,
+                                               &self.shortest_us, error);
+    if (status == WEIR_OK && self.shortest_us > 0)
+        status = weir_transact_on(connection, remove_old, &self, error);
     weir_db_release(outbox->db, connection);
+    *removed = status == WEIR_OK ? self.picks.count : 0;
+    weir_letter_picks_fini(&self.picks);
     return status;
 }
 
@@ -75,7 +109,7 @@ static enum weir_status retain(struct weir_context *context, void *state,
 {
     struct weir_retention *self = state;
     struct weir_outbox *outbox = self->outbox;
-    int64_t removed = WEIR_DEAD_LETTER_STEP;
+    size_t removed = WEIR_DEAD_LETTER_STEP;
     enum weir_status status = WEIR_OK;
 
     self->report.messages = 0;
@@ -83,7 +117,7 @@ static enum weir_status retain(struct weir_context *context, void *state,
                     status == WEIR_OK && !weir_context_cancelled(context);
          i++) {
         status = expire(outbox, &removed, error);
-        self->report.messages += (uint64_t)removed;
+        self->report.messages += removed;
     }
     if (self->report.messages > 0)
         weir_log_event(outbox->words, WEIR_LOG_INFO, "outbox.dead_letters_removed",

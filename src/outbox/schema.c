@@ -11,6 +11,8 @@
  *   dead_letter    messages that were rejected
  *   meta           what the library must know of this database
  *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
+ *   incoming, era  MariaDB: where producers append (log_maria.h), and what pins it
+ *   counter        MariaDB: the log's head and how far it was swept; a lock for subscribing
  *
  * A partition is one number, queue * 64 + partition, so that a message names both in one
  * column and no table of partitions is needed. Ids of queues are never used again: what is
@@ -27,7 +29,8 @@
 
 /* Dead letters: the list, newest first; what may be claimed, by deadline; what retention ends. The
  * statements must repeat the conditions word by word (dead_letter_rows.h), or SQLite does not use
- * the index. */
+ * the index. MariaDB has no partial indexes: there the open ones are found by their status, which
+ * comes first in the index, and the closed ones by a time that the others do not have. */
 #define LETTER_INDEXES                                                                   \
     "CREATE INDEX {p}_dead_letter_by_failure ON {p}_dead_letter"                         \
     " (status, failed_us, id)",                                                          \
@@ -67,29 +70,29 @@ static const char *const SQLITE_1[] = {
      * factor of five on insert. */
     "CREATE TABLE {p}_log ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " partition INTEGER NOT NULL,"
+    " pid INTEGER NOT NULL,"
     " created_us INTEGER NOT NULL,"
     " uid BLOB NOT NULL,"
-    " key TEXT,"
+    " message_key TEXT,"
     " type TEXT NOT NULL,"
     " headers TEXT,"
     " payload BLOB NOT NULL)",
 
     "CREATE TABLE {p}_aside ("
-    " partition INTEGER NOT NULL,"
+    " pid INTEGER NOT NULL,"
     " cut INTEGER NOT NULL DEFAULT 0,"
     " id INTEGER PRIMARY KEY,"
     " created_us INTEGER NOT NULL,"
     " uid BLOB NOT NULL,"
-    " key TEXT,"
+    " message_key TEXT,"
     " type TEXT NOT NULL,"
     " headers TEXT,"
     " payload BLOB NOT NULL)",
-    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (partition, cut, id)",
+    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (pid, cut, id)",
 
     "CREATE TABLE {p}_ack ("
     " subscription INTEGER NOT NULL,"
-    " partition INTEGER NOT NULL,"
+    " pid INTEGER NOT NULL,"
     " version INTEGER NOT NULL,"
     " epoch INTEGER NOT NULL,"
     " incarnation TEXT NOT NULL,"
@@ -100,17 +103,17 @@ static const char *const SQLITE_1[] = {
     " alone INTEGER NOT NULL DEFAULT 0," /* of them, in calls of its own */
     " retry_us INTEGER NOT NULL DEFAULT 0,"
     " error TEXT NOT NULL DEFAULT '',"
-    " PRIMARY KEY (subscription, partition)) WITHOUT ROWID",
+    " PRIMARY KEY (subscription, pid)) WITHOUT ROWID",
 
     "CREATE TABLE {p}_lease ("
     " subscription INTEGER NOT NULL,"
-    " partition INTEGER NOT NULL,"
+    " pid INTEGER NOT NULL,"
     " owner INTEGER," /* a random number of a process; NULL: free */
     " epoch INTEGER NOT NULL DEFAULT 0,"
     " incarnation TEXT NOT NULL DEFAULT '',"
     " until_us INTEGER NOT NULL DEFAULT 0,"
     " crashes INTEGER NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (subscription, partition)) WITHOUT ROWID",
+    " PRIMARY KEY (subscription, pid)) WITHOUT ROWID",
 
     "CREATE TABLE {p}_member ("
     " process INTEGER NOT NULL,"
@@ -125,12 +128,12 @@ static const char *const SQLITE_1[] = {
     "CREATE TABLE {p}_dead_letter ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " subscription INTEGER NOT NULL,"
-    " partition INTEGER NOT NULL,"
+    " pid INTEGER NOT NULL,"
     " seq INTEGER NOT NULL,"
     " log_id INTEGER NOT NULL,"
     " created_us INTEGER NOT NULL,"
     " uid BLOB NOT NULL,"
-    " key TEXT,"
+    " message_key TEXT,"
     " type TEXT NOT NULL,"
     " headers TEXT,"
     " payload BLOB NOT NULL,"
@@ -142,7 +145,7 @@ static const char *const SQLITE_1[] = {
     " deadline_us INTEGER NOT NULL DEFAULT 0," /* of the claim; 0: pending for ever */
     " completed_us INTEGER NOT NULL DEFAULT 0,"
     " requeued_uid BLOB,"
-    " UNIQUE (subscription, partition, seq))",
+    " UNIQUE (subscription, pid, seq))",
     LETTER_INDEXES,
     NULL,
 };
@@ -152,7 +155,7 @@ static const char *const SQLITE_1[] = {
 #define PG_MESSAGE                                                                       \
     " created_us bigint NOT NULL DEFAULT {now},"                                         \
     " uid bytea NOT NULL,"                                                               \
-    " key text,"                                                                         \
+    " message_key text,"                                                                 \
     " type text NOT NULL,"                                                               \
     " headers text,"                                                                     \
     " payload bytea NOT NULL"
@@ -197,7 +200,7 @@ static const char *const PG_1[] = {
     "CREATE TABLE {p}_log ("
     " xid xid8 NOT NULL DEFAULT pg_current_xact_id()," /* first: see above */
     " id bigint NOT NULL DEFAULT nextval('{p}_log_id'),"
-    " partition integer NOT NULL," PG_MESSAGE ") PARTITION BY LIST (((id >> 20) & 7))",
+    " pid integer NOT NULL," PG_MESSAGE ") PARTITION BY LIST (((id >> 20) & 7))",
     PG_LOG_LEAF("0"),
     PG_LOG_LEAF("1"),
     PG_LOG_LEAF("2"),
@@ -214,10 +217,10 @@ static const char *const PG_1[] = {
     "INSERT INTO {p}_leaf SELECT n, 0 FROM generate_series(0, 7) n",
 
     "CREATE TABLE {p}_aside ("
-    " partition integer NOT NULL,"
+    " pid integer NOT NULL,"
     " cut bigint NOT NULL,"
     " id bigint NOT NULL," PG_MESSAGE ", PRIMARY KEY (cut, id))",
-    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (partition, cut, id)",
+    "CREATE INDEX {p}_aside_by_partition ON {p}_aside (pid, cut, id)",
 
     /* Cut 0 sees nothing. */
     "CREATE TABLE {p}_cut ("
@@ -238,7 +241,7 @@ static const char *const PG_1[] = {
     "CREATE TABLE {p}_ack ("
     " id bigint NOT NULL DEFAULT nextval('{p}_ack_id'),"
     " subscription integer NOT NULL,"
-    " partition integer NOT NULL,"
+    " pid integer NOT NULL,"
     " version bigint NOT NULL,"
     " epoch bigint NOT NULL,"
     " incarnation text NOT NULL,"
@@ -253,17 +256,17 @@ static const char *const PG_1[] = {
     PG_LEAF("ack", "1"),
     PG_LEAF("ack", "2"),
     PG_LEAF("ack", "3"),
-    "CREATE INDEX {p}_ack_by_version ON {p}_ack (subscription, partition, version)",
+    "CREATE INDEX {p}_ack_by_version ON {p}_ack (subscription, pid, version)",
 
     "CREATE TABLE {p}_lease ("
     " subscription integer NOT NULL,"
-    " partition integer NOT NULL,"
+    " pid integer NOT NULL,"
     " owner bigint,"
     " epoch bigint NOT NULL DEFAULT 0,"
     " incarnation text NOT NULL DEFAULT '',"
     " until_us bigint NOT NULL DEFAULT 0,"
     " crashes integer NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (subscription, partition)) WITH (fillfactor = 50)",
+    " PRIMARY KEY (subscription, pid)) WITH (fillfactor = 50)",
 
     "CREATE TABLE {p}_member ("
     " process bigint NOT NULL,"
@@ -283,7 +286,7 @@ static const char *const PG_1[] = {
     "CREATE TABLE {p}_dead_letter ("
     " id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"
     " subscription integer NOT NULL,"
-    " partition integer NOT NULL,"
+    " pid integer NOT NULL,"
     " seq bigint NOT NULL,"
     " log_id bigint NOT NULL," PG_MESSAGE ","
     " attempts integer NOT NULL,"
@@ -294,8 +297,145 @@ static const char *const PG_1[] = {
     " deadline_us bigint NOT NULL DEFAULT 0,"
     " completed_us bigint NOT NULL DEFAULT 0,"
     " requeued_uid bytea,"
-    " UNIQUE (subscription, partition, seq))",
+    " UNIQUE (subscription, pid, seq))",
     LETTER_INDEXES,
+    NULL,
+};
+
+/* ---- MariaDB ------------------------------------------------------------------------------- */
+
+/*
+ * Each statement commits by itself, so each may be repeated. Texts compare byte by byte, also
+ * blanks at their end. Nothing is left to the defaults of the server.
+ */
+#define MARIA_ASCII " CHARACTER SET ascii COLLATE ascii_nopad_bin"
+#define MARIA_TABLE                                                                      \
+    " ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4"                \
+    " COLLATE utf8mb4_nopad_bin"
+
+#define MARIA_MESSAGE                                                                    \
+    " created_us BIGINT NOT NULL,"                                                       \
+    " uid BINARY(16) NOT NULL,"                                                          \
+    " message_key LONGTEXT,"                                                             \
+    " type VARCHAR(1024)" MARIA_ASCII " NOT NULL,"                                       \
+    " headers LONGTEXT,"                                                                 \
+    " payload LONGBLOB NOT NULL"
+
+/* So that a page knows how large it will be before a payload is fetched. */
+#define MARIA_SIZE " payload_size INT AS (LENGTH(payload)) STORED"
+
+static const char *const MARIA_1[] = {
+    "CREATE TABLE IF NOT EXISTS {p}_meta ("
+    " name VARCHAR(64)" MARIA_ASCII " PRIMARY KEY,"
+    " value TEXT NOT NULL)" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_queue ("
+    " id INT AUTO_INCREMENT PRIMARY KEY,"
+    " name VARCHAR(1024)" MARIA_ASCII " NOT NULL UNIQUE,"
+    " partitions INT NOT NULL,"
+    " paused BOOLEAN NOT NULL DEFAULT FALSE,"
+    " unread INT NOT NULL DEFAULT 0,"
+    " backlog_max BIGINT NOT NULL DEFAULT 0,"
+    " attempts_max INT NOT NULL DEFAULT 0,"
+    " retention_us BIGINT NOT NULL DEFAULT 0,"
+    " removed_cut BIGINT NOT NULL DEFAULT 0,"
+    " removed_id BIGINT NOT NULL DEFAULT 0,"
+    " created_us BIGINT NOT NULL)" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_subscription ("
+    " id INT AUTO_INCREMENT PRIMARY KEY,"
+    " queue INT NOT NULL,"
+    " name VARCHAR(1024)" MARIA_ASCII " NOT NULL,"
+    " serving INT NOT NULL,"
+    " created_us BIGINT NOT NULL,"
+    " UNIQUE (queue, name))" MARIA_TABLE,
+
+    /* Why there are eras: log_maria.h. Sequences are outside of all transactions, for whoever
+     * reads them too. */
+    "CREATE SEQUENCE IF NOT EXISTS {p}_incoming_id CACHE 1000 ENGINE = InnoDB",
+    "CREATE SEQUENCE IF NOT EXISTS {p}_era_now NOCACHE ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS {p}_era (no BIGINT PRIMARY KEY)" MARIA_TABLE,
+    "INSERT IGNORE INTO {p}_era SELECT next_not_cached_value FROM {p}_era_now",
+    "CREATE TABLE IF NOT EXISTS {p}_incoming ("
+    " era BIGINT NOT NULL,"
+    " id BIGINT NOT NULL,"
+    " pid INT NOT NULL," MARIA_MESSAGE ","
+    " PRIMARY KEY (era, id),"
+    " CONSTRAINT {p}_incoming_era FOREIGN KEY (era) REFERENCES {p}_era (no))" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_counter ("
+    " name VARCHAR(16)" MARIA_ASCII " PRIMARY KEY,"
+    " value BIGINT NOT NULL)" MARIA_TABLE,
+    "INSERT IGNORE INTO {p}_counter VALUES"
+    " ('head', 0), ('published', 0), ('flushed', 0), ('rotated', 0), ('swept', 0),"
+    " ('subscribe', 0)",
+
+    /* `id` is the place in the log's order, `source_id` the message's id in incoming. */
+    "CREATE TABLE IF NOT EXISTS {p}_log ("
+    " id BIGINT PRIMARY KEY,"
+    " source_id BIGINT NOT NULL,"
+    " pid INT NOT NULL," MARIA_MESSAGE "," MARIA_SIZE ")" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_aside ("
+    " pid INT NOT NULL,"
+    " cut BIGINT NOT NULL DEFAULT 0,"
+    " id BIGINT PRIMARY KEY,"
+    " source_id BIGINT NOT NULL," MARIA_MESSAGE "," MARIA_SIZE ","
+    " INDEX {p}_aside_by_partition (pid, cut, id))" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_ack ("
+    " subscription INT NOT NULL,"
+    " pid INT NOT NULL,"
+    " version BIGINT NOT NULL,"
+    " epoch BIGINT NOT NULL,"
+    " incarnation VARCHAR(100) NOT NULL,"
+    " cut BIGINT NOT NULL,"
+    " last_id BIGINT NOT NULL,"
+    " seq BIGINT NOT NULL,"
+    " attempts INT NOT NULL DEFAULT 0,"
+    " alone INT NOT NULL DEFAULT 0,"
+    " retry_us BIGINT NOT NULL DEFAULT 0,"
+    " error LONGTEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (subscription, pid))" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_lease ("
+    " subscription INT NOT NULL,"
+    " pid INT NOT NULL,"
+    " owner BIGINT,"
+    " epoch BIGINT NOT NULL DEFAULT 0,"
+    " incarnation VARCHAR(100) NOT NULL DEFAULT '',"
+    " until_us BIGINT NOT NULL DEFAULT 0,"
+    " crashes INT NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (subscription, pid))" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_member ("
+    " process BIGINT NOT NULL,"
+    " subscription INT NOT NULL,"
+    " name TEXT NOT NULL,"
+    " until_us BIGINT NOT NULL,"
+    " started_us BIGINT NOT NULL,"
+    " delivered BIGINT NOT NULL DEFAULT 0,"
+    " rate DOUBLE NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (subscription, process))" MARIA_TABLE,
+
+    "CREATE TABLE IF NOT EXISTS {p}_dead_letter ("
+    " id BIGINT AUTO_INCREMENT PRIMARY KEY,"
+    " subscription INT NOT NULL,"
+    " pid INT NOT NULL,"
+    " seq BIGINT NOT NULL,"
+    " log_id BIGINT NOT NULL," MARIA_MESSAGE ","
+    " attempts INT NOT NULL,"
+    " error LONGTEXT NOT NULL,"
+    " failed_us BIGINT NOT NULL,"
+    " status VARCHAR(16)" MARIA_ASCII " NOT NULL DEFAULT 'pending',"
+    " token BIGINT NOT NULL DEFAULT 0,"
+    " deadline_us BIGINT NOT NULL DEFAULT 0,"
+    " completed_us BIGINT NOT NULL DEFAULT 0,"
+    " requeued_uid BINARY(16),"
+    " UNIQUE (subscription, pid, seq),"
+    " INDEX {p}_dead_letter_by_failure (status, failed_us, id),"
+    " INDEX {p}_dead_letter_open (status, deadline_us, id),"
+    " INDEX {p}_dead_letter_closed (completed_us))" MARIA_TABLE,
     NULL,
 };
 
@@ -304,7 +444,9 @@ static const struct weir_migration MIGRATIONS[] = {
         .number = 1,
         .readable_by = 1,
         .name = "the outbox",
-        .statements = {[WEIR_SQLITE] = SQLITE_1, [WEIR_POSTGRESQL] = PG_1},
+        .statements = {[WEIR_SQLITE] = SQLITE_1,
+                       [WEIR_POSTGRESQL] = PG_1,
+                       [WEIR_MARIADB] = MARIA_1},
     },
 };
 

@@ -23,6 +23,7 @@ extern const struct weir_sql weir_pg_sql_lag_pieces;
 extern const struct weir_sql weir_pg_sql_lag_sample;
 extern const struct weir_sql weir_pg_sql_lag_aside;
 extern const struct weir_sql weir_pg_sql_lag_count;
+extern const struct weir_sql weir_pg_sql_lag_guess;
 extern const struct weir_sql weir_pg_sql_waits;
 
 /*

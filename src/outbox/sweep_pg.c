@@ -89,17 +89,17 @@ enum { PAUSE_MIN_NS = 2000000, PAUSE_SPREAD_NS = 4000000, LOCK_TEXT_SIZE = 96 };
  * ack is the first of an index scan backwards. Partitions of removed queues have no line.
  */
 #define LINES                                                                            \
-    " place AS (SELECT q.id * 64 + p.n AS partition,"                                    \
+    " place AS (SELECT q.id * 64 + p.n AS pid,"                                          \
     " CASE WHEN s.id IS NULL AND q.unread = 1 THEN {1}"                                  \
     " ELSE coalesce(a.cut, -1) END AS cut,"                                              \
     " coalesce(a.last_id, 0) AS last_id"                                                 \
     " FROM {p}_queue q CROSS JOIN LATERAL generate_series(0, q.partitions - 1) p (n)"    \
     " LEFT JOIN {p}_subscription s ON s.queue = q.id"                                    \
     " LEFT JOIN LATERAL (SELECT cut, last_id FROM {p}_ack"                               \
-    " WHERE subscription = s.id AND partition = q.id * 64 + p.n"                         \
+    " WHERE subscription = s.id AND pid = q.id * 64 + p.n"                               \
     " ORDER BY version DESC LIMIT 1) a ON true),"                                        \
-    " line AS MATERIALIZED (SELECT DISTINCT ON (partition) partition, cut, last_id"      \
-    " FROM place ORDER BY partition, cut, last_id)"
+    " line AS MATERIALIZED (SELECT DISTINCT ON (pid) pid, cut, last_id"                  \
+    " FROM place ORDER BY pid, cut, last_id)"
 
 /*
  * The same with the snapshots to judge rows by, and that of the newest cut. As sub-selects: the
@@ -107,7 +107,7 @@ enum { PAUSE_MIN_NS = 2000000, PAUSE_SPREAD_NS = 4000000, LOCK_TEXT_SIZE = 96 };
  * leaf into the hash table.
  */
 #define SNAPSHOTS                                                                        \
-    LINES ", bar AS MATERIALIZED (SELECT partition, last_id,"                            \
+    LINES ", bar AS MATERIALIZED (SELECT pid, last_id,"                                  \
           " (SELECT c.snap FROM {p}_cut c WHERE c.no = line.cut) AS base,"               \
           " (SELECT c.snap FROM {p}_cut c WHERE c.no = line.cut + 1) AS next FROM line)"
 #define IN_A_CUT                                                                         \
@@ -115,15 +115,15 @@ enum { PAUSE_MIN_NS = 2000000, PAUSE_SPREAD_NS = 4000000, LOCK_TEXT_SIZE = 96 };
 #define PASSED                                                                           \
     "coalesce(pg_visible_in_snapshot(l.xid, bar.base)"                                   \
     " OR (l.id <= bar.last_id AND pg_visible_in_snapshot(l.xid, bar.next)),"             \
-    " bar.partition IS NULL)"
-#define ROWS " FROM leaf l LEFT JOIN bar ON bar.partition = l.partition"
+    " bar.pid IS NULL)"
+#define ROWS " FROM leaf l LEFT JOIN bar ON bar.pid = l.pid"
 
 /* Raise the removed place of the queues that have partitions in `gone`. Row locks on them. */
 #define RAISE                                                                            \
     " UPDATE {p}_queue q SET removed_cut = r.cut, removed_id = r.last_id"                \
-    " FROM (SELECT DISTINCT ON (partition / 64) partition / 64 AS queue, cut, last_id"   \
-    " FROM line WHERE partition IN (SELECT partition FROM gone)"                         \
-    " ORDER BY partition / 64, cut DESC, last_id DESC) r"                                \
+    " FROM (SELECT DISTINCT ON (pid / 64) pid / 64 AS queue, cut, last_id"               \
+    " FROM line WHERE pid IN (SELECT pid FROM gone)"                                     \
+    " ORDER BY pid / 64, cut DESC, last_id DESC) r"                                      \
     " WHERE r.queue = q.id AND (q.removed_cut, q.removed_id) < (r.cut, r.last_id)"
 
 /*
@@ -208,16 +208,16 @@ static const struct weir_sql SQL_SET_ASIDE[] = EIGHT(
     " FROM halved h JOIN {p}_cut c ON c.no = (h.below + h.cut) / 2"
     " WHERE h.cut - h.below > 1)"
     " INSERT INTO {p}_aside"
-    " (partition, cut, id, created_us, uid, key, type, headers, payload)"
-    " SELECT k.partition, h.cut, k.id, k.created_us, k.uid, k.key, k.type, k.headers,"
+    " (pid, cut, id, created_us, uid, message_key, type, headers, payload)"
+    " SELECT k.pid, h.cut, k.id, k.created_us, k.uid, k.message_key, k.type, k.headers,"
     " k.payload FROM kept k"
     " LEFT JOIN halved h ON h.xid = k.xid AND h.cut - h.below = 1");
 
 /* After setting aside: positions have only moved on since, so what was left out above is
  * behind the place that is written here (I4). */
-static const struct weir_sql SQL_RAISE_REMOVED[] = EIGHT(
-    "raise removed", "i", LOG_LEAF,
-    ")," LINES ", gone AS MATERIALIZED (SELECT DISTINCT partition FROM leaf)" RAISE);
+static const struct weir_sql SQL_RAISE_REMOVED[] =
+    EIGHT("raise removed", "i", LOG_LEAF,
+          ")," LINES ", gone AS MATERIALIZED (SELECT DISTINCT pid FROM leaf)" RAISE);
 
 static const struct weir_sql SQL_NOTE_EMPTIED = {
     .name = "note emptied leaf",
@@ -234,10 +234,10 @@ static const struct weir_sql SQL_DELETE_ASIDE = {
     .name = "delete aside",
     .text = "WITH" LINES ", gone AS (DELETE FROM {p}_aside WHERE (cut, id) IN"
             " (SELECT a.cut, a.id FROM {p}_aside a"
-            " LEFT JOIN line ON line.partition = a.partition"
-            " WHERE line.partition IS NULL"
+            " LEFT JOIN line ON line.pid = a.pid"
+            " WHERE line.pid IS NULL"
             " OR (a.cut - 1, a.id) <= (line.cut, line.last_id)"
-            " LIMIT {2}) RETURNING partition),"
+            " LIMIT {2}) RETURNING pid),"
             " raised AS (" RAISE ")"
             " SELECT count(*) FROM gone",
     .parameters = "ii",
@@ -260,19 +260,19 @@ static const struct weir_sql SQL_LOOK_ACKS[] = FOUR(
  * the same version in the other leaf; whoever has compared keeps a lock on every leaf until its
  * end, and we are refused.
  */
-static const struct weir_sql SQL_CARRY_ACKS[] = FOUR(
-    "carry acks", "i", "WITH leaf AS NOT MATERIALIZED (SELECT * FROM {p}_ack_",
-    "), newest AS (SELECT DISTINCT ON (l.subscription, l.partition) l.* FROM leaf l"
-    " JOIN {p}_subscription s ON s.id = l.subscription"
-    " ORDER BY l.subscription, l.partition, l.version DESC),"
-    " carried AS (INSERT INTO {p}_ack (subscription, partition, version, epoch,"
-    " incarnation, cut, last_id, seq, attempts, alone, retry_us, error)"
-    " SELECT subscription, partition, version, epoch, incarnation, cut, last_id, seq,"
-    " attempts, alone, retry_us, error FROM newest n"
-    " WHERE NOT EXISTS (SELECT FROM {p}_ack o WHERE o.subscription = n.subscription"
-    " AND o.partition = n.partition AND o.version > n.version)"
-    " RETURNING id)"
-    " SELECT count(*) FILTER (WHERE ((id >> 16) & 3) = {1}) FROM carried");
+static const struct weir_sql SQL_CARRY_ACKS[] =
+    FOUR("carry acks", "i", "WITH leaf AS NOT MATERIALIZED (SELECT * FROM {p}_ack_",
+         "), newest AS (SELECT DISTINCT ON (l.subscription, l.pid) l.* FROM leaf l"
+         " JOIN {p}_subscription s ON s.id = l.subscription"
+         " ORDER BY l.subscription, l.pid, l.version DESC),"
+         " carried AS (INSERT INTO {p}_ack (subscription, pid, version, epoch,"
+         " incarnation, cut, last_id, seq, attempts, alone, retry_us, error)"
+         " SELECT subscription, pid, version, epoch, incarnation, cut, last_id, seq,"
+         " attempts, alone, retry_us, error FROM newest n"
+         " WHERE NOT EXISTS (SELECT FROM {p}_ack o WHERE o.subscription = n.subscription"
+         " AND o.pid = n.pid AND o.version > n.version)"
+         " RETURNING id)"
+         " SELECT count(*) FILTER (WHERE ((id >> 16) & 3) = {1}) FROM carried");
 
 /*
  * Rows, if all of this leaf's cuts are below the first one that is needed; else 0. The newest

@@ -15,18 +15,27 @@
 #define SPAN_US_MIN INT64_C(1000000)
 
 /*
- * By index on the id, backwards. The limit stands in a sub-select, so that the planner takes it for
- * small and follows the index.
+ * By index on the id, backwards. The limit stands in a sub-select, so that PostgreSQL's planner
+ * takes it for small and follows the index; MariaDB takes none there. There the newest ones are
+ * in front of the log, until they are moved.
  */
-#define MINE "n.partition >= {1} * 64 AND n.partition < {1} * 64 + 64"
-static const struct weir_sql SQL_IN = {
-    .name = "read rate in",
-    .text = "SELECT count(*), coalesce(sum(CASE WHEN " MINE " THEN 1 ELSE 0 END), 0),"
-            " min(n.created_us), min(CASE WHEN " MINE " THEN n.created_us END), {now}"
-            " FROM (SELECT partition, created_us FROM {p}_log"
-            "   ORDER BY id DESC LIMIT (SELECT {2})) n"
-            " WHERE n.created_us > {now} - 60000000",
-    .parameters = "ii",
+#define MINE "n.pid >= {1} * 64 AND n.pid < {1} * 64 + 64"
+#define READ_IN(rows)                                                                    \
+    {                                                                                    \
+        .name = "read rate in",                                                          \
+        .text = "SELECT count(*), count(CASE WHEN " MINE " THEN 1 END),"                 \
+                " min(n.created_us), min(CASE WHEN " MINE " THEN n.created_us END),"     \
+                " {now} FROM (" rows ") n WHERE n.created_us > {now} - 60000000",        \
+        .parameters = "ii",                                                              \
+    }
+#define NEWEST_OF_LOG "SELECT pid, created_us FROM {p}_log ORDER BY id DESC LIMIT "
+static const struct weir_sql SQL_IN[] = {
+    [WEIR_SQLITE] = READ_IN(NEWEST_OF_LOG "(SELECT {2})"),
+    [WEIR_POSTGRESQL] = READ_IN(NEWEST_OF_LOG "(SELECT {2})"),
+    [WEIR_MARIADB] = READ_IN("(" NEWEST_OF_LOG "{2}) UNION ALL"
+                             " (SELECT pid, created_us FROM {p}_incoming"
+                             " ORDER BY era DESC, id DESC LIMIT {2})"
+                             " ORDER BY created_us DESC LIMIT {2}"),
 };
 enum { LOOKED_AT, COUNT, OLDEST, OLDEST_MINE, NOW };
 
@@ -55,9 +64,10 @@ static double rate_of(struct weir_rows *rows)
 enum weir_status weir_traffic_read_in(struct weir_connection *connection, int64_t queue,
                                       double *per_s, struct weir_error *error)
 {
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_IN,
+        connection, &SQL_IN[engine],
         VALUES(weir_integer(queue), weir_integer(WEIR_RATE_ROWS_MAX)), &rows, error);
 
     if (status == WEIR_OK)

@@ -31,7 +31,8 @@ static enum weir_status begin(struct weir_tx *self, struct weir_error *error)
     const struct weir_tx_options *options = &self->options;
     struct weir_connection *connection = self->connection;
     bool ours = false;
-    enum weir_status status = weir_connection_begin(connection, error);
+    enum weir_status status =
+        weir_connection_begin_to_lend(connection, options->limit_us, error);
 
     if (status == WEIR_OK)
         status = weir_lease_confirm(connection, options->owner, &options->lease,

@@ -27,8 +27,14 @@
  * renewal, a commit and another handler wait for each other.
  *
  * What a handler leaves locked in the application's tables when it hangs, its successor has to wait
- * for. Therefore the budget cancels the statement that runs (timekeeper.c), and PostgreSQL ends a
- * session that does nothing inside its transaction for as long as a call may last.
+ * for. Therefore the budget cancels the statement that runs (timekeeper.c), and PostgreSQL and
+ * MariaDB end a session that does nothing inside its transaction for as long as a call may last
+ * (MariaDB counts in seconds, rounded up).
+ *
+ * MariaDB gives a whole transaction up to end a deadlock. A handler that goes on all the same, by
+ * the native handle, must not commit statement by statement: autocommit is off until the
+ * transaction is over (weir_connection_begin_to_lend), and the savepoint that is gone tells. Most
+ * statements that change a schema commit there, as if the handler did: they are told likewise.
  *
  * On SQLite the transaction itself is the lock. Nobody can renew or take a lease meanwhile, so
  * begin extends the lease in the same transaction, for as long as the call may last.

@@ -25,7 +25,7 @@ cp -r "$sample/docs" "$scratch/untested"
 # A tree with tests for engines; its page names what the first argument says.
 engines() {
     mkdir -p "$scratch/engines/docs/internals" "$scratch/engines/tests"
-    printf '%s\n' 'OUTBOX_TEST(door, is_painted)' 'SQLITE_TEST(door, is_heavy)' \
+    printf '%s\n' 'OUTBOX_SERVER_TEST(door, is_painted)' 'SQLITE_TEST(door, is_heavy)' \
         'ENGINE_TEST(door,' '            is_shut)' >"$scratch/engines/tests/test_door.c"
     printf '`%s`\n' "$1" >"$scratch/engines/docs/internals/door.md"
     "$mapping" "$scratch/engines"
@@ -42,7 +42,7 @@ it 'a tree without tests is not taken for proof' \
 it 'a test for several engines is there on each of them' engines door__is_painted_on_postgresql
 it 'a test for several engines may be named without them' engines door__is_shut
 it 'a test is not there on an engine that its macro leaves out' \
-    fails_naming 'door__is_painted_on_mariadb' engines door__is_painted_on_mariadb
+    fails_naming 'door__is_painted_on_sqlite' engines door__is_painted_on_sqlite
 it 'a test for one engine is not there on another' \
     fails_naming 'door__is_heavy_on_postgresql' engines door__is_heavy_on_postgresql
 finish

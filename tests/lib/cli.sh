@@ -9,14 +9,14 @@
 # Databases are shared by the cases of a file, so each case has queues of its own.
 
 # shellcheck disable=SC2034,SC2154 # used by the tests; root is of tap.sh
-engines='sqlite postgresql'
+engines='sqlite postgresql mariadb'
 weir=${WEIR:-$root/build/release/weir}
 unset WEIR_DB WEIR_PREFIX
 
 # new_database ENGINE NAME: where it is. Nothing is in it.
 new_database() {
     # shellcheck disable=SC2154 # of tap.sh
-    if [ "$1" = sqlite ]; then echo "sqlite:$scratch/$2.db"; else postgresql_url "$2"; fi
+    if [ "$1" = sqlite ]; then echo "sqlite:$scratch/$2.db"; else "$1_url" "$2"; fi
 }
 
 use_engine() {

@@ -2,7 +2,7 @@
  * crew_book.c - the transactional handler of crew.h.
  */
 #include <libpq-fe.h>
-#include <sqlite3.h>
+#include <mysql.h>
 #include <stdlib.h>
 
 #include "db/pause.h"
@@ -24,12 +24,17 @@ enum trick {
 
 static const char FAILING[] = "INSERT INTO there_is_no_such_table VALUES (1)";
 
-static bool on_sqlite(struct weir_connection *connection)
+static enum weir_engine engine_of(struct weir_connection *connection)
 {
-    return weir_connection_link(connection)->driver->engine == WEIR_SQLITE;
+    return weir_connection_link(connection)->driver->engine;
 }
 
-/* What PostgreSQL commits is committed; only a refusal can be played. */
+static bool on_sqlite(struct weir_connection *connection)
+{
+    return engine_of(connection) == WEIR_SQLITE;
+}
+
+/* What a server commits is committed; only a refusal can be played. */
 static void try_to_commit(struct weir_connection *connection)
 {
     (void)effects_run(connection, on_sqlite(connection) ? "COMMIT" : "ROLLBACK");
@@ -37,14 +42,20 @@ static void try_to_commit(struct weir_connection *connection)
 
 static void leave_unread(struct weir_connection *connection)
 {
-    if (!on_sqlite(connection))
-        (void)PQsendQuery(weir_connection_native(connection), "SELECT 1");
+    void *handle = weir_connection_native(connection);
+
+    if (engine_of(connection) == WEIR_POSTGRESQL)
+        (void)PQsendQuery(handle, "SELECT 1");
+    else if (engine_of(connection) == WEIR_MARIADB)
+        (void)mysql_query(handle, "SELECT 1");
 }
 
 static void lose_connection(struct weir_connection *connection)
 {
-    if (!on_sqlite(connection))
+    if (engine_of(connection) == WEIR_POSTGRESQL)
         (void)effects_run(connection, "SELECT pg_terminate_backend(pg_backend_pid())");
+    else if (engine_of(connection) == WEIR_MARIADB)
+        (void)effects_run(connection, "KILL CONNECTION_ID()");
 }
 
 static enum weir_outcome play(enum trick trick, struct weir_context *context,

@@ -20,19 +20,28 @@
 /* One for each test: what a failed test has left running still uses its own. */
 static struct fixture *current;
 
-static void open_fixture(enum weir_engine engine);
+static void open_fixture(enum weir_engine engine, const struct fixture_filling *filling);
+static void make_original(enum weir_engine engine, const struct fixture_filling *filling);
 static void drop_database(struct fixture *self);
 static const char *type_word(const struct fixture *self, const char *text, size_t *size);
 static sqlite3 *open_sqlite(const struct fixture *self);
 
 void fixture_run(enum weir_engine engine, fixture_fn body)
 {
+    fixture_run_filled(engine, NULL, body);
+}
+
+void fixture_run_filled(enum weir_engine engine, const struct fixture_filling *filling,
+                        fixture_fn body)
+{
     int64_t left_over;
 
     if (current != NULL && current->database[0] != '\0')
         drop_database(current);
 
-    open_fixture(engine);
+    if (filling != NULL && engine == WEIR_POSTGRESQL)
+        make_original(engine, filling);
+    open_fixture(engine, filling);
     body(current);
     weir_db_destroy(current->db);
     current->db = NULL;
@@ -211,8 +220,9 @@ void fixture_wait(const char *file, int line, const char *text, int64_t deadline
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-static void open_fixture(enum weir_engine engine)
+static void open_fixture(enum weir_engine engine, const struct fixture_filling *filling)
 {
+    bool copied = filling != NULL && engine == WEIR_POSTGRESQL;
     struct fixture *fixture = calloc(1, sizeof *fixture);
     struct weir_db_options options;
     char name[64];
@@ -232,12 +242,43 @@ static void open_fixture(enum weir_engine engine)
                (size_t)length + 1 - strlen("sqlite:"));
     } else {
         fixture->server = server_shared(engine);
-        server_create_database(fixture->server, name);
+        if (copied)
+            server_copy_database(fixture->server, filling->name, name);
+        else
+            server_create_database(fixture->server, name);
         memcpy(fixture->database, name, sizeof name);
         server_url(fixture->server, name, fixture->url, sizeof fixture->url);
     }
     options = fixture_options(fixture);
     fixture->db = fixture_open(fixture, &options);
+    if (filling != NULL)
+        (copied ? filling->adapt : filling->fill)(fixture);
+}
+
+/* Once for each server, whose programs run one after the other. It has its name when it is
+ * complete. */
+static void make_original(enum weir_engine engine, const struct fixture_filling *filling)
+{
+    static const struct fixture_filling *made;
+    struct server *server = server_shared(engine);
+    char sql[SERVER_PATH_SIZE + 128];
+
+    if (made == filling)
+        return;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM pg_database WHERE datname = '%s'",
+                   filling->name);
+    if (server_query(server, NULL, sql) == 0) {
+        open_fixture(engine, NULL);
+        filling->fill(current);
+        weir_db_destroy(current->db);
+        current->db = NULL;
+        (void)snprintf(sql, sizeof sql, "ALTER DATABASE %s RENAME TO %s",
+                       current->database, filling->name);
+        server_execute(server, NULL, sql);
+        current->database[0] = '\0';
+    }
+    made = filling;
 }
 
 static void drop_database(struct fixture *self)

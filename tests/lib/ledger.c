@@ -21,6 +21,7 @@
 
 struct transaction {
     _Atomic bool committed;
+    _Atomic bool doubted;
     uint32_t written; /* index of its last message */
     uint32_t messages;
     uint32_t in_partition[LEDGER_PARTITIONS];
@@ -44,6 +45,7 @@ struct ledger {
     _Atomic uint32_t transaction_count;
     _Atomic uint32_t commit_count;
     _Atomic int64_t committed; /* messages */
+    _Atomic int64_t doubted;
     _Atomic int64_t again;
     _Atomic int64_t changed;
     _Atomic int64_t too_soon;
@@ -129,6 +131,12 @@ int64_t ledger_commit(struct ledger *self, uint32_t transaction)
     atomic_store(&its->committed, true);
     self->commits[atomic_fetch_add(&self->commit_count, 1)] = transaction;
     return atomic_fetch_add(&self->committed, its->messages) + its->messages;
+}
+
+void ledger_doubt(struct ledger *self, uint32_t transaction)
+{
+    atomic_store(&self->transactions[transaction].doubted, true);
+    atomic_fetch_add(&self->doubted, 1);
 }
 
 int64_t ledger_committed(const struct ledger *self)
@@ -299,11 +307,30 @@ static void judge_partition(struct ledger *self, int stream, int32_t partition,
     free(walk.last);
 }
 
+/* One of whose messages something came has committed, and nobody knew of it. */
+static void settle_doubts(struct ledger *self, int stream, int32_t partition)
+{
+    struct stream *its = &self->streams[stream];
+    int64_t highest = atomic_load(&its->highest[partition]);
+
+    for (int64_t i = 0; i < highest; i++) {
+        uint32_t number = its->records[partition][i].note.transaction;
+        struct transaction *transaction = &self->transactions[number];
+
+        if (number <= atomic_load(&self->transaction_count) &&
+            atomic_load(&transaction->doubted) && !atomic_load(&transaction->committed))
+            (void)ledger_commit(self, number);
+    }
+}
+
 void ledger_judge(struct ledger *self, struct ledger_verdict *out)
 {
+    for (int i = 0; i < LEDGER_STREAMS * LEDGER_PARTITIONS; i++)
+        settle_doubts(self, i / LEDGER_PARTITIONS, i % LEDGER_PARTITIONS);
     *out = (struct ledger_verdict){
         .transactions = atomic_load(&self->commit_count),
         .messages = atomic_load(&self->committed),
+        .doubted = atomic_load(&self->doubted),
         .again = atomic_load(&self->again),
         .changed = atomic_load(&self->changed),
         .gaps = atomic_load(&self->too_soon),

@@ -10,7 +10,7 @@
  *   - there is a message under each number, and the same one each time it was delivered
  *   - it belongs to a transaction that has committed, behind the earlier ones of that transaction
  *   - every transaction that had committed when it was enqueued is complete
- *   - in the end all of them are
+ *   - in the end all of them are; of one whose commit got no answer all messages came, or none
  *
  * A commit is noted after it has returned. So whoever reads the count of commits before it
  * enqueues knows that these were first, whatever happens at the same time.
@@ -36,6 +36,7 @@ struct ledger_note {
 struct ledger_verdict {
     int64_t transactions; /* committed */
     int64_t messages;     /* of them */
+    int64_t doubted;      /* transactions, committed or not */
     int64_t delivered[LEDGER_STREAMS];
     int64_t again; /* deliveries of the same message under the same number */
     int64_t lost;  /* messages that never came */
@@ -67,6 +68,9 @@ void ledger_undo(struct ledger *self, uint32_t transaction, int32_t partition);
 
 /* It has committed; without this it was rolled back. Returns how many messages it has. */
 int64_t ledger_commit(struct ledger *self, uint32_t transaction);
+
+/* Whether it has committed is not known, and will not be until all is over. */
+void ledger_doubt(struct ledger *self, uint32_t transaction);
 
 /* Messages that have been committed so far, and those that a stream has seen. */
 int64_t ledger_committed(const struct ledger *self);

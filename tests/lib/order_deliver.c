@@ -75,8 +75,8 @@ static void add_handler(struct order_run *run, struct weir_outbox *outbox,
         options.on_message = handle_message;
     options.state = reader;
     options.tuning = &tuning;
-    options.lease.duration_ns = WEIR_SECONDS(4);
-    options.lease.headroom_ns = WEIR_SECONDS(1);
+    options.lease.duration_ns = WEIR_SECONDS(2); /* waited for after a kill */
+    options.lease.headroom_ns = WEIR_MILLISECONDS(500);
     order_must(run, "add handler", weir_outbox_add_handler(outbox, &options, &error),
                &error);
 }

@@ -34,7 +34,7 @@ static void close_helper(struct helper *self)
 /* After that it may rest or leave. */
 static bool goes_on(struct helper *self, enum weir_status status)
 {
-    if (!order_is_passing(status))
+    if (!order_is_passing(self->run, status))
         order_must(self->run, "help", status, &self->error);
     order_rest_us(1000);
     return !atomic_load(&self->run->stage->over);

@@ -15,6 +15,7 @@
 #include "db/pause.h"
 #include "lib/order_stage.h"
 #include "lib/process.h"
+#include "weir/inspect.h"
 #include "weir/outbox.h"
 
 static pid_t start(struct order_run *self, uint32_t number,
@@ -119,7 +120,25 @@ static void await(struct order_run *self, pid_t *pids, uint32_t count,
     }
 }
 
-/* The queue; and on SQLite, where nobody counts for us, triggers that do. */
+/* Triggers, where nobody counts for us. On MariaDB by a table that knows no transactions, so that
+ * it has no locks that we would not have without it. */
+static void prepare_tally(struct fixture *fixture, uint32_t outages)
+{
+    if (fixture->engine == WEIR_POSTGRESQL || outages > 0)
+        return; /* such a table would not outlive the server either */
+    fixture_prepare(
+        fixture, fixture_choose(fixture, "CREATE TABLE {p}_tally (removed, aside)", NULL,
+                                "CREATE TABLE {p}_tally (removed BIGINT, aside BIGINT)"
+                                " ENGINE = MyISAM"));
+    fixture_prepare(fixture, "INSERT INTO {p}_tally VALUES (0, 0)");
+    fixture_prepare(fixture,
+                    "CREATE TRIGGER {p}_removing AFTER DELETE ON {p}_log FOR EACH ROW"
+                    " BEGIN UPDATE {p}_tally SET removed = removed + 1; END");
+    fixture_prepare(fixture,
+                    "CREATE TRIGGER {p}_setting AFTER INSERT ON {p}_aside FOR EACH ROW"
+                    " BEGIN UPDATE {p}_tally SET aside = aside + 1; END");
+}
+
 static void prepare(struct order_run *self)
 {
     struct fixture *fixture = self->fixture;
@@ -127,17 +146,7 @@ static void prepare(struct order_run *self)
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 
-    if (fixture->engine == WEIR_SQLITE) {
-        fixture_prepare(fixture,
-                        "CREATE TABLE {p}_tally (removed INTEGER, aside INTEGER)");
-        fixture_prepare(fixture, "INSERT INTO {p}_tally VALUES (0, 0)");
-        fixture_prepare(fixture,
-                        "CREATE TRIGGER {p}_removing AFTER DELETE ON {p}_log BEGIN"
-                        " UPDATE {p}_tally SET removed = removed + 1; END");
-        fixture_prepare(fixture,
-                        "CREATE TRIGGER {p}_setting AFTER INSERT ON {p}_aside BEGIN"
-                        " UPDATE {p}_tally SET aside = aside + 1; END");
-    }
+    prepare_tally(fixture, self->options->outages);
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
@@ -230,7 +239,7 @@ static void make_lull(struct order_run *self)
     }
     wait_for_deliveries(self);
     end_ns = weir_pause_now_ns() + WEIR_SECONDS(4);
-    while (self->fixture->engine == WEIR_SQLITE && !all_is_swept(self) &&
+    while (self->fixture->engine != WEIR_POSTGRESQL && !all_is_swept(self) &&
            weir_pause_now_ns() < end_ns)
         order_rest_us(20000);
     atomic_store(&self->stage->lull, false);
@@ -266,11 +275,59 @@ static void supervise(struct order_run *self)
     }
 }
 
+/* One after so many messages, while everybody is at work. */
+static void make_outages(struct order_run *self)
+{
+    const struct order_options *options = self->options;
+
+    while (self->result->outages < options->outages) {
+        int64_t next = options->messages * (self->result->outages + 1) /
+                       (int64_t)(options->outages + 1);
+
+        while (ledger_committed(self->ledger) < next) {
+            check_trouble(self);
+            order_rest_us(2000);
+        }
+        server_kill(self->fixture->server);
+        server_restart(self->fixture->server);
+        self->result->outages++;
+    }
+}
+
+/* Of what has committed without anybody being told, too. */
+static void wait_until_drained(struct order_run *self)
+{
+    static const char *const NAMES[LEDGER_STREAMS] = {"default", "audit"};
+    struct fixture *fixture = self->fixture;
+    int64_t end_ns = weir_pause_now_ns() + self->options->patience_ns;
+    struct weir_outbox_options options;
+    struct weir_outbox *outbox;
+
+    reopen_fixture(fixture);
+    weir_outbox_options_init(&options);
+    options.db = fixture->db;
+    check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
+    for (int i = 0; i < LEDGER_STREAMS; i++) {
+        bool drained = false;
+
+        while (!drained && weir_pause_now_ns() < end_ns) {
+            check_db(weir_outbox_read_drained(outbox, ORDER_QUEUE, NAMES[i], &drained,
+                                              &fixture->error),
+                     WEIR_OK);
+            order_rest_us(5000);
+        }
+    }
+    weir_outbox_destroy(outbox);
+    close_fixture(fixture);
+}
+
 static void end_all(struct order_run *self)
 {
     await(self, self->writers, ORDER_WRITERS_MAX, "a writer does not end");
     forget_slowness(self);
     wait_for_deliveries(self);
+    if (self->options->outages > 0)
+        wait_until_drained(self);
     atomic_store(&self->stage->over, true);
     await(self, self->deliverers, ORDER_DELIVERERS, "a deliverer does not end");
     await(self, self->helpers, ORDER_HELPERS_MAX, "a helper does not end");
@@ -289,7 +346,9 @@ static void count(struct order_run *self)
 {
     struct order_result *result = self->result;
 
-    if (self->fixture->engine == WEIR_SQLITE) {
+    if (self->options->outages > 0)
+        return;
+    if (self->fixture->engine != WEIR_POSTGRESQL) {
         result->removed = fixture_ask(self->fixture, "SELECT removed FROM weir_tally");
         result->aside = fixture_ask(self->fixture, "SELECT aside FROM weir_tally");
     } else {
@@ -303,6 +362,16 @@ static void count(struct order_run *self)
     }
 }
 
+/* Some of those who pass rest for so long that others come and go meanwhile. */
+static bool linger(void *argument, const char *name)
+{
+    enum { ONE_IN = 4, LONGEST_US = 30000 };
+
+    if (strcmp(name, argument) == 0 && weir_pause_random() % ONE_IN == 0)
+        order_rest_us((uint32_t)(weir_pause_random() % LONGEST_US));
+    return false;
+}
+
 static struct order_stage *make_stage(const struct order_options *options)
 {
     struct order_stage *stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE,
@@ -313,6 +382,9 @@ static struct order_stage *make_stage(const struct order_options *options)
     weir_points_arm(&stage->points, "sweep.truncated", UINT64_MAX); /* counts */
     if (options->plant != NULL)
         weir_points_arm(&stage->points, options->plant, 1);
+    if (options->linger != NULL)
+        weir_points_set_oracle(&stage->points, linger,
+                               (void *)(uintptr_t)options->linger);
     for (int i = 0; i < LEDGER_STREAMS; i++)
         atomic_store(&stage->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
                                                 LEDGER_PARTITIONS));
@@ -339,6 +411,8 @@ void order_run(struct fixture *fixture, const struct order_options *options,
         self.helpers[i] = start(&self, i, i < options->cutters ? order_cut : order_sweep);
     for (uint32_t i = 0; i < options->writers; i++)
         self.writers[i] = start(&self, i, order_write);
+    if (options->outages > 0)
+        make_outages(&self);
     supervise(&self);
     end_all(&self);
     ledger_judge(self.ledger, &out->verdict);
@@ -357,11 +431,12 @@ void order_print(const struct fixture *fixture, const struct order_options *opti
     printf("# %s, WEIR_SEED=%" PRIu64 ": %" PRId64 " messages of %" PRId64
            " transactions, %" PRId64 " deliveries again; removed %" PRId64
            ", set aside %" PRId64 ", emptied %" PRId64
-           "; stopped %u, killed %u, lulls %u; %" PRId64 " ms\n",
+           "; stopped %u, killed %u, lulls %u, outages %u, doubted %" PRId64 "; %" PRId64
+           " ms\n",
            weir_engine_name(fixture->engine), options->seed, verdict->messages,
            verdict->transactions, verdict->again, result->removed, result->aside,
            result->emptied, result->stopped, result->killed, result->lulls,
-           result->took_ns / 1000000);
+           result->outages, verdict->doubted, result->took_ns / 1000000);
     if (verdict->violations > 0)
         printf("# lost %" PRId64 ", unexpected %" PRId64 ", overtaken %" PRId64
                ", disordered %" PRId64 ", gaps %" PRId64 ", changed %" PRId64 ": %s\n",

@@ -6,7 +6,8 @@
  *   deliverers     two processes that share the subscription "default"; one of them also serves
  *                  "audit", which gets everything too
  *   disturbances   handlers that are slow or fail, deliverers that stop and start again or are
- *                  killed and replaced, lulls in which everything is delivered and swept
+ *                  killed and replaced, lulls in which everything is delivered and swept; or the
+ *                  server is killed and restarted
  *
  * All choices come from the seed. What happens at the same time does not: a seed makes a
  * violation likely to come again, not sure.
@@ -24,15 +25,18 @@
 
 struct order_options {
     uint64_t seed;
-    int64_t messages;    /* committed, about; the end of a transaction is waited for */
-    int64_t large;       /* messages of a very large transaction */
-    uint32_t writers;    /* up to 16 */
-    uint32_t cutters;    /* more processes that cut */
-    uint32_t sweepers;   /* and that sweep all the time; up to 8 of both */
-    bool behind_ack;     /* cutters do it in a transaction that has its number already */
-    bool calm;           /* deliverers are neither stopped nor killed */
-    bool lulls;          /* and the sweep has removed everything before writing goes on */
+    int64_t messages;  /* committed, about; the end of a transaction is waited for */
+    int64_t large;     /* messages of a very large transaction */
+    uint32_t writers;  /* up to 16 */
+    uint32_t cutters;  /* more processes that cut */
+    uint32_t sweepers; /* and that sweep all the time; up to 8 of both */
+    bool behind_ack;   /* cutters do it in a transaction that has its number already */
+    bool calm;         /* deliverers are neither stopped nor killed */
+    uint32_t
+        outages; /* so often; the server is the test's own, and deliverers are calm */
+    bool lulls;  /* and the sweep has removed everything before writing goes on */
     const char *plant;   /* a point that fires each time it is passed; NULL: none */
+    const char *linger;  /* and one where some of those who pass rest for a while */
     int64_t patience_ns; /* without any delivery, before what is missing counts as lost */
 };
 
@@ -44,6 +48,7 @@ struct order_result {
     uint32_t stopped; /* deliverers, and started again */
     uint32_t killed;
     uint32_t lulls;
+    uint32_t outages;
     int64_t took_ns;
 };
 

@@ -37,8 +37,10 @@ void order_rest_us(uint32_t us)
     (void)nanosleep(&time, NULL);
 }
 
-bool order_is_passing(enum weir_status status)
+bool order_is_passing(const struct order_run *self, enum weir_status status)
 {
+    if (self->options->outages > 0)
+        return weir_status_class(status) == WEIR_CLASS_RETRY;
     return status == WEIR_CONFLICT || status == WEIR_LOCKED || status == WEIR_BUSY ||
            status == WEIR_TIMEOUT;
 }

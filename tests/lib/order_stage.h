@@ -68,8 +68,9 @@ uint32_t order_roll_between(struct order_run *self, uint32_t low, uint32_t high)
 
 void order_rest_us(uint32_t us);
 
-/* Somebody else was in the way, or the database is too busy: it did not happen. */
-bool order_is_passing(enum weir_status status);
+/* Somebody else was in the way, or the database is too busy; or it was away, in a run with outages:
+ * it did not happen, or it is in doubt whether it did. */
+bool order_is_passing(const struct order_run *self, enum weir_status status);
 
 /* Leave, with the first trouble of all as text. */
 __attribute__((noreturn, format(printf, 2, 3))) void

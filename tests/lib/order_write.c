@@ -24,6 +24,7 @@ static void linger(struct order_run *self, uint32_t us_max)
 struct writer {
     struct order_run *run;
     struct weir_outbox *outbox;
+    struct weir_db *db;
     struct weir_connection *connection;
     uint32_t transaction;
     struct weir_draft drafts[BATCH_ROWS];
@@ -156,6 +157,30 @@ static void note_commit(struct writer *self)
         atomic_store(&self->run->stage->written, true);
 }
 
+/* The connection is gone: another one, when there is a server again. */
+static void connect_anew(struct writer *self)
+{
+    struct order_run *run = self->run;
+    enum weir_status status;
+
+    weir_db_release(self->db, self->connection);
+    self->connection = NULL;
+    while ((status = weir_db_acquire(self->db, &self->connection, &self->error)) !=
+               WEIR_OK &&
+           order_is_passing(run, status) && !atomic_load(&run->stage->written))
+        order_rest_us(5000);
+    if (!atomic_load(&run->stage->written))
+        order_must(run, "connect", status, &self->error);
+}
+
+static void note_failure(struct writer *self, const char *what, enum weir_status status)
+{
+    if (!order_is_passing(self->run, status))
+        order_must(self->run, what, status, &self->error);
+    if (status == WEIR_IN_DOUBT)
+        ledger_doubt(self->run->ledger, self->transaction);
+}
+
 static void write_transaction(struct writer *self)
 {
     bool keep = true;
@@ -167,10 +192,12 @@ static void write_transaction(struct writer *self)
         status = weir_connection_commit(self->connection, &self->error);
     else
         weir_connection_rollback(self->connection);
-    if (status != WEIR_OK && !order_is_passing(status))
-        order_must(self->run, "write", status, &self->error);
-    if (status == WEIR_OK && keep)
+    if (status != WEIR_OK)
+        note_failure(self, "write", status);
+    else if (keep)
         note_commit(self);
+    if (status != WEIR_OK && self->run->options->outages > 0)
+        connect_anew(self);
 }
 
 /* A call that is a transaction by itself. */
@@ -181,8 +208,8 @@ static void write_alone(struct writer *self)
 
     if (status == WEIR_OK)
         note_commit(self);
-    else if (!order_is_passing(status))
-        order_must(self->run, "enqueue", status, &self->error);
+    else
+        note_failure(self, "enqueue", status);
 }
 
 static void write_all(struct writer *self)
@@ -223,10 +250,11 @@ void order_write(struct order_run *run, uint32_t number)
     options.stats_interval_ns = 0;
     order_must(run, "create", weir_outbox_create(&options, &self.outbox, &self.error),
                &self.error);
-    order_must(run, "connect", weir_db_acquire(options.db, &self.connection, &self.error),
+    self.db = options.db;
+    order_must(run, "connect", weir_db_acquire(self.db, &self.connection, &self.error),
                &self.error);
     write_all(&self);
-    weir_db_release(options.db, self.connection);
+    weir_db_release(self.db, self.connection);
     weir_outbox_destroy(self.outbox);
-    weir_db_destroy(options.db);
+    weir_db_destroy(self.db);
 }

@@ -4,12 +4,11 @@
 #include "lib/outbox_engines.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "outbox/schema.h"
 
-static _Thread_local fixture_fn chosen;
-
-static void migrate_and_run(struct fixture *fixture)
+static void migrate(struct fixture *fixture)
 {
     uint32_t from = 0;
     uint32_t to = 0;
@@ -17,13 +16,45 @@ static void migrate_and_run(struct fixture *fixture)
     check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
                                  &fixture->error),
              WEIR_OK);
-    chosen(fixture);
+}
+
+/* The tables know which database they were made in, and would not deliver from another. */
+static void adopt(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "UPDATE {p}_meta SET value = split_part(value, '/', 1) ||"
+                             " '/' || oid FROM pg_database"
+                             " WHERE name = 'identity' AND datname = current_database()");
 }
 
 void outbox_fixture_run(enum weir_engine engine, fixture_fn body)
 {
-    chosen = body;
-    fixture_run(engine, migrate_and_run);
+    static const struct fixture_filling FILLING = {"outbox_original", migrate, adopt};
+
+    fixture_run_filled(engine, &FILLING, body);
+}
+
+void outbox_fixture_run_own(enum weir_engine engine, const struct server_options *options,
+                            fixture_fn body)
+{
+    /* A test that fails leaves it behind: what it has left running still uses it. */
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    struct weir_db_options db;
+
+    check(fixture != NULL);
+    fixture->engine = engine;
+    weir_faulty_heap_init(&fixture->heap);
+    fixture->server = server_create(engine, options);
+    server_name_database(fixture->database, sizeof fixture->database);
+    server_create_database(fixture->server, fixture->database);
+    server_url(fixture->server, fixture->database, fixture->url, sizeof fixture->url);
+    db = fixture_options(fixture);
+    fixture->db = fixture_open(fixture, &db);
+    migrate(fixture);
+    body(fixture);
+    weir_db_destroy(fixture->db);
+    check_int(fixture->heap.outstanding, 0);
+    server_destroy(fixture->server);
+    free(fixture);
 }
 
 void outbox_small_segments(struct fixture *fixture, unsigned bits)

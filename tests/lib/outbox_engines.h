@@ -12,6 +12,33 @@
     FIXTURE_BODY(subject, claim);                                                        \
     OUTBOX_CASE(subject, claim, sqlite, WEIR_SQLITE)                                     \
     OUTBOX_CASE(subject, claim, postgresql, WEIR_POSTGRESQL)                             \
+    OUTBOX_CASE(subject, claim, mariadb, WEIR_MARIADB)                                   \
+    FIXTURE_BODY(subject, claim)
+
+/* With a server. */
+#define OUTBOX_SERVER_TEST(subject, claim)                                               \
+    FIXTURE_BODY(subject, claim);                                                        \
+    OUTBOX_CASE(subject, claim, postgresql, WEIR_POSTGRESQL)                             \
+    OUTBOX_CASE(subject, claim, mariadb, WEIR_MARIADB)                                   \
+    FIXTURE_BODY(subject, claim)
+
+/* Where positions are rows that change in place, and a place is an id. */
+#define OUTBOX_PLAIN_TEST(subject, claim)                                                \
+    FIXTURE_BODY(subject, claim);                                                        \
+    OUTBOX_CASE(subject, claim, sqlite, WEIR_SQLITE)                                     \
+    OUTBOX_CASE(subject, claim, mariadb, WEIR_MARIADB)                                   \
+    FIXTURE_BODY(subject, claim)
+
+/* Where a constraint may be checked at the commit. */
+#define OUTBOX_DEFERRED_TEST(subject, claim)                                             \
+    FIXTURE_BODY(subject, claim);                                                        \
+    OUTBOX_CASE(subject, claim, sqlite, WEIR_SQLITE)                                     \
+    OUTBOX_CASE(subject, claim, postgresql, WEIR_POSTGRESQL)                             \
+    FIXTURE_BODY(subject, claim)
+
+#define OUTBOX_MARIADB_TEST(subject, claim)                                              \
+    FIXTURE_BODY(subject, claim);                                                        \
+    OUTBOX_CASE(subject, claim, mariadb, WEIR_MARIADB)                                   \
     FIXTURE_BODY(subject, claim)
 
 #define OUTBOX_SQLITE_TEST(subject, claim)                                               \
@@ -32,6 +59,11 @@
 
 /* fixture_run() with a migrated database. */
 void outbox_fixture_run(enum weir_engine engine, fixture_fn body);
+
+/* On a server of the test's own, with these settings, to be killed, or to be asked what all that
+ * was done on it has cost. `options` may be NULL. */
+void outbox_fixture_run_own(enum weir_engine engine, const struct server_options *options,
+                            fixture_fn body);
 
 /*
  * PostgreSQL: segments of 2^bits ids instead of 2^20, so that a test can fill and empty them.

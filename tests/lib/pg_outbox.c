@@ -80,13 +80,13 @@ int64_t pg_outbox_subscribe(PGconn *connection, int64_t queue, const char *name)
                " VALUES (%lld, '%s', 0, 0) RETURNING id",
                (long long)queue, name);
     pg_run(connection,
-           "INSERT INTO weir_ack (subscription, partition, version, epoch, incarnation,"
+           "INSERT INTO weir_ack (subscription, pid, version, epoch, incarnation,"
            " cut, last_id, seq) SELECT %lld, q.id * 64 + p, 0, 0, '', removed_cut,"
            " removed_id, 0 FROM weir_queue q, generate_series(0, partitions - 1) p"
            " WHERE q.id = %lld",
            (long long)subscription, (long long)queue);
     pg_run(connection,
-           "INSERT INTO weir_lease (subscription, partition) SELECT %lld, q.id * 64 + p"
+           "INSERT INTO weir_lease (subscription, pid) SELECT %lld, q.id * 64 + p"
            " FROM weir_queue q, generate_series(0, partitions - 1) p WHERE q.id = %lld",
            (long long)subscription, (long long)queue);
     pg_run(connection, "COMMIT");
@@ -97,7 +97,7 @@ int64_t pg_outbox_write(PGconn *connection, int64_t pid, int count)
 {
     return pg_ask(
         connection,
-        "WITH written AS (INSERT INTO weir_log (partition, uid, type, payload)"
+        "WITH written AS (INSERT INTO weir_log (pid, uid, type, payload)"
         " SELECT %lld, gen_random_uuid()::text::bytea, 't', 'p'"
         " FROM generate_series(1, %d) RETURNING id) SELECT max(id) FROM written",
         (long long)pid, count);
@@ -134,9 +134,9 @@ void pg_outbox_ack(PGconn *connection, int64_t subscription, int64_t pid,
                    struct weir_place place)
 {
     pg_run(connection,
-           "INSERT INTO weir_ack (subscription, partition, version, epoch, incarnation,"
+           "INSERT INTO weir_ack (subscription, pid, version, epoch, incarnation,"
            " cut, last_id, seq) SELECT %lld, %lld, max(version) + 1, 0, '', %lld, %lld, 0"
-           " FROM weir_ack WHERE subscription = %lld AND partition = %lld",
+           " FROM weir_ack WHERE subscription = %lld AND pid = %lld",
            (long long)subscription, (long long)pid, (long long)place.cut,
            (long long)place.id, (long long)subscription, (long long)pid);
 }
@@ -149,7 +149,7 @@ struct weir_place pg_outbox_place(PGconn *connection, int64_t subscription, int6
 
     (void)snprintf(text, sizeof text,
                    "SELECT cut, last_id FROM weir_ack WHERE subscription = %lld"
-                   " AND partition = %lld ORDER BY version DESC LIMIT 1",
+                   " AND pid = %lld ORDER BY version DESC LIMIT 1",
                    (long long)subscription, (long long)pid);
     result = PQexec(connection, text);
     check_int(PQntuples(result), 1);
@@ -168,10 +168,10 @@ void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_place after,
     (void)snprintf(
         text, sizeof text,
         "SELECT coalesce(string_agg(cut || ':' || id, ' ' ORDER BY cut, id), '') FROM ("
-        "SELECT partition, (SELECT min(no) FROM weir_cut"
+        "SELECT pid, (SELECT min(no) FROM weir_cut"
         " WHERE pg_visible_in_snapshot(xid, snap)) AS cut, id FROM weir_log UNION ALL"
-        " SELECT partition, cut, id FROM weir_aside) m"
-        " WHERE partition = %lld AND (cut - 1, id) > (%lld, %lld)",
+        " SELECT pid, cut, id FROM weir_aside) m"
+        " WHERE pid = %lld AND (cut - 1, id) > (%lld, %lld)",
         (long long)pid, (long long)after.cut, (long long)after.id);
     result = PQexec(connection, text);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)

@@ -261,10 +261,9 @@ const char *server_folder(void)
 
 /* ---- statements --------------------------------------------------------------------------- */
 
-static int64_t ask_postgresql(const struct server *self, const char *database,
-                              const char *sql)
+/* Ends the connection. */
+static int64_t ask_postgresql(PGconn *handle, const char *sql)
 {
-    PGconn *handle = connect_postgresql(self, database);
     PGresult *result = PQexec(handle, sql);
     ExecStatusType kind = PQresultStatus(result);
     char text[256] = "";
@@ -309,7 +308,7 @@ static int64_t ask_mariadb(const struct server *self, const char *database,
 int64_t server_query(const struct server *self, const char *database, const char *sql)
 {
     if (self->kind->engine == WEIR_POSTGRESQL)
-        return ask_postgresql(self, database, sql);
+        return ask_postgresql(connect_postgresql(self, database), sql);
     return ask_mariadb(self, database, sql);
 }
 
@@ -324,6 +323,19 @@ void server_create_database(const struct server *self, const char *name)
 
     format(sql, sizeof sql, "CREATE DATABASE %s", name);
     server_execute(self, NULL, sql);
+}
+
+/* File by file, which is quicker than through the log and before version 15 the only way. */
+void server_copy_database(const struct server *self, const char *from, const char *name)
+{
+    PGconn *handle = connect_postgresql(self, NULL);
+    bool has_strategies = PQserverVersion(handle) >= 150000;
+    char sql[512];
+
+    check(self->kind->engine == WEIR_POSTGRESQL);
+    format(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE %s%s", name, from,
+           has_strategies ? " STRATEGY file_copy" : "");
+    (void)ask_postgresql(handle, sql);
 }
 
 void server_drop_database(const struct server *self, const char *name)

@@ -84,8 +84,9 @@ void server_execute(const struct server *self, const char *database, const char 
 /* An integer asked in the same way. */
 int64_t server_query(const struct server *self, const char *database, const char *sql);
 
-/* Drop throws its users out. */
+/* A copy is of a database that nobody uses, on PostgreSQL. Drop throws its users out. */
 void server_create_database(const struct server *self, const char *name);
+void server_copy_database(const struct server *self, const char *from, const char *name);
 void server_drop_database(const struct server *self, const char *name);
 
 /* This program's folder for the tests' files: place_of_program(). */

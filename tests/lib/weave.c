@@ -111,12 +111,16 @@ static bool is_waiting(struct weave *self, const struct strand *strand)
 }
 
 /* Until it is at the end of its step, or waits for somebody; which is asked ever more seldom, since
- * the server is what a slow step is waiting for. */
+ * the server is what a slow step is waiting for. One that waited is asked about at once: whoever
+ * gives a lock back takes the next one out of its queue, and answers after that. */
 static void settle(struct weave *self, struct strand *strand)
 {
     int64_t deadline = fixture_deadline();
     int64_t moment_ns = LOOK_NS;
 
+    if (strand->waits && phase_soon(self, strand, 0) == STRAND_RUNNING &&
+        is_waiting(self, strand))
+        return;
     strand->waits = false;
     while (phase_soon(self, strand, moment_ns) == STRAND_RUNNING && !strand->waits) {
         strand->waits = is_waiting(self, strand);

@@ -533,10 +533,10 @@ static void crash(struct consumer *self)
     struct world *world = self->world;
 
     self->crash = false;
-    self->outbox = NULL;
     self->resume_ns = 0;
     host_crash(self->host);
     self->host = NULL;
+    self->outbox = NULL;
     self->boot_ns = world->now_ns + up_to_ms(world, 3000);
     if (self == &world->producer) {
         for (uint32_t i = 0; i < story_transactions(world->story); i++)

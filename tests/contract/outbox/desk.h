@@ -57,22 +57,21 @@ desk_ask(struct fixture *fixture, const char *format, ...)
 
 static inline int64_t desk_lease(struct fixture *fixture, const char *column, int32_t n)
 {
-    return desk_ask(fixture, "SELECT %s FROM weir_lease WHERE partition = %d", column,
+    return desk_ask(fixture, "SELECT %s FROM weir_lease WHERE pid = %d", column,
                     (int)PID(n));
 }
 
 /* Its time is over. */
 static inline void desk_expire(struct fixture *fixture, int32_t n)
 {
-    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = 1 WHERE partition = %d",
+    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = 1 WHERE pid = %d",
                    (int)PID(n));
 }
 
 /* It was taken before a standby was promoted. */
 static inline void desk_promote(struct fixture *fixture, int32_t n)
 {
-    (void)desk_ask(fixture,
-                   "UPDATE weir_lease SET incarnation = 'before' WHERE partition = %d",
+    (void)desk_ask(fixture, "UPDATE weir_lease SET incarnation = 'before' WHERE pid = %d",
                    (int)PID(n));
 }
 
@@ -87,6 +86,31 @@ static inline size_t desk_take(struct fixture *fixture, int64_t owner,
              WEIR_OK);
     fixture_give(fixture, connection);
     return taken;
+}
+
+/* Somebody waits for a lock (PostgreSQL: of this database). */
+static inline bool desk_somebody_waits(struct fixture *fixture)
+{
+    return fixture_ask(fixture,
+                       fixture_choose(fixture, "",
+                                      "SELECT count(*) FROM pg_stat_activity"
+                                      " WHERE wait_event_type = 'Lock'"
+                                      " AND datname = current_database()",
+                                      "SELECT variable_value FROM information_schema."
+                                      "global_status WHERE variable_name ="
+                                      " 'INNODB_ROW_LOCK_CURRENT_WAITS'")) > 0;
+}
+
+/* Somebody who may do nothing but what is granted. To be destroyed. */
+static inline struct weir_db *desk_guest(struct fixture *fixture)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    char url[SERVER_URL_SIZE];
+
+    server_url_as(fixture->server, SERVER_GUEST, SERVER_GUEST_PASSWORD, fixture->database,
+                  url, sizeof url);
+    options.url = url;
+    return fixture_open(fixture, &options);
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */

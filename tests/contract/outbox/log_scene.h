@@ -94,7 +94,7 @@ static inline void scene_add_subscription(struct scene *self, int64_t id, int64_
                   (long long)id, (long long)queue, (long long)id);
 }
 
-/* PostgreSQL appends positions, SQLite replaces them. */
+/* PostgreSQL appends positions, the others replace them. */
 static inline void scene_set_position(struct scene *self, int64_t subscription,
                                       int64_t pid, struct weir_place place)
 {
@@ -103,19 +103,19 @@ static inline void scene_set_position(struct scene *self, int64_t subscription,
     long long cut = place.cut;
     long long id = place.id;
 
-    if (self->fixture->engine == WEIR_SQLITE)
+    if (self->fixture->engine != WEIR_POSTGRESQL)
         scene_execute(self,
-                      "INSERT OR REPLACE INTO {p}_ack (subscription, partition, version,"
+                      "REPLACE INTO {p}_ack (subscription, pid, version,"
                       " epoch, incarnation, cut, last_id, seq)"
                       " VALUES (%lld, %lld, 0, 0, '-', %lld, %lld, 0)",
                       s, p, cut, id);
     else
         scene_execute(self,
-                      "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
+                      "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
                       " incarnation, cut, last_id, seq)"
                       " SELECT %lld, %lld, coalesce(max(version), -1) + 1, 0, '-', %lld,"
                       " %lld, 0 FROM {p}_ack"
-                      " WHERE subscription = %lld AND partition = %lld",
+                      " WHERE subscription = %lld AND pid = %lld",
                       s, p, cut, id, s, p);
 }
 
@@ -189,22 +189,46 @@ static inline void scene_append_many(struct scene *self,
                                      struct weir_connection *connection, int64_t queue,
                                      int32_t partitions, int count)
 {
-    bool sqlite = self->fixture->engine == WEIR_SQLITE;
+    static const char MESSAGE[] = "pid, created_us, uid, type, payload)";
     char numbers[160];
-    char text[512];
+    char into[192];
+    char text[640];
 
-    (void)snprintf(numbers, sizeof numbers,
-                   sqlite ? "(WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1"
-                            " FROM k LIMIT %d) SELECT n FROM k)"
-                          : "generate_series(1, %d) AS k(i)"
-                            " CROSS JOIN LATERAL (SELECT k.i - 1 AS n) m",
-                   count);
+    if (self->fixture->engine == WEIR_SQLITE)
+        (void)snprintf(numbers, sizeof numbers,
+                       "(WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1"
+                       " FROM k LIMIT %d) SELECT n FROM k)",
+                       count);
+    else if (self->fixture->engine == WEIR_POSTGRESQL)
+        (void)snprintf(numbers, sizeof numbers,
+                       "generate_series(1, %d) AS k(i)"
+                       " CROSS JOIN LATERAL (SELECT k.i - 1 AS n) m",
+                       count);
+    else
+        (void)snprintf(numbers, sizeof numbers,
+                       "(SELECT seq - 1 AS n FROM seq_1_to_%d) k", count);
+    if (self->fixture->engine != WEIR_MARIADB)
+        (void)snprintf(into, sizeof into, "INSERT INTO {p}_log (%s SELECT", MESSAGE);
+    else if (weir_connection_transaction(connection) != WEIR_TRANSACTION_NONE)
+        (void)snprintf(into, sizeof into,
+                       "INSERT INTO {p}_incoming (era, id, %s SELECT (SELECT max(no) FROM"
+                       " {p}_era), NEXT VALUE FOR {p}_incoming_id * 65536,",
+                       MESSAGE);
+    else /* as if they were moved */
+        (void)snprintf(into, sizeof into,
+                       "INSERT INTO {p}_log (id, source_id, %s SELECT (SELECT value FROM"
+                       " {p}_counter WHERE name = 'head') + n + 1, n,",
+                       MESSAGE);
     (void)snprintf(text, sizeof text,
-                   "INSERT INTO {p}_log (partition, created_us, uid, type, payload)"
-                   " SELECT %lld + n %% %d, %d + n, '0123456789abcdef', 't', 'x' FROM %s",
-                   (long long)weir_pid(queue, 0), (int)partitions, SCENE_CREATED_US,
+                   "%s %lld + n %% %d, %d + n, '0123456789abcdef', 't', 'x' FROM %s",
+                   into, (long long)weir_pid(queue, 0), (int)partitions, SCENE_CREATED_US,
                    numbers);
     fixture_execute(self->fixture, connection, text);
+    if (self->fixture->engine == WEIR_MARIADB)
+        fixture_execute(self->fixture, connection,
+                        "UPDATE {p}_counter SET value = greatest(value,"
+                        " (SELECT coalesce(max(id), 0) FROM {p}_log))"
+                        " WHERE name IN ('head', 'published')");
 }
 
 /* ---- reading ---- */
@@ -213,10 +237,8 @@ static inline struct weir_place scene_advance(struct scene *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_place head = {0, 0};
-    bool moved = false;
 
-    check_db(self->log.ops->advance(&self->log, self->connection, head, true, NULL, &head,
-                                    &moved, &fixture->error),
+    check_db(weir_log_catch_up(&self->log, self->connection, &head, &fixture->error),
              WEIR_OK);
     return head;
 }
@@ -362,16 +384,25 @@ static inline void scene_note_lag(void *state, const struct weir_lag *lag)
     seen->lags[seen->count++] = *lag;
 }
 
-static inline struct seen_lags scene_lag(struct scene *self, int64_t queue)
+static inline struct seen_lags scene_ask_lag(struct scene *self,
+                                             const struct weir_lag_question *question)
 {
     struct fixture *fixture = self->fixture;
     struct seen_lags seen = {.count = 0};
 
-    check_db(self->log.ops->lag(&self->log, self->connection,
-                                &(struct weir_lag_question){queue, WEIR_LAG_LOOK_MAX},
-                                scene_note_lag, &seen, &fixture->error),
+    check_db(self->log.ops->lag(&self->log, self->connection, question, scene_note_lag,
+                                &seen, &fixture->error),
              WEIR_OK);
     return seen;
+}
+
+/* However long it takes. */
+static inline struct seen_lags scene_lag(struct scene *self, int64_t queue)
+{
+    const struct weir_lag_question question = {.queue_id = queue,
+                                               .look_max = WEIR_LAG_LOOK_MAX};
+
+    return scene_ask_lag(self, &question);
 }
 
 /* All zero: none was told. */
@@ -387,8 +418,14 @@ static inline struct weir_lag scene_lag_of(const struct seen_lags *seen,
 
 static inline int64_t scene_stored(struct scene *self)
 {
-    return fixture_ask(self->fixture, "SELECT (SELECT count(*) FROM weir_log) +"
-                                      " (SELECT count(*) FROM weir_aside)");
+    int64_t incoming =
+        self->fixture->engine == WEIR_MARIADB
+            ? fixture_ask(self->fixture, "SELECT count(*) FROM weir_incoming")
+            : 0;
+
+    return incoming + fixture_ask(self->fixture,
+                                  "SELECT (SELECT count(*) FROM weir_log) +"
+                                  " (SELECT count(*) FROM weir_aside)");
 }
 
 #endif

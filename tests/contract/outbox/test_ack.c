@@ -367,7 +367,7 @@ static void check_only_second(struct pair *self, struct fixture *fixture)
     check_int(read_position(fixture, self->leases[0].key).seq, 0);
     check_int(read_position(fixture, self->leases[1].key).version, 1);
     check_int(letters(fixture), 1);
-    check_int(fixture_ask(fixture, "SELECT partition FROM weir_dead_letter"),
+    check_int(fixture_ask(fixture, "SELECT pid FROM weir_dead_letter"),
               self->leases[1].key.pid);
     check_int(desk_lease(fixture, "crashes", pair_partition(self, 1)), 0);
 }
@@ -456,7 +456,7 @@ OUTBOX_TEST(ack, of_a_subscription_that_is_gone_is_refused)
     struct pair pair;
 
     pair_open(&pair, fixture);
-    (void)desk_ask(fixture, "DELETE FROM weir_lease WHERE partition = %d",
+    (void)desk_ask(fixture, "DELETE FROM weir_lease WHERE pid = %d",
                    (int)pair.leases[0].key.pid);
 
     check_only_second(&pair, fixture);
@@ -522,15 +522,15 @@ OUTBOX_TEST(ack, stores_what_was_rejected)
     check_int(letters(fixture), 2);
     check_int(fixture_ask(fixture,
                           "SELECT count(*) FROM weir_dead_letter WHERE seq = 1"
-                          " AND subscription = 3 AND partition = 128 AND log_id = 101"
-                          " AND created_us = 55 AND key = 'k' AND type = 'order'"
+                          " AND subscription = 3 AND pid = 128 AND log_id = 101"
+                          " AND created_us = 55 AND message_key = 'k' AND type = 'order'"
                           " AND headers = '{}' AND length(payload) = 3"
                           " AND length(uid) = 16 AND attempts = 4"
                           " AND error = 'no address' AND failed_us > 1000000000000000"
                           " AND status = 'pending' AND token = 0"),
               1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter WHERE seq = 2"
-                                   " AND key IS NULL AND headers IS NULL"
+                                   " AND message_key IS NULL AND headers IS NULL"
                                    " AND length(payload) = 0"),
               1);
 }
@@ -755,10 +755,10 @@ static void *move_one(void *argument)
 }
 
 /*
- * The step at which one statement would be too few: the ack waits for the lease row while
- * another one appends the very version. It must see that one.
+ * The step at which one statement would be too few on PostgreSQL: the ack waits for the lease row
+ * while another one moves to the very version. It must see that one.
  */
-OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhile)
+OUTBOX_SERVER_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhile)
 {
     struct weir_connection *other = fixture_take(fixture);
     struct weir_db_options options = fixture_options(fixture);
@@ -770,15 +770,16 @@ OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhil
     take_all(fixture, ANNA, &lease, 1);
     waiter.ack = ack_of(&lease);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
-    fixture_execute(fixture, other, "SELECT 1 FROM {p}_lease FOR NO KEY UPDATE");
+    fixture_execute(fixture, other, "SELECT 1 FROM {p}_lease FOR UPDATE");
     check_int(pthread_create(&thread, NULL, move_one, &waiter), 0);
-    wait_until(fixture_ask(fixture, "SELECT count(*) FROM pg_stat_activity"
-                                    " WHERE wait_event_type = 'Lock'"
-                                    " AND datname = current_database()") == 1);
+    wait_until(desk_somebody_waits(fixture));
     fixture_execute(
         fixture, other,
-        "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
-        " incarnation, cut, last_id, seq) VALUES (3, 128, 1, 1, '', 9, 9, 9)");
+        fixture_choose(fixture, "",
+                       "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
+                       " incarnation, cut, last_id, seq)"
+                       " VALUES (3, 128, 1, 1, '', 9, 9, 9)",
+                       "UPDATE {p}_ack SET version = 1, seq = 9"));
     check_db(weir_connection_commit(other, &fixture->error), WEIR_OK);
     pthread_join(thread, NULL);
 
@@ -790,7 +791,7 @@ OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhil
 }
 
 /* And one that waited while its lease was taken. */
-OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_a_takeover_is_refused)
+OUTBOX_SERVER_TEST(ack, that_waited_for_a_takeover_is_refused)
 {
     struct weir_connection *other = fixture_take(fixture);
     struct weir_db_options options = fixture_options(fixture);
@@ -804,9 +805,7 @@ OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_a_takeover_is_refused)
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
     fixture_execute(fixture, other, "UPDATE {p}_lease SET owner = 5, epoch = 2");
     check_int(pthread_create(&thread, NULL, move_one, &waiter), 0);
-    wait_until(fixture_ask(fixture, "SELECT count(*) FROM pg_stat_activity"
-                                    " WHERE wait_event_type = 'Lock'"
-                                    " AND datname = current_database()") == 1);
+    wait_until(desk_somebody_waits(fixture));
     check_db(weir_connection_commit(other, &fixture->error), WEIR_OK);
     pthread_join(thread, NULL);
 
@@ -814,6 +813,28 @@ OUTBOX_POSTGRESQL_TEST(ack, that_waited_for_a_takeover_is_refused)
     check(!waiter.ack.accepted);
     check_int(read_position(fixture, lease.key).version, 0);
     weir_db_destroy(waiter.db);
+    fixture_give(fixture, other);
+}
+
+/* However small the tables are. */
+OUTBOX_SERVER_TEST(ack, waits_for_no_lease_but_its_own)
+{
+    struct weir_connection *other = fixture_take(fixture);
+    struct weir_lease leases[2];
+    struct weir_ack ack;
+
+    desk_open(fixture, 2);
+    take_all(fixture, ANNA, leases, 2);
+    ack = ack_of(&leases[1]);
+    check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, other,
+                    leases[0].key.pid == PID(0)
+                        ? "UPDATE {p}_lease SET crashes = 1 WHERE pid = 128"
+                        : "UPDATE {p}_lease SET crashes = 1 WHERE pid = 129");
+
+    check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
+
+    check(ack.accepted);
     fixture_give(fixture, other);
 }
 
@@ -844,7 +865,7 @@ static void lose_answer(void *argument)
 }
 
 /* The commit is the last call of a move: its answer is lost on the wire. */
-OUTBOX_POSTGRESQL_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells)
+OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells)
 {
     struct wire *wire = wire_open(server_port(fixture->server));
     struct weir_db_options options = fixture_options(fixture);
@@ -858,9 +879,9 @@ OUTBOX_POSTGRESQL_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_t
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
-    snprintf(url, sizeof url,
-             "postgresql://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
-             wire_port(wire), fixture->database);
+    snprintf(url, sizeof url, "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
+             fixture_choose(fixture, "", "postgresql", "mariadb"), wire_port(wire),
+             fixture->database);
     options.url = url;
     db = fixture_open(fixture, &options);
     weir_points_init(&points);
@@ -886,28 +907,30 @@ OUTBOX_POSTGRESQL_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_t
 
 /* ---- rights and poolers ------------------------------------------------------------------- */
 
-OUTBOX_POSTGRESQL_TEST(ack, is_made_by_a_role_without_special_rights)
+OUTBOX_SERVER_TEST(ack, is_made_by_a_role_without_special_rights)
 {
-    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_connection *connection;
+    struct weir_db *guest = desk_guest(fixture);
     struct weir_lease lease;
     struct weir_ack ack;
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
-    fixture_execute(fixture, connection,
-                    "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
-    fixture_execute(fixture, connection,
-                    "GRANT SELECT, INSERT ON {p}_ack TO " SERVER_GUEST);
-    fixture_execute(fixture, connection,
-                    "GRANT USAGE ON SEQUENCE {p}_ack_id TO " SERVER_GUEST);
-    fixture_execute(fixture, connection, "SET ROLE " SERVER_GUEST);
+    fixture_prepare(fixture, "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
+    fixture_prepare(
+        fixture,
+        fixture_choose(fixture, "", "GRANT SELECT, INSERT ON {p}_ack TO " SERVER_GUEST,
+                       "GRANT SELECT, INSERT, UPDATE ON {p}_ack TO " SERVER_GUEST));
+    if (fixture->engine == WEIR_POSTGRESQL)
+        fixture_prepare(fixture, "GRANT USAGE ON SEQUENCE {p}_ack_id TO " SERVER_GUEST);
+    check_db(weir_db_acquire(guest, &connection, &fixture->error), WEIR_OK);
 
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_OK);
 
     check(ack.accepted);
-    fixture_execute(fixture, connection, "RESET ROLE");
-    fixture_give(fixture, connection);
+    weir_db_release(guest, connection);
+    weir_db_destroy(guest);
 }
 
 /* Nothing of the session may be relied upon there. */

@@ -161,12 +161,14 @@ OUTBOX_TEST(attempts_max, goes_on_counting_after_a_restart)
 OUTBOX_TEST(attempts_max, may_be_changed_while_a_message_fails)
 {
     struct recorder *recorder = recorder_new();
+    struct weir_handler_options handler = scene_handler("orders", recorder);
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
     struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_RETRY);
     limited_queue(fixture, outbox, 0);
-    scene_serve(fixture, outbox, "orders", recorder);
+    handler.lease.duration_ns = WEIR_SECONDS(3); /* limits are read each third of it */
+    scene_add(fixture, outbox, &handler);
     scene_send(fixture, outbox, "orders", 0, 2);
     scene_start(fixture, outbox);
     wait_until(scene_partition(fixture, outbox, "orders", "default", 0).attempts >= 4);

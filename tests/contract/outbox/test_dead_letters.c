@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "lib/letter_scene.h"
 #include "lib/outbox_application.h"
+#include "outbox/dead_letter_rows.h"
 #include "outbox/dead_letter_statements.h"
 
 #define HOUR WEIR_HOURS(1)
@@ -474,7 +475,7 @@ OUTBOX_TEST(claim, of_two_at_once_gives_each_letter_to_one_of_them)
 }
 
 /* One of them has not even committed. */
-OUTBOX_POSTGRESQL_TEST(claim, waits_for_nobody)
+OUTBOX_SERVER_TEST(claim, waits_for_nobody)
 {
     struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
     struct weir_connection *connection = fixture_take(fixture);
@@ -945,4 +946,87 @@ OUTBOX_SQLITE_TEST(letter, statements_go_by_their_index_and_sort_nothing)
                "INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
     check_plan(fixture, &weir_letter_sql_expire[WEIR_SQLITE],
                "INDEX weir_dead_letter_closed (completed_us<?)");
+}
+
+/* ---- how MariaDB looks for them ------------------------------------------------------------- */
+
+/* Of a session: rows and entries of indexes, temporary ones among them. */
+static const struct weir_sql SQL_READS = {
+    .name = "count reads",
+    .text = "SELECT CAST(sum(variable_value) AS SIGNED)"
+            " FROM information_schema.session_status"
+            " WHERE variable_name LIKE 'Handler_read%'",
+    .parameters = "",
+};
+
+/* What a statement reads to give `row_count` rows. */
+static int64_t count_reads(struct fixture *fixture, const struct weir_sql *sql,
+                           const struct weir_value *values, size_t value_count,
+                           size_t row_count)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_letter_picks picks;
+    int64_t before = 0;
+    int64_t after = 0;
+
+    weir_letter_picks_init(&picks, weir_heap_system());
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_connection_query_integer(connection, &SQL_READS, NO_VALUES, &before,
+                                           &fixture->error),
+             WEIR_OK);
+    check_db(weir_letter_picks_read(&picks, connection, sql, values, value_count,
+                                    &fixture->error),
+             WEIR_OK);
+    check_db(weir_connection_query_integer(connection, &SQL_READS, NO_VALUES, &after,
+                                           &fixture->error),
+             WEIR_OK);
+    check_int(picks.count, row_count);
+    weir_connection_rollback(connection);
+    weir_letter_picks_fini(&picks);
+    fixture_give(fixture, connection);
+    return after - before;
+}
+
+/* As after a bad night, and the nights before: some are open, and few of the
+ * others old. */
+static void fill_letters(struct fixture *fixture)
+{
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_queue (name, partitions, retention_us, created_us)"
+                    " SELECT concat('q', seq), 1, seq % 2 * 1000, 0 FROM seq_1_to_200");
+    fixture_prepare(
+        fixture,
+        "INSERT INTO {p}_dead_letter (subscription, pid, seq, log_id, created_us, uid,"
+        " type, payload, attempts, error, failed_us, status, deadline_us, completed_us)"
+        " SELECT 1, 64 + seq % 64, seq, seq, 0, '', 't', '', 0, '', seq,"
+        " CASE seq % 10 WHEN 0 THEN 'pending' WHEN 1 THEN 'reprocessing'"
+        " ELSE 'resolved' END, CASE seq % 10 WHEN 1 THEN seq ELSE 0 END,"
+        " CASE WHEN seq % 10 < 2 THEN 0 ELSE seq END FROM seq_1_to_20000");
+}
+
+OUTBOX_MARIADB_TEST(letter, statements_read_little_more_than_they_take)
+{
+    enum { TAKEN = 50, ENOUGH = 1000 };
+    const struct weir_value max = weir_integer(INT64_MAX);
+    const struct weir_value zero = weir_integer(0);
+    const struct weir_value one = weir_integer(1);
+    const struct weir_value none = weir_null();
+    const struct weir_value taken = weir_integer(TAKEN);
+    const struct weir_value middle = weir_integer(10000);
+
+    fill_letters(fixture);
+
+    check(count_reads(fixture, &weir_letter_sql_claim[WEIR_MARIADB],
+                      VALUES(zero, max, zero, max, none, none, none, middle, taken),
+                      TAKEN) < ENOUGH);
+    check(count_reads(fixture, &weir_letter_sql_list[WEIR_MARIADB],
+                      VALUES(zero, max, zero, max, none, none, none, middle, one, one,
+                             one, one, middle, middle, taken),
+                      TAKEN) < ENOUGH);
+    check(count_reads(fixture, &weir_letter_sql_expire[WEIR_MARIADB],
+                      VALUES(taken, weir_integer(1042), weir_integer(42)), 32) < ENOUGH);
+    check(count_reads(fixture, &weir_letter_sql_requeue[WEIR_MARIADB],
+                      VALUES(zero, max, zero, max, none, none, none, zero, middle,
+                             weir_integer(4), middle),
+                      4) < ENOUGH);
 }

@@ -349,7 +349,7 @@ OUTBOX_TEST(budget, when_it_is_over_costs_no_lease_once_the_handler_has_returned
     struct lateness late = {.renewals = &points};
 
     crew_open(&crew, fixture,
-              &(struct crew_options){.lease_ns = WEIR_SECONDS(2),
+              &(struct crew_options){.lease_ns = WEIR_SECONDS(1),
                                      .budget_ns = WEIR_MILLISECONDS(20),
                                      .retry_ns = WEIR_SECONDS(30)});
     crew_enqueue_together(&crew, 0, 3);
@@ -380,7 +380,7 @@ OUTBOX_TEST(budget, longer_than_the_lease_keeps_the_partition)
     crew_open(&crew, fixture,
               &(struct crew_options){.partitions = 4,
                                      .handlers = 1,
-                                     .lease_ns = WEIR_SECONDS(2),
+                                     .lease_ns = WEIR_SECONDS(1),
                                      .budget_ns = WEIR_SECONDS(60)});
     atomic_store(&crew.ledger->hold[0], true);
     count_renewals(&points);
@@ -391,7 +391,7 @@ OUTBOX_TEST(budget, longer_than_the_lease_keeps_the_partition)
     wait_until(crew_share(&crew, "crew-0") == 2 && crew_share(&crew, "crew-1") == 2);
     for (int p = 0; p < 4; p++)
         epoch[p] = crew_read(&crew, p).epoch;
-    wait_for_renewals(&points, 9);
+    wait_for_renewals(&points, 6); /* two leases */
 
     for (int p = 0; p < 4; p++)
         check_int(crew_read(&crew, p).epoch, epoch[p]);

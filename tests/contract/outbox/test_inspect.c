@@ -219,6 +219,76 @@ OUTBOX_TEST(inspect, promises_nothing_of_what_is_behind_much_else)
     weir_outbox_destroy(outbox);
 }
 
+/* ---- beside the sweep: PostgreSQL ----------------------------------------------------------- */
+
+/* As the sweep does, for as long as it judges and copies. */
+static struct weir_connection *lock_log(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection, "LOCK TABLE {p}_log_0 IN ACCESS EXCLUSIVE MODE");
+    return connection;
+}
+
+static void unlock_log(struct fixture *fixture, struct weir_connection *connection)
+{
+    weir_connection_rollback(connection);
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_POSTGRESQL_TEST(inspect, estimates_while_the_log_is_locked)
+{
+    struct weir_outbox *outbox = open_outbox(fixture, NULL);
+    struct weir_connection *locker;
+    struct weir_queue_info info;
+
+    add_queue(fixture, outbox, "read", WEIR_UNREAD_KEEP);
+    add_queue(fixture, outbox, "kept", WEIR_UNREAD_KEEP);
+    subscribe(fixture, outbox, "read");
+    enqueue(fixture, outbox, "read", 1000);
+    locker = lock_log(fixture);
+
+    info = read_queue(fixture, outbox, "read");
+    check_int(info.waiting, 1000);
+    check(info.waiting_is_estimate);
+    check(read_queue(fixture, outbox, "kept").waiting_is_estimate);
+    unlock_log(fixture, locker);
+    weir_outbox_destroy(outbox);
+}
+
+/* The connection is one of many, and goes back to them. */
+OUTBOX_POSTGRESQL_TEST(inspect, leaves_the_patience_of_its_connection_as_it_was)
+{
+    static const struct weir_sql SQL_PATIENCE = {
+        .name = "read patience",
+        .text = "SELECT setting::bigint FROM pg_settings WHERE name = 'lock_timeout'",
+        .parameters = "",
+    };
+    struct weir_outbox *outbox = open_outbox(fixture, NULL);
+    struct weir_connection *locker;
+    struct weir_connection *connection;
+    int64_t before = 0;
+    int64_t after = 0;
+
+    add_queue(fixture, outbox, "read", WEIR_UNREAD_KEEP);
+    subscribe(fixture, outbox, "read");
+    locker = lock_log(fixture);
+    check_db(weir_connection_query_integer(locker, &SQL_PATIENCE, NO_VALUES, &before,
+                                           &fixture->error),
+             WEIR_OK);
+    check(read_queue(fixture, outbox, "read").waiting_is_estimate);
+    connection = fixture_take(fixture);
+
+    check_db(weir_connection_query_integer(connection, &SQL_PATIENCE, NO_VALUES, &after,
+                                           &fixture->error),
+             WEIR_OK);
+    check_int(after, before);
+    fixture_give(fixture, connection);
+    unlock_log(fixture, locker);
+    weir_outbox_destroy(outbox);
+}
+
 /* ---- processes ---------------------------------------------------------------------------- */
 
 OUTBOX_TEST(inspect, reads_the_processes_that_are_alive)

@@ -235,15 +235,16 @@ OUTBOX_TEST(lease, goes_to_one_of_two_processes)
 }
 
 /* Somebody is taking it, or acks for the last time: the next one is as good. */
-OUTBOX_POSTGRESQL_TEST(lease, that_is_locked_is_skipped)
+OUTBOX_SERVER_TEST(lease, that_is_locked_is_skipped)
 {
     struct weir_connection *other = fixture_take(fixture);
     struct weir_lease leases[2];
 
     desk_open(fixture, 2);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
-    fixture_execute(fixture, other,
-                    "SELECT 1 FROM {p}_lease WHERE partition = 128 FOR NO KEY UPDATE");
+    fixture_execute(
+        fixture, other,
+        "SELECT 1 FROM {p}_lease WHERE subscription = 3 AND pid = 128 FOR UPDATE");
 
     check_int(desk_take(fixture, ANNA, leases, 2), 1);
 
@@ -418,27 +419,103 @@ OUTBOX_TEST(lease, forgives_crashes_of_its_owner_only)
     fixture_give(fixture, connection);
 }
 
+/* ---- the order of locks ------------------------------------------------------------------- */
+
+typedef enum weir_status (*lease_work_fn)(struct weir_connection *connection,
+                                          struct weir_lease *leases, size_t count);
+
+struct locker {
+    struct weir_db *db;
+    lease_work_fn work;
+    struct weir_lease leases[2];
+    enum weir_status status;
+};
+
+static enum weir_status renew_them(struct weir_connection *connection,
+                                   struct weir_lease *leases, size_t count)
+{
+    return weir_lease_renew(connection, ANNA, MINUTE_US, leases, count, NULL);
+}
+
+static enum weir_status release_them(struct weir_connection *connection,
+                                     struct weir_lease *leases, size_t count)
+{
+    return weir_lease_release(connection, ANNA, leases, count, NULL);
+}
+
+static void *lock_leases(void *argument)
+{
+    struct locker *self = argument;
+    struct weir_connection *connection = NULL;
+
+    self->status = weir_db_acquire(self->db, &connection, NULL);
+    if (self->status == WEIR_OK)
+        self->status = self->work(connection, self->leases, 2);
+    weir_db_release(self->db, connection);
+    return NULL;
+}
+
+/* Whoever waits for the first lease has not locked the second, which it was told first. */
+static void check_order(struct fixture *fixture, lease_work_fn work)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_connection *other = fixture_take(fixture);
+    struct locker locker = {.db = fixture_open(fixture, &options), .work = work};
+    struct weir_lease leases[2];
+    pthread_t thread;
+
+    desk_open(fixture, 2);
+    check_int(desk_take(fixture, ANNA, leases, 2), 2);
+    locker.leases[leases[0].key.pid == PID(0)] = leases[0];
+    locker.leases[leases[1].key.pid == PID(0)] = leases[1];
+    check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
+    fixture_execute(
+        fixture, other,
+        "SELECT 1 FROM {p}_lease WHERE subscription = 3 AND pid = 128 FOR UPDATE");
+    check_int(pthread_create(&thread, NULL, lock_leases, &locker), 0);
+    wait_until(desk_somebody_waits(fixture));
+
+    check(fixture_is_free(fixture, "UPDATE weir_lease SET crashes = 0"
+                                   " WHERE subscription = 3 AND pid = 129"));
+
+    weir_connection_rollback(other);
+    pthread_join(thread, NULL);
+    check_status(locker.status, WEIR_OK);
+    weir_db_destroy(locker.db);
+    fixture_give(fixture, other);
+}
+
+OUTBOX_SERVER_TEST(lease, is_locked_in_the_order_of_keys_by_a_renewal)
+{
+    check_order(fixture, renew_them);
+}
+
+OUTBOX_SERVER_TEST(lease, is_locked_in_the_order_of_keys_by_a_release)
+{
+    check_order(fixture, release_them);
+}
+
 /* ---- rights ------------------------------------------------------------------------------- */
 
 /* The incarnation comes from functions of the system, which need no special role. */
-OUTBOX_POSTGRESQL_TEST(lease, is_taken_by_a_role_without_special_rights)
+OUTBOX_SERVER_TEST(lease, is_taken_by_a_role_without_special_rights)
 {
-    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_connection *connection;
+    struct weir_db *guest = desk_guest(fixture);
     struct weir_lease lease;
     size_t taken = 0;
 
     desk_open(fixture, 1);
-    fixture_execute(fixture, connection,
-                    "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
-    fixture_execute(fixture, connection, "SET ROLE " SERVER_GUEST);
+    fixture_prepare(fixture, "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
+    check_db(weir_db_acquire(guest, &connection, &fixture->error), WEIR_OK);
 
     check_db(weir_lease_take(connection, ANNA, SUBSCRIPTION, MINUTE_US, NULL, 0, &lease,
                              1, &taken, &fixture->error),
              WEIR_OK);
 
     check_int(taken, 1);
-    fixture_execute(fixture, connection, "RESET ROLE");
-    fixture_give(fixture, connection);
+    weir_db_release(guest, connection);
+    weir_db_destroy(guest);
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
@@ -537,7 +614,7 @@ OUTBOX_TEST(lease, is_confirmed_to_its_owner_alone)
 }
 
 /* Whoever begins a transaction under it keeps nobody from renewing it. */
-OUTBOX_POSTGRESQL_TEST(lease, that_was_confirmed_is_not_locked)
+OUTBOX_SERVER_TEST(lease, that_was_confirmed_is_not_locked)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_lease lease;

@@ -43,32 +43,12 @@ static struct weir_db *open_with(struct fixture *fixture, struct weir_points *po
 
 /* ---- the server --------------------------------------------------------------------------- */
 
-/* A fixture on a server of the test's own. */
-static void open_own(struct fixture *fixture)
+static void outlive_server(struct fixture *fixture)
 {
-    struct weir_db_options options;
-
-    memset(fixture, 0, sizeof *fixture);
-    fixture->engine = WEIR_POSTGRESQL;
-    weir_faulty_heap_init(&fixture->heap);
-    fixture->server = server_create(WEIR_POSTGRESQL, NULL);
-    server_name_database(fixture->database, sizeof fixture->database);
-    server_create_database(fixture->server, fixture->database);
-    server_url(fixture->server, fixture->database, fixture->url, sizeof fixture->url);
-    options = fixture_options(fixture);
-    fixture->db = fixture_open(fixture, &options);
-    check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
-}
-
-WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
-{
-    static struct fixture own; /* its heap must not move, and outlives a failed test */
-    struct fixture *fixture = &own;
     struct crew crew;
     struct crew_member *one, *two;
     int64_t sum = 0;
 
-    open_own(fixture);
     crew_open(&crew, fixture, &OPTIONS);
     atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
     one = crew_join(&crew);
@@ -89,9 +69,16 @@ WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
     crew_leave(two);
     crew_audit(&crew);
     crew_close(&crew);
-    weir_db_destroy(fixture->db);
-    check_int(fixture->heap.outstanding, 0);
-    server_destroy(fixture->server);
+}
+
+WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, outlive_server);
+}
+
+WEIR_TEST(outage, of_the_server_loses_nothing_on_mariadb)
+{
+    outbox_fixture_run_own(WEIR_MARIADB, NULL, outlive_server);
 }
 
 /* ---- calls -------------------------------------------------------------------------------- */
@@ -188,6 +175,7 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     weir_points_init(&points);
     weir_points_arm(&points, "acker.unanswered", 3);
     weir_points_arm(&points, "acker.cannot_ask", 1);
+    weir_points_arm(&points, "keeper.eager", 1); /* not in seconds */
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a beat */
         crew_enqueue(&crew, 0, 1);

@@ -305,8 +305,11 @@ OUTBOX_TEST(refusal, by_the_database_leaves_the_application_s_transaction_usable
         fixture_prepare(
             fixture, "CREATE TRIGGER refuse BEFORE INSERT ON {p}_log WHEN NEW.payload ="
                      " CAST('poison' AS BLOB) BEGIN SELECT RAISE(ABORT, 'no'); END");
-    else
+    else if (fixture->engine == WEIR_POSTGRESQL)
         fixture_prepare(fixture, "ALTER TABLE {p}_log ADD CHECK (payload <> 'poison')");
+    else
+        fixture_prepare(fixture,
+                        "ALTER TABLE {p}_incoming ADD CHECK (payload <> 'poison')");
     application_run(&application, "CREATE TABLE business (id integer)");
     application_run(&application, "BEGIN");
     application_run(&application, "INSERT INTO business VALUES (1)");

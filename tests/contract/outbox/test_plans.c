@@ -63,33 +63,37 @@ static const struct sample SAMPLES[] = {
     {&weir_pg_sql_aside_bound, "(1, 0, 5)", {"weir_aside_pkey"}, SMALL},
     {&weir_pg_sql_lag_marks,
      "(1, 20000)",
-     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_xid_id_idx"},
+     {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_xid_id_idx"},
      SORTS},
     {&weir_pg_sql_lag_pieces, "(1000, 20, 1024)", {"weir_log_0_id_idx"}, 0},
     {&weir_pg_sql_lag_sample,
      "(1, '{0,300000,600000}', 128, 1000, 20000)",
-     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
+     {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx"},
      SORTS},
     {&weir_pg_sql_lag_aside,
      "(1, 1000)",
-     {"weir_ack_0_subscription_partition_version_idx", "weir_aside_by_partition"},
+     {"weir_ack_0_subscription_pid_version_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_pg_sql_lag_count,
-     "(1, 1000, 800000, '{64}', 100001, 1500000)",
-     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
+     "(1, 1000, 0, '{1000,300000,600000}', 100001, 10000, 1500000, 18, 500000)",
+     {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
+     SORTS},
+    {&weir_pg_sql_lag_guess,
+     "(1)",
+     {"weir_ack_0_subscription_pid_version_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_pg_sql_waits,
      "(1, 'default', 9223372036854775807)",
-     {"weir_ack_0_subscription_partition_version_idx", "weir_log_0_id_idx",
+     {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
      SORTS},
-    {&weir_letter_sql_list,
+    {&weir_letter_sql_list[WEIR_POSTGRESQL],
      "(" EVERYTHING ", 1000, 1, 0, 0, 0, " NEWEST ")",
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
-    {&weir_letter_sql_list,
+    {&weir_letter_sql_list[WEIR_POSTGRESQL],
      "(" EVERYTHING ", 1000, 1, 1, 1, 1, " NEWEST ")",
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
@@ -102,7 +106,7 @@ static const struct sample SAMPLES[] = {
      {"weir_dead_letter_pkey"},
      SMALL},
     {&weir_letter_sql_expire[WEIR_POSTGRESQL],
-     "(500, 1000000)",
+     "(500, 1000000, 999000)",
      {"weir_dead_letter_closed", "Index Cond: (completed_us"},
      SORTS | SMALL},
 };
@@ -277,7 +281,7 @@ static void fill_dead_letters(struct fixture *fixture)
                     " SELECT 'q' || n, 1, n % 2 * 1000, 0 FROM generate_series(1, 10) n");
     fixture_prepare(
         fixture,
-        "INSERT INTO {p}_dead_letter (subscription, partition, seq, log_id, uid, type,"
+        "INSERT INTO {p}_dead_letter (subscription, pid, seq, log_id, uid, type,"
         " payload, attempts, error, failed_us, status, completed_us)"
         " SELECT 1, 64 + n % 16, n, n, '', 't', '\\x00', 0, '', n,"
         " CASE WHEN n > 50000 THEN 'pending' ELSE 'resolved' END,"
@@ -288,20 +292,18 @@ static void fill_dead_letters(struct fixture *fixture)
 static void fill(struct fixture *fixture)
 {
     for (int i = 0; i < 10; i++)
-        fixture_prepare(fixture, "INSERT INTO {p}_log (partition, uid, type, payload)"
+        fixture_prepare(fixture, "INSERT INTO {p}_log (pid, uid, type, payload)"
                                  " SELECT 64 + n % 16, '\\x00112233', 't', '\\x00'"
                                  " FROM generate_series(1, 100000) n");
     fixture_prepare(fixture, "INSERT INTO {p}_cut SELECT n, n * 250, '500', '500:500:',"
                              " n * 250, 0 FROM generate_series(1, 4000) n");
-    fixture_prepare(fixture,
-                    "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
-                    " incarnation, cut, last_id, seq)"
-                    " SELECT 1, 64 + n % 16, n, 1, '', n / 25, 0, n"
-                    " FROM generate_series(1, 100000) n");
-    fixture_prepare(fixture,
-                    "INSERT INTO {p}_aside (partition, cut, id, uid, type, payload)"
-                    " SELECT 64 + n % 16, n / 100, n, '', 't', '\\x00'"
-                    " FROM generate_series(1, 50000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
+                             " incarnation, cut, last_id, seq)"
+                             " SELECT 1, 64 + n % 16, n, 1, '', n / 25, 0, n"
+                             " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_aside (pid, cut, id, uid, type, payload)"
+                             " SELECT 64 + n % 16, n / 100, n, '', 't', '\\x00'"
+                             " FROM generate_series(1, 50000) n");
     fill_dead_letters(fixture);
 }
 

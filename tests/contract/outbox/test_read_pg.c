@@ -116,8 +116,8 @@ static void set_aside(struct fixture *fixture, int cut, const char *texts)
     (void)snprintf(sql, sizeof sql,
                    "WITH gone AS (DELETE FROM {p}_log WHERE convert_from(payload, 'UTF8')"
                    " IN (%s) RETURNING *) INSERT INTO {p}_aside"
-                   " (partition, cut, id, created_us, uid, key, type, headers, payload)"
-                   " SELECT partition, %d, id, created_us, uid, key, type, headers,"
+                   " (pid, cut, id, created_us, uid, message_key, type, headers, payload)"
+                   " SELECT pid, %d, id, created_us, uid, message_key, type, headers,"
                    " payload FROM gone",
                    texts, cut);
     fixture_prepare(fixture, sql);
@@ -328,8 +328,9 @@ static struct lags read_lags(struct fixture *fixture)
     struct lags lags = {.count = 0};
 
     check_db(log.ops->lag(&log, connection,
-                          &(struct weir_lag_question){1, WEIR_LAG_LOOK_MAX}, note_lag,
-                          &lags, &fixture->error),
+                          &(struct weir_lag_question){.queue_id = 1,
+                                                      .look_max = WEIR_LAG_LOOK_MAX},
+                          note_lag, &lags, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
     return lags;
@@ -345,7 +346,7 @@ static void subscribe(struct fixture *fixture, struct weir_place place)
     fixture_prepare(fixture, "INSERT INTO {p}_subscription (id, queue, name, serving,"
                              " created_us) VALUES (5, 1, 's', 0, 0)");
     (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO {p}_ack (subscription, partition, version, epoch,"
+                   "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
                    " incarnation, cut, last_id, seq)"
                    " SELECT 5, 64 + p, v, 1, '', CASE v WHEN 2 THEN %d ELSE 0 END,"
                    " CASE v WHEN 2 THEN %d ELSE 0 END, 0"
@@ -425,7 +426,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_a_long_backlog)
     struct lags lags;
 
     subscribe(fixture, BEGINNING);
-    fixture_prepare(fixture, "INSERT INTO {p}_log (partition, uid, type, payload)"
+    fixture_prepare(fixture, "INSERT INTO {p}_log (pid, uid, type, payload)"
                              " SELECT 64 + n % 4, '', 't', '' FROM"
                              " generate_series(1, 150000) n");
     (void)scene_cut(fixture);

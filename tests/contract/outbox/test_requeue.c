@@ -325,6 +325,36 @@ OUTBOX_TEST(requeue_all, takes_the_scope_and_leaves_the_rest)
     weir_outbox_destroy(clerk);
 }
 
+/* To look at a letter is not to lock it. */
+OUTBOX_SERVER_TEST(requeue_all, waits_for_no_letter_outside_its_scope)
+{
+    struct weir_outbox *clerk = letters_clerk(fixture, "orders", 2);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_dead_letter_scope scope = letters_everything();
+    struct weir_dead_letter_progress progress;
+    struct weir_dead_letter_choice choice;
+    int64_t id;
+
+    letters_make(fixture, "orders", "default", 0, 1);
+    id = newest(fixture, clerk).id;
+    choice = choose(&id, 1);
+    letters_make(fixture, "orders", "default", 1, 1);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_dead_letter_discard(clerk, connection, &choice, NULL, &fixture->error),
+             WEIR_OK);
+
+    scope.queue = "orders";
+    scope.partition = 1;
+    check_db(weir_dead_letter_requeue_all(clerk, &scope, NULL, NULL, &progress,
+                                          &fixture->error),
+             WEIR_OK);
+
+    check_int(progress.done, 1);
+    weir_connection_rollback(connection);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(clerk);
+}
+
 struct watcher {
     int64_t done;
     int64_t total;

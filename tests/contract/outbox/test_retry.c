@@ -91,7 +91,7 @@ OUTBOX_TEST(retry, is_made_by_the_next_owner_when_it_is_due)
     struct recorder *first = recorder_new();
     struct recorder *second = recorder_new();
     struct weir_outbox *anna =
-        retrying(fixture, "anna", 1, first, WEIR_SECONDS(2), WEIR_SECONDS(2));
+        retrying(fixture, "anna", 1, first, WEIR_SECONDS(1), WEIR_SECONDS(1));
     struct weir_outbox *bert;
     int64_t failed_ns;
 
@@ -101,11 +101,11 @@ OUTBOX_TEST(retry, is_made_by_the_next_owner_when_it_is_due)
     failed_ns = recorder_delivery(first, 0).at_ns;
     scene_close(anna);
 
-    bert = retrying(fixture, "bert", 1, second, WEIR_SECONDS(2), WEIR_SECONDS(2));
+    bert = retrying(fixture, "bert", 1, second, WEIR_SECONDS(1), WEIR_SECONDS(1));
 
     wait_until(look(fixture, bert).seq == 1);
     check_int(recorder_delivery(second, 0).attempts, 1);
-    check(recorder_delivery(second, 0).at_ns - failed_ns >= WEIR_MILLISECONDS(1900));
+    check(recorder_delivery(second, 0).at_ns - failed_ns >= WEIR_MILLISECONDS(900));
     scene_close(bert);
 }
 
@@ -323,7 +323,7 @@ OUTBOX_TEST(retry, waits_through_takeovers_and_restarts_while_others_are_deliver
 OUTBOX_TEST(retry, is_made_after_a_takeover_when_it_is_due_and_not_earlier)
 {
     struct crew crew;
-    int64_t due_us = fail_and_die(&crew, fixture, WEIR_SECONDS(3));
+    int64_t due_us = fail_and_die(&crew, fixture, WEIR_SECONDS(2));
     const struct crew_record *again;
     size_t from = 0;
     pid_t pid;

@@ -155,7 +155,7 @@ OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
 
     crew_open(&crew, fixture,
               &(struct crew_options){.partitions = 2,
-                                     .lease_ns = WEIR_SECONDS(3),
+                                     .lease_ns = WEIR_MILLISECONDS(1500),
                                      .budget_ns = WEIR_SECONDS(300)});
     weir_points_init(&points);
     weir_points_arm(&points, "keeper.renewed", UINT64_MAX); /* to count */

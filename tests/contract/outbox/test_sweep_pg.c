@@ -138,7 +138,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, empties_a_large_leaf_that_is_being_filled)
     scene_open(&scene, fixture);
     pg_run(scene.db, "ALTER TABLE weir_log_0 ALTER payload SET STORAGE EXTERNAL");
     pg_run(scene.db,
-           "INSERT INTO weir_log (partition, uid, type, payload)"
+           "INSERT INTO weir_log (pid, uid, type, payload)"
            " SELECT %lld, 'u', 't', convert_to(repeat('x', 300000), 'UTF8')"
            " FROM generate_series(1, 40)",
            (long long)scene.pid);
@@ -226,7 +226,7 @@ static void commit_a_late_row(void *argument)
     struct scene *scene = argument;
 
     pg_run(scene->db,
-           "INSERT INTO weir_log (id, partition, uid, type, payload)"
+           "INSERT INTO weir_log (id, pid, uid, type, payload)"
            " VALUES (63, %lld, 'u', 't', 'p')",
            (long long)scene->pid);
 }
@@ -290,7 +290,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, keeps_everything_when_an_ack_is_missing)
 
     scene_open(&scene, fixture);
     ack(&scene, scene.first, write_and_cut(&scene, 80), 0);
-    pg_run(scene.db, "DELETE FROM weir_ack WHERE partition = %lld", (long long)scene.pid);
+    pg_run(scene.db, "DELETE FROM weir_ack WHERE pid = %lld", (long long)scene.pid);
 
     check_int(sweep(&scene).truncated, 0);
 
@@ -567,11 +567,11 @@ OUTBOX_POSTGRESQL_TEST(sweep, carries_the_newest_acks_to_another_leaf)
     check_int(pg_ask(scene.db, "SELECT pg_relation_size('weir_ack_0')"), 0);
     check_int(rows_in(&scene, "ack_1"), 2);
     check_int(pg_ask(scene.db,
-                     "SELECT version FROM weir_ack WHERE partition = %lld AND cut = 5"
+                     "SELECT version FROM weir_ack WHERE pid = %lld AND cut = 5"
                      " AND last_id = 6",
                      (long long)scene.pid),
               1);
-    check_int(pg_ask(scene.db, "SELECT version FROM weir_ack WHERE partition = %lld",
+    check_int(pg_ask(scene.db, "SELECT version FROM weir_ack WHERE pid = %lld",
                      (long long)scene.pid + 1),
               0);
     scene_close(&scene);
@@ -723,11 +723,10 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
         pg_run(scene.db, "SELECT setval('weir_log_id', 1, false)");
         pg_run(scene.db, "SELECT setval('weir_ack_id', 1, false)");
         pg_run(scene.db, "INSERT INTO weir_cut VALUES (0, 0, '1', '1:1:', 0, 0)");
-        pg_run(
-            scene.db,
-            "INSERT INTO weir_ack (subscription, partition, version, epoch,"
-            " incarnation, cut, last_id, seq) SELECT subscription, partition, 3, 0, '',"
-            " 0, 60, 60 FROM weir_lease");
+        pg_run(scene.db,
+               "INSERT INTO weir_ack (subscription, pid, version, epoch,"
+               " incarnation, cut, last_id, seq) SELECT subscription, pid, 3, 0, '',"
+               " 0, 60, 60 FROM weir_lease");
         pg_run(scene.db, "SELECT setval('weir_ack_id', 65536)");
         (void)write_and_cut(&scene, 80);
 

@@ -142,9 +142,11 @@ static void check_once(struct fixture *fixture, int64_t count)
     check_int(effects_repeated(fixture), 0);
 }
 
-OUTBOX_POSTGRESQL_TEST(transactional_faults, terminated_session_is_a_retry)
+OUTBOX_SERVER_TEST(transactional_faults, terminated_session_is_a_retry)
 {
-    struct clerk *clerk = clerk_new("SELECT pg_terminate_backend(pg_backend_pid())");
+    struct clerk *clerk = clerk_new(
+        fixture_choose(fixture, "", "SELECT pg_terminate_backend(pg_backend_pid())",
+                       "KILL CONNECTION_ID()"));
     struct weir_handler_options handler = scene_handler("orders", NULL);
     struct weir_outbox *outbox = clerk_outbox(fixture, "anna", clerk, &handler);
 
@@ -167,7 +169,7 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
         fixture_choose(fixture,
                        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
                        " SELECT count(*) FROM n",
-                       "SELECT pg_sleep(3600)", NULL));
+                       "SELECT pg_sleep(3600)", "SELECT sleep(3600)"));
     struct weir_db_options options = fixture_options(fixture);
     struct weir_handler_options handler = scene_handler("orders", NULL);
     struct weir_db *db = fixture->db;
@@ -225,7 +227,7 @@ OUTBOX_TEST(transactional_faults, answer_after_the_budget_counts_for_nothing)
 }
 
 /* On SQLite nobody else can write before it is over, so there is nobody to be late for. */
-OUTBOX_POSTGRESQL_TEST(transactional_faults, late_handler_loses_its_partition)
+OUTBOX_SERVER_TEST(transactional_faults, late_handler_loses_its_partition)
 {
     struct clerk *late = clerk_new(NULL);
     struct clerk *other = clerk_new(NULL);
@@ -249,19 +251,25 @@ OUTBOX_POSTGRESQL_TEST(transactional_faults, late_handler_loses_its_partition)
 }
 
 /* What it has locked is free again, long before it comes back. */
-OUTBOX_POSTGRESQL_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
+OUTBOX_SERVER_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
 {
-    struct clerk *late = clerk_new("LOCK TABLE effect IN EXCLUSIVE MODE");
-    struct clerk *other = clerk_new(NULL);
+    static const char LOCKING[] = "UPDATE bolt SET times = times + 1";
+    struct clerk *late = clerk_new(LOCKING);
+    struct clerk *other = clerk_new(LOCKING);
     struct weir_handler_options handler = scene_handler("orders", NULL);
-    struct weir_outbox *anna = open_late(fixture, late);
-    struct weir_outbox *bert = clerk_outbox(fixture, "bert", other, &handler);
+    struct weir_outbox *anna;
+    struct weir_outbox *bert;
 
+    fixture_prepare(fixture, "CREATE TABLE bolt (times $integer)");
+    fixture_prepare(fixture, "INSERT INTO bolt VALUES (0)");
+    anna = open_late(fixture, late);
+    bert = clerk_outbox(fixture, "bert", other, &handler);
     scene_start(fixture, bert);
 
     wait_until(look(fixture, bert).seq == 3);
 
     check_once(fixture, 3);
+    check_int(fixture_ask(fixture, "SELECT times FROM bolt"), 1);
     recorder_release(late->recorder);
     scene_close(anna);
     check_once(fixture, 3);
@@ -285,8 +293,8 @@ static void hold(void *argument)
 
 /* Its handler answered in time, but nobody renews its lease any more: the comparison that counts is
  * the one behind the lock. */
-OUTBOX_POSTGRESQL_TEST(transactional_faults,
-                       commit_of_an_owner_that_lost_the_lease_is_refused)
+OUTBOX_SERVER_TEST(transactional_faults,
+                   commit_of_an_owner_that_lost_the_lease_is_refused)
 {
     static struct pause pause;
     static struct weir_points points;

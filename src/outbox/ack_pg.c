@@ -1,0 +1,209 @@
+/*
+ * ack_pg.c - moving positions on PostgreSQL.
+ *
+ *   BEGIN; lock the lease rows     one round trip
+ *   compare and append             one; its snapshot is taken once the locks are held
+ *   dead letters                   if there are any
+ *   COMMIT
+ *
+ * A position's newest ack changes only while its lease row is locked (ack.c, I1). So what the
+ * second statement sees is the newest, and stays it until the commit. In one statement the
+ * snapshot would be older than the lock: two acks of the same version both find theirs to be next.
+ */
+#include "base/point.h"
+#include "outbox/ack_move.h"
+
+/* As weir_connection_begin(), but able to travel with the statement behind it. */
+static const struct weir_sql SQL_BEGIN = {
+    .name = "begin",
+    .text = "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
+/* In a transaction of the application's too: what it deferred may wait for its own rows. */
+static const struct weir_sql SQL_CHECK_CONSTRAINTS = {
+    .name = "check deferred constraints",
+    .text = "SET CONSTRAINTS ALL IMMEDIATE",
+};
+
+/*
+ * By the primary key. Rows of an array come in its order, and each is looked up and locked before
+ * the next (I2). The planner has no other way to do it, whatever it believes of the sizes of
+ * tables: a sub-select that locks stays one.
+ */
+static const struct weir_sql SQL_LOCK = {
+    .name = "lock leases",
+    .text = "SELECT count(*) FROM unnest({1}, {2}) AS a (subscription, pid)"
+            " CROSS JOIN LATERAL (SELECT 1 FROM {p}_lease l"
+            " WHERE l.subscription = a.subscription AND l.pid = a.pid"
+            " FOR NO KEY UPDATE) locked",
+    .parameters = "II",
+};
+
+/*
+ * The rows of the lease are locked already. The newest version is the last entry of the index
+ * (subscription, partition, version) in each leaf; older ones than the one acted upon need not be
+ * looked at, and a page of an index is full of them. The limits keep the planner from beginning
+ * with all leases of the owner, which costs the product of both numbers. `crashes` is almost
+ * always 0, and then the lease row is not written. Repeating is refused: the version has moved.
+ */
+static const struct weir_sql SQL_APPEND = {
+    .name = "append acks",
+    .text = "WITH accepted AS MATERIALIZED (SELECT a.*, l.incarnation, l.crashes"
+            " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12})"
+            " WITH ORDINALITY AS a (subscription, pid, epoch, version, cut, last_id, "
+            "seq,"
+            " attempts, alone, retry_us, error, forget, n)"
+            " CROSS JOIN LATERAL (SELECT * FROM {p}_lease k WHERE k.subscription ="
+            " a.subscription AND k.pid = a.pid LIMIT 1) l"
+            " CROSS JOIN LATERAL (SELECT k.version FROM {p}_ack k"
+            " WHERE k.subscription = a.subscription AND k.pid = a.pid"
+            " AND k.version >= a.version - 1 ORDER BY k.version DESC LIMIT 1) newest"
+            " WHERE l.owner = {13} AND l.epoch = a.epoch AND l.until_us > {now}"
+            " AND l.incarnation = (SELECT " WEIR_INCARNATION_PG ")"
+            " AND newest.version = a.version - 1),"
+            " appended AS (INSERT INTO {p}_ack (subscription, pid, version, epoch,"
+            " incarnation, cut, last_id, seq, attempts, alone, retry_us, error)"
+            " SELECT subscription, pid, version, epoch, incarnation, cut, last_id, seq,"
+            " attempts, alone, retry_us, error FROM accepted),"
+            " forgotten AS (UPDATE {p}_lease l SET crashes = 0 FROM accepted a"
+            " WHERE a.forget AND a.crashes <> 0 AND l.subscription = a.subscription"
+            " AND l.pid = a.pid)"
+            " SELECT n FROM accepted",
+    .parameters = "IIIIIIIIIITFi",
+};
+
+static enum weir_status fill_table(struct weir_ack_group *self,
+                                   const struct weir_heap *heap, struct weir_error *error)
+{
+    struct weir_value row[WEIR_ACK_COLUMNS];
+    enum weir_status status =
+        weir_columns_init(&self->table, heap, WEIR_ACK_COLUMNS, self->count, error);
+
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
+        status = weir_ack_group_row(self, i, row, error);
+        for (size_t column = 0; column < WEIR_ACK_COLUMNS && status == WEIR_OK; column++)
+            weir_columns_set(&self->table, column, i, row[column]);
+    }
+    return status;
+}
+
+/* Rows `begin` and on of a column, at most WEIR_ACK_CHUNK_MAX. */
+static struct weir_value part(const struct weir_ack_group *self,
+                              enum weir_ack_column column, size_t begin)
+{
+    static const enum weir_type TYPES[WEIR_ACK_COLUMNS] = {
+        [WEIR_ACK_ERROR] = WEIR_TYPE_TEXT, [WEIR_ACK_FORGET] = WEIR_TYPE_BOOLEAN};
+    enum weir_type type = TYPES[column] != 0 ? TYPES[column] : WEIR_TYPE_INTEGER;
+    size_t left = self->count - begin;
+
+    return weir_columns_array(&self->table, column, type, begin,
+                              left < WEIR_ACK_CHUNK_MAX ? left : WEIR_ACK_CHUNK_MAX);
+}
+
+/* `first`, unless it is NULL, and the locks: one round trip for up to WEIR_ACK_CHUNK_MAX of them. */
+static enum weir_status lock_leases(struct weir_ack_group *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_sql *first,
+                                    struct weir_error *error)
+{
+    const struct weir_value chunk[] = {part(self, WEIR_ACK_SUBSCRIPTION, 0),
+                                       part(self, WEIR_ACK_PARTITION, 0)};
+    struct weir_step steps[] = {
+        {.sql = first},
+        {.sql = &SQL_LOCK, .values = chunk, .value_count = 2},
+    };
+    size_t skipped = first == NULL;
+    bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
+                               "ack.one_statement"); /* a bug: against I1 */
+    enum weir_status status = weir_connection_execute_steps(
+        connection, steps + skipped, 2U - skipped - unlocked, error);
+
+    for (size_t i = WEIR_ACK_CHUNK_MAX; i < self->count && status == WEIR_OK;
+         i += WEIR_ACK_CHUNK_MAX)
+        status = weir_connection_execute(connection, &SQL_LOCK,
+                                         VALUES(part(self, WEIR_ACK_SUBSCRIPTION, i),
+                                                part(self, WEIR_ACK_PARTITION, i)),
+                                         NULL, error);
+    return status;
+}
+
+/*
+ * The settings of a transaction behind a pooler go with weir_connection_begin(), so there it is
+ * a round trip of its own.
+ */
+static enum weir_status begin_and_lock(struct weir_ack_group *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    bool alone = weir_connection_config(connection)->url.transaction_pooler;
+    enum weir_status status = WEIR_OK;
+
+    if (alone)
+        status = weir_connection_begin(connection, error);
+    if (status == WEIR_OK)
+        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN, error);
+    return status;
+}
+
+static enum weir_status append_part(struct weir_ack_group *self,
+                                    struct weir_connection *connection, size_t begin,
+                                    struct weir_error *error)
+{
+    struct weir_value values[WEIR_ACK_COLUMNS + 1];
+    struct weir_rows rows;
+    enum weir_status status;
+
+    for (size_t i = 0; i < WEIR_ACK_COLUMNS; i++)
+        values[i] = part(self, (enum weir_ack_column)i, begin);
+    values[WEIR_ACK_COLUMNS] = weir_integer(self->owner);
+    status = weir_connection_query(connection, &SQL_APPEND, values, WEIR_ACK_COLUMNS + 1,
+                                   &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        size_t at = begin + (size_t)weir_rows_integer(&rows, 0) - 1; /* from 1 */
+
+        if (at < self->count)
+            self->acks[at]->accepted = true;
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* Behind the locks. */
+static enum weir_status append(struct weir_ack_group *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i += WEIR_ACK_CHUNK_MAX)
+        status = append_part(self, connection, i, error);
+    return status == WEIR_OK ? weir_ack_group_reject(self, connection, error) : status;
+}
+
+static enum weir_status append_alone(struct weir_ack_group *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
+{
+    enum weir_status status = begin_and_lock(self, connection, error);
+
+    if (status == WEIR_OK)
+        status = append(self, connection, error);
+    if (status == WEIR_OK)
+        return weir_connection_commit(connection, error);
+    weir_connection_rollback(connection);
+    return status;
+}
+
+enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
+                                  struct weir_connection *connection, bool alone,
+                                  struct weir_error *error)
+{
+    enum weir_status status =
+        fill_table(self, weir_connection_config(connection)->heap, error);
+
+    if (status == WEIR_OK && alone)
+        return append_alone(self, connection, error);
+    if (status == WEIR_OK)
+        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS, error);
+    return status == WEIR_OK ? append(self, connection, error) : status;
+}

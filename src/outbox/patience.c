@@ -1,0 +1,51 @@
+/*
+ * patience.c - see patience.h.
+ */
+#include "outbox/patience.h"
+
+#include "db/driver.h"
+
+/* In milliseconds; 0 waits for ever. */
+static const struct weir_sql SQL_SET_PG = {
+    .name = "set patience",
+    .text = "SELECT set_config('lock_timeout', {1}::text, false)",
+    .parameters = "i",
+};
+
+static enum weir_status set(struct weir_connection *connection, int64_t duration_ns,
+                            struct weir_error *error)
+{
+    int64_t milliseconds =
+        (duration_ns + WEIR_MILLISECONDS(1) - 1) / WEIR_MILLISECONDS(1);
+
+    if (weir_connection_link(connection)->driver->engine != WEIR_POSTGRESQL)
+        return WEIR_OK;
+    if (milliseconds > INT32_MAX)
+        milliseconds = INT32_MAX;
+    return weir_connection_execute(connection, &SQL_SET_PG,
+                                   VALUES(weir_integer(milliseconds)), NULL, error);
+}
+
+enum weir_status weir_patience_lose(struct weir_connection *connection,
+                                    struct weir_error *error)
+{
+    int64_t usual_ns = weir_connection_config(connection)->lock_timeout_ns;
+
+    if (usual_ns > 0 && usual_ns < WEIR_PATIENCE_NS)
+        return WEIR_OK;
+    return set(connection, WEIR_PATIENCE_NS, error);
+}
+
+enum weir_status weir_patience_regain(struct weir_connection *connection,
+                                      enum weir_status status, bool *locked,
+                                      struct weir_error *error)
+{
+    int64_t usual_ns = weir_connection_config(connection)->lock_timeout_ns;
+    enum weir_status set_status;
+
+    *locked = status == WEIR_LOCKED;
+    if (*locked)
+        status = WEIR_OK;
+    set_status = set(connection, usual_ns, status == WEIR_OK ? error : NULL);
+    return status == WEIR_OK ? set_status : status;
+}

@@ -1,0 +1,365 @@
+/*
+ * What is special about the sweep on MariaDB: where the log begins is a counter, which may pass
+ * nothing that is kept; a lock keeps subscriptions away; and others may sweep at the same time.
+ */
+#include "base/point.h"
+#include "contract/outbox/log_scene.h"
+#include "db/db.h"
+#include "lib/outbox_application.h"
+
+static const struct weir_place BEGINNING = {0, 0};
+enum { QUEUE = 1, DROPPING = 2, SUBSCRIPTION = 5, PARTITIONS = 8 };
+
+/* A queue with one subscription, which has passed nothing. */
+static struct scene open_swept(struct fixture *fixture)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
+    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, BEGINNING);
+    return scene;
+}
+
+static struct weir_place append(struct scene *scene, size_t count)
+{
+    scene_append(scene, count, QUEUE, PARTITIONS);
+    return scene_advance(scene);
+}
+
+static void pass(struct scene *scene, struct weir_place place)
+{
+    scene_set_positions(scene, SUBSCRIPTION, QUEUE, PARTITIONS, place);
+}
+
+static int64_t begin_of_log(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT value FROM weir_counter WHERE name = 'swept'");
+}
+
+static int64_t rows_of_log(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT count(*) FROM weir_log");
+}
+
+/* A step with points of its own in front of each statement. */
+static struct weir_sweep_report step_with(struct scene *scene, struct weir_points *points)
+{
+    struct fixture *fixture = scene->fixture;
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report;
+
+    weir_db_set_points(db, points);
+    check_db(scene->log.ops->sweep(&scene->log, db, &state, &report, &fixture->error),
+             WEIR_OK);
+    weir_db_destroy(db);
+    return report;
+}
+
+/* ---- where the log begins ----------------------------------------------------------------- */
+
+/* Somebody who looks at an old state keeps all of it in the index, so that it must not be walked
+ * over again. */
+OUTBOX_MARIADB_TEST(sweep, begins_behind_what_is_gone_while_an_old_state_is_looked_at)
+{
+    struct scene scene = open_swept(fixture);
+    struct application reader = application_start(fixture);
+
+    append(&scene, 3000);
+    application_run(&reader, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    application_run(&reader, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    pass(&scene, append(&scene, 4001));
+    scene_sweep(&scene);
+
+    check_int(rows_of_log(fixture), 0);
+    check_int(begin_of_log(fixture), 7001);
+    application_run(&reader, "COMMIT");
+    application_stop(&reader);
+    scene_close(&scene);
+}
+
+/* The counter is made to lie: what is before it is not looked at. */
+OUTBOX_MARIADB_TEST(sweep, does_not_look_before_the_beginning)
+{
+    struct scene scene = open_swept(fixture);
+
+    pass(&scene, append(&scene, 100));
+    scene_execute(&scene, "UPDATE {p}_counter SET value = 60 WHERE name = 'swept'");
+    scene_sweep(&scene);
+
+    check_int(rows_of_log(fixture), 60);
+    check_int(begin_of_log(fixture), 100);
+    scene_close(&scene);
+}
+
+OUTBOX_MARIADB_TEST(read, does_not_look_before_the_beginning)
+{
+    struct scene scene = open_swept(fixture);
+    struct seen *seen;
+
+    append(&scene, 100);
+    scene_execute(&scene, "UPDATE {p}_counter SET value = 60 WHERE name = 'swept'");
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 40);
+    check_int(seen->rows[0].place.id, 61);
+    free(seen);
+    scene_close(&scene);
+}
+
+OUTBOX_MARIADB_TEST(sweep, moves_the_beginning_up_to_the_first_row_that_is_kept)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head = append(&scene, 160);
+
+    pass(&scene, head);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 3),
+                       (struct weir_place){0, 75});
+    scene_sweep(&scene);
+
+    check_int(begin_of_log(fixture), 75); /* partition 3 has 4, 12, ..., 76, ... */
+    check_int(rows_of_log(fixture), 11);
+    pass(&scene, head);
+    scene_sweep(&scene);
+    check_int(begin_of_log(fixture), 156); /* the last that there was */
+    scene_close(&scene);
+}
+
+/* Positions anywhere, in windows of a few rows, step by step. */
+OUTBOX_MARIADB_TEST(sweep, never_moves_the_beginning_over_a_row_that_is_kept)
+{
+    struct weir_points points;
+    struct scene scene = open_swept(fixture);
+    uint32_t random = 12345;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "sweep.small_window", 1);
+    scene.log.points = &points;
+    for (int round = 0; round < 12; round++) {
+        struct weir_sweep_state state = {0};
+        struct weir_sweep_report report = {.more = true};
+        int64_t head = append(&scene, 60).id;
+
+        for (int32_t i = 0; i < PARTITIONS; i++) {
+            random = random * 1664525 + 1013904223;
+            scene_set_position(
+                &scene, SUBSCRIPTION, weir_pid(QUEUE, i),
+                (struct weir_place){0, i == 7 ? head / 2 : head - random % 64});
+        }
+        while (report.more) {
+            check_db(scene.log.ops->sweep(&scene.log, fixture->db, &state, &report,
+                                          &fixture->error),
+                     WEIR_OK);
+            check_int(fixture_ask(fixture,
+                                  "SELECT count(*) FROM weir_log WHERE id <= (SELECT"
+                                  " value FROM weir_counter WHERE name = 'swept')"),
+                      0);
+        }
+    }
+    check(begin_of_log(fixture) > 300);
+    scene_close(&scene);
+}
+
+/* Too many to be moved at first; later on few of all that went by. */
+OUTBOX_MARIADB_TEST(sweep, sets_aside_what_holds_the_beginning_when_many_have_gone_by)
+{
+    enum { UNREAD = 3, KEPT = 600 };
+    struct scene scene = open_swept(fixture);
+
+    scene_add_queue(&scene, UNREAD, 0);
+    scene_append(&scene, KEPT, UNREAD, PARTITIONS);
+    pass(&scene, append(&scene, 1000));
+    scene_sweep(&scene);
+    check_int(rows_of_log(fixture), KEPT);
+    check_int(begin_of_log(fixture), 0);
+    for (int i = 0; i < 10; i++) {
+        pass(&scene, append(&scene, 500));
+        scene_sweep(&scene);
+    }
+
+    check(begin_of_log(fixture) > KEPT);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_aside"), KEPT);
+    scene_close(&scene);
+}
+
+OUTBOX_MARIADB_TEST(sweep, sets_rows_aside_as_they_are)
+{
+    struct scene scene = open_swept(fixture);
+    struct weir_place head = append(&scene, 4800);
+    struct seen *before = scene_read(&scene, BEGINNING, NULL);
+    struct seen *after;
+
+    pass(&scene, head);
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    check(scene_sweep(&scene).aside > 0);
+    after = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(after->count, 600);
+    for (size_t i = 0; i < after->count; i++) {
+        check_int(after->rows[i].id, before->rows[i * PARTITIONS].id);
+        check_int(after->rows[i].number, before->rows[i * PARTITIONS].number);
+    }
+    free(before);
+    free(after);
+    scene_close(&scene);
+}
+
+/* ---- subscribing -------------------------------------------------------------------------- */
+
+static void subscribe(void *argument)
+{
+    struct scene *scene = argument;
+    struct fixture *fixture = scene->fixture;
+
+    check_db(weir_connection_begin(scene->connection, &fixture->error), WEIR_OK);
+    scene_execute(scene, "SELECT value FROM {p}_counter WHERE name = 'subscribe'"
+                         " LOCK IN SHARE MODE");
+    scene_add_subscription(scene, SUBSCRIPTION + 1, DROPPING);
+    scene_set_position(scene, SUBSCRIPTION + 1, weir_pid(DROPPING, 0), BEGINNING);
+    check_db(weir_connection_commit(scene->connection, &fixture->error), WEIR_OK);
+}
+
+static struct scene open_dropping(struct fixture *fixture)
+{
+    struct scene scene = scene_open(fixture);
+
+    scene_add_queue(&scene, DROPPING, 1);
+    scene_append(&scene, 100, DROPPING, 1);
+    scene_advance(&scene);
+    return scene;
+}
+
+/* Between the look and the lock. */
+OUTBOX_MARIADB_TEST(sweep, keeps_everything_for_a_subscription_that_begins_meanwhile)
+{
+    struct weir_points points;
+    struct scene scene = open_dropping(fixture);
+    struct weir_sweep_report report;
+
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "sweep lock", 1, subscribe, &scene);
+    report = step_with(&scene, &points);
+
+    check_int(report.removed, 0);
+    check_int(rows_of_log(fixture), 100);
+    check_int(begin_of_log(fixture), 0);
+    scene_close(&scene);
+}
+
+static bool could_subscribe;
+
+static void try_to_subscribe(void *argument)
+{
+    could_subscribe =
+        fixture_is_free(argument, "SELECT value FROM weir_counter"
+                                  " WHERE name = 'subscribe' LOCK IN SHARE MODE NOWAIT");
+}
+
+OUTBOX_MARIADB_TEST(sweep, lets_nobody_subscribe_while_it_removes)
+{
+    static const char *const STATEMENTS[] = {"sweep floors", "sweep removed",
+                                             "sweep move begin"};
+
+    for (size_t i = 0; i < sizeof STATEMENTS / sizeof STATEMENTS[0]; i++) {
+        struct weir_points points;
+        struct scene scene = open_dropping(fixture);
+
+        weir_points_init(&points);
+        weir_points_arm_call(&points, STATEMENTS[i], i == 0 ? 2 : 1, try_to_subscribe,
+                             fixture);
+        could_subscribe = true;
+        check_int(step_with(&scene, &points).removed, 100);
+
+        check(!could_subscribe);
+        scene_execute(&scene, "DELETE FROM {p}_queue");
+        scene_close(&scene);
+    }
+}
+
+OUTBOX_MARIADB_TEST(sweep, leaves_everything_while_a_subscription_is_being_made)
+{
+    struct scene scene = open_dropping(fixture);
+    struct weir_connection *subscriber = fixture_take(fixture);
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report;
+
+    check_db(weir_connection_begin(subscriber, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, subscriber,
+                    "SELECT value FROM {p}_counter WHERE name = 'subscribe'"
+                    " LOCK IN SHARE MODE");
+    check_db(
+        scene.log.ops->sweep(&scene.log, fixture->db, &state, &report, &fixture->error),
+        WEIR_OK);
+
+    check(!report.more);
+    check_int(rows_of_log(fixture), 100);
+    weir_connection_rollback(subscriber);
+    scene_sweep(&scene);
+    check_int(rows_of_log(fixture), 0);
+    fixture_give(fixture, subscriber);
+    scene_close(&scene);
+}
+
+/* ---- others ------------------------------------------------------------------------------- */
+
+static void sweep_all(void *argument)
+{
+    scene_sweep(argument);
+}
+
+static void check_two_sweeps(struct fixture *fixture, const char *statement, uint64_t at)
+{
+    struct weir_points points;
+    struct scene scene = open_swept(fixture);
+    struct seen *left;
+
+    pass(&scene, append(&scene, 5000));
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 2),
+                       (struct weir_place){0, 4990});
+    weir_points_init(&points);
+    weir_points_arm_call(&points, statement, at, sweep_all, &scene);
+    (void)step_with(&scene, &points);
+    scene_sweep(&scene);
+
+    left = scene_read(&scene, BEGINNING, NULL);
+    check_int(left->count, 1);
+    check_int(left->rows[0].place.id, 4995);
+    check_int(begin_of_log(fixture), 4994);
+    free(left);
+    scene_close(&scene);
+}
+
+OUTBOX_MARIADB_TEST(sweep, is_harmless_when_another_has_swept_since_it_began)
+{
+    check_two_sweeps(fixture, "sweep window", 1);
+}
+
+OUTBOX_MARIADB_TEST(sweep, is_harmless_when_another_has_swept_since_it_looked)
+{
+    check_two_sweeps(fixture, "sweep lock", 1);
+}
+
+/* A read view may show a move and not the one before it (log_maria.h, M2). What comes while it is
+ * made is left alone, or rows between would be deleted that nobody has looked at. */
+static void append_and_pass(void *argument)
+{
+    pass(argument, append(argument, 100));
+}
+
+OUTBOX_MARIADB_TEST(sweep, leaves_what_came_since_it_has_the_lock)
+{
+    struct weir_points points;
+    struct scene scene = open_swept(fixture);
+
+    pass(&scene, append(&scene, 100));
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "sweep window", 2, append_and_pass, &scene);
+
+    check_int(step_with(&scene, &points).removed, 100);
+    check_int(rows_of_log(fixture), 100);
+    scene_sweep(&scene);
+    check_int(rows_of_log(fixture), 0);
+    scene_close(&scene);
+}
