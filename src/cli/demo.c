@@ -72,7 +72,8 @@ const struct weir_command weir_cli_demo = {
         "removed at the end. WEIR_DB is not heeded.\n"
         "\n"
         "  weir demo --seconds 10\n"
-        "  weir demo --rate 2000 --db postgresql:///test\n",
+        "  weir demo --rate 2000 --db postgresql:///test\n"
+        "  weir demo --db mariadb://me@localhost/test\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -168,7 +169,11 @@ static int parse_options(struct demo *self, int argc, char **argv)
 
 static const char *engine_of(const struct demo *self)
 {
-    return weir_db_engine(self->site.session.db) == WEIR_SQLITE ? "SQLite" : "PostgreSQL";
+    static const char *const NAMES[] = {[WEIR_SQLITE] = "SQLite",
+                                        [WEIR_POSTGRESQL] = "PostgreSQL",
+                                        [WEIR_MARIADB] = "MariaDB"};
+
+    return NAMES[weir_db_engine(self->site.session.db)];
 }
 
 static void look(struct demo *self, const char *hint)

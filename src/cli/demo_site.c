@@ -25,6 +25,9 @@
     "CREATE TABLE " WEIR_SHOP_TABLE                                                      \
     " (number BIGINT PRIMARY KEY, customer TEXT NOT NULL, total BIGINT NOT NULL)"
 
+/* Where another engine may be the default, one without transactions. */
+#define SQL_CREATE_TABLE_MARIA SQL_CREATE_TABLE " ENGINE = InnoDB"
+
 /* All rows: once, at the end. */
 static const struct weir_sql SQL_COUNT_ORDERS = {
     .name = "count orders",
@@ -121,10 +124,6 @@ static int create_db(struct weir_demo_site *self)
         return weir_session_fail(session, &error, NULL);
     weir_url_describe(&weir_db_config(session->db)->url, session->name,
                       sizeof session->name);
-    if (weir_db_engine(session->db) == WEIR_MARIADB)
-        return weir_command_misuse(session->command,
-                                   "%s: the outbox needs SQLite or PostgreSQL for now",
-                                   session->name);
     if (self->folder[0] == '\0' && weir_session_file_missing(session))
         return weir_command_fail(session->command,
                                  "%s does not exist; without --db the demo makes a "
@@ -245,7 +244,11 @@ static int clear_ground(struct weir_demo_site *self)
     if (status == WEIR_OK)
         status = execute(self, SQL_DROP_TABLE, &error);
     if (status == WEIR_OK)
-        status = execute(self, SQL_CREATE_TABLE, &error);
+        status = execute(self,
+                         weir_db_engine(self->session.db) == WEIR_MARIADB
+                             ? SQL_CREATE_TABLE_MARIA
+                             : SQL_CREATE_TABLE,
+                         &error);
     if (status != WEIR_OK)
         return weir_session_fail(&self->session, &error, NULL);
     self->made = true;

@@ -43,15 +43,17 @@ void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
 
 /* ---- reaching it -------------------------------------------------------------------------- */
 
-static const char *remedy_of(enum weir_status status)
+static const char *remedy_of(const struct weir_error *error)
 {
-    switch (status) {
+    switch (error->status) {
     case WEIR_LOST:
         return "start the server, or correct --db";
     case WEIR_DENIED:
         return "check user, password and rights (docs/roles.md)";
-    case WEIR_SCHEMA:
-        return "make the database, or correct its name in --db";
+    case WEIR_SCHEMA: /* without a code: it was not the server that refused */
+        return error->native_code == 0 && error->sqlstate[0] == '\0'
+                   ? "use another server"
+                   : "make the database, or correct its name in --db";
     default:
         return "correct --db";
     }
@@ -71,7 +73,7 @@ static void check_reachable(struct weir_doctor *self)
     }
     status = weir_db_acquire(self->session.db, &self->connection, &error);
     if (status != WEIR_OK)
-        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "database", remedy_of(status),
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "database", remedy_of(&error),
                           "%s", error.text);
     else
         weir_findings_add(findings, WEIR_VERDICT_OK, "database", "",
@@ -252,26 +254,43 @@ void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t m
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
+/* What is the engine's own. NULL: nothing. */
+struct checks {
+    void (*library)(struct weir_doctor *self); /* before it is connected */
+    void (*server)(struct weir_doctor *self);
+    void (*tables)(struct weir_doctor *self); /* only when they fit */
+    void (*file)(struct weir_doctor *self);
+};
+
+static const struct checks CHECKS[] = {
+    [WEIR_SQLITE] = {.library = weir_doctor_check_sqlite_library,
+                     .file = weir_doctor_check_sqlite_file},
+    [WEIR_POSTGRESQL] = {.server = weir_doctor_check_pg_server,
+                         .tables = weir_doctor_check_pg_tables},
+    [WEIR_MARIADB] = {.server = weir_doctor_check_maria_server,
+                      .tables = weir_doctor_check_maria_tables},
+};
+
 static void check_all(struct weir_doctor *self)
 {
-    bool pg = weir_db_engine(self->session.db) == WEIR_POSTGRESQL;
+    const struct checks *checks = &CHECKS[weir_db_engine(self->session.db)];
 
-    if (!pg)
-        weir_doctor_check_sqlite_library(self);
+    if (checks->library != NULL)
+        checks->library(self);
     check_reachable(self);
     if (self->connection == NULL)
         return;
-    if (pg)
-        weir_doctor_check_pg_server(self);
+    if (checks->server != NULL)
+        checks->server(self);
     check_schema(self);
     check_durability(self);
     check_clock(self);
     if (self->schema_fits)
         check_queues(self);
-    if (!pg)
-        weir_doctor_check_sqlite_file(self);
-    else if (self->schema_fits)
-        weir_doctor_check_pg_tables(self);
+    if (self->schema_fits && checks->tables != NULL)
+        checks->tables(self);
+    if (checks->file != NULL)
+        checks->file(self);
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)

@@ -29,7 +29,7 @@ const struct weir_command weir_cli_migrate = {
         "is made.\n"
         "\n"
         "--dry-run prints SQL for the engine's own client, told to stop at the\n"
-        "first error: psql -v ON_ERROR_STOP=1, or sqlite3 -bail.\n",
+        "first error: psql -v ON_ERROR_STOP=1, mariadb (as it is), sqlite3 -bail.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,

@@ -45,10 +45,6 @@ static int create_db(struct weir_session *self, const struct weir_session_wishes
     if (weir_db_create(&options, &self->db, &error) != WEIR_OK)
         return weir_session_fail(self, &error, NULL);
     weir_url_describe(&weir_db_config(self->db)->url, self->name, sizeof self->name);
-    if (weir_db_engine(self->db) == WEIR_MARIADB)
-        return weir_command_misuse(self->command,
-                                   "%s: the outbox needs SQLite or PostgreSQL for now",
-                                   self->name);
     return WEIR_EXIT_DONE;
 }
 

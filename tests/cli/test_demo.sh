@@ -21,10 +21,13 @@ left_nothing() {
 
 # --- the end of its own accord --------------------------------------------------------------
 
+# gives_a_verdict ENGINE OPTION...: and names the engine.
 gives_a_verdict() {
+    local name=$1
+    shift
     ends 0 demo --seconds 1 --rate 500 "$@"
     [ ! -s "$scratch/err" ]
-    says 'delivered ' 'tried again ' 'dead letters ' 'from commit to handler: p50 ' \
+    says " s on $name: delivered " 'tried again ' 'dead letters ' 'from commit to handler: p50 ' \
         ' committed orders arrived in order; ' ' rolled back, none of them seen'
     [ "$(tail -n 1 "$scratch/out")" = 'verdict: good' ]
 }
@@ -85,7 +88,7 @@ leaves_no_trace() {
 
 makes_missing_tables() {
     local url
-    url=$(new_database postgresql empty)
+    url=$(new_database "$1" empty)
     ends 0 demo --seconds 0.5 --db "$url"
     ends 0 queue list --db "$url"
 }
@@ -318,12 +321,13 @@ it 'refuses --dir with --db' \
 it 'refuses a folder without a name' refuses 2 '--dir is empty' demo --dir ''
 it 'refuses a folder that cannot be made' \
     refuses 1 'cannot make the folder' demo --dir /dev/null/demo
-it 'refuses MariaDB for now' refuses 2 'needs SQLite or PostgreSQL' demo --db mariadb:///app
 it 'makes no file that --db names' refuses 1 'does not exist' demo --db "sqlite:$scratch/none.db"
 it 'tells that nobody listens' \
     refuses 1 'is the server running' demo --db postgresql://127.0.0.1:1/app
+it 'tells that nobody listens for MariaDB either' \
+    refuses 1 'is the server running' demo --db mariadb://127.0.0.1:1/app
 
-it 'gives a verdict' gives_a_verdict
+it 'gives a verdict' gives_a_verdict SQLite
 it 'accounts for every order' accounts_for_every_order
 it 'prints a line a second, without escapes' prints_a_line_a_second
 it 'prints only the end with --quiet' is_quiet
@@ -332,9 +336,11 @@ it 'needs no configuration, and heeds none' needs_no_configuration
 it 'keeps a folder that was given' keeps_the_folder
 it 'takes a path with characters of a URL' takes_any_path
 
+declare -A names=([sqlite]=SQLite [postgresql]=PostgreSQL [mariadb]=MariaDB)
 for engine in $engines; do
     use_engine "$engine"
-    it "gives a verdict in a database that is there, on $engine" gives_a_verdict --db "$WEIR_DB"
+    it "gives a verdict in a database that is there, on $engine" \
+        gives_a_verdict "${names[$engine]}" --db "$WEIR_DB"
     it "accounts for every order there, on $engine" accounts_for_every_order --db "$WEIR_DB"
     it "leaves no trace there, on $engine" leaves_no_trace
     it "takes the place of an empty queue, on $engine" takes_the_place_of_an_empty_one
@@ -342,7 +348,9 @@ for engine in $engines; do
     it "refuses to be the second, on $engine" refuses_a_second_one
 done
 unset WEIR_DB
-it 'makes the tables of weir where there are none' makes_missing_tables
+for engine in postgresql mariadb; do
+    it "makes the tables of weir where there are none, on $engine" makes_missing_tables "$engine"
+done
 
 it 'ends with a verdict on SIGTERM' ends_on TERM
 it 'ends with a verdict on SIGINT' ends_on INT

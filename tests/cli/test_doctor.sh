@@ -58,7 +58,7 @@ tells_the_library() {
 }
 
 finds_nobody_listening() {
-    ends 1 doctor --json --db postgresql://127.0.0.1:1/app
+    ends 1 doctor --json --db "$engine://127.0.0.1:1/app"
     finding database broken 'start the server'
 }
 
@@ -104,6 +104,140 @@ tells_what_a_user_may() {
         (.found | contains("only enqueue"))'
 }
 
+# ---- MariaDB -------------------------------------------------------------------------------
+
+tells_the_versions_of_mariadb() {
+    ends 0 doctor --json
+    json '.findings[] | select(.check == "version") |
+        .found | test("server 1[0-9]+\\.[0-9]+.*MariaDB.*client library [0-9]+")'
+    json '[.findings[] | select(.verdict == "ok") | .check] |
+        contains(["innodb", "settings", "tables", "transactions", "history"])'
+}
+
+# A server of its own, with every setting as it should not be.
+start_odd_server() {
+    odd=$(own_mariadb odd --wsrep-on=ON --sql-mode= --max-allowed-packet=65536 --log-bin \
+        --sync-binlog=0 --innodb-flush-log-at-trx-commit=2 --default-storage-engine=MyISAM \
+        --innodb-lock-wait-timeout=0 --innodb-deadlock-detect=OFF)
+    "$weir" migrate --quiet --db "$odd"
+    sql "$odd" "SET GLOBAL foreign_key_checks = OFF, GLOBAL binlog_format = 'STATEMENT',
+        GLOBAL read_only = ON; ALTER TABLE weir_lease ENGINE = MyISAM"
+    "$weir" doctor --json --db "$odd" >"$scratch/odd" || true
+}
+
+# finds_odd CHECK VERDICT FOUND REMEDY
+finds_odd() {
+    cp "$scratch/odd" "$scratch/out"
+    json "[.findings[] | select(.check == \"$1\" and .verdict == \"$2\" and
+        (.found | contains(\"$3\")) and (.remedy | contains(\"$4\")))] | length == 1"
+}
+
+ends_as_broken() {
+    ends 1 doctor --db "$odd"
+}
+
+# As a MySQL server would answer, and an old MariaDB.
+refuses_another_server() {
+    local url
+    url=$(own_mariadb "$1" --version="$2")
+    ends 1 doctor --json --db "$url"
+    finding database broken 'use another server'
+    json ".findings[] | select(.check == \"database\") | .found | contains(\"$3\")"
+    refuses 1 "$3" status --db "$url"
+    refuses 1 'tested' migrate --db "$url"
+    end_server "$WEIR_RUN_DIR/mariadb_$$_$1.pid"
+}
+
+# as ROLE GRANT...: the doctor's findings for a user with these rights, in $scratch/out.
+as_user_with() {
+    local code=$1 grant
+    shift
+    sql "$WEIR_DB" "DROP USER IF EXISTS warden; CREATE USER warden IDENTIFIED BY 'x'"
+    for grant in "$@"; do sql "$WEIR_DB" "GRANT $grant TO warden"; done
+    ends "$code" doctor --json --db "${WEIR_DB/weir:cork-and-lead/warden:x}"
+}
+
+producer=('SELECT ON weir_schema' 'SELECT ON weir_meta' 'SELECT ON weir_queue'
+    'INSERT ON weir_incoming' 'SELECT, INSERT ON weir_incoming_id' 'SELECT ON weir_era_now')
+
+tells_a_producer() {
+    as_user_with 0 "${producer[@]}"
+    finding rights note 'another user to deliver'
+    finding transactions note 'GRANT PROCESS ON *.*'
+}
+
+tells_what_a_producer_lacks() {
+    as_user_with 1 "${producer[@]:0:4}"
+    json '[.findings[] | select(.check == "rights") | .remedy] ==
+        ["GRANT SELECT, INSERT ON weir_incoming_id (docs/roles.md)",
+         "GRANT SELECT ON weir_era_now (docs/roles.md)"]'
+}
+
+tells_a_viewer() {
+    as_user_with 0 "SELECT ON ${WEIR_DB##*/}.*"
+    finding rights note 'another user to deliver'
+}
+
+tells_a_runtime() {
+    as_user_with 0 "SELECT, INSERT, UPDATE, DELETE ON ${WEIR_DB##*/}.*"
+    json '.findings[] | select(.check == "rights") | .verdict == "ok"'
+}
+
+# By name, each: the runtime's rights, but for those on two tables.
+tells_what_a_runtime_lacks() {
+    local table grants=()
+    for table in schema meta queue subscription incoming_id era_now era incoming counter log \
+        aside member dead_letter; do
+        grants+=("SELECT, INSERT, UPDATE, DELETE ON weir_$table")
+    done
+    as_user_with 1 "${grants[@]}" 'SELECT, INSERT, UPDATE ON weir_ack' 'DELETE ON weir_lease'
+    json '[.findings[] | select(.check == "rights" and .verdict == "broken") | .found] ==
+        ["this user lacks DELETE on weir_ack, to deliver",
+         "this user lacks SELECT, INSERT, UPDATE on weir_lease, to deliver"]'
+}
+
+tells_who_may_nothing() {
+    as_user_with 1 "${producer[@]:0:3}"
+    finding rights broken docs/roles.md
+}
+
+check_mariadb() {
+    it 'tells the versions of server and client, on MariaDB' tells_the_versions_of_mariadb
+    it 'finds that nobody listens, on MariaDB' finds_nobody_listening
+    it 'tells who may only enqueue' tells_a_producer
+    it 'names what a producer lacks' tells_what_a_producer_lacks
+    it 'tells who may only read' tells_a_viewer
+    it 'tells who may deliver' tells_a_runtime
+    it 'names what a runtime lacks, right by right' tells_what_a_runtime_lacks
+    it 'tells who may do nothing' tells_who_may_nothing
+    it 'refuses MySQL, as every command' refuses_another_server mysql 8.0.36 'not MariaDB'
+    it 'refuses an old MariaDB, as every command' \
+        refuses_another_server old 10.5.23-MariaDB 'must be MariaDB 10.6 or later'
+
+    start_odd_server
+    it 'ends with 1 for what is broken' ends_as_broken
+    it 'finds a server that is read only' finds_odd role broken 'read only' 'primary'
+    it 'warns of Galera' finds_odd galera warning wsrep_on 'the same node'
+    it 'notes another default engine' finds_odd innodb note MyISAM 'your own tables'
+    it 'finds a table of ours that is not InnoDB' \
+        finds_odd tables broken 'weir_lease is MyISAM' 'ALTER TABLE weir_lease ENGINE = InnoDB'
+    it 'finds foreign keys that are not checked' \
+        finds_odd 'foreign keys' broken 'foreign_key_checks is OFF' 'SET GLOBAL'
+    it 'notes a mode that is not strict' finds_odd sql_mode note 'not strict' STRICT_TRANS_TABLES
+    it 'finds a binary log of statements' finds_odd binlog_format broken STATEMENT 'ROW or MIXED'
+    it 'warns of packets smaller than a payload, with both sizes' \
+        finds_odd max_allowed_packet warning '65536 bytes; a payload may have 65536' 16M
+    it 'warns of locks that nobody waits for' \
+        finds_odd locks warning 'innodb_lock_wait_timeout is 0' 'some seconds'
+    it 'warns of deadlocks that nobody looks for' \
+        finds_odd locks warning 'innodb_deadlock_detect is OFF' 'set it to ON'
+    it 'warns of a log that is not flushed' \
+        finds_odd durability warning 'innodb_flush_log_at_trx_commit is 2' 'set it to 1'
+    it 'warns of a binary log that is not flushed' \
+        finds_odd durability warning 'sync_binlog is 0' 'set it to 1'
+    end_server "$WEIR_RUN_DIR/mariadb_$$_odd.pid"
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "finds nothing wrong on $engine" finds_nothing_wrong
@@ -113,6 +247,8 @@ for engine in $engines; do
         it 'tells the version of the SQLite library' tells_the_library
         it 'finds that there is no file, and makes none' finds_no_file
         it 'finds a file that is no database' finds_no_database_in_it
+    elif [ "$engine" = mariadb ]; then
+        check_mariadb
     else
         it 'tells the versions of server and client' tells_the_versions
         it 'finds that nobody listens' finds_nobody_listening

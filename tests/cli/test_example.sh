@@ -47,12 +47,12 @@ example() {
     it "$1 stays under 120 lines" is_short "$1" 120
 }
 
-# The same example on PostgreSQL, for those that are given a URL.
-prints_the_same_on_postgresql() {
+# The same example on a server, for those that are given a URL.
+prints_the_same() {
     local said url
-    said=$("$scratch/$1")
-    url=$(postgresql_url "$1")
-    prints "$said" "$scratch/$1" "$url"
+    said=$("$scratch/$2")
+    url=$("$1_url" "$2")
+    prints "$said" "$scratch/$2" "$url"
 }
 
 it 'the first example compiles without warnings' compiles outbox
@@ -78,7 +78,8 @@ example custom_prefix 'has tables of its own' 'chat: hello
 log: mini_chat_outbox_log
 others: 0'
 for name in retry_reject dead_letters batch_queues; do
-    it "$name does the same on PostgreSQL" prints_the_same_on_postgresql "$name"
+    it "$name does the same on PostgreSQL" prints_the_same postgresql "$name"
+    it "$name does the same on MariaDB" prints_the_same mariadb "$name"
 done
 it 'links in the documents lead to files' links_lead_somewhere
 

@@ -23,7 +23,9 @@ is_silent_if_asked() {
 
 shows_what_it_would_run() {
     ends 0 migrate --dry-run --prefix other
-    says 'BEGIN;' 'CREATE TABLE other_queue' 'INSERT INTO other_schema' 'COMMIT;'
+    grep -qE '^CREATE TABLE (IF NOT EXISTS )?other_queue ' "$scratch/out"
+    says 'INSERT INTO other_schema'
+    [ "$engine" = mariadb ] || says 'BEGIN;' 'COMMIT;' # where tables are part of a transaction
     refuses 1 "no tables with prefix 'other'; run 'weir migrate'" status --prefix other
     ends 0 migrate --dry-run --prefix other --json
     json '.from == 0 and .to == 1 and (.sql | contains("other_queue"))'
@@ -37,7 +39,11 @@ shows_that_nothing_is_to_do() {
 # What --dry-run prints makes the same tables, by the engine's own client.
 prints_sql_that_works() {
     "$weir" migrate --dry-run --prefix printed >"$scratch/sql"
-    "$server_bin/psql" -d "$WEIR_DB" -v ON_ERROR_STOP=1 -qX -f "$scratch/sql" >/dev/null
+    if [ "$engine" = mariadb ]; then
+        mariadb_client "$WEIR_DB" <"$scratch/sql"
+    else
+        "$server_bin/psql" -d "$WEIR_DB" -v ON_ERROR_STOP=1 -qX -f "$scratch/sql" >/dev/null
+    fi
     ends 0 migrate --prefix printed
     says 'schema 1, nothing to do'
 }
@@ -87,9 +93,10 @@ for engine in $engines; do
     it "shows what it would run on $engine" shows_what_it_would_run
     it "shows that nothing is to do on $engine" shows_that_nothing_is_to_do
     it "keeps prefixes apart on $engine" keeps_prefixes_apart
+    [ "$engine" != sqlite ] || continue # which has no client here
+    it "prints SQL that works on $engine" prints_sql_that_works
+    it "refuses a schema that is too new on $engine" refuses_a_newer_schema
 done
-it 'prints SQL that works' prints_sql_that_works
-it 'refuses a schema that is too new' refuses_a_newer_schema
 it 'makes no file for a dry run' makes_no_file_for_a_dry_run
 it 'uses weir.db in the current folder by default' uses_weir_db_here
 it 'refuses an argument' refuses 2 "unexpected argument 'now'" migrate now

@@ -51,14 +51,14 @@ is_quiet() {
 
 wrong_password() {
     local url
-    url=$(postgresql_url wrong)
+    url=$("$1_url" wrong)
     refuses 1 'check user and password' status --db "${url/cork-and-lead/secret-word}"
     if grep -F secret-word "$scratch/err"; then return 1; fi
 }
 
 no_such_database() {
     local url
-    url=$(postgresql_url gone)
+    url=$("$1_url" gone)
     refuses 1 does_not_exist status --db "${url}_does_not_exist"
 }
 
@@ -66,12 +66,13 @@ it 'makes no file for a command that needs one' no_file_is_made
 it 'refuses a URL of no engine' each_command 2 'scheme is unknown' --db oracle://x
 it 'refuses an empty URL' refuses 2 "'weir status --help'" status --db ''
 it 'refuses an unknown part of a URL' refuses 2 'option is unknown' status --db "$file?colour=red"
-it 'refuses MariaDB for now' refuses 2 'needs SQLite or PostgreSQL' status --db mariadb:///app
 it 'refuses a prefix that is none' refuses 2 'prefix' status --db "$file" --prefix 'a b'
-it 'tells that nobody listens' \
-    refuses 1 'is the server running' status --db postgresql://127.0.0.1:1/app
-it 'tells a wrong password, and not the password' wrong_password
-it 'tells a database that does not exist' no_such_database
+for engine in postgresql mariadb; do
+    it "tells that nobody listens, on $engine" \
+        refuses 1 'is the server running' status --db "$engine://127.0.0.1:1/app"
+    it "tells a wrong password, and not the password, on $engine" wrong_password "$engine"
+    it "tells a database that does not exist, on $engine" no_such_database "$engine"
+done
 it 'tells a file that is no database' \
     each_command 1 'not a database' --db "sqlite:$root/tests/lib/tap.sh"
 it 'finds the database by environment, or by --db first' finds_the_database_by_environment

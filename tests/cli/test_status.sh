@@ -42,30 +42,29 @@ shows_an_estimate() {
     json '.queues[0] | .waiting_is_estimate and .waiting > 140000 and .waiting < 160000'
 }
 
-# ---- with a subscription, on PostgreSQL where SQL can make what no process is here to make ----
+# ---- with a subscription, where SQL can make what no process is here to make ---------------
 
 # subscribed NAME: a queue of two partitions with three messages in partition 0, two of them
 # acknowledged; partition 0 has failed and is owned by a process, partition 1 is idle.
 subscribed() {
     "$weir" queue add "$1" --partitions 2 --quiet
     seq 1 3 | "$weir" enqueue "$1" --lines --partition 0 --quiet
+    local now='(extract(epoch FROM now()) * 1000000)::bigint'
+    [ "$engine" != mariadb ] || now='unix_timestamp() * 1000000'
     sql "$WEIR_DB" "
         INSERT INTO weir_subscription (queue, name, serving, created_us)
             SELECT id, 'mailer', 0, 0 FROM weir_queue WHERE name = '$1';
-        INSERT INTO weir_ack (subscription, partition, version, epoch, incarnation, cut, last_id,
+        INSERT INTO weir_ack (subscription, pid, version, epoch, incarnation, cut, last_id,
                 seq, attempts, retry_us, error)
             SELECT s.id, s.queue * 64 + n, 1, 7, '', 0, 0, 2, 4 * (1 - n),
-                (1 - n) * (extract(epoch FROM now()) * 1000000 + 90000000)::bigint,
+                (1 - n) * ($now + 90000000),
                 CASE n WHEN 0 THEN 'mail server is down' ELSE '' END
-            FROM weir_subscription s, generate_series(0, 1) n WHERE s.name = 'mailer'
-            AND s.queue = (SELECT id FROM weir_queue WHERE name = '$1');
-        INSERT INTO weir_lease (subscription, partition, owner, epoch, until_us)
-            SELECT a.subscription, a.partition, 99, 7,
-                (extract(epoch FROM now()) * 1000000 + 20000000)::bigint FROM weir_ack a;
+            FROM weir_subscription s, (SELECT 0 AS n UNION ALL SELECT 1) p
+            WHERE s.name = 'mailer' AND s.queue = (SELECT id FROM weir_queue WHERE name = '$1');
+        INSERT INTO weir_lease (subscription, pid, owner, epoch, until_us)
+            SELECT a.subscription, a.pid, 99, 7, $now + 20000000 FROM weir_ack a;
         INSERT INTO weir_member
-            SELECT 99, s.id, 'host:99',
-                (extract(epoch FROM now()) * 1000000 + 60000000)::bigint,
-                (extract(epoch FROM now()) * 1000000 - 5000000)::bigint, 1234, 12.5
+            SELECT 99, s.id, 'host:99', $now + 60000000, $now - 5000000, 1234, 12.5
             FROM weir_subscription s" >/dev/null
 }
 
@@ -136,11 +135,13 @@ for engine in $engines; do
     it "watches a queue on $engine" watches
     it "names a missing queue on $engine" refuses 1 "did you mean 'many'?" status manny
 done
-WEIR_DB=$(new_database postgresql other)
-"$weir" migrate --quiet
-it 'shows partitions that have something to tell, and processes' shows_partitions
-it 'shows all partitions' shows_all_partitions
-it 'prints partitions as JSON' prints_partitions_as_json
+for engine in postgresql mariadb; do
+    WEIR_DB=$(new_database "$engine" other)
+    "$weir" migrate --quiet
+    it "shows partitions that have something to tell, and processes, on $engine" shows_partitions
+    it "shows all partitions on $engine" shows_all_partitions
+    it "prints partitions as JSON on $engine" prints_partitions_as_json
+done
 if on_a_terminal 80 true </dev/null; then
     it 'keeps to the width of the terminal' keeps_to_the_width
 else
