@@ -5,6 +5,7 @@
  *              one message               several, in one transaction
  *   SQLite     one statement             a prepared loop between BEGIN and COMMIT
  *   PostgreSQL one statement             one statement with unnested binary arrays
+ *   MariaDB    one statement             the same in bulk: one packet
  *
  * Settings are those of the library's connections. Whatever fails ends the bench.
  */
@@ -50,5 +51,6 @@ struct bench_bare_log {
 
 extern const struct bench_bare_log bench_bare_log_sqlite;
 extern const struct bench_bare_log bench_bare_log_postgresql;
+extern const struct bench_bare_log bench_bare_log_mariadb;
 
 #endif

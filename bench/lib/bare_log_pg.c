@@ -22,11 +22,11 @@ struct bare {
 /* The time as the library's default of that column has it. */
 #define CREATE                                                                           \
     "CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"             \
-    " partition integer NOT NULL, created_us bigint NOT NULL"                            \
+    " pid integer NOT NULL, created_us bigint NOT NULL"                                  \
     " DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"                \
-    " uid bytea NOT NULL, key text, type text NOT NULL, headers text,"                   \
+    " uid bytea NOT NULL, message_key text, type text NOT NULL, headers text,"           \
     " payload bytea NOT NULL)"
-#define INSERT "INSERT INTO bare (partition, uid, key, type, headers, payload)"
+#define INSERT "INSERT INTO bare (pid, uid, message_key, type, headers, payload)"
 
 static void must(struct bare *self, PGresult *result)
 {

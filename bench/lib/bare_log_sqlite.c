@@ -47,11 +47,11 @@ static void *open_bare(const char *url)
     run(self, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
               "PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON");
     run(self, "CREATE TABLE bare (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-              " partition INTEGER NOT NULL, created_us INTEGER NOT NULL,"
-              " uid BLOB NOT NULL, key TEXT, type TEXT NOT NULL, headers TEXT,"
+              " pid INTEGER NOT NULL, created_us INTEGER NOT NULL,"
+              " uid BLOB NOT NULL, message_key TEXT, type TEXT NOT NULL, headers TEXT,"
               " payload BLOB NOT NULL)");
     self->insert =
-        prepare(self, "INSERT INTO bare (partition, created_us, uid, key, type,"
+        prepare(self, "INSERT INTO bare (pid, created_us, uid, message_key, type,"
                       " headers, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
     self->begin = prepare(self, "BEGIN IMMEDIATE");
     self->commit = prepare(self, "COMMIT");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum weir_engine ENGINES[] = {WEIR_SQLITE, WEIR_POSTGRESQL};
+static const enum weir_engine ENGINES[] = {WEIR_SQLITE, WEIR_POSTGRESQL, WEIR_MARIADB};
 enum { ENGINE_COUNT = sizeof ENGINES / sizeof ENGINES[0] };
 
 static bool take_word(struct bench_choice *self, const char *word)

@@ -38,7 +38,7 @@ static void create(void *handle)
 
     execute(&self,
             "CREATE TABLE effect (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
-            " uid bytea NOT NULL, key text, payload bytea NOT NULL);"
+            " uid bytea NOT NULL, message_key text, payload bytea NOT NULL);"
             "CREATE TABLE position (id integer PRIMARY KEY, seq bigint NOT NULL);"
             "INSERT INTO position VALUES (1, 0)");
 }
@@ -49,9 +49,10 @@ static void *open_effect(void *handle)
     struct effect *self = bench_must_alloc(1, sizeof *self);
 
     self->connection = handle;
-    must(self, PQprepare(handle, INSERT,
-                         "INSERT INTO effect (uid, key, payload) VALUES ($1, $2, $3)",
-                         COLUMN_COUNT, COLUMNS));
+    must(self,
+         PQprepare(handle, INSERT,
+                   "INSERT INTO effect (uid, message_key, payload) VALUES ($1, $2, $3)",
+                   COLUMN_COUNT, COLUMNS));
     return self;
 }
 

@@ -33,7 +33,7 @@ static void create(void *handle)
 {
     execute(handle,
             "CREATE TABLE effect (id INTEGER PRIMARY KEY, uid BLOB NOT NULL,"
-            " key TEXT, payload BLOB NOT NULL);"
+            " message_key TEXT, payload BLOB NOT NULL);"
             "CREATE TABLE position (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
             "INSERT INTO position VALUES (1, 0)");
 }
@@ -52,8 +52,8 @@ static void *open_effect(void *handle)
     struct effect *self = bench_must_alloc(1, sizeof *self);
 
     self->db = handle;
-    self->insert =
-        prepare(handle, "INSERT INTO effect (uid, key, payload) VALUES (?1, ?2, ?3)");
+    self->insert = prepare(
+        handle, "INSERT INTO effect (uid, message_key, payload) VALUES (?1, ?2, ?3)");
     return self;
 }
 

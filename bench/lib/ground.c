@@ -4,6 +4,7 @@
 #include "lib/ground.h"
 
 #include <libpq-fe.h>
+#include <mysql.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -75,20 +76,26 @@ static void count_on_sqlite(bool counted)
 
 struct bench_ground *bench_ground_open(enum weir_engine engine)
 {
-    static const char *const SETTINGS[] = {
+    static const char *const OF_POSTGRESQL[] = {
         "shared_buffers=128MB",          "max_wal_size=8GB",
         "checkpoint_timeout=30min",      "shared_preload_libraries=pg_stat_statements",
         "pg_stat_statements.track=none", NULL};
+    static const char *const OF_MARIADB[] = {"innodb_buffer_pool_size=256M",
+                                             "innodb_log_file_size=1G", NULL};
     struct bench_ground *self = bench_must_alloc(1, sizeof *self);
     char folder[SERVER_PATH_SIZE];
 
     self->engine = engine;
     if (engine == WEIR_SQLITE)
         return self;
-    (void)snprintf(folder, sizeof folder, "%s/postgresql", place_on_disk());
+    (void)snprintf(folder, sizeof folder, "%s/%s", place_on_disk(),
+                   weir_engine_name(engine));
     self->server = server_create(
-        engine, &(struct server_options){.settings = SETTINGS, .folder = folder});
-    server_execute(self->server, NULL, "CREATE EXTENSION pg_stat_statements");
+        engine, &(struct server_options){
+                    .settings = engine == WEIR_POSTGRESQL ? OF_POSTGRESQL : OF_MARIADB,
+                    .folder = folder});
+    if (engine == WEIR_POSTGRESQL)
+        server_execute(self->server, NULL, "CREATE EXTENSION pg_stat_statements");
     return self;
 }
 
@@ -117,6 +124,8 @@ const char *bench_ground_add(struct bench_ground *self, const char *name, bool c
     }
     server_create_database(self->server, name);
     server_url(self->server, name, url, SERVER_URL_SIZE);
+    if (self->engine == WEIR_MARIADB)
+        return url;
     server_execute(self->server, name, "CREATE EXTENSION pgstattuple");
     if (counted) {
         (void)snprintf(sql, sizeof sql,
@@ -128,11 +137,19 @@ const char *bench_ground_add(struct bench_ground *self, const char *name, bool c
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
+/* Of all clients of the server: nobody else is there. Preparing is not counted. */
+static const char SQL_QUESTIONS[] =
+    "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS"
+    " WHERE VARIABLE_NAME = 'QUESTIONS'";
+
 struct bench_statements bench_ground_statements(struct bench_ground *self)
 {
     if (self->engine == WEIR_SQLITE)
         return (struct bench_statements){atomic_load(&sqlite_statements),
                                          atomic_load(&sqlite_runs)};
+    if (self->engine == WEIR_MARIADB)
+        return (struct bench_statements){
+            .statements = server_query(self->server, NULL, SQL_QUESTIONS)};
     return (struct bench_statements){
         .statements = server_query(self->server, NULL,
                                    "SELECT coalesce(sum(calls), 0)::bigint "
@@ -194,11 +211,28 @@ static void run_pg(PGconn *connection, const char *sql)
     PQclear(result);
 }
 
+static MYSQL *hold_on_mariadb(const struct bench_ground *self, const char *name)
+{
+    MYSQL *handle = mysql_init(NULL);
+
+    bench_must(handle != NULL, "out of memory");
+    bench_must(mysql_real_connect(handle, "127.0.0.1", SERVER_USER, SERVER_PASSWORD, name,
+                                  server_port(self->server), NULL, 0) != NULL &&
+                   mysql_query(handle, "SET SESSION TRANSACTION ISOLATION LEVEL"
+                                       " REPEATABLE READ") == 0 &&
+                   mysql_query(handle, "START TRANSACTION WITH CONSISTENT SNAPSHOT") == 0,
+               mysql_error(handle));
+    return handle;
+}
+
 /* Asking for the snapshot is enough to have it, and takes no lock on any table. */
 void *bench_snapshot_hold(struct bench_ground *self, const char *name)
 {
     char url[SERVER_URL_SIZE];
     PGconn *connection;
+
+    if (self->engine == WEIR_MARIADB)
+        return hold_on_mariadb(self, name);
 
     if (self->engine == WEIR_SQLITE) {
         sqlite3 *handle = open_file(name);
@@ -218,6 +252,8 @@ void bench_snapshot_drop(struct bench_ground *self, void *snapshot)
 {
     if (self->engine == WEIR_SQLITE)
         (void)sqlite3_close(snapshot);
+    else if (self->engine == WEIR_MARIADB)
+        mysql_close(snapshot);
     else
         PQfinish(snapshot);
 }
