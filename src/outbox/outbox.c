@@ -30,6 +30,7 @@
  * that they are at, and those have a time limit. */
 #define STAFF_GRACE_NS WEIR_SECONDS(40)
 #define STAFF_SLICE_NS WEIR_MILLISECONDS(20)
+#define CALLER_GRACE_NS WEIR_MILLISECONDS(100) /* for one that is between two calls */
 
 const struct weir_report_type weir_outbox_report_type = {"outbox"};
 
@@ -569,13 +570,16 @@ static void store_acks(struct weir_outbox *self)
 }
 
 /*
- * What is left after the grace hangs in a handler, or is about to commit or roll back: that is
- * waited for, as for the staff. A handler's connection is left to it.
+ * What is left after the grace hangs in a handler, or is between two calls of one and ends at once,
+ * or is about to commit or roll back: that is waited for, as for the staff. A handler's connection
+ * is left to it.
  */
 static size_t stop_callers(struct weir_outbox *self, int64_t grace_ns)
 {
     size_t unfinished = weir_ward_stop(self->callers, grace_ns);
 
+    if (unfinished > 0)
+        unfinished = weir_ward_stop(self->callers, CALLER_GRACE_NS);
     for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_timekeeper_abandon(self);
          ns += STAFF_SLICE_NS)
         unfinished = weir_ward_stop(self->callers, STAFF_SLICE_NS);
