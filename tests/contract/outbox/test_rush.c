@@ -28,6 +28,8 @@ enum {
     WAIT_MS_MAX = 1000,
     REJECTED = 50, /* one message in so many, by each subscription */
     AT_ONCE = 20,  /* dead letters that are sent again together */
+    AHEAD =
+        20000, /* messages that producers may be ahead: else it ends with a long wait */
 };
 
 #define QUEUE "orders"
@@ -38,6 +40,7 @@ struct rush {
     struct fixture *fixture;
     _Atomic bool over;
     _Atomic int64_t sent;
+    _Atomic int64_t booked; /* calls of the transactional handler */
     _Atomic int64_t calls;
     _Atomic int64_t requeued;
     _Atomic int64_t complaints; /* of level warning or above */
@@ -158,6 +161,11 @@ static bool produce(struct producer *self, struct weir_connection *connection)
     return fine;
 }
 
+static bool is_ahead(struct rush *self)
+{
+    return atomic_load(&self->sent) - atomic_load(&self->booked) > AHEAD;
+}
+
 static void *run_producer(void *argument)
 {
     struct producer *self = argument;
@@ -166,8 +174,11 @@ static void *run_producer(void *argument)
     if (!hear(self->rush, "connect", weir_db_acquire(self->db, &connection, &self->error),
               &self->error))
         return NULL;
-    while (!atomic_load(&self->rush->over) && produce(self, connection))
-        (void)weir_pause((int64_t)(weir_pause_random() % WEIR_MILLISECONDS(4)));
+    while (!atomic_load(&self->rush->over) && produce(self, connection)) {
+        do
+            (void)weir_pause((int64_t)(weir_pause_random() % WEIR_MILLISECONDS(4)));
+        while (is_ahead(self->rush) && !atomic_load(&self->rush->over));
+    }
     weir_db_release(self->db, connection);
     return NULL;
 }
@@ -220,7 +231,7 @@ static enum weir_outcome book(struct weir_context *context, void *state,
                               struct weir_reason *reason)
 {
     (void)context;
-    (void)state;
+    atomic_fetch_add(&((struct rush *)state)->booked, 1);
     if (!effects_write(connection, message))
         return weir_retry(reason, "the effect could not be written");
     return is_no_good(message) ? weir_reject(reason, "no good") : WEIR_DONE;
@@ -250,6 +261,7 @@ static struct weir_outbox *start_consumer(struct rush *self, struct weir_db *db)
     handler.subscription = BOOKED;
     handler.on_message = NULL;
     handler.on_message_tx = book;
+    handler.state = self;
     scene_add(fixture, outbox, &handler);
     scene_start(fixture, outbox);
     return outbox;
