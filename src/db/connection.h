@@ -90,6 +90,14 @@ int64_t weir_rows_time_us(struct weir_rows *self, size_t column);
 struct weir_str weir_rows_text(struct weir_rows *self, size_t column);
 struct weir_str weir_rows_bytes(struct weir_rows *self, size_t column);
 
+/* A null is a text without data. */
+static inline struct weir_str weir_rows_text_or_none(struct weir_rows *self,
+                                                     size_t column)
+{
+    return weir_rows_is_null(self, column) ? (struct weir_str){NULL, 0}
+                                           : weir_rows_text(self, column);
+}
+
 /* A query for one integer. WEIR_NO_ROW when there is no row; a null gives 0. */
 WEIR_CHECKED enum weir_status
 weir_connection_query_integer(struct weir_connection *self, const struct weir_sql *sql,

@@ -81,6 +81,13 @@ static inline struct weir_value weir_text(struct weir_str text)
     return (struct weir_value){.type = WEIR_TYPE_TEXT, .as.text = text};
 }
 
+/* A text without data is null. */
+static inline struct weir_value weir_text_or_null(struct weir_str text)
+{
+    return text.data != NULL ? weir_text(text)
+                             : (struct weir_value){.type = WEIR_TYPE_NULL};
+}
+
 static inline struct weir_value weir_bytes(const void *data, size_t size)
 {
     return (struct weir_value){.type = WEIR_TYPE_BYTES, .as.text = {data, size}};

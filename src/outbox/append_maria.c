@@ -99,11 +99,6 @@ static enum weir_status check_size(const struct weir_log_entry *entry,
         entry->payload.size, (long long)ticket->packet_size_max);
 }
 
-static struct weir_value text_or_null(struct weir_str text)
-{
-    return text.data != NULL ? weir_text(text) : weir_null();
-}
-
 static void fill_in(const struct weir_log_entry *entry, const struct ticket *ticket,
                     struct weir_value *values)
 {
@@ -112,9 +107,9 @@ static void fill_in(const struct weir_log_entry *entry, const struct ticket *tic
     values[2] = weir_integer(entry->pid);
     values[3] = weir_integer(ticket->now_us);
     values[4] = weir_bytes(entry->uid, sizeof entry->uid);
-    values[5] = text_or_null(entry->key);
+    values[5] = weir_text_or_null(entry->key);
     values[6] = weir_text(entry->type);
-    values[7] = text_or_null(entry->headers);
+    values[7] = weir_text_or_null(entry->headers);
     values[8] = weir_bytes(entry->payload.data, entry->payload.size);
 }
 

@@ -62,20 +62,15 @@ static size_t chunk_of(const struct weir_log_entry *entries, size_t count)
     return rows;
 }
 
-static struct weir_value text_or_null(struct weir_str text)
-{
-    return text.data != NULL ? weir_text(text) : weir_null();
-}
-
 /* The values of one entry, each `stride` behind the one before. */
 static void lay_out(const struct weir_log_entry *entry, struct weir_value *out,
                     size_t stride)
 {
     out[PARTITION * stride] = weir_integer(entry->pid);
     out[UID * stride] = weir_bytes(entry->uid, sizeof entry->uid);
-    out[KEY * stride] = text_or_null(entry->key);
+    out[KEY * stride] = weir_text_or_null(entry->key);
     out[TYPE * stride] = weir_text(entry->type);
-    out[HEADERS * stride] = text_or_null(entry->headers);
+    out[HEADERS * stride] = weir_text_or_null(entry->headers);
     out[PAYLOAD * stride] = weir_bytes(entry->payload.data, entry->payload.size);
 }
 

@@ -9,10 +9,10 @@
 #include "outbox/log_sqlite.h"
 
 #include <sqlite3.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "outbox/page.h"
 
 enum {
     FEW_ROWS = 64,        /* whose parameters fit on the stack: 11 KB */
@@ -75,23 +75,17 @@ static const struct weir_sql SQL_READ_SOME = {
     .text = MERGED(IF_MAYBE_WANTED("headers"), IF_MAYBE_WANTED("payload")),
     .parameters = "ib",
 };
-enum { REMAINDERS = 1024 };
 
 /* ---- appending ---------------------------------------------------------------------------- */
-
-static struct weir_value text_or_null(struct weir_str text)
-{
-    return text.data != NULL ? weir_text(text) : weir_null();
-}
 
 static void fill_in(const struct weir_log_entry *entry, struct weir_value *values)
 {
     values[0] = weir_integer(entry->pid);
     values[1] = weir_integer(entry->created_us);
     values[2] = weir_bytes(entry->uid, sizeof entry->uid);
-    values[3] = text_or_null(entry->key);
+    values[3] = weir_text_or_null(entry->key);
     values[4] = weir_text(entry->type);
-    values[5] = text_or_null(entry->headers);
+    values[5] = weir_text_or_null(entry->headers);
     values[6] = weir_bytes(entry->payload.data, entry->payload.size);
 }
 
@@ -214,31 +208,6 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static bool is_wanted(const struct weir_page *page, int64_t pid)
-{
-    size_t low = 0;
-    size_t high = page->pid_count;
-
-    if (page->pids == NULL)
-        return true;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (page->pids[middle] < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < page->pid_count && page->pids[low] == pid;
-}
-
-static struct weir_str text_or_none(struct weir_rows *rows, size_t column)
-{
-    if (weir_rows_is_null(rows, column))
-        return (struct weir_str){NULL, 0};
-    return weir_rows_text(rows, column);
-}
-
 static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t pid)
 {
     return (struct weir_log_row){
@@ -247,9 +216,9 @@ static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t 
         .pid = pid,
         .created_us = weir_rows_integer(rows, 2),
         .uid = weir_rows_bytes(rows, 3),
-        .key = text_or_none(rows, 4),
+        .key = weir_rows_text_or_none(rows, 4),
         .type = weir_rows_text(rows, 5),
-        .headers = text_or_none(rows, 6),
+        .headers = weir_rows_text_or_none(rows, 6),
         .payload = weir_rows_bytes(rows, 7),
     };
 }
@@ -295,7 +264,7 @@ static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows
             return WEIR_OK;
         id = weir_rows_integer(rows, 0);
         pid = weir_rows_integer(rows, 1);
-        if (is_wanted(page, pid)) {
+        if (weir_page_wants(page, pid)) {
             struct weir_log_row row = read_row(rows, id, pid);
 
             status = give(page, &row, &payload_size, &full, error);
@@ -311,13 +280,11 @@ static enum weir_status query_page(struct weir_connection *connection,
                                    struct weir_error *error)
 {
     struct weir_value after = weir_integer(page->after.id);
-    unsigned char table[REMAINDERS];
+    unsigned char table[WEIR_PAGE_REMAINDERS];
 
     if (page->pids == NULL)
         return weir_connection_query(connection, &SQL_READ, VALUES(after), rows, error);
-    memset(table, 0, sizeof table);
-    for (size_t i = 0; i < page->pid_count; i++)
-        table[(uint64_t)page->pids[i] % REMAINDERS] = 1;
+    weir_page_mark(page, table);
     return weir_connection_query(connection, &SQL_READ_SOME,
                                  VALUES(after, weir_bytes(table, sizeof table)), rows,
                                  error);

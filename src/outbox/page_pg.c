@@ -119,13 +119,6 @@ const struct weir_sql weir_pg_sql_aside_bound = {
 
 /* ---- giving rows -------------------------------------------------------------------------- */
 
-static struct weir_str text_or_none(struct weir_rows *rows, size_t column)
-{
-    if (weir_rows_is_null(rows, column))
-        return (struct weir_str){NULL, 0};
-    return weir_rows_text(rows, column);
-}
-
 static void load_row(struct weir_rows *rows, struct weir_log_row *out)
 {
     *out = (struct weir_log_row){
@@ -135,9 +128,9 @@ static void load_row(struct weir_rows *rows, struct weir_log_row *out)
         .pid = weir_rows_integer(rows, PID),
         .uid = weir_rows_bytes(rows, UID),
         .created_us = weir_rows_integer(rows, CREATED),
-        .key = text_or_none(rows, KEY),
+        .key = weir_rows_text_or_none(rows, KEY),
         .type = weir_rows_text(rows, TYPE),
-        .headers = text_or_none(rows, HEADERS),
+        .headers = weir_rows_text_or_none(rows, HEADERS),
         .payload = weir_rows_bytes(rows, PAYLOAD),
     };
 }

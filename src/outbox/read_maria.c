@@ -15,16 +15,14 @@
  */
 #include "outbox/log_maria.h"
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/point.h"
+#include "outbox/page.h"
 
 enum {
     LOOKED_AT_MAX = 20000, /* rows of one page, wanted or not */
     LOOKED_AT_FACTOR = 4,  /* for each row that is asked for, when some partitions are */
-    REMAINDERS = 1024,
     TRIES_MAX = 3,
 };
 
@@ -78,24 +76,6 @@ struct layout {
 };
 
 /* ---- laying out --------------------------------------------------------------------------- */
-
-static bool is_wanted(const struct weir_page *page, int64_t pid)
-{
-    size_t low = 0;
-    size_t high = page->pid_count;
-
-    if (page->pids == NULL)
-        return true;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (page->pids[middle] < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < page->pid_count && page->pids[low] == pid;
-}
 
 static size_t look_max(const struct weir_page *page)
 {
@@ -167,7 +147,7 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
            self->count < slot_max && weir_rows_integer(&rows, 0) <= self->head)
         self->slots[self->count++] = (struct slot){
             .id = weir_rows_integer(&rows, 0),
-            .wanted = is_wanted(page, weir_rows_integer(&rows, 1)),
+            .wanted = weir_page_wants(page, weir_rows_integer(&rows, 1)),
             .size = weir_rows_integer(&rows, 2),
             .aside = weir_rows_integer(&rows, 3) != 0,
         };
@@ -182,13 +162,6 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
 
 /* ---- fetching ----------------------------------------------------------------------------- */
 
-static struct weir_str text_or_none(struct weir_rows *rows, size_t column)
-{
-    if (weir_rows_is_null(rows, column))
-        return (struct weir_str){NULL, 0};
-    return weir_rows_text(rows, column);
-}
-
 static struct weir_log_row read_row(struct weir_rows *rows)
 {
     return (struct weir_log_row){
@@ -197,18 +170,11 @@ static struct weir_log_row read_row(struct weir_rows *rows)
         .id = weir_rows_integer(rows, 2),
         .created_us = weir_rows_integer(rows, 3),
         .uid = weir_rows_bytes(rows, 4),
-        .key = text_or_none(rows, 5),
+        .key = weir_rows_text_or_none(rows, 5),
         .type = weir_rows_text(rows, 6),
-        .headers = text_or_none(rows, 7),
+        .headers = weir_rows_text_or_none(rows, 7),
         .payload = weir_rows_bytes(rows, 8),
     };
-}
-
-static void mark_partitions(const struct weir_page *page, unsigned char *table)
-{
-    memset(table, page->pids == NULL, REMAINDERS);
-    for (size_t i = 0; i < page->pid_count && page->pids != NULL; i++)
-        table[(uint64_t)page->pids[i] % REMAINDERS] = 1;
 }
 
 /* Step to the row of this id; false: it is not there any more, or the rows have ended. */
@@ -260,11 +226,11 @@ static enum weir_status fetch(const struct layout *self,
                               struct weir_error *error)
 {
     struct weir_rows rows[2] = {{.connection = NULL}, {.connection = NULL}};
-    unsigned char table[REMAINDERS];
+    unsigned char table[WEIR_PAGE_REMAINDERS];
     int64_t last = self->count > 0 ? self->slots[self->count - 1].id : page->after.id;
     enum weir_status status = WEIR_OK;
 
-    mark_partitions(page, table);
+    weir_page_mark(page, table);
     for (size_t i = 0; i < 2 && status == WEIR_OK; i++) {
         if (self->wanted[i] > 0)
             status = weir_connection_query(connection, &SQL_FETCH[i],
