@@ -338,6 +338,25 @@ void server_copy_database(const struct server *self, const char *from, const cha
     (void)ask_postgresql(handle, sql);
 }
 
+/* A session that ended by itself meanwhile (1094) is as good as one that was ended. */
+void server_end_sessions(const struct server *self, const char *database)
+{
+    char sql[512];
+
+    if (self->kind->engine == WEIR_POSTGRESQL)
+        format(sql, sizeof sql,
+               "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+               " WHERE datname = '%s'",
+               database);
+    else
+        format(sql, sizeof sql,
+               "BEGIN NOT ATOMIC FOR c IN (SELECT id FROM information_schema.processlist "
+               "WHERE db = '%s') DO BEGIN DECLARE CONTINUE HANDLER FOR 1094 BEGIN END; "
+               "KILL c.id; END; END FOR; END",
+               database);
+    server_execute(self, NULL, sql);
+}
+
 void server_drop_database(const struct server *self, const char *name)
 {
     char sql[512];
@@ -349,12 +368,7 @@ void server_drop_database(const struct server *self, const char *name)
     }
 
     /* A forgotten transaction would keep DROP waiting for its metadata locks. */
-    format(sql, sizeof sql,
-           "BEGIN NOT ATOMIC FOR c IN (SELECT id FROM information_schema.processlist "
-           "WHERE db = '%s') DO BEGIN DECLARE CONTINUE HANDLER FOR 1094 BEGIN END; "
-           "KILL c.id; END; END FOR; END",
-           name);
-    server_execute(self, NULL, sql);
+    server_end_sessions(self, name);
     format(sql, sizeof sql, "DROP DATABASE IF EXISTS %s", name);
     server_execute(self, NULL, sql);
 }

@@ -84,6 +84,9 @@ void server_execute(const struct server *self, const char *database, const char 
 /* An integer asked in the same way. */
 int64_t server_query(const struct server *self, const char *database, const char *sql);
 
+/* Cut off everybody who uses the database; who comes again meanwhile stays. */
+void server_end_sessions(const struct server *self, const char *database);
+
 /* A copy is of a database that nobody uses, on PostgreSQL. Drop throws its users out. */
 void server_create_database(const struct server *self, const char *name);
 void server_copy_database(const struct server *self, const char *from, const char *name);

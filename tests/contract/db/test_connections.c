@@ -346,16 +346,7 @@ static int64_t ask_one(struct fixture *fixture, struct weir_connection *connecti
 /* Everybody but who does it, from this test's database. Returns when they are gone. */
 static void throw_everybody_out(struct fixture *fixture)
 {
-    server_execute(
-        fixture->server, fixture->database,
-        fixture_choose(fixture, "",
-                       "SELECT count(pg_terminate_backend(pid, 60000)) "
-                       "FROM pg_stat_activity WHERE datname = current_database() "
-                       "AND pid <> pg_backend_pid()",
-                       "BEGIN NOT ATOMIC FOR c IN (SELECT id FROM "
-                       "information_schema.processlist WHERE db = database() "
-                       "AND id <> connection_id()) DO BEGIN DECLARE CONTINUE HANDLER "
-                       "FOR 1094 BEGIN END; KILL c.id; END; END FOR; END"));
+    server_end_sessions(fixture->server, fixture->database);
     wait_until(fixture_ask(fixture,
                            fixture_choose(
                                fixture, "",

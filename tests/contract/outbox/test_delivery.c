@@ -450,38 +450,6 @@ OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
 /* ---- trouble ----------------------------------------------------------------------------- */
 
 /* Every connection of the process is cut off, twice; nothing but the database tells it. */
-/* Those that come again meanwhile have numbers of their own. */
-static void kill_connections_of_mariadb(struct fixture *fixture)
-{
-    int64_t last =
-        fixture_ask(fixture, "SELECT max(id) FROM information_schema.processlist"
-                             " WHERE db = DATABASE() AND id <> CONNECTION_ID()");
-    char sql[160];
-    int64_t id = 0;
-
-    for (;;) {
-        (void)snprintf(sql, sizeof sql,
-                       "SELECT coalesce(min(id), 0) FROM information_schema.processlist"
-                       " WHERE db = DATABASE() AND id > %lld AND id <= %lld",
-                       (long long)id, (long long)last);
-        id = fixture_ask(fixture, sql);
-        if (id == 0)
-            return;
-        (void)snprintf(sql, sizeof sql, "KILL %lld", (long long)id);
-        server_execute(fixture->server, NULL, sql);
-    }
-}
-
-static void kill_connections(struct fixture *fixture)
-{
-    if (fixture->engine == WEIR_MARIADB)
-        kill_connections_of_mariadb(fixture);
-    else
-        (void)fixture_ask(fixture, "SELECT count(pg_terminate_backend(pid)) FROM"
-                                   " pg_stat_activity WHERE datname = current_database()"
-                                   " AND pid <> pg_backend_pid()");
-}
-
 OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
 {
     struct recorder *recorder = recorder_new();
@@ -489,7 +457,7 @@ OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
     struct weir_draft draft = scene_draft(0, "hello");
 
     for (size_t i = 1; i <= 2; i++) {
-        kill_connections(fixture);
+        server_end_sessions(fixture->server, fixture->database);
         wait_until(weir_enqueue(outbox, NULL, "orders", &draft, NULL, NULL) == WEIR_OK);
         wait_until(scene_seq(fixture, outbox, "orders", 0) == (int64_t)i);
     }
