@@ -8,6 +8,7 @@
 #include "outbox/append_pg.h"
 
 #include "base/heap.h"
+#include "outbox/vigil.h"
 
 /* Enough for the round trip not to matter, and no more than a few megabytes of arrays. */
 enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
@@ -16,14 +17,18 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 
 /*
  * xid and id are not named, so their defaults are taken, in that order (schema.c). The sequence
- * `asleep` says outside of all transactions whether somebody wants a notification: otherwise
- * none is sent, since they make all commits of the server wait for each other. Its sub-select
- * does not depend on the row and runs once per statement.
+ * `asleep` says outside of all transactions since when somebody watches (vigil.h): then no
+ * notification is sent, since they make all commits of the server wait for each other. What it says
+ * wears off, and a time that lies ahead (the server's clock was set back) says nothing. Its
+ * sub-select does not depend on the row and runs once per statement.
  */
+#define TEXT_OF(number) #number
+#define NUMBER_TEXT(number) TEXT_OF(number)
+#define FRESH_US NUMBER_TEXT(WEIR_VIGIL_FRESH_US)
 #define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
     " RETURNING id, (SELECT pg_notify({7}, '') IS NULL FROM {p}_asleep"                  \
-    " WHERE last_value = 2 AND {7} IS NOT NULL)"
+    " WHERE abs({now} - last_value) > " FRESH_US " AND {7} IS NOT NULL)"
 
 static const struct weir_sql SQL_APPEND = {
     .name = "append",

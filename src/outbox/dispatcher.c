@@ -2,43 +2,24 @@
  * dispatcher.c - reads the log into lanes: the main reader and the follower.
  *
  * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and reads it
- * once for all lanes that are attached. Going to sleep takes two looks on PostgreSQL: it first
- * says that it sleeps, so that from then on whoever commits notifies, and then looks again for
- * what was committed just before. While it has been busy for a while it says that it watches,
- * and producers notify nobody: a notification makes all commits of a cluster queue up.
- *
- * A transaction that wrote while it watched, and commits after that second look, notifies nobody.
- * So for a second after watching it looks a few more times, at growing intervals.
- *
- * What if it dies while it watches? Then the next one that goes to sleep says so again; until
- * then the others find new messages when they look by themselves, once a second.
+ * once for all lanes that are attached. Whether it looks by itself or is notified by producers it
+ * tells them (vigil.h). Going to sleep takes two looks: it first says that it sleeps, so that from
+ * then on whoever writes notifies, and then looks again for what was written just before.
  */
 #include <string.h>
 
 #include "base/heap.h"
 #include "base/point.h"
 #include "outbox/outbox.h"
+#include "outbox/vigil.h"
 #include "ward/executor.h"
-
-/* Busy for so long without a pause: producers need not notify. */
-#define WATCH_AFTER_NS WEIR_MILLISECONDS(50)
-
-/* After watching: look again after so long, then twice as long, until it is a second. */
-#define NAP_NS WEIR_MILLISECONDS(20)
-#define NAP_MAX_NS WEIR_SECONDS(1)
-
-/* Somebody else may have claimed to watch, and died. */
-#define SLEEP_AGAIN_NS WEIR_SECONDS(15)
 
 struct weir_dispatcher {
     struct weir_outbox *outbox;
     enum weir_reader_kind kind;
     struct weir_place head; /* readable up to here, as far as we know */
     bool head_known;
-    bool watching;          /* we have said that producers need not notify */
-    int64_t busy_since_ns;  /* 0: the last run found nothing */
-    int64_t nap_ns;         /* until the next look after watching; 0: none is due */
-    int64_t said_asleep_ns; /* 0: never */
+    struct weir_vigil vigil;
     struct weir_outbox_report report;
 };
 
@@ -132,20 +113,16 @@ static enum weir_status look(struct weir_dispatcher *self,
     return status;
 }
 
-static enum weir_status say_asleep(struct weir_dispatcher *self,
-                                   struct weir_connection *connection, bool asleep,
-                                   struct weir_error *error)
+static enum weir_status say(struct weir_dispatcher *self,
+                            struct weir_connection *connection, enum weir_vigil_word word,
+                            struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    enum weir_status status =
-        outbox->log.ops->set_asleep(&outbox->log, connection, asleep, error);
+    enum weir_status status = outbox->log.ops->say_watching(
+        &outbox->log, connection, word == WEIR_VIGIL_WATCHING, error);
 
-    if (status == WEIR_OK) {
-        if (asleep && self->watching)
-            self->nap_ns = NAP_NS;
-        self->watching = !asleep;
-        self->said_asleep_ns = asleep ? weir_executor_now(outbox->executor) : 0;
-    }
+    if (status == WEIR_OK)
+        weir_vigil_said(&self->vigil, word, weir_executor_now(outbox->executor));
     return status;
 }
 
@@ -154,13 +131,16 @@ static enum weir_status fall_asleep(struct weir_dispatcher *self,
                                     struct weir_connection *connection, bool *moved,
                                     struct weir_error *error)
 {
-    int64_t now_ns = weir_executor_now(self->outbox->executor);
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_vigil_word word;
     enum weir_status status;
 
-    self->busy_since_ns = 0;
-    if (self->said_asleep_ns != 0 && now_ns - self->said_asleep_ns < SLEEP_AGAIN_NS)
+    if (outbox->log.ops->say_watching == NULL)
         return WEIR_OK;
-    status = say_asleep(self, connection, true, error);
+    word = weir_vigil_missed(&self->vigil, weir_executor_now(outbox->executor));
+    if (word == WEIR_VIGIL_NOTHING)
+        return WEIR_OK;
+    status = say(self, connection, word, error);
     return status == WEIR_OK ? look(self, connection, moved, error) : status;
 }
 
@@ -168,13 +148,13 @@ static enum weir_status stay_awake(struct weir_dispatcher *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
-    int64_t now_ns = weir_executor_now(self->outbox->executor);
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_vigil_word word;
 
-    if (self->busy_since_ns == 0)
-        self->busy_since_ns = now_ns;
-    if (self->watching || now_ns - self->busy_since_ns < WATCH_AFTER_NS)
+    if (outbox->log.ops->say_watching == NULL)
         return WEIR_OK;
-    return say_asleep(self, connection, false, error);
+    word = weir_vigil_found(&self->vigil, weir_executor_now(outbox->executor));
+    return word == WEIR_VIGIL_NOTHING ? WEIR_OK : say(self, connection, word, error);
 }
 
 /* Is there anything behind `after`? */
@@ -235,15 +215,12 @@ static enum weir_status turn_follower(struct weir_dispatcher *self,
 
 static struct weir_directive rest(struct weir_dispatcher *self)
 {
-    int64_t nap_ns = self->nap_ns;
+    int64_t rest_ns = weir_vigil_rest(&self->vigil);
 
-    if (nap_ns == 0 && self->kind == WEIR_READER_MAIN &&
+    if (rest_ns == 0 && self->kind == WEIR_READER_MAIN &&
         self->outbox->executor->simulated) /* there is no thread to listen */
-        return weir_sleep_for(WEIR_OUTBOX_POLL_NS);
-    if (nap_ns == 0)
-        return weir_idle();
-    self->nap_ns = nap_ns * 2 > NAP_MAX_NS ? 0 : nap_ns * 2;
-    return weir_sleep_for(nap_ns);
+        rest_ns = WEIR_OUTBOX_POLL_NS;
+    return rest_ns == 0 ? weir_idle() : weir_sleep_for(rest_ns);
 }
 
 static enum weir_status dispatch(struct weir_context *context, void *state,

@@ -154,12 +154,12 @@ struct weir_log_ops {
                                 struct weir_error *error);
 
     /*
-     * "Nobody is watching closely: notify" (or not any more). Not transactional. The caller
-     * looks once more with advance() after saying that it sleeps. Nothing on SQLite.
+     * "I watch the log, nobody need notify" (for a few seconds), or not any more: vigil.h. Not
+     * transactional. NULL where producers notify nobody anyway.
      */
-    enum weir_status (*set_asleep)(const struct weir_outbox_log *self,
-                                   struct weir_connection *connection, bool asleep,
-                                   struct weir_error *error);
+    enum weir_status (*say_watching)(const struct weir_outbox_log *self,
+                                     struct weir_connection *connection, bool watching,
+                                     struct weir_error *error);
 
     /* One page, outside of any transaction. The amount of work is bounded also when no row
      * matches: then rows is 0 and `end` has moved. */

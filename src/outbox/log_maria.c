@@ -14,17 +14,6 @@ static const struct weir_sql SQL_REMOVED = {
     .parameters = "i",
 };
 
-static enum weir_status maria_set_asleep(const struct weir_outbox_log *self,
-                                         struct weir_connection *connection, bool asleep,
-                                         struct weir_error *error)
-{
-    (void)self;
-    (void)connection;
-    (void)asleep;
-    (void)error;
-    return WEIR_OK;
-}
-
 static enum weir_status maria_start(const struct weir_outbox_log *self,
                                     struct weir_connection *connection, int64_t queue_id,
                                     bool now, struct weir_place *out,
@@ -50,7 +39,6 @@ const struct weir_log_ops weir_log_mariadb = {
     .advance_max = WEIR_MOVE_ROWS_MAX,
     .append = weir_log_maria_append,
     .advance = weir_log_maria_advance,
-    .set_asleep = maria_set_asleep,
     .read = weir_log_maria_read,
     .start = maria_start,
     .lag = weir_log_maria_lag,

@@ -36,14 +36,16 @@ static const struct weir_sql SQL_NEWEST = {
     .text = "SELECT no FROM {p}_cut ORDER BY no DESC LIMIT 1",
 };
 
-/* Not transactional and without dead rows; a write only where it changes something. Two at once
- * may both write: each says what its caller has just become, and the later one stands. */
-static const struct weir_sql SQL_SET_ASLEEP = {
-    .name = "set asleep",
-    .text = "SELECT setval('{p}_asleep', {1}) FROM {p}_asleep WHERE last_value <> {1}",
-    .parameters = "i",
+/* Not transactional and without dead rows. Whoever has said that he watches takes only that back,
+ * and whoever watches beside him says so again soon. */
+static const struct weir_sql SQL_WATCH = {
+    .name = "watch",
+    .text = "SELECT setval('{p}_asleep', {now})",
 };
-enum { AWAKE = 1, ASLEEP = 2 };
+static const struct weir_sql SQL_SLEEP = {
+    .name = "sleep",
+    .text = "SELECT setval('{p}_asleep', 2)",
+};
 
 static enum weir_status pg_advance(const struct weir_outbox_log *self,
                                    struct weir_connection *connection,
@@ -63,14 +65,13 @@ static enum weir_status pg_advance(const struct weir_outbox_log *self,
     return status;
 }
 
-static enum weir_status pg_set_asleep(const struct weir_outbox_log *self,
-                                      struct weir_connection *connection, bool asleep,
-                                      struct weir_error *error)
+static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
+                                        struct weir_connection *connection, bool watching,
+                                        struct weir_error *error)
 {
     (void)self;
-    return weir_connection_execute(connection, &SQL_SET_ASLEEP,
-                                   VALUES(weir_integer(asleep ? ASLEEP : AWAKE)), NULL,
-                                   error);
+    return weir_connection_execute(connection, watching ? &SQL_WATCH : &SQL_SLEEP,
+                                   NO_VALUES, NULL, error);
 }
 
 /*
@@ -107,7 +108,7 @@ const struct weir_log_ops weir_log_postgresql = {
     .engine = WEIR_POSTGRESQL,
     .append = weir_pg_append,
     .advance = pg_advance,
-    .set_asleep = pg_set_asleep,
+    .say_watching = pg_say_watching,
     .read = weir_pg_read,
     .start = pg_start,
     .lag = weir_pg_lag,

@@ -170,17 +170,6 @@ static enum weir_status sqlite_advance(const struct weir_outbox_log *self,
     return status;
 }
 
-static enum weir_status sqlite_set_asleep(const struct weir_outbox_log *self,
-                                          struct weir_connection *connection, bool asleep,
-                                          struct weir_error *error)
-{
-    (void)self;
-    (void)connection;
-    (void)asleep;
-    (void)error;
-    return WEIR_OK;
-}
-
 static enum weir_status sqlite_start(const struct weir_outbox_log *self,
                                      struct weir_connection *connection, int64_t queue_id,
                                      bool now, struct weir_place *out,
@@ -343,7 +332,6 @@ const struct weir_log_ops weir_log_sqlite = {
     .one_writer = true,
     .append = sqlite_append,
     .advance = sqlite_advance,
-    .set_asleep = sqlite_set_asleep,
     .read = sqlite_read,
     .start = sqlite_start,
     .lag = weir_log_sqlite_lag,

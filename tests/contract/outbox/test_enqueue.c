@@ -1,6 +1,7 @@
 /*
  * Producers: what they give is delivered if and only if their transaction commits.
  */
+#include <libpq-fe.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,6 +268,42 @@ OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
     weir_outbox_destroy(producer);
     scene_close(outbox);
     weir_db_destroy(db);
+}
+
+/* How often the channel of the outbox rings while so many messages are sent, one by one. */
+static int count_rings(struct fixture *fixture, PGconn *listener,
+                       struct weir_outbox *producer, int messages)
+{
+    PGnotify *notify;
+    int count = 0;
+
+    for (int i = 0; i < messages; i++)
+        scene_send_text(fixture, producer, "orders", 0, "hello");
+    PQclear(PQexec(listener, "SELECT 1"));
+    while ((notify = PQnotifies(listener)) != NULL) {
+        PQfreemem(notify);
+        count++;
+    }
+    return count;
+}
+
+/* The one who delivers is alone, so his cuts notify nobody either. */
+OUTBOX_POSTGRESQL_TEST(enqueue, notifies_nobody_while_there_is_much_to_deliver)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox_options options = scene_options(fixture, "producer");
+    struct weir_outbox *producer = scene_create(fixture, &options);
+    PGconn *listener = PQconnectdb(fixture->url);
+
+    PQclear(PQexec(listener, "LISTEN weir_wake"));
+    scene_send_text(fixture, producer, "orders", 0, "hello");
+    wait_until(count_rings(fixture, listener, producer, 1) > 0);
+    wait_until(count_rings(fixture, listener, producer, 100) == 0);
+
+    PQfinish(listener);
+    weir_outbox_destroy(producer);
+    scene_close(outbox);
 }
 
 /* Twenty looks: by itself the reader would need a second for each. */

@@ -331,19 +331,6 @@ OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
     scene_close(&scene);
 }
 
-OUTBOX_TEST(advance, can_be_told_to_sleep_and_to_wake)
-{
-    struct scene scene = scene_open(fixture);
-
-    check_db(
-        scene.log.ops->set_asleep(&scene.log, scene.connection, true, &fixture->error),
-        WEIR_OK);
-    check_db(
-        scene.log.ops->set_asleep(&scene.log, scene.connection, false, &fixture->error),
-        WEIR_OK);
-    scene_close(&scene);
-}
-
 /* ---- reading ------------------------------------------------------------------------------ */
 
 /* Several transactions, so that there are several cuts where there are any. */

@@ -483,33 +483,90 @@ static int count_rings(PGconn *listener, PGconn *other)
     }
 }
 
-OUTBOX_POSTGRESQL_TEST(append_pg, notifies_only_when_somebody_sleeps)
+/* Somebody who listens, and how often "bell" rings for an append of one and an append of two. */
+struct belfry {
+    struct weir_outbox_log log;
+    struct weir_connection *connection;
+    PGconn *listener;
+    PGconn *other;
+};
+
+static struct belfry belfry_open(struct fixture *fixture)
 {
-    struct weir_outbox_log log = scene_open(fixture);
-    struct weir_connection *connection = fixture_take(fixture);
+    struct belfry self = {.log = scene_open(fixture),
+                          .connection = fixture_take(fixture),
+                          .listener = connect_natively(fixture),
+                          .other = connect_natively(fixture)};
+
+    run_natively(self.listener, "LISTEN bell");
+    return self;
+}
+
+static int belfry_append(struct fixture *fixture, struct belfry *self)
+{
     struct weir_log_entry entries[2] = {scene_entry(64, "a"), scene_entry(64, "b")};
-    PGconn *listener = connect_natively(fixture);
-    PGconn *other = connect_natively(fixture);
 
-    run_natively(listener, "LISTEN bell");
-    check_db(log.ops->set_asleep(&log, connection, true, &fixture->error), WEIR_OK);
-    check_db(log.ops->append(&log, connection, entries, 1, "bell", &fixture->error),
-             WEIR_OK);
-    check_int(count_rings(listener, other), 1);
-    check_db(log.ops->append(&log, connection, entries, 2, "bell", &fixture->error),
-             WEIR_OK);
-    check_int(count_rings(listener, other), 1);
+    for (size_t count = 1; count <= 2; count++)
+        check_db(self->log.ops->append(&self->log, self->connection, entries, count,
+                                       "bell", &fixture->error),
+                 WEIR_OK);
+    return count_rings(self->listener, self->other);
+}
 
-    check_db(log.ops->set_asleep(&log, connection, false, &fixture->error), WEIR_OK);
-    check_db(log.ops->append(&log, connection, entries, 1, "bell", &fixture->error),
+static void belfry_say(struct fixture *fixture, struct belfry *self, bool watching)
+{
+    check_db(self->log.ops->say_watching(&self->log, self->connection, watching,
+                                         &fixture->error),
              WEIR_OK);
-    check_db(log.ops->append(&log, connection, entries, 2, "bell", &fixture->error),
-             WEIR_OK);
-    check_int(count_rings(listener, other), 0);
+}
 
-    PQfinish(listener);
-    PQfinish(other);
-    fixture_give(fixture, connection);
+static void belfry_close(struct fixture *fixture, struct belfry *self)
+{
+    PQfinish(self->listener);
+    PQfinish(self->other);
+    fixture_give(fixture, self->connection);
+}
+
+/* The sequence holds microseconds. */
+static void say_watching_at(struct fixture *fixture, int seconds)
+{
+    char sql[160];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT setval('weir_asleep', (extract(epoch FROM clock_timestamp())"
+                   " * 1000000)::bigint + %d * 1000000::bigint)",
+                   seconds);
+    (void)fixture_ask(fixture, sql);
+}
+
+OUTBOX_POSTGRESQL_TEST(append_pg, notifies_only_while_nobody_watches)
+{
+    struct belfry belfry = belfry_open(fixture);
+
+    check_int(belfry_append(fixture, &belfry), 2);
+    belfry_say(fixture, &belfry, true);
+    check_int(belfry_append(fixture, &belfry), 0);
+    belfry_say(fixture, &belfry, false);
+    check_int(belfry_append(fixture, &belfry), 2);
+    belfry_close(fixture, &belfry);
+}
+
+OUTBOX_POSTGRESQL_TEST(append_pg, notifies_when_whoever_watched_has_not_said_so_for_long)
+{
+    struct belfry belfry = belfry_open(fixture);
+
+    say_watching_at(fixture, -60);
+    check_int(belfry_append(fixture, &belfry), 2);
+    belfry_close(fixture, &belfry);
+}
+
+OUTBOX_POSTGRESQL_TEST(append_pg, notifies_when_the_clock_was_set_back)
+{
+    struct belfry belfry = belfry_open(fixture);
+
+    say_watching_at(fixture, 3600);
+    check_int(belfry_append(fixture, &belfry), 2);
+    belfry_close(fixture, &belfry);
 }
 
 OUTBOX_POSTGRESQL_TEST(cut, notifies_whoever_listens)
