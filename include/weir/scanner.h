@@ -17,9 +17,12 @@
  *   interval  |---------|---------|---------|---------|---------|
  *   cycles    aaa       b         ccccccccccccccdd        e
  *
+ * A tick that knows when there will be something to do says so, and the next cycle begins then;
+ * whoever brings it something before that wakes the scan. The interval is then the safety net.
+ *
  * Order    The partitions of a cycle strictly one after the other. A scan never runs twice
  *          at the same time; two scans do, as far as the executor has threads.
- * Threads  read() and stop() from any thread; the rest belongs to one owner. Ticks run on
+ * Threads  read(), wake() and stop() from any thread; the rest belongs to one owner. Ticks run on
  *          the executor, each as an execution of its own.
  * Memory   What a scan uses stays until its last tick has returned, even after destroy().
  *          As long do the scanner's filter, heap and log and the scan's state have to stay;
@@ -50,6 +53,10 @@ enum { WEIR_SCANNER_SCANS_MAX = 256, WEIR_SCAN_PARTITIONS_MAX = 65536 };
 /* Shorter would be a busy loop; the longest is WEIR_DURATION_MAX. */
 #define WEIR_SCAN_INTERVAL_MIN WEIR_MILLISECONDS(100)
 
+/* What a tick says to be due sooner than this is due then: a tick that is wrong about it may not
+ * become a busy loop. */
+#define WEIR_SCAN_NEXT_MIN WEIR_MILLISECONDS(1)
+
 /* In place of a time: it has not happened yet. */
 #define WEIR_SCAN_NEVER ((int64_t)-1)
 
@@ -77,6 +84,7 @@ struct weir_scan_report {
     uint64_t processed;
     uint64_t errors;  /* items that failed; they stay for a later tick */
     uint64_t skipped; /* items left alone, because the failure tracker said so */
+    int64_t next_ns;  /* something is due so long from now; 0: nothing that is known */
 };
 
 /*
@@ -185,6 +193,12 @@ WEIR_CHECKED WEIR_API enum weir_status weir_scanner_start(struct weir_scanner *s
  * it does not wait, and counts the caller.
  */
 WEIR_API size_t weir_scanner_stop(struct weir_scanner *self, int64_t grace_ns);
+
+/*
+ * Begin the next cycle of this scan now; after the one that runs, if one does. Many calls before
+ * that are one. Nothing when there is no such scan, before start() and after stop(). Any thread.
+ */
+WEIR_API void weir_scanner_wake(struct weir_scanner *self, const char *scan);
 
 /* Read up to `count` scans in the order they were added; returns how many there are. `out`
  * may be NULL when `count` is 0. */

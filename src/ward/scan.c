@@ -15,13 +15,14 @@
  *
  * Invariants:
  *
- *   I1  two cycles begin at least one interval apart
+ *   I1  two cycles begin at least one interval apart, unless a tick or somebody outside has asked
  *   I2  partition < ticks of a cycle; 0 between two cycles
  *   I3  a complete cycle visited every partition once
  */
 #include "ward/scan.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,11 @@ struct weir_scan {
     struct weir_failures failures;
     uint32_t partition; /* of the next tick */
     int64_t began_ns;   /* of this cycle */
-    bool clean;         /* no failed tick and no error in this cycle so far */
+    int64_t
+        next_ns; /* when something is due that its ticks know of; WEIR_FOREVER: nothing */
+    bool clean;  /* no failed tick and no error in this cycle so far */
+
+    _Atomic bool woken; /* since the last cycle began */
 
     struct weir_lock lock; /* guards all that follows */
     struct weir_scan_info info;
@@ -72,6 +77,7 @@ static enum weir_status call_function(struct weir_context *context, void *argume
                                       struct weir_error *error);
 static void count_tick(struct weir_scan *self, const struct call *call);
 static void log_failure(const struct weir_scan *self, const struct call *call);
+static void expect(struct weir_scan *self, int64_t after_ns, int64_t now_ns);
 static struct weir_directive end_cycle(struct weir_scan *self, int64_t now_ns);
 
 void weir_scan_options_init(struct weir_scan_options *self)
@@ -155,6 +161,7 @@ enum weir_status weir_scan_run(struct weir_context *context, void *scan,
     WEIR_ASSERT(self->partition < self->ticks_per_cycle); /* I2 */
     tick(self, context, &call);
     count_tick(self, &call);
+    expect(self, call.report.next_ns, weir_context_now(context));
     if (call.outcome == TICK_FAILED || call.outcome == TICK_PANICKED)
         log_failure(self, &call);
 
@@ -177,6 +184,11 @@ void weir_scan_note_started(struct weir_scan *self)
     if (self->info.state == WEIR_SCAN_ADDED)
         self->info.state = WEIR_SCAN_WAITING;
     weir_lock_release(&self->lock);
+}
+
+bool weir_scan_note_wake(struct weir_scan *self)
+{
+    return !atomic_exchange(&self->woken, true);
 }
 
 void weir_scan_read(struct weir_scan *self, struct weir_scan_info *out)
@@ -251,7 +263,9 @@ static void init_info(struct weir_scan_info *self,
 static void begin_cycle(struct weir_scan *self, int64_t now_ns)
 {
     self->began_ns = now_ns;
+    self->next_ns = WEIR_FOREVER;
     self->clean = true;
+    atomic_store(&self->woken, false);
     weir_failures_advance(&self->failures);
 
     weir_lock_acquire(&self->lock);
@@ -336,6 +350,16 @@ static void log_failure(const struct weir_scan *self, const struct call *call)
                        call->error.text);
 }
 
+/* A tick knows of something that is due so long from now; 0: it does not. */
+static void expect(struct weir_scan *self, int64_t after_ns, int64_t now_ns)
+{
+    int64_t at_ns = weir_sat_add_i64(
+        now_ns, after_ns < WEIR_SCAN_NEXT_MIN ? WEIR_SCAN_NEXT_MIN : after_ns);
+
+    if (after_ns != 0 && at_ns < self->next_ns)
+        self->next_ns = at_ns;
+}
+
 /* Every partition was visited. */
 static struct weir_directive end_cycle(struct weir_scan *self, int64_t now_ns)
 {
@@ -354,6 +378,8 @@ static struct weir_directive end_cycle(struct weir_scan *self, int64_t now_ns)
     info->completed_ns = now_ns;
     if (self->clean)
         info->clean_ns = now_ns;
+    if (self->next_ns < info->due_ns)
+        info->due_ns = self->next_ns;
     due_ns = info->due_ns;
     weir_lock_release(&self->lock);
     return weir_sleep_for(due_ns - now_ns);

@@ -40,6 +40,9 @@ enum weir_status weir_scan_run(struct weir_context *context, void *scan,
 /* The scanner was started. */
 void weir_scan_note_started(struct weir_scan *self);
 
+/* It is to be woken. False: it will be already, by somebody who came before. */
+bool weir_scan_note_wake(struct weir_scan *self);
+
 /* All figures at one instant. That its worker has ended is not known here. */
 void weir_scan_read(struct weir_scan *self, struct weir_scan_info *out);
 

@@ -14,7 +14,7 @@
  * Invariants:
  *
  *   I1  holders is 1 for the owner, until destroy(), plus 1 for each worker that has not ended
- *   I2  of an entry below `count`, scan and worker never change: no lock is needed for them
+ *   I2  an entry below `count` never changes: no lock is needed for it
  */
 #include "weir/scanner.h"
 
@@ -35,7 +35,7 @@ enum phase { ADDING, STARTED, STOPPED };
 struct entry {
     struct weir_scan *scan;
     struct weir_worker *worker;
-    struct weir_notifier *go; /* the owner's alone; NULL once start() has used it */
+    struct weir_notifier *go;
 };
 
 struct weir_scanner {
@@ -181,10 +181,27 @@ enum weir_status weir_scanner_start(struct weir_scanner *self, struct weir_error
 
         weir_scan_note_started(entry->scan);
         weir_notifier_notify_one(entry->go);
-        weir_notifier_destroy(entry->go);
-        entry->go = NULL; /* the worker keeps it for as long as it needs it */
     }
     return WEIR_OK;
+}
+
+void weir_scanner_wake(struct weir_scanner *self, const char *scan)
+{
+    struct entry *entry = NULL;
+    bool started;
+    size_t count;
+
+    weir_lock_acquire(&self->lock);
+    count = self->count;
+    started = self->phase == STARTED;
+    weir_lock_release(&self->lock);
+
+    for (size_t i = 0; i < count && entry == NULL; i++) {
+        if (strcmp(weir_scan_name(self->entries[i].scan), scan) == 0)
+            entry = &self->entries[i]; /* I2 */
+    }
+    if (started && entry != NULL && weir_scan_note_wake(entry->scan))
+        weir_notifier_notify_one(entry->go);
 }
 
 size_t weir_scanner_stop(struct weir_scanner *self, int64_t grace_ns)

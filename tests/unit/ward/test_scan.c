@@ -162,6 +162,157 @@ WEIR_TEST(scan, does_not_wait_for_another_scan)
     world_close(&world);
 }
 
+/* ---- what is due, and who wakes ---------------------------------------------------------- */
+
+/* Partition 2 of a cycle knows of something 250 ms away, the others of what is later. */
+static enum weir_status know_what_is_due(struct weir_context *context, void *state,
+                                         const struct weir_scan_tick *tick,
+                                         struct weir_scan_report *out,
+                                         struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)error;
+    if (tick->cycle == 1)
+        out->next_ns = tick->partition == 2 ? WEIR_MILLISECONDS(250) : WEIR_SECONDS(40);
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, begins_its_next_cycle_when_the_first_thing_is_due)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = know_what_is_due, .partition_count = 4};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_MILLISECONDS(249));
+    check_int(probe.count, 4);
+    world_run_until(&world, WEIR_MILLISECONDS(250));
+    check_int(probe.count, 8);
+    world_run_until(&world, WEIR_MILLISECONDS(1249));
+
+    check_int(probe.count, 8); /* nothing is known any more: an interval later */
+    world_run_until(&world, WEIR_MILLISECONDS(1250));
+    check_int(probe.count, 12);
+    world_close(&world);
+}
+
+static enum weir_status know_of_something_far_away(struct weir_context *context,
+                                                   void *state,
+                                                   const struct weir_scan_tick *tick,
+                                                   struct weir_scan_report *out,
+                                                   struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)tick;
+    (void)error;
+    out->next_ns = WEIR_FOREVER;
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, looks_every_interval_though_nothing_is_due_for_long)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = know_of_something_far_away};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_SECONDS(2));
+
+    check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
+    world_close(&world);
+}
+
+static enum weir_status say_that_it_is_late(struct weir_context *context, void *state,
+                                            const struct weir_scan_tick *tick,
+                                            struct weir_scan_report *out,
+                                            struct weir_error *error)
+{
+    (void)context;
+    (void)state;
+    (void)tick;
+    (void)error;
+    out->next_ns = -WEIR_SECONDS(1);
+    return WEIR_OK;
+}
+
+WEIR_TEST(scan, that_believes_to_be_late_does_not_spin)
+{
+    struct world world;
+    struct probe probe = {.name = "a", .behave = say_that_it_is_late};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_MILLISECONDS(100));
+
+    check_int(probe.count, 101);
+    world_close(&world);
+}
+
+WEIR_TEST(scan, begins_a_cycle_when_it_is_woken_and_counts_from_there)
+{
+    struct world world;
+    struct probe probe = {.name = "a"};
+    struct probe other = {.name = "b"};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_add(&world, &other);
+    world_start(&world);
+    world_run_until(&world, WEIR_MILLISECONDS(300));
+    weir_scanner_wake(world.scanner, "a");
+    weir_scanner_wake(world.scanner, "a");
+    weir_scanner_wake(world.scanner, "nobody");
+    world_run_until(&world, WEIR_MILLISECONDS(1300));
+
+    check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(300), WEIR_MILLISECONDS(1300)},
+                3);
+    check_times(&other, (int64_t[]){0, WEIR_SECONDS(1)}, 2);
+    world_close(&world);
+}
+
+/* What was brought may have come too late for the tick that runs. */
+WEIR_TEST(scan, that_is_woken_while_it_ticks_begins_another_cycle)
+{
+    struct world world;
+    struct probe probe = {
+        .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(400)};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    world_start(&world);
+    world_run_until(&world, WEIR_MILLISECONDS(100));
+    weir_scanner_wake(world.scanner, "a");
+    world_run_until(&world, WEIR_MILLISECONDS(1399));
+
+    check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(400)}, 2);
+    world_close(&world);
+}
+
+WEIR_TEST(scan, is_not_woken_before_the_start_nor_after_the_stop)
+{
+    struct world world;
+    struct probe probe = {.name = "a"};
+
+    world_open(&world);
+    world_add(&world, &probe);
+    weir_scanner_wake(world.scanner, "a");
+    world_run_until(&world, WEIR_SECONDS(1));
+    check_int(probe.count, 0);
+    world_start(&world);
+    world_run_until(&world, WEIR_MILLISECONDS(1500));
+    check_int(weir_scanner_stop(world.scanner, 0), 0);
+    weir_scanner_wake(world.scanner, "a");
+    world_run_until(&world, WEIR_SECONDS(5));
+
+    check_int(probe.count, 1);
+    world_close(&world);
+}
+
 /* ---- partitions and filter ----------------------------------------------------------------- */
 
 /* S10. Each its own number, strictly in order. */
