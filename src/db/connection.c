@@ -37,6 +37,7 @@ struct weir_connection {
     bool rows_open;
     bool lent;      /* its transaction is not the holder's to begin or end */
     bool marked;    /* see weir_connection_mark() */
+    bool vouched;   /* see weir_connection_vouch() */
     bool abandoned; /* see weir_db_abandon() */
 };
 
@@ -726,6 +727,16 @@ void weir_connection_mark(struct weir_connection *self)
 bool weir_connection_is_marked(const struct weir_connection *self)
 {
     return self->marked;
+}
+
+void weir_connection_vouch(struct weir_connection *self)
+{
+    self->vouched = !self->link->config->url.transaction_pooler;
+}
+
+bool weir_connection_is_vouched(const struct weir_connection *self)
+{
+    return self->vouched;
 }
 
 enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *out_us,

@@ -178,6 +178,12 @@ void weir_connection_reclaim(struct weir_connection *self);
 void weir_connection_mark(struct weir_connection *self);
 bool weir_connection_is_marked(const struct weir_connection *self);
 
+/* Somebody has looked at the database behind it and found what it had to find. Of a connection that
+ * was lost nothing is left: the next one leads elsewhere, perhaps. So may the next transaction behind
+ * a pooler: of such a connection nothing is kept. */
+void weir_connection_vouch(struct weir_connection *self);
+bool weir_connection_is_vouched(const struct weir_connection *self);
+
 /* The database's clock, microseconds since 1970. */
 WEIR_CHECKED enum weir_status weir_connection_clock(struct weir_connection *self,
                                                     int64_t *out_us,

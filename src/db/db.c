@@ -267,6 +267,16 @@ const struct weir_log *weir_db_log(const struct weir_db *self)
     return &self->log;
 }
 
+uint64_t weir_db_generation(struct weir_db *self)
+{
+    uint64_t generation;
+
+    weir_lock_acquire(&self->lock);
+    generation = self->generation;
+    weir_lock_release(&self->lock);
+    return generation;
+}
+
 /* Looked at first: it is almost never written. */
 bool weir_db_note_signal(struct weir_db *self, bool sent)
 {
@@ -419,6 +429,24 @@ enum weir_status weir_db_acquire(struct weir_db *self, struct weir_connection **
         weir_error_prefix(error, "connect to %s", name);
     }
     return status;
+}
+
+/* Not in the list of connections: whoever has asked for it closes it. */
+enum weir_status weir_db_open_apart(struct weir_db *self, struct weir_connection **out,
+                                    struct weir_error *error)
+{
+    struct weir_link *link = NULL;
+    enum weir_status status = self->driver->open(&self->config, &link, error);
+
+    *out = NULL;
+    if (status != WEIR_OK)
+        return status;
+    status = weir_connection_create(self, link, 0, out);
+    if (status != WEIR_OK) {
+        self->driver->close(link);
+        return weir_error_set(error, status, "%s", weir_status_text(status));
+    }
+    return WEIR_OK;
 }
 
 /* ---- giving it back ----------------------------------------------------------------------- */

@@ -12,6 +12,14 @@ const char *weir_db_prefix(const struct weir_db *self);
 const struct weir_heap *weir_db_heap(const struct weir_db *self);
 const struct weir_log *weir_db_log(const struct weir_db *self);
 
+/* A session of one's own, beyond those of the pool and never shared. Owes weir_connection_destroy(). */
+WEIR_CHECKED enum weir_status weir_db_open_apart(struct weir_db *self,
+                                                 struct weir_connection **out,
+                                                 struct weir_error *error);
+
+/* Another number than before: a connection was found lost meanwhile. Any thread. */
+uint64_t weir_db_generation(struct weir_db *self);
+
 /* A signal to other processes was sent, or could not be. True: other than the one before. */
 bool weir_db_note_signal(struct weir_db *self, bool sent);
 

@@ -22,6 +22,7 @@
 #include "db/db.h"
 #include "db/pause.h"
 #include "db/transact.h"
+#include "weir/version.h"
 
 enum { ATTEMPTS_MAX = 5, PAUSE_MS_FIRST = 20 };
 
@@ -58,11 +59,12 @@ static const struct weir_sql SQL_EXISTS[WEIR_ENGINE_COUNT] = {
                       .parameters = ""},
 };
 
-/* The newest row; the primary key makes it one look-up. */
+/* The newest row of a family; the primary key makes it one look-up. */
 static const struct weir_sql SQL_READ = {
     .name = "schema.read",
-    .text = "SELECT number, readable_by FROM {p}_schema ORDER BY number DESC LIMIT 1",
-    .parameters = "",
+    .text = "SELECT number, readable_by FROM {p}_schema"
+            " WHERE number > {1} AND number < {2} ORDER BY number DESC LIMIT 1",
+    .parameters = "ii",
 };
 
 static const struct weir_sql SQL_RECORD = {
@@ -146,8 +148,8 @@ static void unlock_connection(struct weir_connection *connection)
 static enum weir_status find_hidden_table(struct weir_connection *connection, bool *out,
                                           struct weir_error *error)
 {
-    enum weir_status status =
-        weir_connection_execute(connection, &SQL_READ, NO_VALUES, NULL, error);
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_READ, VALUES(weir_integer(0), weir_integer(1)), NULL, error);
 
     *out = status == WEIR_OK;
     return status == WEIR_SCHEMA ? WEIR_OK : status;
@@ -166,6 +168,28 @@ static enum weir_status table_exists(struct weir_connection *connection, bool *o
     return status;
 }
 
+static const char *engine_name(enum weir_engine engine)
+{
+    switch (engine) {
+    case WEIR_SQLITE:
+        return "SQLite";
+    case WEIR_POSTGRESQL:
+        return "PostgreSQL";
+    case WEIR_MARIADB:
+        break;
+    }
+    return "MariaDB";
+}
+
+static enum weir_status refuse_engine(const struct weir_schema *self,
+                                      enum weir_engine engine, struct weir_error *error)
+{
+    if ((self->without & (1U << engine)) == 0)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_INVALID, "%s does not work on %s", self->name,
+                          engine_name(engine));
+}
+
 enum weir_status weir_schema_read(const struct weir_schema *self,
                                   struct weir_connection *connection,
                                   struct weir_schema_version *out,
@@ -173,13 +197,17 @@ enum weir_status weir_schema_read(const struct weir_schema *self,
 {
     struct weir_rows rows;
     bool exists = false;
-    enum weir_status status = table_exists(connection, &exists, error);
+    enum weir_status status = refuse_engine(self, engine_of(connection), error);
 
-    (void)self;
     *out = (struct weir_schema_version){0};
+    if (status == WEIR_OK)
+        status = table_exists(connection, &exists, error);
     if (status != WEIR_OK || !exists)
         return status;
-    status = weir_connection_query(connection, &SQL_READ, NO_VALUES, &rows, error);
+    status = weir_connection_query(
+        connection, &SQL_READ,
+        VALUES(weir_integer(self->base), weir_integer(self->base + WEIR_SCHEMA_NUMBERS)),
+        &rows, error);
     if (status != WEIR_OK)
         return status;
     status = weir_rows_next(&rows, error);
@@ -206,8 +234,22 @@ static enum weir_status refuse_too_new(const struct weir_schema *self,
     return weir_error_set(
         error, WEIR_SCHEMA,
         "the database has schema %u, which needs a library that knows %u; this "
-        "one knows %u: install a newer weir",
-        version->number, version->readable_by, newest_known(self));
+        "one, weir %s, knows %u: install a newer weir in this process",
+        version->number, version->readable_by, weir_version_string(), newest_known(self));
+}
+
+static enum weir_status refuse_too_old(const struct weir_schema *self,
+                                       const struct weir_schema_version *version,
+                                       struct weir_error *error)
+{
+    if (version->number == 0 && self->name != NULL)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "the database has no tables of %s, schema %u is needed: "
+                              "run 'weir migrate'",
+                              self->name, newest_known(self));
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "the database has schema %u, %u is needed: run 'weir migrate'",
+                          version->number, newest_known(self));
 }
 
 enum weir_status weir_schema_check(const struct weir_schema *self,
@@ -220,10 +262,7 @@ enum weir_status weir_schema_check(const struct weir_schema *self,
     if (status == WEIR_OK)
         status = refuse_too_new(self, &version, error);
     if (status == WEIR_OK && version.number < newest_known(self))
-        status =
-            weir_error_set(error, WEIR_SCHEMA,
-                           "the database has schema %u, %u is needed: run 'weir migrate'",
-                           version.number, newest_known(self));
+        status = refuse_too_old(self, &version, error);
     return status;
 }
 
@@ -313,7 +352,8 @@ static enum weir_status apply_missing(struct work *work,
     for (size_t i = 0; i < schema->count && status == WEIR_OK; i++) {
         const struct weir_migration *migration = &schema->migrations[i];
 
-        WEIR_ASSERT(migration->number == i + 1 && migration->readable_by <= i + 1);
+        WEIR_ASSERT(migration->number == schema->base + i + 1 &&
+                    migration->readable_by <= migration->number);
         if (migration->number <= version.number)
             continue;
         status = apply(migration, connection, error);
@@ -424,9 +464,9 @@ enum weir_status weir_schema_migrate(const struct weir_schema *self, struct weir
 /* ---- as SQL --------------------------------------------------------------------------------- */
 
 /* MariaDB's client cuts a text at each semicolon unless it is told of another delimiter. */
-static enum weir_status dump_statement(const char *text, enum weir_engine engine,
-                                       const char *prefix, struct weir_buf *out,
-                                       struct weir_error *error)
+enum weir_status weir_schema_dump_statement(const char *text, enum weir_engine engine,
+                                            const char *prefix, struct weir_buf *out,
+                                            struct weir_error *error)
 {
     const struct weir_sql sql = {.name = "dump", .text = text, .parameters = ""};
     bool compound = engine == WEIR_MARIADB && strchr(text, ';') != NULL;
@@ -471,17 +511,20 @@ enum weir_status weir_schema_dump(const struct weir_schema *self, enum weir_engi
         engine != WEIR_MARIADB; /* which would end it at each statement */
     enum weir_status status = weir_prefix_check(prefix, error);
 
+    if (status == WEIR_OK)
+        status = refuse_engine(self, engine, error);
     if (status == WEIR_OK && in_transaction)
         weir_buf_append_text(out, "BEGIN;\n");
     if (status == WEIR_OK)
-        status = dump_statement(CREATE_SCHEMA[engine], engine, prefix, out, error);
+        status =
+            weir_schema_dump_statement(CREATE_SCHEMA[engine], engine, prefix, out, error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
         const struct weir_migration *migration = &self->migrations[i];
         const char *const *statement = migration->statements[engine];
 
         weir_buf_append_format(out, "\n-- %u: %s\n", migration->number, migration->name);
         for (; statement != NULL && *statement != NULL && status == WEIR_OK; statement++)
-            status = dump_statement(*statement, engine, prefix, out, error);
+            status = weir_schema_dump_statement(*statement, engine, prefix, out, error);
         dump_record(migration, engine, prefix, out);
     }
     if (status == WEIR_OK && in_transaction)

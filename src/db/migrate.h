@@ -17,6 +17,14 @@
  *   newer, readable_by 4  7                       fine
  *   newer, readable_by 6  7                       WEIR_SCHEMA: this library is too old
  *
+ * Several families of tables share one {p}_schema, each with a thousand numbers of its own:
+ *
+ *   base    numbers       family
+ *   0       1 to 999      the outbox
+ *   1000    1001 to 1999  the execution engine, not on MariaDB
+ *
+ * A family knows nothing of the others' rows: it is as new as its own newest one.
+ *
  * The version rows are in {p}_schema. Names of tables and indexes begin with the prefix, so two
  * prefixes are two families that know nothing of each other.
  */
@@ -26,19 +34,23 @@
 #include "base/buf.h"
 #include "db/connection.h"
 
-enum { WEIR_ENGINE_COUNT = 3 };
+enum { WEIR_ENGINE_COUNT = 3, WEIR_SCHEMA_NUMBERS = 1000 /* of a family */ };
 
 struct weir_migration {
-    uint32_t number;      /* 1, 2, 3, ... */
-    uint32_t readable_by; /* at most `number` */
+    uint32_t number;      /* base + 1, base + 2, ... */
+    uint32_t readable_by; /* at most `number`, and more than base */
     const char *name;     /* for people; one line without quotes */
 
     /* By engine: statements with {p} for the prefix, ended by NULL. NULL: not for this engine. */
     const char *const *statements[WEIR_ENGINE_COUNT];
 };
 
-/* All that this library knows, in order. */
+/* All that this library knows of a family, in order. */
 struct weir_schema {
+    uint32_t base; /* a multiple of WEIR_SCHEMA_NUMBERS */
+    const char
+        *name; /* of the family, for errors: "the execution engine"; NULL if base is 0 */
+    uint32_t without; /* engines that do not have it, 1 << enum weir_engine, or-ed */
     const struct weir_migration *migrations;
     size_t count;
 };
@@ -48,7 +60,8 @@ struct weir_schema_version {
     uint32_t readable_by; /* 0 likewise */
 };
 
-/* What the database has. Creates nothing. */
+/* What the database has of this family. Creates nothing. WEIR_INVALID: the engine does not have
+ * it; so with all that follow. */
 WEIR_CHECKED enum weir_status weir_schema_read(const struct weir_schema *self,
                                                struct weir_connection *connection,
                                                struct weir_schema_version *out,
@@ -77,5 +90,10 @@ WEIR_CHECKED enum weir_status weir_schema_dump(const struct weir_schema *self,
                                                enum weir_engine engine,
                                                const char *prefix, struct weir_buf *out,
                                                struct weir_error *error);
+
+/* The same of one statement. */
+WEIR_CHECKED enum weir_status
+weir_schema_dump_statement(const char *text, enum weir_engine engine, const char *prefix,
+                           struct weir_buf *out, struct weir_error *error);
 
 #endif

@@ -184,7 +184,8 @@ static void print_begin(const struct weir_pg_link *self, enum weir_access access
                          "BEGIN ISOLATION LEVEL READ COMMITTED%s;"
                          "SET LOCAL statement_timeout = %lld;"
                          "SET LOCAL lock_timeout = %lld;"
-                         "SET LOCAL TimeZone = 'UTC'",
+                         "SET LOCAL TimeZone = 'UTC';"
+                         "SET LOCAL jit = off",
                          mode,
                          (long long)weir_pg_milliseconds(config->statement_timeout_ns),
                          (long long)weir_pg_milliseconds(config->lock_timeout_ns));

@@ -8,6 +8,10 @@
  *   CONNECTING ---> ASKING ---> LISTENING
  *   PQconnectPoll   LISTEN sent   PQnotifies
  *
+ * A primary that was one may be alive, take no writes and keep its sessions. Whoever writes there
+ * notices; we would listen to nobody for ever. So of several hosts, once a connection of the database
+ * was found lost, ours is made anew as well.
+ *
  * It is not opened by the driver, whose open() waits for the server. Nothing here waits, but for
  * the resolver of host names, which libpq calls when it starts.
  */
@@ -35,6 +39,10 @@ struct pg_watch {
     struct weir_watch watch;
     const struct weir_heap *heap;
     struct weir_points *points;
+    struct weir_db *db;
+    uint64_t generation; /* of the database, when this began */
+    bool several_hosts;
+    bool outdated; /* others have moved */
     PGconn *connection;
     enum stage stage;
     char listen[80]; /* the statement */
@@ -83,6 +91,7 @@ static enum weir_status start(struct pg_watch *self,
     if (PQstatus(self->connection) == CONNECTION_BAD)
         return fail(self, error);
     weir_pg_conninfo_read(self->connection, config->connect_timeout_ns, &target);
+    self->several_hosts = target.several_hosts;
     patience_ns = target.timeout_ns * (target.several_hosts ? SEVERAL_HOSTS_PATIENCE : 1);
     self->watch.fd = PQsocket(self->connection);
     self->watch.events = POLLOUT;
@@ -101,6 +110,8 @@ static enum weir_status pg_open(struct weir_db *db, const char *channel,
         return weir_error_set(error, WEIR_NO_MEMORY, "listen: out of memory");
     self->heap = weir_db_heap(db);
     self->points = weir_db_config(db)->points;
+    self->db = db;
+    self->generation = weir_db_generation(db);
     self->watch.ops = &weir_watch_postgresql;
     (void)snprintf(self->listen, sizeof self->listen, "LISTEN %s",
                    channel); /* a-z, 0-9 and _ only */
@@ -175,6 +186,8 @@ static enum weir_status pg_look(struct weir_watch *watch, int64_t now_ns, bool *
 {
     struct pg_watch *self = WEIR_CONTAINER_OF(watch, struct pg_watch, watch);
 
+    if (self->outdated)
+        return weir_error_set(error, WEIR_LOST, "listen: other connections were lost");
     if (now_ns >= watch->look_ns)
         return weir_error_set(error, WEIR_LOST, "listen: no answer in time");
     switch (self->stage) {
@@ -188,10 +201,15 @@ static enum weir_status pg_look(struct weir_watch *watch, int64_t now_ns, bool *
     return take_notifications(self, hinted, error);
 }
 
-/* Nothing can be told for free: polls are rare here. */
+/* Nothing can be told for free: polls are rare here. Often enough to see where the others are. */
 static bool pg_worth_polling(struct weir_watch *watch)
 {
-    (void)watch;
+    struct pg_watch *self = WEIR_CONTAINER_OF(watch, struct pg_watch, watch);
+
+    if (self->several_hosts && weir_db_generation(self->db) != self->generation) {
+        self->outdated = true;
+        watch->look_ns = 0;
+    }
     return true;
 }
 

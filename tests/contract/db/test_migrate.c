@@ -15,6 +15,7 @@
 #include "contract/db/child.h"
 #include "contract/db/shelf.h"
 #include "lib/process.h"
+#include "weir/version.h"
 
 static void run_dump(struct fixture *fixture, const char *text);
 
@@ -219,19 +220,20 @@ ENGINE_TEST(migrate, refuses_an_older_library_that_the_schema_does_not_allow)
     struct weir_schema older = shelf_up_to(3);
     uint32_t from = 99;
     uint32_t to = 99;
+    char expected[256];
 
     shelf_migrate(fixture, "weir", 4);
 
     check_db(shelf_check(fixture, "weir", 3), WEIR_SCHEMA);
-    check_str(fixture->error.text,
-              "the database has schema 4, which needs a library that knows 4; this one "
-              "knows 3: install a newer weir");
+    (void)snprintf(expected, sizeof expected,
+                   "migrate: the database has schema 4, which needs a library that knows "
+                   "4; this one, weir %s, knows 3: install a newer weir in this process",
+                   weir_version_string());
+    check_str(fixture->error.text, expected + strlen("migrate: "));
 
     check_db(weir_schema_migrate(&older, fixture->db, &from, &to, &fixture->error),
              WEIR_SCHEMA);
-    check_str(fixture->error.text,
-              "migrate: the database has schema 4, which needs a library that knows 4; "
-              "this one knows 3: install a newer weir");
+    check_str(fixture->error.text, expected);
     check_int(from, 0);
     check_int(to, 0);
 }
@@ -393,6 +395,102 @@ SQLITE_TEST(migrate, is_denied_to_whom_may_not_write_to_the_file)
 
     check_int(chmod(fixture->database, 0644), 0);
     check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), 1);
+}
+
+/* ---- families ----------------------------------------------------------------------------- */
+
+static const struct weir_migration ANNEX_MIGRATIONS[] = {
+    {1001,
+     1001,
+     "an annex",
+     {
+         [WEIR_SQLITE] = STATEMENTS("CREATE TABLE {p}_annex (id INTEGER)"),
+         [WEIR_POSTGRESQL] = STATEMENTS("CREATE TABLE {p}_annex (id bigint)"),
+         [WEIR_MARIADB] = STATEMENTS("CREATE TABLE IF NOT EXISTS {p}_annex (id BIGINT)"),
+     }},
+};
+
+static const struct weir_schema ANNEX = {
+    .base = 1000,
+    .name = "the annex",
+    .migrations = ANNEX_MIGRATIONS,
+    .count = 1,
+};
+
+static enum weir_status check_annex(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    enum weir_status status = weir_schema_check(&ANNEX, connection, &fixture->error);
+
+    fixture_give(fixture, connection);
+    return status;
+}
+
+static uint32_t migrate_annex(struct fixture *fixture)
+{
+    uint32_t from = 99;
+    uint32_t to = 99;
+
+    check_db(weir_schema_migrate(&ANNEX, fixture->db, &from, &to, &fixture->error),
+             WEIR_OK);
+    check_int(to, 1001);
+    return from;
+}
+
+ENGINE_TEST(family, is_as_new_as_its_own_newest_row)
+{
+    shelf_migrate(fixture, "weir", 2);
+
+    check_int(migrate_annex(fixture), 0);
+
+    check_int(migrate_annex(fixture), 1001);
+    check_db(check_annex(fixture), WEIR_OK);
+    check_db(shelf_check(fixture, "weir", 2), WEIR_OK);
+    check_int(shelf_migrate(fixture, "weir", 3), 2);
+}
+
+ENGINE_TEST(family, may_come_before_the_one_with_the_lower_numbers)
+{
+    check_int(migrate_annex(fixture), 0);
+
+    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), 0);
+
+    check_db(check_annex(fixture), WEIR_OK);
+    check_db(shelf_check(fixture, "weir", SHELF_NEWEST), WEIR_OK);
+}
+
+ENGINE_TEST(family, says_whose_tables_are_missing)
+{
+    shelf_migrate(fixture, "weir", SHELF_NEWEST);
+
+    check_db(check_annex(fixture), WEIR_SCHEMA);
+
+    check_str(fixture->error.text, "the database has no tables of the annex, schema 1001 "
+                                   "is needed: run 'weir migrate'");
+}
+
+ENGINE_TEST(family, is_refused_on_an_engine_that_does_not_have_it)
+{
+    struct weir_schema schema = ANNEX;
+    struct weir_buf text;
+    char refusal[64];
+    uint32_t from = 99;
+    uint32_t to = 99;
+
+    schema.without = 1U << fixture->engine;
+    weir_buf_init(&text, &fixture->heap.heap, 10000);
+    (void)snprintf(refusal, sizeof refusal, "migrate: the annex does not work on %s",
+                   fixture_choose(fixture, "SQLite", "PostgreSQL", "MariaDB"));
+
+    check_db(weir_schema_dump(&schema, fixture->engine, "weir", &text, &fixture->error),
+             WEIR_INVALID);
+    check_db(weir_schema_migrate(&schema, fixture->db, &from, &to, &fixture->error),
+             WEIR_INVALID);
+
+    check_str(fixture->error.text, refusal);
+    check_int(text.size, 0);
+    check_int(shelf_count_tables(fixture, "weir"), 0);
+    weir_buf_fini(&text);
 }
 
 /* ---- as SQL ------------------------------------------------------------------------------- */

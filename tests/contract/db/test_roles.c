@@ -11,9 +11,10 @@
 
 #include <libpq-fe.h>
 
-#include "db/migrate.h"
-#include "lib/engines.h"
+#include "lib/outbox_engines.h"
 #include "lib/process.h"
+#include "outbox/roles.h"
+#include "outbox/schema.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
@@ -21,40 +22,14 @@
 
 enum { PAGE_SIZE_MAX = 65536, BLOCKS_MAX = 4 };
 
-/* Tables as the page names them: one that producers add to, and one that they do not. */
-static const struct weir_migration TABLES[] = {
-    {1,
-     1,
-     "tables",
-     {
-         NULL,
-         (const char *const[]){
-             "CREATE SEQUENCE {p}_log_id",
-             "CREATE TABLE {p}_log (id bigint PRIMARY KEY DEFAULT nextval('{p}_log_id'), "
-             "name text)",
-             "CREATE TABLE {p}_lease (id bigint PRIMARY KEY, name text)",
-             "CREATE TABLE {p}_meta (name text)", "CREATE TABLE {p}_queue (name text)",
-             "CREATE SEQUENCE {p}_asleep", NULL},
-         (const char *const[]){
-             "CREATE TABLE IF NOT EXISTS {p}_incoming (id BIGINT PRIMARY KEY "
-             "AUTO_INCREMENT, name VARCHAR(100))",
-             "CREATE TABLE IF NOT EXISTS {p}_lease (id BIGINT PRIMARY KEY, "
-             "name VARCHAR(100))",
-             "CREATE TABLE IF NOT EXISTS {p}_meta (name VARCHAR(100))",
-             "CREATE TABLE IF NOT EXISTS {p}_queue (name VARCHAR(100))",
-             "CREATE SEQUENCE IF NOT EXISTS {p}_incoming_id",
-             "CREATE SEQUENCE IF NOT EXISTS {p}_era_now", NULL},
-     }},
-    /* One that makes nothing, so that only the version row is in its way. */
-    {2,
-     1,
-     "rows",
-     {
-         NULL,
-         (const char *const[]){"UPDATE {p}_lease SET name = 'b'", NULL},
-         (const char *const[]){"UPDATE {p}_lease SET name = 'b'", NULL},
-     }},
-};
+/* Who has which role, on the page. */
+#define OWNER "app_migrator"
+#define RUNTIME "app_worker"
+#define PRODUCER "app_shop"
+#define VIEWER "app_board"
+
+/* A version to come. It makes nothing, so that only the version row is in its way. */
+static const char *const LATER[] = {"UPDATE {p}_lease SET epoch = 2", NULL};
 
 /* A server of the test's own, whose users are nobody else's. */
 struct house {
@@ -64,25 +39,15 @@ struct house {
 };
 
 static void house_open(struct house *self, struct fixture *fixture);
-static void house_open_outbox(struct house *self, struct fixture *fixture);
 static void house_close(struct house *self);
 static struct weir_db *open_as(struct house *self, const char *user);
-static enum weir_status migrate_as(struct house *self, const char *user, uint32_t number);
-static enum weir_status check_as(struct house *self, const char *user, uint32_t number);
+static enum weir_status migrate_later_as(struct house *self, const char *user);
+static enum weir_status check_as(struct house *self, const char *user);
 static enum weir_status run_as(struct house *self, const char *user, const char *text);
+static void run_block(struct house *self, int block, const char *user,
+                      const char *password);
 
 /* ---- what each may do --------------------------------------------------------------------- */
-
-#define LOG_TABLE(fixture) fixture_choose((fixture), "", "{p}_log", "{p}_incoming")
-
-static enum weir_status on_log(struct house *self, const char *user, const char *verb,
-                               const char *rest)
-{
-    char text[256];
-
-    snprintf(text, sizeof text, "%s %s %s", verb, LOG_TABLE(self->fixture), rest);
-    return run_as(self, user, text);
-}
 
 SERVER_TEST(roles, let_the_owner_migrate)
 {
@@ -90,28 +55,8 @@ SERVER_TEST(roles, let_the_owner_migrate)
 
     house_open(&house, fixture);
 
-    check_db(check_as(&house, "weir_owner", 1), WEIR_OK);
-
-    house_close(&house);
-}
-
-SERVER_TEST(roles, let_the_runtime_read_and_write)
-{
-    struct house house;
-
-    house_open(&house, fixture);
-
-    check_db(check_as(&house, "weir_runtime", 1), WEIR_OK);
-    check_db(on_log(&house, "weir_runtime", "INSERT INTO", "(name) VALUES ('x')"),
-             WEIR_OK);
-    check_db(on_log(&house, "weir_runtime", "UPDATE", "SET name = 'y'"), WEIR_OK);
-    check_db(on_log(&house, "weir_runtime", "DELETE FROM", ""), WEIR_OK);
-    check_db(run_as(&house, "weir_runtime", "INSERT INTO {p}_lease VALUES (1, 'x')"),
-             WEIR_OK);
-    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_lease SET name = 'y'"), WEIR_OK);
-    check_db(run_as(&house, "weir_runtime", "DELETE FROM {p}_lease"), WEIR_OK);
-    if (fixture->engine == WEIR_POSTGRESQL)
-        check_db(run_as(&house, "weir_runtime", "TRUNCATE {p}_log"), WEIR_OK);
+    check_db(check_as(&house, OWNER), WEIR_OK);
+    check_db(migrate_later_as(&house, OWNER), WEIR_OK);
 
     house_close(&house);
 }
@@ -121,21 +66,18 @@ SERVER_TEST(roles, do_not_let_the_runtime_migrate)
     struct house house;
 
     house_open(&house, fixture);
-    server_execute(house.server, "app", "INSERT INTO weir_lease VALUES (1, 'a')");
+    server_execute(house.server, "app",
+                   "INSERT INTO weir_lease (subscription, pid, epoch) VALUES (1, 64, 1)");
 
-    check_db(migrate_as(&house, "weir_runtime", 2), WEIR_DENIED);
-    check_db(run_as(&house, "weir_runtime", "CREATE TABLE {p}_new (id INTEGER)"),
+    check_db(migrate_later_as(&house, RUNTIME), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "CREATE TABLE {p}_new (id INTEGER)"), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "UPDATE {p}_schema SET readable_by = 1"),
              WEIR_DENIED);
-    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_schema SET readable_by = 1"),
-             WEIR_DENIED);
-    check_db(run_as(&house, "weir_runtime", "DROP TABLE {p}_lease"), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "DROP TABLE {p}_lease"), WEIR_DENIED);
 
     /* It failed at its last statement, and the ones before are undone. */
-    check_int(server_query(house.server, "app",
-                           "SELECT count(*) FROM weir_lease WHERE name = 'a'"),
-              1);
-    check_db(check_as(&house, "weir_owner", 1), WEIR_OK);
-    check_db(check_as(&house, "weir_owner", 2), WEIR_SCHEMA);
+    check_int(server_query(house.server, "app", "SELECT max(epoch) FROM weir_lease"), 1);
+    check_db(check_as(&house, OWNER), WEIR_OK);
     house_close(&house);
 }
 
@@ -143,19 +85,16 @@ SERVER_TEST(roles, do_not_let_the_runtime_begin)
 {
     struct house house;
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_schema schema = {.migrations = TABLES, .count = 1};
     char url[SERVER_URL_SIZE];
     struct weir_db *db;
-    uint32_t from;
-    uint32_t to;
 
     house_open(&house, fixture);
-    server_url_as(house.server, "weir_runtime", PASSWORD, "app", url, sizeof url);
+    server_url_as(house.server, RUNTIME, PASSWORD, "app", url, sizeof url);
     options.url = url;
     options.prefix = "another";
     db = fixture_open(fixture, &options);
 
-    check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_DENIED);
+    check_db(weir_outbox_migrate(db, &fixture->error), WEIR_DENIED);
 
     weir_db_destroy(db);
     house_close(&house);
@@ -167,16 +106,13 @@ SERVER_TEST(roles, let_the_viewer_read_only)
 
     house_open(&house, fixture);
 
-    check_db(check_as(&house, "weir_viewer", 1), WEIR_OK);
-    check_db(on_log(&house, "weir_viewer", "SELECT count(*) FROM", ""), WEIR_OK);
-    check_db(run_as(&house, "weir_viewer", "SELECT count(*) FROM {p}_lease"), WEIR_OK);
-    check_db(on_log(&house, "weir_viewer", "INSERT INTO", "(name) VALUES ('x')"),
-             WEIR_DENIED);
-    check_db(on_log(&house, "weir_viewer", "UPDATE", "SET name = 'y'"), WEIR_DENIED);
-    check_db(on_log(&house, "weir_viewer", "DELETE FROM", ""), WEIR_DENIED);
-    check_db(run_as(&house, "weir_viewer", "UPDATE {p}_lease SET name = 'y'"),
-             WEIR_DENIED);
-    check_db(migrate_as(&house, "weir_viewer", 2), WEIR_DENIED);
+    check_db(check_as(&house, VIEWER), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT count(*) FROM {p}_log"), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT error FROM {p}_dead_letter"), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT payload FROM {p}_log"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "SELECT headers FROM {p}_dead_letter"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "UPDATE {p}_lease SET epoch = 9"), WEIR_DENIED);
+    check_db(migrate_later_as(&house, VIEWER), WEIR_DENIED);
 
     house_close(&house);
 }
@@ -184,21 +120,17 @@ SERVER_TEST(roles, let_the_viewer_read_only)
 SERVER_TEST(roles, let_the_producer_add_only)
 {
     struct house house;
+    const char *log = fixture_choose(fixture, "", "SELECT payload FROM {p}_log",
+                                     "SELECT payload FROM {p}_incoming");
 
     house_open(&house, fixture);
 
-    check_db(check_as(&house, "weir_producer", 1), WEIR_OK);
-    check_db(on_log(&house, "weir_producer", "INSERT INTO", "(name) VALUES ('x')"),
-             WEIR_OK);
-    check_db(on_log(&house, "weir_producer", "SELECT name FROM", ""), WEIR_DENIED);
-    check_db(on_log(&house, "weir_producer", "UPDATE", "SET name = 'y'"), WEIR_DENIED);
-    check_db(on_log(&house, "weir_producer", "DELETE FROM", ""), WEIR_DENIED);
-    check_db(run_as(&house, "weir_producer", "INSERT INTO {p}_lease VALUES (1, 'x')"),
-             WEIR_DENIED);
-    check_db(run_as(&house, "weir_producer", "SELECT count(*) FROM {p}_lease"),
-             WEIR_DENIED);
-    check_db(run_as(&house, "weir_producer", "DELETE FROM {p}_schema"), WEIR_DENIED);
-    check_db(migrate_as(&house, "weir_producer", 2), WEIR_DENIED);
+    check_db(check_as(&house, PRODUCER), WEIR_OK);
+    check_db(run_as(&house, PRODUCER, log), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_log"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT count(*) FROM {p}_lease"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_schema"), WEIR_DENIED);
+    check_db(migrate_later_as(&house, PRODUCER), WEIR_DENIED);
 
     house_close(&house);
 }
@@ -216,24 +148,50 @@ SERVER_TEST(roles, name_the_table_that_a_stranger_may_not_read)
                                   "CREATE USER stranger IDENTIFIED BY '" PASSWORD "'"));
     server_execute(house.server, "app", "GRANT SELECT ON weir_lease TO stranger");
 
-    check_db(check_as(&house, "stranger", 1), WEIR_DENIED);
+    check_db(check_as(&house, "stranger"), WEIR_DENIED);
     check(strstr(fixture->error.text, "weir_schema") != NULL);
 
     house_close(&house);
 }
 
-/* Granting again, as after each migration, changes nothing for the worse. */
-SERVER_TEST(roles, stay_as_they_are_when_granted_again)
+/* How many statements `weir migrate --roles` would run. */
+static size_t count_changes(struct house *self)
+{
+    struct fixture *fixture = self->fixture;
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_connection *connection;
+    struct weir_role_plan plan;
+    char url[SERVER_URL_SIZE];
+    struct weir_db *db;
+    size_t count;
+
+    server_url(self->server, "app", url, sizeof url);
+    options.url = url;
+    db = fixture_open(fixture, &options);
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+    weir_role_plan_init(&plan, &fixture->heap.heap);
+    check_db(weir_role_plan_read(&plan, connection, &fixture->error), WEIR_OK);
+    check(!plan.blind);
+    count = plan.count;
+    weir_role_plan_fini(&plan);
+    weir_db_release(db, connection);
+    weir_db_destroy(db);
+    return count;
+}
+
+/* Also when granted again, as after each migration. */
+SERVER_TEST(roles, of_the_page_are_those_of_the_option)
 {
     struct house house;
 
     house_open(&house, fixture);
 
-    check_db(migrate_as(&house, "weir_owner", 2), WEIR_OK);
+    check_int(count_changes(&house), 0);
+    run_block(&house, 1, OWNER, PASSWORD);
+    check_int(count_changes(&house), 0);
 
-    check_db(check_as(&house, "weir_runtime", 2), WEIR_OK);
-    check_db(run_as(&house, "weir_runtime", "UPDATE {p}_schema SET readable_by = 1"),
-             WEIR_DENIED);
+    server_execute(house.server, "app", "GRANT SELECT ON weir_log TO weir_viewer");
+    check(count_changes(&house) > 0);
     house_close(&house);
 }
 
@@ -285,10 +243,10 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     _Atomic int delivered = 0;
     int queues = 0;
 
-    house_open_outbox(&house, fixture);
-    runtime = outbox_as(&house, "weir_runtime", &runtime_db);
-    producer = outbox_as(&house, "weir_producer", &producer_db);
-    viewer = outbox_as(&house, "weir_viewer", &viewer_db);
+    house_open(&house, fixture);
+    runtime = outbox_as(&house, RUNTIME, &runtime_db);
+    producer = outbox_as(&house, PRODUCER, &producer_db);
+    viewer = outbox_as(&house, VIEWER, &viewer_db);
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.partitions = 4;
@@ -422,18 +380,6 @@ static void run_block(struct house *self, int block, const char *user,
 
 static void house_open(struct house *self, struct fixture *fixture)
 {
-    memset(self, 0, sizeof *self);
-    self->fixture = fixture;
-    read_blocks(self, fixture_choose(fixture, "", "PostgreSQL", "MariaDB"));
-    self->server = server_create(fixture->engine, NULL);
-    server_create_database(self->server, "app");
-    run_block(self, 0, SERVER_USER, SERVER_PASSWORD);
-    check_db(migrate_as(self, "weir_owner", 1), WEIR_OK);
-}
-
-/* With the real schema. */
-static void house_open_outbox(struct house *self, struct fixture *fixture)
-{
     struct weir_db *db;
 
     memset(self, 0, sizeof *self);
@@ -442,10 +388,10 @@ static void house_open_outbox(struct house *self, struct fixture *fixture)
     self->server = server_create(fixture->engine, NULL);
     server_create_database(self->server, "app");
     run_block(self, 0, SERVER_USER, SERVER_PASSWORD);
-    db = open_as(self, "weir_owner");
+    db = open_as(self, OWNER);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     weir_db_destroy(db);
-    run_block(self, 1, "weir_owner", PASSWORD);
+    run_block(self, 1, OWNER, PASSWORD);
 }
 
 static void house_close(struct house *self)
@@ -463,32 +409,39 @@ static struct weir_db *open_as(struct house *self, const char *user)
     return fixture_open(self->fixture, &options);
 }
 
-/* The owner grants what the page says when it is done. */
-static enum weir_status migrate_as(struct house *self, const char *user, uint32_t number)
+/* From the newest version that we know to one more. */
+static enum weir_status migrate_later_as(struct house *self, const char *user)
 {
-    struct weir_schema schema = {.migrations = TABLES, .count = number};
+    uint32_t known = (uint32_t)weir_outbox_schema.count;
+    struct weir_migration migrations[32];
+    struct weir_schema schema = {.migrations = migrations, .count = known + 1};
     struct weir_db *db = open_as(self, user);
     uint32_t from;
     uint32_t to;
-    enum weir_status status =
-        weir_schema_migrate(&schema, db, &from, &to, &self->fixture->error);
+    enum weir_status status;
 
+    check(known < sizeof migrations / sizeof migrations[0]);
+    memcpy(migrations, weir_outbox_schema.migrations, known * sizeof migrations[0]);
+    migrations[known] = (struct weir_migration){
+        .number = known + 1,
+        .readable_by = 1,
+        .name = "later",
+        .statements = {[WEIR_POSTGRESQL] = LATER, [WEIR_MARIADB] = LATER},
+    };
+    status = weir_schema_migrate(&schema, db, &from, &to, &self->fixture->error);
     weir_db_destroy(db);
-    if (status == WEIR_OK)
-        run_block(self, 1, "weir_owner", PASSWORD);
     return status;
 }
 
-static enum weir_status check_as(struct house *self, const char *user, uint32_t number)
+static enum weir_status check_as(struct house *self, const char *user)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_schema schema = {.migrations = TABLES, .count = number};
     struct weir_db *db = open_as(self, user);
     struct weir_connection *connection;
     enum weir_status status;
 
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
-    status = weir_schema_check(&schema, connection, &fixture->error);
+    status = weir_schema_check(&weir_outbox_schema, connection, &fixture->error);
     weir_db_release(db, connection);
     weir_db_destroy(db);
     return status;

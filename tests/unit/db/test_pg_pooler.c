@@ -1,9 +1,9 @@
 /* Tests of pooler=transaction, behind a real PgBouncer with one server connection for all. */
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/place.h"
+#include "lib/pooler.h"
 #include "lib/process.h"
 #include "unit/db/stall.h"
 
@@ -15,85 +15,34 @@ struct pooled {
     char url[SERVER_URL_SIZE];
 };
 
-static void write_config(const struct pooled *self, uint16_t port)
-{
-    char path[PLACE_SIZE + 64];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/pooler.ini", self->folder);
-    file = fopen(path, "w");
-    check(file != NULL);
-    fprintf(file,
-            "[databases]\n"
-            "app = host=127.0.0.1 port=%u dbname=%s user=%s password=%s\n"
-            "[pgbouncer]\n"
-            "listen_addr = 127.0.0.1\n"
-            "listen_port = %u\n"
-            "unix_socket_dir =\n"
-            "auth_type = any\n"
-            "pool_mode = transaction\n"
-            "default_pool_size = 1\n"
-            "logfile = %s/pooler.log\n",
-            server_port(self->stall.server), self->stall.database, SERVER_USER,
-            SERVER_PASSWORD, port, self->folder);
-    check_int(fclose(file), 0);
-    check_int(chmod(path, 0644), 0);
-}
-
-static bool answers(const char *url)
-{
-    PGconn *connection = PQconnectdb(url);
-    bool connected = PQstatus(connection) == CONNECTION_OK;
-
-    PQfinish(connection);
-    return connected;
-}
-
 /* The pooler wants a port that is free; this one was a moment ago, or another is tried. */
-static bool start_pooler(struct pooled *self, uint16_t port)
-{
-    const struct process_options options = {
-        .user = "postgres",
-        .folder = self->folder,
-        .death_signal = SIGKILL,
-    };
-    char path[PLACE_SIZE + 64];
-    const char *arguments[] = {"/usr/sbin/pgbouncer", path, NULL};
-
-    write_config(self, port);
-    snprintf(path, sizeof path, "%s/pooler.ini", self->folder);
-    snprintf(self->url, sizeof self->url,
-             "postgresql://" SERVER_USER "@127.0.0.1:%u/app?connect_timeout=5", port);
-    self->pooler = process_start(&options, arguments);
-    while (!process_has_ended(self->pooler)) {
-        if (answers(self->url))
-            return true;
-        usleep(10000);
-    }
-    return false;
-}
-
 static void open_pooled(struct pooled *self)
 {
     static unsigned number;
-    bool started = false;
+    struct pooler_options options = {.pool_size = 1};
 
     memset(self, 0, sizeof *self);
     stall_open(&self->stall);
     snprintf(self->folder, sizeof self->folder, "%s/pooler-%u", place_of_program(),
              ++number);
-    check_int(mkdir(self->folder, 0777), 0);
-    check_int(chmod(self->folder, 0777), 0);
-    for (uint16_t i = 0; i < 20 && !started; i++)
-        started = start_pooler(self, (uint16_t)(20000 + (getpid() * 7 + i) % 10000));
-    check(started);
+    options.server_port = server_port(self->stall.server);
+    options.folder = self->folder;
+    for (int i = 0; i < 20 && self->pooler == 0; i++) {
+        options.port = (uint16_t)(20000 + (getpid() * 7 + i) % 10000);
+        self->pooler = pooler_start(&options);
+    }
+    check(self->pooler != 0);
+    snprintf(self->url, sizeof self->url,
+             "postgresql://" SERVER_USER ":" SERVER_PASSWORD
+             "@127.0.0.1:%u/%s?connect_timeout=5",
+             options.port, self->stall.database);
     self->stall.config.url.conninfo = self->url;
     self->stall.config.url.transaction_pooler = true;
 }
 
 static void close_pooled(struct pooled *self)
 {
-    (void)process_end(self->pooler, SIGINT);
+    (void)process_end(self->pooler, SIGTERM);
     place_remove(self->folder);
     stall_close(&self->stall);
 }
@@ -154,12 +103,14 @@ WEIR_TEST(pg_pooler, has_its_timeouts_inside_a_transaction_and_leaves_none)
     check_str(stall_text(&pooled.stall, link, "SHOW lock_timeout"), "3s");
     check_str(stall_text(&pooled.stall, link, "SHOW TimeZone"), "UTC");
     check_str(stall_text(&pooled.stall, link, "SHOW transaction_read_only"), "on");
+    check_str(stall_text(&pooled.stall, link, "SHOW jit"), "off");
     check_stall(&pooled.stall, stall_try(&pooled.stall, link, "SELECT pg_sleep(60)"),
                 WEIR_TIMEOUT);
     pg->rollback(link);
 
     check_str(stall_text(&pooled.stall, link, "SHOW statement_timeout"), "0");
     check_str(stall_text(&pooled.stall, link, "SHOW lock_timeout"), "0");
+    check_str(stall_text(&pooled.stall, link, "SHOW jit"), "on");
     stall_unlink(link);
     close_pooled(&pooled);
 }
