@@ -1,5 +1,5 @@
-# `cmake --install build/release --prefix DIR`: headers, both libraries, the program with its
-# manual page and completion, a pkg-config file and a CMake package with the targets
+# `cmake --install build/release --prefix DIR`: headers, both libraries, the extension for SQLite,
+# the program with its manual page and completion, a pkg-config file and a CMake package with the targets
 # weir::weir and weir::static.
 
 include(CMakePackageConfigHelpers)
@@ -9,6 +9,7 @@ set(weir_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 install(DIRECTORY include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(TARGETS weir weir_static EXPORT weirTargets)
+install(TARGETS weir_extension DESTINATION ${CMAKE_INSTALL_LIBDIR}/weir)
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${weir_package_dir})
 if(TARGET weir_cli)
     install(TARGETS weir_cli)

@@ -76,6 +76,7 @@ struct weir_dead_letter_scope {
     int64_t failed_from_us;   /* since 1970; failed then or later */
     int64_t failed_until_us;  /* failed before then; 0: no end */
     int64_t limit; /* 0: the default of list and claim; without limit for the others */
+    bool sealed;   /* list() reads neither payloads nor headers, which a viewer may not */
 };
 
 /* Texts end in a zero and live for the call of the visitor. */
@@ -88,7 +89,7 @@ struct weir_dead_letter {
     uint8_t uid[WEIR_UID_SIZE];
     const char *key; /* NULL: none */
     const char *type;
-    const void *payload; /* with a zero behind it that is not part of it */
+    const void *payload; /* with a zero behind it that is not part of it; NULL: sealed */
     size_t payload_size;
     const struct weir_header *headers;
     size_t header_count;

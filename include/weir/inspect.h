@@ -76,6 +76,10 @@ struct weir_partition_info {
     uint32_t crashes;      /* owners in a row that ended without releasing it */
 };
 
+/* By what a process is known to be alive: by its lease alone, or also by a lock that vanishes with it,
+ * so that its death is noticed at once. */
+enum weir_alive_by { WEIR_ALIVE_BY_LEASE, WEIR_ALIVE_BY_LOCK };
+
 /* One process that serves one subscription. */
 struct weir_process_info {
     const char *name; /* host and process id, unless it was given another */
@@ -86,6 +90,13 @@ struct weir_process_info {
     int64_t alive_us;    /* it counts as alive for so long without another sign of life */
     uint64_t delivered;  /* messages that it has acknowledged so far */
     double out_per_s;    /* of late */
+    enum weir_alive_by alive_by;
+    const char *library;   /* its version of weir; "": one that does not say */
+    bool library_is_older; /* than ours */
+    int64_t
+        clock_off_us; /* its wall clock minus the database's; on SQLite, where the clock is
+                              each process's own: how far it is ahead of ours */
+    bool name_used_twice; /* by another live process */
 };
 
 typedef void (*weir_queue_name_fn)(void *state, const char *name);

@@ -70,8 +70,9 @@ struct weir_lease_options {
 struct weir_outbox_options {
     struct weir_db *db; /* borrowed until destroy() */
     struct weir_executor
-        *executor;            /* borrowed; NULL: one of our own, of the right size */
-    const char *process_name; /* for people; copied; NULL: host and process id */
+        *executor; /* borrowed; NULL: one of our own, of the right size */
+    const char *
+        process_name; /* for people; copied; NULL: host and process id, and a number from the second outbox on */
     enum weir_profile profile;
     const struct weir_tuning *tuning[WEIR_KIND_COUNT]; /* copied; NULL: the profile's */
     uint32_t handlers;               /* handler calls at once; 1 to 512; default 4 */

@@ -16,6 +16,7 @@
  * locks (ack.c, I2); a position is locked behind its lease and by nobody else.
  */
 #include "base/heap.h"
+#include "base/point.h"
 #include "outbox/ack_move.h"
 #include "outbox/columns_json.h"
 #include "outbox/once.h"
@@ -110,6 +111,13 @@ static size_t chunk(size_t count, size_t begin)
     return count - begin < WEIR_ACK_CHUNK_MAX ? count - begin : WEIR_ACK_CHUNK_MAX;
 }
 
+/* A bug, for tests that must find it: whoever held the lease once may move the position. */
+static void accept_all(struct weir_ack_group *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        self->acks[i]->accepted = true;
+}
+
 static enum weir_status compare(struct weir_ack_group *self,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
@@ -125,6 +133,8 @@ static enum weir_status compare(struct weir_ack_group *self,
         if (status == WEIR_OK)
             status = mark_accepted(self, connection, weir_buf_get(&keys), i, error);
     }
+    if (WEIR_POINT(weir_connection_config(connection)->points, "ack.no_compare"))
+        accept_all(self);
     weir_buf_fini(&keys);
     return status;
 }

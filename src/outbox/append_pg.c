@@ -7,8 +7,9 @@
  */
 #include "outbox/append_pg.h"
 
+#include <string.h>
+
 #include "base/heap.h"
-#include "outbox/vigil.h"
 
 /* Enough for the round trip not to matter, and no more than a few megabytes of arrays. */
 enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
@@ -22,13 +23,10 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
  * wears off, and a time that lies ahead (the server's clock was set back) says nothing. Its
  * sub-select does not depend on the row and runs once per statement.
  */
-#define TEXT_OF(number) #number
-#define NUMBER_TEXT(number) TEXT_OF(number)
-#define FRESH_US NUMBER_TEXT(WEIR_VIGIL_FRESH_US)
 #define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
     " RETURNING id, (SELECT pg_notify({7}, '') IS NULL FROM {p}_asleep"                  \
-    " WHERE abs({now} - last_value) > " FRESH_US " AND {7} IS NOT NULL)"
+    " WHERE " WEIR_PG_NOBODY_WATCHES " AND {7} IS NOT NULL)"
 
 static const struct weir_sql SQL_APPEND = {
     .name = "append",
@@ -221,19 +219,31 @@ static void undo(struct weir_connection *connection, enum bracket bracket)
     }
 }
 
+/* Of a statement that is a transaction by itself: it may have arrived. Not where a server that takes
+ * no writes has answered, as one does that was a primary once. */
+static bool may_have_arrived(const struct weir_error *error)
+{
+    return strcmp(error->sqlstate, "25006") != 0;
+}
+
 enum weir_status weir_pg_append(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
                                 struct weir_log_entry *entries, size_t count,
                                 const char *channel, struct weir_error *error)
 {
+    struct weir_error scratch;
     struct weir_value name = channel != NULL ? weir_text(weir_str(channel)) : weir_null();
     bool alone = weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE &&
                  !weir_connection_link(connection)->lost;
     size_t chunk = chunk_of(entries, count);
     enum bracket bracket = choose_bracket(connection, chunk < count);
-    enum weir_status status = open_bracket(connection, bracket, error);
+    enum weir_status status;
 
-    (void)self;
+    if (error == NULL)
+        error = &scratch;
+    status = weir_outbox_log_check(self, connection, error);
+    if (status == WEIR_OK)
+        status = open_bracket(connection, bracket, error);
     if (status != WEIR_OK)
         return status;
     for (size_t done = 0; done < count && status == WEIR_OK; done += chunk) {
@@ -243,7 +253,7 @@ enum weir_status weir_pg_append(const struct weir_outbox_log *self,
     if (status == WEIR_OK)
         return keep(connection, bracket, error);
     undo(connection, bracket);
-    if (status == WEIR_LOST && bracket == BARE && alone)
-        return in_doubt(error); /* it may have arrived */
+    if (status == WEIR_LOST && bracket == BARE && alone && may_have_arrived(error))
+        return in_doubt(error);
     return status;
 }

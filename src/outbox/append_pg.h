@@ -10,6 +10,11 @@
 #define WEIR_OUTBOX_APPEND_PG_H
 
 #include "outbox/log.h"
+#include "outbox/vigil.h"
+
+/* Of {p}_asleep: producers notify. */
+#define WEIR_PG_NOBODY_WATCHES "abs({now} - last_value) > 5000000"
+_Static_assert(WEIR_VIGIL_FRESH_US == 5000000, "as in WEIR_PG_NOBODY_WATCHES");
 
 WEIR_CHECKED enum weir_status weir_pg_append(const struct weir_outbox_log *self,
                                              struct weir_connection *connection,

@@ -21,20 +21,20 @@
 #define STATUS_LETTERS "iiiii"
 
 /* {13}, {14}: begin behind it; {15}: how many. */
-#define NEWEST(how, which, behind, limit)                                                \
-    "SELECT * FROM (SELECT d.id, length(d.payload) AS size, d.failed_us"                 \
+#define NEWEST(size, how, which, behind, limit)                                          \
+    "SELECT * FROM (SELECT d.id, " size " AS size, d.failed_us"                          \
     " FROM {p}_dead_letter d" how " WHERE " which " AND " WEIR_LETTER_FILTER             \
     " AND d.failed_us >= {3} AND d.failed_us < {4} AND " behind                          \
     " ORDER BY d.failed_us DESC, d.id DESC LIMIT " limit ") x"
 
 /* The limit is a sub-select, so that the planner takes it for small and follows the index. */
-#define OF_STATUS(which)                                                                 \
-    NEWEST("", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
+#define OF_STATUS(size, which)                                                           \
+    NEWEST(size, "", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
 
 /* MariaDB has to be told the index, and does not see where to begin in it from a comparison of
  * pairs. */
-#define OF_STATUS_MARIA(which)                                                           \
-    NEWEST(" FORCE INDEX ({p}_dead_letter_by_failure)", which,                           \
+#define OF_STATUS_MARIA(size, which)                                                     \
+    NEWEST(size, " FORCE INDEX ({p}_dead_letter_by_failure)", which,                     \
            "d.failed_us <= {13} AND (d.failed_us < {13} OR d.id < {14})", "{15}")
 
 #define LIST(pending, claimed, resolved, discarded)                                      \
@@ -45,15 +45,21 @@
                 " ORDER BY failed_us DESC, id DESC LIMIT {15}",                          \
         .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS "iii",                   \
     }
-#define LIST_PLAIN                                                                       \
-    LIST(OF_STATUS(IS_PENDING), OF_STATUS(IS_CLAIMED), OF_STATUS(IS_RESOLVED),           \
-         OF_STATUS(IS_DISCARDED))
+#define LIST_BY(of, size)                                                                \
+    LIST(of(size, IS_PENDING), of(size, IS_CLAIMED), of(size, IS_RESOLVED),              \
+         of(size, IS_DISCARDED))
 
 const struct weir_sql weir_letter_sql_list[] = {
-    [WEIR_SQLITE] = LIST_PLAIN,
-    [WEIR_POSTGRESQL] = LIST_PLAIN,
-    [WEIR_MARIADB] = LIST(OF_STATUS_MARIA(IS_PENDING), OF_STATUS_MARIA(IS_CLAIMED),
-                          OF_STATUS_MARIA(IS_RESOLVED), OF_STATUS_MARIA(IS_DISCARDED)),
+    [WEIR_SQLITE] = LIST_BY(OF_STATUS, "length(d.payload)"),
+    [WEIR_POSTGRESQL] = LIST_BY(OF_STATUS, "length(d.payload)"),
+    [WEIR_MARIADB] = LIST_BY(OF_STATUS_MARIA, "length(d.payload)"),
+};
+
+/* Nothing of a payload is read, not even its size. */
+static const struct weir_sql SQL_LIST_SEALED[] = {
+    [WEIR_SQLITE] = LIST_BY(OF_STATUS, "0"),
+    [WEIR_POSTGRESQL] = LIST_BY(OF_STATUS, "0"),
+    [WEIR_MARIADB] = LIST_BY(OF_STATUS_MARIA, "0"),
 };
 
 #define COUNT_OF(which)                                                                  \
@@ -144,6 +150,8 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
 {
     struct look *self = argument;
     enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    const struct weir_sql *sql =
+        self->scope->sealed ? SQL_LIST_SEALED : weir_letter_sql_list;
     bool beginning = self->mark->id == 0;
     struct weir_value values[LIST_SIZE];
     int64_t now_us;
@@ -153,9 +161,9 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
     values[ASKED_SIZE + 1] = weir_integer(beginning ? INT64_MAX : self->mark->id);
     values[ASKED_SIZE + 2] = weir_integer(limit_of(self) + 1);
     if (status == WEIR_OK)
-        status = weir_letter_picks_read(&self->picks, connection,
-                                        &weir_letter_sql_list[engine], values, LIST_SIZE,
-                                        error);
+        status = weir_letter_picks_read(&self->picks, connection, &sql[engine], values,
+                                        LIST_SIZE, error);
+    self->letters.sealed = self->scope->sealed;
     if (status == WEIR_OK)
         status = read_page(self, connection, now_us, error);
     return status;

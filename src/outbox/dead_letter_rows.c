@@ -10,33 +10,43 @@
 #include "outbox/headers.h"
 #include "outbox/place.h"
 
-#define LETTER_COLUMNS                                                                   \
-    "SELECT d.id, q.name, s.name, d.pid, d.seq, d.uid, d.message_key, d.type, "          \
-    "d.headers,"                                                                         \
-    " d.payload, d.created_us, d.failed_us, d.attempts, d.error, d.status,"              \
+/* `content`: headers and payload. */
+#define LETTER_COLUMNS(content)                                                          \
+    "SELECT d.id, q.name, s.name, d.pid, d.seq, d.uid, d.message_key, d.type, " content  \
+    ", d.created_us, d.failed_us, d.attempts, d.error, d.status,"                        \
     " d.deadline_us, d.completed_us, d.requeued_uid"
+#define OPEN "d.headers, d.payload"
+#define SEALED "NULL, NULL"
 #define LETTER_NAMES                                                                     \
     " JOIN {p}_subscription s ON s.id = d.subscription JOIN {p}_queue q ON q.id = "      \
     "s.queue"
 
-#define FETCH_ONE                                                                        \
+#define FETCH_ONE(content)                                                               \
     {                                                                                    \
         .name = "read dead letter",                                                      \
-        .text =                                                                          \
-            LETTER_COLUMNS " FROM {p}_dead_letter d" LETTER_NAMES " WHERE d.id = {1}",   \
+        .text = LETTER_COLUMNS(content) " FROM {p}_dead_letter d" LETTER_NAMES           \
+                                        " WHERE d.id = {1}",                             \
         .parameters = "i",                                                               \
+    }
+#define FETCH_MANY(content)                                                              \
+    {                                                                                    \
+        .name = "read dead letters",                                                     \
+        .text = LETTER_COLUMNS(content) " FROM unnest({1}) WITH ORDINALITY AS a (id, n)" \
+                                        " JOIN {p}_dead_letter d ON d.id = a.id"         \
+                                        "" LETTER_NAMES " ORDER BY a.n",                 \
+        .parameters = "I",                                                               \
     }
 
 /* By the primary key, in the order that is asked for. */
 static const struct weir_sql SQL_FETCH[] = {
-    [WEIR_SQLITE] = FETCH_ONE,
-    [WEIR_MARIADB] = FETCH_ONE,
-    [WEIR_POSTGRESQL] = {.name = "read dead letters",
-                         .text = LETTER_COLUMNS
-                         " FROM unnest({1}) WITH ORDINALITY AS a (id, n)"
-                         " JOIN {p}_dead_letter d ON d.id = a.id" LETTER_NAMES
-                         " ORDER BY a.n",
-                         .parameters = "I"},
+    [WEIR_SQLITE] = FETCH_ONE(OPEN),
+    [WEIR_MARIADB] = FETCH_ONE(OPEN),
+    [WEIR_POSTGRESQL] = FETCH_MANY(OPEN),
+};
+static const struct weir_sql SQL_FETCH_SEALED[] = {
+    [WEIR_SQLITE] = FETCH_ONE(SEALED),
+    [WEIR_MARIADB] = FETCH_ONE(SEALED),
+    [WEIR_POSTGRESQL] = FETCH_MANY(SEALED),
 };
 
 /* Rows that are locked. */
@@ -219,6 +229,7 @@ static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *
 {
     struct weir_letter *letter = &self->items[self->count];
     struct weir_dead_letter *shown = &letter->shown;
+    bool sealed = weir_rows_is_null(rows, 9);
     struct weir_str payload = weir_rows_bytes(rows, 9);
 
     *letter = (struct weir_letter){.pid = weir_rows_integer(rows, 3)};
@@ -230,7 +241,7 @@ static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *
         .seq = weir_rows_integer(rows, 4),
         .key = weir_rows_is_null(rows, 6) ? NULL : keep(self, weir_rows_text(rows, 6)),
         .type = keep(self, weir_rows_text(rows, 7)),
-        .payload = keep(self, payload),
+        .payload = sealed ? NULL : keep(self, payload),
         .payload_size = payload.size,
         .created_us = weir_rows_integer(rows, 10),
         .failed_us = weir_rows_integer(rows, 11),
@@ -243,7 +254,7 @@ static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *
     copy_uid(shown->uid, weir_rows_bytes(rows, 5));
     copy_uid(shown->requeued_uid, weir_rows_bytes(rows, 17));
     if (shown->queue == NULL || shown->subscription == NULL || shown->type == NULL ||
-        shown->payload == NULL || shown->reason == NULL ||
+        (shown->payload == NULL && !sealed) || shown->reason == NULL ||
         (shown->key == NULL && !weir_rows_is_null(rows, 6)) ||
         !keep_headers(self, rows, letter))
         return no_memory(error);
@@ -256,9 +267,10 @@ static enum weir_status fetch(struct weir_letters *self,
                               struct weir_connection *connection, struct weir_value ids,
                               int64_t now_us, struct weir_error *error)
 {
+    const struct weir_sql *sql = self->sealed ? SQL_FETCH_SEALED : SQL_FETCH;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_FETCH[engine_of(connection)], &ids, 1, &rows, error);
+        connection, &sql[engine_of(connection)], &ids, 1, &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = add_letter(self, &rows, now_us, error);

@@ -77,6 +77,7 @@ struct weir_letters {
     struct weir_arena texts;
     struct weir_letter *items; /* in the arena */
     size_t count;
+    bool sealed; /* payloads and headers are not read */
 };
 
 void weir_letter_picks_init(struct weir_letter_picks *self, const struct weir_heap *heap);

@@ -10,6 +10,7 @@
 
 #include "base/heap.h"
 #include "base/point.h"
+#include "db/db.h"
 #include "outbox/outbox.h"
 #include "outbox/vigil.h"
 #include "ward/executor.h"
@@ -19,6 +20,7 @@ struct weir_dispatcher {
     enum weir_reader_kind kind;
     struct weir_place head; /* readable up to here, as far as we know */
     bool head_known;
+    uint64_t generation; /* of the database's connections, when the head was read */
     struct weir_vigil vigil;
     struct weir_outbox_report report;
 };
@@ -166,10 +168,17 @@ static enum weir_status find_more(struct weir_dispatcher *self,
     enum weir_status status = WEIR_OK;
     bool moved = false;
 
+    /* Another server may have taken over, which does not have the newest of what we saw. */
+    if (self->generation != weir_db_generation(self->outbox->db)) {
+        self->generation = weir_db_generation(self->outbox->db);
+        self->head_known = false;
+    }
     *more = self->head_known && weir_place_before(after, self->head);
     if (*more)
         return WEIR_OK;
     status = look(self, connection, &moved, error);
+    if (status == WEIR_OK && weir_place_before(self->head, after))
+        weir_roster_lose_front(self->outbox->roster);
     if (status == WEIR_OK && !weir_place_before(after, self->head))
         status = fall_asleep(self, connection, &moved, error);
     *more = status == WEIR_OK && weir_place_before(after, self->head);

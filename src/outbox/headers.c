@@ -10,7 +10,6 @@
  */
 #include "outbox/headers.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -110,6 +109,32 @@ void weir_headers_free(struct weir_headers *self, const struct weir_heap *heap)
 
     weir_heap_free(heap, block.memory);
     *self = (struct weir_headers){NULL, 0};
+}
+
+/* Nothing but a header's value can be the word behind a colon of the object itself. */
+bool weir_headers_find_null(struct weir_str json, size_t *index)
+{
+    struct reader reader = {
+        .begin = json.data, .at = json.data, .end = json.data + json.size};
+
+    if (json.data == NULL)
+        return false;
+    skip_space(&reader);
+    do {
+        const char *value_end;
+
+        reader.at++; /* the brace, or the comma */
+        if (!read_member(&reader))
+            return false;
+        value_end = reader.at;
+        while (value_end > json.data && strchr(" \t\r\n", value_end[-1]) != NULL)
+            value_end--;
+        if (value_end[-1] == 'l') { /* a text would end in a quote */
+            *index = reader.count - 1;
+            return true;
+        }
+    } while (peek(&reader) == ',');
+    return false;
 }
 
 /* ---- replacing ---------------------------------------------------------------------------- */

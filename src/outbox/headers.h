@@ -22,6 +22,8 @@
 #ifndef WEIR_OUTBOX_HEADERS_H
 #define WEIR_OUTBOX_HEADERS_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/str.h"
 #include "weir/heap.h"
@@ -55,6 +57,10 @@ WEIR_CHECKED enum weir_status weir_headers_read(struct weir_str json,
  */
 void weir_headers_replace(struct weir_str json, const struct weir_header *headers,
                           size_t count, struct weir_buf *out);
+
+/* Is the word null the value of a header? *index gets the first of them, as in the list. A `json`
+ * that measure() said WEIR_OK to. */
+bool weir_headers_find_null(struct weir_str json, size_t *index);
 
 /* Give back what read() made. Also empty ones, also twice. */
 void weir_headers_free(struct weir_headers *self, const struct weir_heap *heap);

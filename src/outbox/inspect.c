@@ -12,6 +12,7 @@
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "outbox/patience.h"
+#include "outbox/presence.h"
 #include "outbox/traffic.h"
 
 /* Small tables, read as a whole; open dead letters by their index. */
@@ -70,14 +71,17 @@ static const struct weir_sql SQL_NAMES = {
 /* Small tables; leases by their primary key. */
 static const struct weir_sql SQL_PROCESSES = {
     .name = "read processes",
-    .text = "SELECT m.name, q.name, s.name,"
-            " (SELECT count(*) FROM {p}_lease l WHERE l.subscription = s.id"
-            "   AND l.owner = m.process AND l.until_us > {now}),"
-            " m.started_us, m.until_us, {now}, m.delivered, m.rate"
-            " FROM {p}_member m JOIN {p}_subscription s ON s.id = m.subscription"
-            " JOIN {p}_queue q ON q.id = s.queue"
-            " WHERE m.until_us > {now} AND ({1} = '' OR q.name = {1})"
-            " ORDER BY q.name, s.name, m.name",
+    .text =
+        "SELECT m.name, q.name, s.name,"
+        " (SELECT count(*) FROM {p}_lease l WHERE l.subscription = s.id"
+        "   AND l.owner = m.process AND l.until_us > {now}),"
+        " m.started_us, m.until_us, {now}, m.delivered, m.rate, m.alive_by, m.library,"
+        " m.clock_off_us, m.beat_us, (SELECT count(*) FROM {p}_member o"
+        "   WHERE o.name = m.name AND o.process <> m.process AND o.until_us > {now})"
+        " FROM {p}_member m JOIN {p}_subscription s ON s.id = m.subscription"
+        " JOIN {p}_queue q ON q.id = s.queue"
+        " WHERE m.until_us > {now} AND ({1} = '' OR q.name = {1})"
+        " ORDER BY q.name, s.name, m.name",
     .parameters = "t",
 };
 
@@ -512,6 +516,14 @@ enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const cha
 
 /* ---- processes ------------------------------------------------------------------------- */
 
+/* On SQLite a process writes its own clock: one that beats in the future is ahead. */
+static int64_t clock_off(struct weir_rows *rows, int64_t now_us)
+{
+    int64_t ahead_us = weir_rows_integer(rows, 12) - now_us;
+
+    return ahead_us > 0 ? ahead_us : weir_rows_integer(rows, 11);
+}
+
 static enum weir_status visit_process(const struct weir_outbox *outbox,
                                       struct weir_rows *rows, weir_process_info_fn visit,
                                       void *state, struct weir_error *error)
@@ -519,10 +531,11 @@ static enum weir_status visit_process(const struct weir_outbox *outbox,
     char *name = copy_text(outbox->heap, rows, 0);
     char *queue = copy_text(outbox->heap, rows, 1);
     char *subscription = copy_text(outbox->heap, rows, 2);
+    char *library = copy_text(outbox->heap, rows, 10);
     int64_t now_us = weir_rows_integer(rows, 6);
     enum weir_status status = WEIR_OK;
 
-    if (name == NULL || queue == NULL || subscription == NULL)
+    if (name == NULL || queue == NULL || subscription == NULL || library == NULL)
         status = weir_error_set(error, WEIR_NO_MEMORY, "read processes: out of memory");
     else
         visit(state, &(struct weir_process_info){
@@ -534,10 +547,16 @@ static enum weir_status visit_process(const struct weir_outbox *outbox,
                          .alive_us = age(now_us, weir_rows_integer(rows, 5)),
                          .delivered = (uint64_t)weir_rows_integer(rows, 7),
                          .out_per_s = weir_rows_real(rows, 8),
+                         .alive_by = (enum weir_alive_by)weir_rows_integer(rows, 9),
+                         .library = library,
+                         .library_is_older = weir_presence_is_older(weir_str(library)),
+                         .clock_off_us = clock_off(rows, now_us),
+                         .name_used_twice = weir_rows_integer(rows, 13) > 0,
                      });
     weir_heap_free(outbox->heap, name);
     weir_heap_free(outbox->heap, queue);
     weir_heap_free(outbox->heap, subscription);
+    weir_heap_free(outbox->heap, library);
     return status;
 }
 

@@ -3,15 +3,25 @@
  *
  * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
  * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
- * that the process is alive, and takes or gives up partitions until it has its share: partitions
- * divided by live processes, rounded up.
+ * that the process is alive, and takes or gives up partitions until it has its share (member.h).
+ *
+ * A process that has died without its lock (liveness.h) is *buried*: its leases end, and then its
+ * membership, in this order, so that whoever buries and dies leaves it to the next one. Several may
+ * bury it at once.
+ *
+ * When our own liveness session is lost others may believe us dead, and be at our partitions already.
+ * So all lanes are given up at once, before anything is said to the database; running handlers are
+ * told to stop, and their acks are refused. Then the process comes back under another number: what is
+ * left of the former one is released, and partitions are taken as a newcomer takes them.
  *
  * A process in which a handler hangs cannot take that partition again, and the others have their
- * shares. So a partition that lies about for a whole lease is taken beyond the share; another one
- * is given up for it, held for longer, which that process can take.
+ * shares. So a partition that lies about for two beats is taken beyond the share; another one is
+ * given up for it, held for longer, which that process can take.
  *
  *   renew   every third of the shortest lease
- *   beat    as often, at most every 3 s; sooner while somebody should give us something
+ *   beat    as often, at most every 3 s; sooner while somebody should give us something, and when
+ *           somebody has come, gone or died
+ *   look    at the others, while there are any (presence.h)
  *
  * If the database cannot be reached leases run out by themselves. No call begins once our own
  * clock says that they have; and what was running is refused when it acks.
@@ -20,8 +30,10 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "db/pause.h"
 #include "outbox/member.h"
 #include "outbox/outbox.h"
+#include "outbox/presence.h"
 
 #define BEAT_MAX_NS WEIR_SECONDS(3)
 #define BEAT_SOON_NS WEIR_MILLISECONDS(250)
@@ -32,7 +44,9 @@ struct weir_keeper {
     struct weir_outbox *outbox;
     int64_t renew_ns; /* when next */
     int64_t beat_ns;
-    bool untidy;               /* leases may have our name that we know nothing of */
+    struct weir_presence presence;
+    int64_t former; /* our number before; something may be left of it; 0: none */
+    bool untidy;    /* leases may have our name that we know nothing of */
     struct weir_share *shares; /* owned; one per post */
     int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */
@@ -113,6 +127,13 @@ static int64_t shortest_lease(const struct weir_outbox *outbox)
             shortest_ns = outbox->posts[i]->lease_ns;
     }
     return shortest_ns;
+}
+
+static int64_t beat_interval(const struct weir_outbox *outbox)
+{
+    int64_t third_ns = shortest_lease(outbox) / 3;
+
+    return third_ns < BEAT_MAX_NS ? third_ns : BEAT_MAX_NS;
 }
 
 static const struct weir_post *find_post(const struct weir_outbox *outbox,
@@ -324,8 +345,8 @@ static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
     int64_t *since_ns = &self->lying_ns[index];
     int64_t now_ns = weir_executor_now(self->outbox->executor);
     bool free = held == share->share && share->free > 0;
-    bool long_enough = free && *since_ns != 0 &&
-                       now_ns - *since_ns > self->outbox->posts[index]->lease_ns;
+    bool long_enough =
+        free && *since_ns != 0 && now_ns - *since_ns > 2 * beat_interval(self->outbox);
 
     if (!free || long_enough)
         *since_ns = 0;
@@ -360,15 +381,19 @@ static enum weir_status balance(struct weir_keeper *self,
     return status;
 }
 
-/* Between the database's clock and ours. */
-static void set_clock(struct weir_keeper *self)
+/* Between the database's clock and ours; our wall clock was `before_us` when it was asked. */
+static void set_clock(struct weir_keeper *self, int64_t before_us)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
 
     for (size_t i = 0; i < outbox->post_count; i++) {
-        if (self->shares[i].now_us != 0) {
-            weir_roster_set_clock(outbox->roster, self->shares[i].now_us - ours_us);
+        int64_t now_us = self->shares[i].now_us;
+
+        if (now_us != 0) {
+            weir_roster_set_clock(outbox->roster, now_us - ours_us);
+            weir_presence_note_clock(&self->presence, before_us, weir_wall_clock_us(),
+                                     now_us);
             return;
         }
     }
@@ -394,17 +419,20 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t lease_ns = shortest_lease(outbox);
-    int64_t look_ns = lease_ns / 3 < BEAT_MAX_NS ? lease_ns / 3 : BEAT_MAX_NS;
+    int64_t look_ns = beat_interval(outbox);
     int64_t soonest_ns = look_ns;
+    struct weir_member member = {.duration_us = lease_ns / 1000};
+    int64_t before_us = weir_wall_clock_us();
     bool alone = true;
     enum weir_status status;
 
     publish(self);
-    status = weir_member_beat(connection, outbox->owner, outbox->name, lease_ns / 1000,
-                              self->shares, outbox->post_count, error);
+    weir_presence_describe(&self->presence, &member);
+    status =
+        weir_member_beat(connection, &member, self->shares, outbox->post_count, error);
     if (status != WEIR_OK)
         return status;
-    set_clock(self);
+    set_clock(self, before_us);
     for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
         int64_t post_look_ns = look_ns;
 
@@ -414,9 +442,100 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
             soonest_ns = post_look_ns;
     }
     atomic_store(&outbox->alone, alone);
+    weir_presence_note_others(&self->presence, alone);
     weir_roster_store_drained(outbox->roster);
     if (status == WEIR_OK)
         self->beat_ns = weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
+    return status;
+}
+
+/* ---- life and death -------------------------------------------------------------------- */
+
+/* All leases of a number, and then its membership. */
+static enum weir_status clear(struct weir_keeper *self,
+                              struct weir_connection *connection, int64_t number,
+                              bool dead, struct weir_error *error)
+{
+    size_t found = 0;
+    enum weir_status status;
+
+    do {
+        status = weir_lease_list_all(connection, number, self->leases, self->lease_max,
+                                     &found, error);
+        if (status == WEIR_OK)
+            status = (dead ? weir_lease_end : weir_lease_release)(
+                connection, number, self->leases, found, error);
+    } while (status == WEIR_OK && found == self->lease_max);
+    if (status == WEIR_OK)
+        status = weir_member_leave(connection, number, error);
+    return status;
+}
+
+static enum weir_status bury(struct weir_keeper *self, struct weir_connection *connection,
+                             const struct weir_census *census, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < census->dead_count && status == WEIR_OK; i++) {
+        (void)WEIR_POINT(self->outbox->points, "keeper.burying");
+        status = clear(self, connection, census->dead[i], true, error);
+        (void)WEIR_POINT(self->outbox->points, "keeper.buried");
+    }
+    return status;
+}
+
+/* Before anything is said to the database: it may be away, and others may be faster. */
+static void fence_if_lost(struct weir_keeper *self)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t number;
+    size_t lanes;
+
+    if (!weir_presence_is_lost(&self->presence))
+        return;
+    lanes = weir_roster_lose_all(outbox->roster);
+    number = weir_presence_forsake(&self->presence);
+    if (self->former == 0) /* else nothing was done under this one */
+        self->former = number;
+    self->beat_ns = 0;
+    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.liveness_lost",
+                   "partitions=%zu text=\"the session of the liveness lock was lost: all "
+                   "partitions are given up and taken again\"",
+                   lanes);
+}
+
+static enum weir_status come_back(struct weir_keeper *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (self->former == 0)
+        return WEIR_OK;
+    status = clear(self, connection, self->former, false, error);
+    if (status == WEIR_OK)
+        self->former = 0;
+    return status;
+}
+
+static enum weir_status look(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    struct weir_census census;
+    enum weir_status status =
+        weir_presence_look(&self->presence, connection, &census, error);
+
+    if (status != WEIR_OK) {
+        weir_log_event(self->outbox->words, WEIR_LOG_DEBUG, "outbox.not_looked",
+                       "text=\"%s\"", error->text);
+        fence_if_lost(self);
+        return weir_connection_link(connection)->lost
+                   ? status
+                   : come_back(self, connection, error);
+    }
+    status = bury(self, connection, &census, error);
+    if (census.changed || census.dead_count > 0)
+        self->beat_ns = 0;
     return status;
 }
 
@@ -427,14 +546,18 @@ static enum weir_status round_once(struct weir_keeper *self,
                                    struct weir_error *error)
 {
     struct weir_executor *executor = self->outbox->executor;
-    enum weir_status status = release_leaving(self, connection, false, error);
+    enum weir_status status = come_back(self, connection, error);
 
+    if (status == WEIR_OK)
+        status = release_leaving(self, connection, false, error);
     if (status == WEIR_OK && self->untidy)
         status = tidy(self, connection, error);
     if (status == WEIR_OK)
         status = forgive(self, connection, error);
     if (status == WEIR_OK && weir_executor_now(executor) >= self->renew_ns)
         status = renew(self, connection, error);
+    if (status == WEIR_OK)
+        status = look(self, connection, error);
     if (status == WEIR_OK && (weir_executor_now(executor) >= self->beat_ns ||
                               WEIR_POINT(self->outbox->points, "keeper.eager")))
         status = beat(self, connection, error);
@@ -452,15 +575,20 @@ static enum weir_status keep(struct weir_context *context, void *state,
     struct weir_keeper *self = state;
     struct weir_outbox *outbox = self->outbox;
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+    enum weir_status status;
     int64_t next_ns;
 
-    if (status == WEIR_OK)
+    fence_if_lost(self);
+    status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK) {
+        weir_presence_enter(&self->presence);
         status = round_once(self, connection, error);
+    }
     weir_db_release(outbox->db, connection);
     (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
     next_ns = sooner(sooner(self->renew_ns, self->beat_ns),
-                     weir_roster_next_deadline(outbox->roster));
+                     sooner(weir_presence_next(&self->presence),
+                            weir_roster_next_deadline(outbox->roster)));
     *out = weir_sleep_for(weir_sat_sub_i64(next_ns, weir_context_now(context)));
     if (status != WEIR_OK)
         weir_error_prefix(error, "keep the leases");
@@ -486,6 +614,7 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
     outbox->keeper = self;
     self->outbox = outbox;
+    weir_presence_init(&self->presence, outbox);
     self->lease_max = most_lanes(outbox) + 1;
     self->shares = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
                                           sizeof *self->shares);
@@ -507,8 +636,10 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     if (outbox->post_count == 0)
         return WEIR_OK;
     status = weir_outbox_connect(outbox, &connection, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        weir_presence_enter(&self->presence);
         status = beat(self, connection, error);
+    }
     self->renew_ns =
         weir_sat_add_i64(weir_executor_now(outbox->executor), shortest_lease(outbox) / 3);
     weir_db_release(outbox->db, connection);
@@ -541,8 +672,10 @@ static enum weir_status leave(struct weir_keeper *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    enum weir_status status = release_leaving(self, connection, true, error);
+    enum weir_status status = come_back(self, connection, error);
 
+    if (status == WEIR_OK)
+        status = release_leaving(self, connection, true, error);
     if (status == WEIR_OK && self->untidy)
         status = tidy(self, connection, error);
     if (status == WEIR_OK)
@@ -585,6 +718,7 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
     if (status != WEIR_OK)
         weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.not_released",
                        "text=\"%s\"", error.text);
+    weir_presence_fini(&self->presence);
     weir_heap_free(outbox->heap, self->shares);
     weir_heap_free(outbox->heap, self->lying_ns);
     weir_heap_free(outbox->heap, self->leases);

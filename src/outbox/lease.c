@@ -18,6 +18,14 @@ static const struct weir_sql SQL_LIST = {
     .parameters = "iii",
 };
 
+/* The table is small, and this is for the day on which a process has died. */
+static const struct weir_sql SQL_LIST_ALL = {
+    .name = "list all leases",
+    .text = "SELECT pid, epoch, crashes, subscription FROM {p}_lease"
+            " WHERE owner = {1} AND until_us > 0 ORDER BY subscription, pid LIMIT {2}",
+    .parameters = "ii",
+};
+
 /* By the primary key. Repeating finds nothing. */
 static const struct weir_sql SQL_FORGIVE = {
     .name = "forgive crashes",
@@ -129,7 +137,18 @@ enum weir_status weir_lease_release(struct weir_connection *connection, int64_t 
                                     const struct weir_lease *leases, size_t count,
                                     struct weir_error *error)
 {
-    struct weir_lease_giving giving = {owner, leases, count};
+    struct weir_lease_giving giving = {owner, leases, count, .dead = false};
+
+    if (count == 0)
+        return WEIR_OK;
+    return ops_of(connection)->release(&giving, connection, error);
+}
+
+enum weir_status weir_lease_end(struct weir_connection *connection, int64_t owner,
+                                const struct weir_lease *leases, size_t count,
+                                struct weir_error *error)
+{
+    struct weir_lease_giving giving = {owner, leases, count, .dead = true};
 
     if (count == 0)
         return WEIR_OK;
@@ -179,6 +198,24 @@ enum weir_status weir_lease_begin(struct weir_connection *connection,
     return status;
 }
 
+/* Rows of pid, epoch, crashes and, unless it is given, subscription. */
+static enum weir_status read_leases(struct weir_rows *rows, const int64_t *subscription,
+                                    struct weir_lease *out, size_t *found,
+                                    struct weir_error *error)
+{
+    enum weir_status status;
+
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK)
+        out[(*found)++] = (struct weir_lease){
+            .key = {.subscription =
+                        subscription != NULL ? *subscription : weir_rows_integer(rows, 3),
+                    .pid = weir_rows_integer(rows, 0)},
+            .epoch = weir_rows_integer(rows, 1),
+            .crashes = (uint32_t)weir_rows_integer(rows, 2),
+        };
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
 enum weir_status weir_lease_list(struct weir_connection *connection, int64_t owner,
                                  int64_t subscription, struct weir_lease *out,
                                  size_t count, size_t *found, struct weir_error *error)
@@ -191,12 +228,24 @@ enum weir_status weir_lease_list(struct weir_connection *connection, int64_t own
                               &rows, error);
 
     *found = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        out[(*found)++] = (struct weir_lease){
-            .key = {.subscription = subscription, .pid = weir_rows_integer(&rows, 0)},
-            .epoch = weir_rows_integer(&rows, 1),
-            .crashes = (uint32_t)weir_rows_integer(&rows, 2),
-        };
+    if (status == WEIR_OK)
+        status = read_leases(&rows, &subscription, out, found, error);
     weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
+}
+
+enum weir_status weir_lease_list_all(struct weir_connection *connection, int64_t owner,
+                                     struct weir_lease *out, size_t count, size_t *found,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_LIST_ALL,
+        VALUES(weir_integer(owner), weir_integer((int64_t)count)), &rows, error);
+
+    *found = 0;
+    if (status == WEIR_OK)
+        status = read_leases(&rows, NULL, out, found, error);
+    weir_rows_close(&rows);
+    return status;
 }

@@ -7,7 +7,7 @@
  *
  *   free --take--> held --renew--> held
  *    ^               |  \-- time is over --> takeable by anybody: epoch + 1, crashes + 1
- *    +--- release ---+
+ *    +--- release ---+   \-- end (its owner is dead) --> the same, at once
  *
  * `crashes` counts owners in a row that did not release; the ack that moves the head clears it.
  *
@@ -59,6 +59,12 @@ WEIR_CHECKED enum weir_status weir_lease_release(struct weir_connection *connect
                                                  const struct weir_lease *leases,
                                                  size_t count, struct weir_error *error);
 
+/* The owner is dead: let these run out at once. Whoever takes them counts a crash, as ever. */
+WEIR_CHECKED enum weir_status weir_lease_end(struct weir_connection *connection,
+                                             int64_t owner,
+                                             const struct weir_lease *leases,
+                                             size_t count, struct weir_error *error);
+
 /*
  * Inside the transaction of a handler that begins: is this lease still ours? *ours tells. A compare
  * without a lock: the one that counts comes with the ack. On SQLite nobody can renew it until the
@@ -78,6 +84,12 @@ WEIR_CHECKED enum weir_status weir_lease_list(struct weir_connection *connection
                                               int64_t owner, int64_t subscription,
                                               struct weir_lease *out, size_t count,
                                               size_t *found, struct weir_error *error);
+
+/* The same of all subscriptions, of those that have not run out; in the order of the key. */
+WEIR_CHECKED enum weir_status weir_lease_list_all(struct weir_connection *connection,
+                                                  int64_t owner, struct weir_lease *out,
+                                                  size_t count, size_t *found,
+                                                  struct weir_error *error);
 
 /* Nothing waited when we took it over: the owner that died did not die of a message. */
 WEIR_CHECKED enum weir_status weir_lease_forgive(struct weir_connection *connection,

@@ -59,10 +59,17 @@ static const struct weir_sql SQL_EXTEND = {
  * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay: whoever has
  * not delivered the head cannot say that it is harmless. Repeating finds nothing.
  */
+#define GIVE(what)                                                                       \
+    "UPDATE {p}_lease SET " what                                                         \
+    " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}"
 static const struct weir_sql SQL_RELEASE = {
     .name = "release leases",
-    .text = "UPDATE {p}_lease SET owner = NULL, until_us = 0"
-            " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}",
+    .text = GIVE(WEIR_LEASE_GIVEN_UP),
+    .parameters = "iiii",
+};
+static const struct weir_sql SQL_END = {
+    .name = "end leases",
+    .text = GIVE(WEIR_LEASE_RUN_OUT),
     .parameters = "iiii",
 };
 
@@ -312,8 +319,9 @@ static enum weir_status release(struct weir_lease_giving *giving,
         rows[WIDTH * i + 3] = weir_integer(giving->owner);
     }
     if (status == WEIR_OK)
-        status = weir_connection_execute_many(connection, &SQL_RELEASE, rows,
-                                              giving->count, WIDTH, NULL, error);
+        status = weir_connection_execute_many(connection,
+                                              giving->dead ? &SQL_END : &SQL_RELEASE,
+                                              rows, giving->count, WIDTH, NULL, error);
     weir_heap_free(heap, rows);
     weir_heap_free(heap, own);
     return status;

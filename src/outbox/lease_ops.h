@@ -14,6 +14,10 @@
 #define WEIR_LEASE_CRASHES                                                               \
     "CASE WHEN owner IS NULL OR crashes = 2147483647 THEN crashes ELSE crashes + 1 END"
 
+/* What ends a lease: it is given up, or its owner is dead and stays, so that a crash is counted. */
+#define WEIR_LEASE_GIVEN_UP "owner = NULL, until_us = 0"
+#define WEIR_LEASE_RUN_OUT "until_us = 0"
+
 /* Held by whoever its row says. */
 #define WEIR_LEASE_ALIVE(incarnation)                                                    \
     "(until_us > {now} AND incarnation = " incarnation ")"
@@ -45,6 +49,7 @@ struct weir_lease_giving {
     int64_t owner;
     const struct weir_lease *leases;
     size_t count; /* at least 1 */
+    bool dead;    /* the owner is: it stays in the row */
 };
 
 /* As the functions of lease.h. All but confirm() are transactions of their own. */
@@ -55,6 +60,7 @@ struct weir_lease_ops {
     enum weir_status (*renew)(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error);
+    /* Both of release() and end(). */
     enum weir_status (*release)(struct weir_lease_giving *giving,
                                 struct weir_connection *connection,
                                 struct weir_error *error);

@@ -72,8 +72,13 @@ static const struct weir_sql SQL_CONFIRM = {
  */
 static const struct weir_sql SQL_RELEASE = {
     .name = "release leases",
-    .text = PG_OWN("") "UPDATE {p}_lease l SET owner = NULL, until_us = 0"
-                       " FROM own" PG_OF_OWN,
+    .text =
+        PG_OWN("") "UPDATE {p}_lease l SET " WEIR_LEASE_GIVEN_UP " FROM own" PG_OF_OWN,
+    .parameters = "IIIi",
+};
+static const struct weir_sql SQL_END = {
+    .name = "end leases",
+    .text = PG_OWN("") "UPDATE {p}_lease l SET " WEIR_LEASE_RUN_OUT " FROM own" PG_OF_OWN,
     .parameters = "IIIi",
 };
 
@@ -207,7 +212,7 @@ static enum weir_status release(struct weir_lease_giving *self,
 
     if (status == WEIR_OK)
         status = weir_connection_execute(
-            connection, &SQL_RELEASE,
+            connection, self->dead ? &SQL_END : &SQL_RELEASE,
             VALUES(OWN_ARRAYS(&table, self->count), weir_integer(self->owner)), NULL,
             error);
     weir_columns_fini(&table);

@@ -29,10 +29,17 @@ static const struct weir_sql SQL_RENEW = {
     .parameters = "iiiii",
 };
 
+#define GIVE(what)                                                                       \
+    "UPDATE {p}_lease SET " what                                                         \
+    " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}"
 static const struct weir_sql SQL_RELEASE = {
     .name = "release lease",
-    .text = "UPDATE {p}_lease SET owner = NULL, until_us = 0"
-            " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}",
+    .text = GIVE(WEIR_LEASE_GIVEN_UP),
+    .parameters = "iiii",
+};
+static const struct weir_sql SQL_END = {
+    .name = "end lease",
+    .text = GIVE(WEIR_LEASE_RUN_OUT),
     .parameters = "iiii",
 };
 
@@ -99,7 +106,7 @@ static enum weir_status release_all(struct weir_connection *connection, void *ar
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = weir_connection_execute(
-            connection, &SQL_RELEASE,
+            connection, self->dead ? &SQL_END : &SQL_RELEASE,
             VALUES(weir_integer(self->leases[i].key.subscription),
                    weir_integer(self->leases[i].key.pid),
                    weir_integer(self->leases[i].epoch), weir_integer(self->owner)),

@@ -15,14 +15,11 @@ enum { SEGMENT_BITS_MAX = 40 };
 static const struct weir_sql SQL_META_PG = {
     .name = "read meta",
     .text = "SELECT (SELECT value::bigint FROM {p}_meta WHERE name = 'segment_bits'),"
-            " (SELECT value FROM {p}_meta WHERE name = 'identity'),"
-            " (SELECT system_identifier FROM pg_control_system())::text || '/' ||"
-            " (SELECT oid FROM pg_database WHERE datname = current_database())::text",
+            " (SELECT value FROM {p}_meta WHERE name = 'identity')," WEIR_IDENTITY_PG,
 };
 
-static enum weir_status judge_meta(struct weir_outbox_log *self, int64_t bits,
-                                   struct weir_str stored, struct weir_str found,
-                                   struct weir_error *error)
+static enum weir_status judge_meta(int64_t bits, struct weir_str stored,
+                                   struct weir_str found, struct weir_error *error)
 {
     if (!weir_str_equal(stored, found))
         return weir_error_set(
@@ -34,12 +31,10 @@ static enum weir_status judge_meta(struct weir_outbox_log *self, int64_t bits,
         return weir_error_set(error, WEIR_SCHEMA,
                               "meta: segment_bits is missing or not from 1 to %d",
                               SEGMENT_BITS_MAX);
-    self->segment_bits = (uint32_t)bits;
     return WEIR_OK;
 }
 
-static enum weir_status read_meta(struct weir_outbox_log *self,
-                                  struct weir_connection *connection,
+static enum weir_status read_meta(struct weir_connection *connection, uint32_t *bits,
                                   struct weir_error *error)
 {
     struct weir_rows rows;
@@ -49,9 +44,13 @@ static enum weir_status read_meta(struct weir_outbox_log *self,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK)
-        status = judge_meta(self, weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1),
+        status = judge_meta(weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1),
                             weir_rows_text(&rows, 2), error);
+    if (status == WEIR_OK)
+        *bits = (uint32_t)weir_rows_integer(&rows, 0);
     weir_rows_close(&rows);
+    if (status == WEIR_OK)
+        weir_connection_vouch(connection);
     return status;
 }
 
@@ -68,13 +67,24 @@ enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
         return WEIR_OK;
     case WEIR_POSTGRESQL:
         self->ops = &weir_log_postgresql;
-        return read_meta(self, connection, error);
+        return read_meta(connection, &self->segment_bits, error);
     case WEIR_MARIADB:
         self->ops = &weir_log_mariadb;
         return WEIR_OK;
     }
     return weir_error_set(error, WEIR_SCHEMA, "the outbox does not work on %s",
                           weir_engine_name(engine));
+}
+
+enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    uint32_t bits;
+
+    if (self->ops != &weir_log_postgresql || weir_connection_is_vouched(connection))
+        return WEIR_OK;
+    return read_meta(connection, &bits, error);
 }
 
 enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,

@@ -201,6 +201,20 @@ WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
                                                    struct weir_connection *connection,
                                                    struct weir_error *error);
 
+/*
+ * Before anything is done on a connection: does it still lead to the database that the log was
+ * opened on? A process outlives its connections, and behind the same address there may be a restored
+ * database by now. Asks once for each connection. WEIR_SCHEMA, as open().
+ */
+WEIR_CHECKED enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
+                                                    struct weir_connection *connection,
+                                                    struct weir_error *error);
+
+/* PostgreSQL: the cluster and the database that a statement runs in, as the meta table has it. */
+#define WEIR_IDENTITY_PG                                                                 \
+    "(SELECT system_identifier FROM pg_control_system())::text || '/' ||"                \
+    " (SELECT oid FROM pg_database WHERE datname = current_database())::text"
+
 /* advance() until everything is readable that was committed when it was called. */
 WEIR_CHECKED enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
                                                 struct weir_connection *connection,

@@ -17,38 +17,58 @@
 /* Rows of our own only. A subscription that is gone gets none. Repeating is harmless. */
 #define BEAT(delivered, rate, which)                                                     \
     "INSERT INTO {p}_member (process, subscription, name, until_us, started_us,"         \
-    " delivered, rate) SELECT {2}, s.id, {3}, {now} + {4}, {now}, " delivered ", " rate  \
-    " FROM {p}_subscription s " which
+    " delivered, rate, library, alive_by, clock_off_us, beat_us)"                        \
+    " SELECT {2}, s.id, {3}, {now} + {4}, {now}, " delivered ", " rate                   \
+    ", {5}, {6}, {7}, {now} FROM {p}_subscription s " which
 #define OR_CHANGE                                                                        \
     " ON CONFLICT (subscription, process) DO UPDATE"                                     \
     " SET until_us = excluded.until_us, name = excluded.name,"                           \
-    " delivered = excluded.delivered, rate = excluded.rate"
+    " delivered = excluded.delivered, rate = excluded.rate,"                             \
+    " library = excluded.library, alive_by = excluded.alive_by,"                         \
+    " clock_off_us = excluded.clock_off_us, beat_us = excluded.beat_us"
 #define BEAT_ALL                                                                         \
     BEAT("a.delivered", "a.rate",                                                        \
-         "JOIN unnest({1}, {5}, {6}) AS a (id, delivered, rate) ON a.id = s.id")         \
+         "JOIN unnest({1}, {8}, {9}) AS a (id, delivered, rate) ON a.id = s.id")         \
     OR_CHANGE
-#define BEAT_ONE BEAT("{5}", "{6}", "WHERE s.id = {1}") OR_CHANGE
+#define BEAT_ONE BEAT("{8}", "{9}", "WHERE s.id = {1}") OR_CHANGE
 
 /* The table is small: a few rows per process. */
 #define DEAD "until_us < {now} - " LONG_DEAD
 
 /*
  * One row for each holder of leases, one without holder if there is none: the subscription, is its
- * queue paused, how many others are alive, the database's clock; the holder (null when the leases
- * may be taken), how many, and how long the first of them lasts. By primary keys.
+ * queue paused, how many others are alive, and how many of these have a smaller number than we and
+ * than the holder, the database's clock; the holder (null when the leases may be taken), how many,
+ * and how long the first of them lasts. By primary keys.
  */
-#define SHARES(incarnation, which)                                                       \
-    "SELECT s.id, q.paused, (SELECT count(*) FROM {p}_member m"                          \
-    " WHERE m.subscription = s.id AND m.process <> {2} AND m.until_us > {now}), {now},"  \
-    " h.holder, h.held, h.left_us, q.attempts_max"                                       \
-    " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue LEFT JOIN"              \
-    " (SELECT subscription, holder, count(*) AS held, min(until_us) - {now} AS left_us"  \
+#define OTHERS(more)                                                                     \
+    "(SELECT count(*) FROM {p}_member m WHERE m.subscription = s.id"                     \
+    " AND m.process <> {2} AND m.until_us > {now}" more ")"
+#define ALL_OTHERS OTHERS("")
+#define OTHERS_BEFORE_US OTHERS(" AND m.process < {2}")
+#define OTHERS_BEFORE_HOLDER OTHERS(" AND m.process < h.holder")
+#define HOLDERS(incarnation, which)                                                      \
+    "SELECT subscription, holder, count(*) AS held, min(until_us) - {now} AS left_us"    \
     " FROM (SELECT subscription, until_us, CASE WHEN until_us > {now}"                   \
     " AND incarnation = " incarnation " THEN owner END AS holder"                        \
-    " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder) h"   \
-    " ON h.subscription = s.id WHERE s.id " which
+    " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder"
+#define SHARES(holders, which)                                                           \
+    "SELECT s.id, q.paused, " ALL_OTHERS ", {now}, h.holder, h.held, h.left_us,"         \
+    " q.attempts_max, " OTHERS_BEFORE_US ", " OTHERS_BEFORE_HOLDER                       \
+    " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"                        \
+    " LEFT JOIN (" holders ") h ON h.subscription = s.id WHERE s.id " which
 
-enum { PAUSED = 1, OTHERS, NOW, HOLDER, HELD, LEFT_US, ATTEMPTS_MAX };
+enum {
+    PAUSED = 1,
+    OTHER_COUNT,
+    NOW,
+    HOLDER,
+    HELD,
+    LEFT_US,
+    ATTEMPTS_MAX,
+    BEFORE_US,
+    BEFORE_HOLDER
+};
 
 /*
  * All of it at once, since a process that has nothing to do beats on. The parts see the tables as
@@ -61,14 +81,13 @@ static const struct weir_sql SQL_BEAT_PG = {
             " (SELECT subscription, process FROM {p}_member WHERE " DEAD
             " AND process <> {2} FOR UPDATE SKIP LOCKED)),"
             " alive AS (" BEAT_ALL ") " /* and now */
-    SHARES("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"),
-    .parameters = "IitiIR",
-};
+    SHARES(HOLDERS("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"), "= ANY ({1})"),
+    .parameters = "IititiiIR"};
 
 static const struct weir_sql SQL_BEAT_SQLITE = {
     .name = "beat",
     .text = BEAT_ONE,
-    .parameters = "iitiir",
+    .parameters = "iititiiir",
 };
 static const struct weir_sql SQL_BURY_SQLITE = {
     .name = "bury members",
@@ -76,7 +95,7 @@ static const struct weir_sql SQL_BURY_SQLITE = {
 };
 static const struct weir_sql SQL_SHARES_SQLITE = {
     .name = "read shares",
-    .text = SHARES(WEIR_INCARNATION_PLAIN, "= {1}"),
+    .text = SHARES(HOLDERS(WEIR_INCARNATION_PLAIN, "= {1}"), "= {1}"),
     .parameters = "ii",
 };
 
@@ -88,14 +107,19 @@ static const struct weir_sql SQL_SHARES_SQLITE = {
 #define MARIA_SHARES                                                                     \
     "JSON_TABLE({1}, '$[*]' COLUMNS (id BIGINT PATH '$[0]',"                             \
     " delivered BIGINT PATH '$[1]', rate DOUBLE PATH '$[2]')) a"
+#define IN_MARIA_SHARES "IN (SELECT a.id FROM " MARIA_SHARES ")"
 static const struct weir_sql SQL_BEAT_MARIA = {
     .name = "beat",
     .text = BEAT("a.delivered", "a.rate",
                  "JOIN " MARIA_SHARES
                  " ON a.id = s.id") " ON DUPLICATE KEY UPDATE until_us = "
                                     "VALUES(until_us), name = VALUES(name),"
-                                    " delivered = VALUES(delivered), rate = VALUES(rate)",
-    .parameters = "titi",
+                                    " delivered = VALUES(delivered), rate = VALUES(rate),"
+                                    " library = VALUES(library),"
+                                    " alive_by = VALUES(alive_by),"
+                                    " clock_off_us = VALUES(clock_off_us),"
+                                    " beat_us = VALUES(beat_us)",
+    .parameters = "tititii",
 };
 static const struct weir_sql SQL_FIND_DEAD_MARIA = {
     .name = "find dead members",
@@ -110,7 +134,7 @@ static const struct weir_sql SQL_BURY_MARIA = {
 };
 static const struct weir_sql SQL_SHARES_MARIA = {
     .name = "read shares",
-    .text = SHARES(WEIR_INCARNATION_PLAIN, "IN (SELECT a.id FROM " MARIA_SHARES ")"),
+    .text = SHARES(HOLDERS(WEIR_INCARNATION_PLAIN, IN_MARIA_SHARES), IN_MARIA_SHARES),
     .parameters = "ti",
 };
 
@@ -121,9 +145,7 @@ static const struct weir_sql SQL_LEAVE = {
 };
 
 struct beat {
-    int64_t owner;
-    const char *name;
-    int64_t duration_us;
+    const struct weir_member *member;
     struct weir_share *shares;
     size_t count;
     struct weir_columns columns; /* of the shares: SUBSCRIPTION, ... */
@@ -142,15 +164,24 @@ static struct weir_share *find_share(struct beat *self, int64_t subscription)
     return NULL;
 }
 
-static void take_state(struct weir_share *share, struct weir_rows *rows)
+/* Of the process with `rank` others before it. */
+static uint32_t share_of(const struct weir_share *share, int64_t rank)
 {
     uint32_t partitions = share->partitions > 0 ? (uint32_t)share->partitions : 0;
+    uint64_t turn = ((uint64_t)rank + (uint64_t)share->subscription) % share->members;
 
+    if (partitions > 0 && share->members >= partitions)
+        return 1; /* whoever is first: a process that could do nothing would help nobody */
+    return partitions / share->members + (turn < partitions % share->members);
+}
+
+static void take_state(struct weir_share *share, struct weir_rows *rows)
+{
     share->removed = false;
     share->paused = weir_rows_boolean(rows, PAUSED);
     share->attempts_max = (uint32_t)weir_rows_integer(rows, ATTEMPTS_MAX);
-    share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHERS);
-    share->share = (partitions + share->members - 1) / share->members;
+    share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
+    share->share = share_of(share, weir_rows_integer(rows, BEFORE_US));
     share->now_us = weir_rows_integer(rows, NOW);
 }
 
@@ -158,15 +189,19 @@ static void take_held(struct beat *self, struct weir_share *share, struct weir_r
 {
     uint32_t held = (uint32_t)weir_rows_integer(rows, HELD);
     int64_t left_us = weir_rows_integer(rows, LEFT_US);
+    int64_t holder = weir_rows_integer(rows, HOLDER);
+    uint32_t theirs;
 
     if (weir_rows_is_null(rows, HOLDER)) {
         share->free += held;
         return;
     }
-    if (weir_rows_integer(rows, HOLDER) == self->owner)
+    if (holder == self->member->owner)
         return;
-    if (held > share->share)
-        share->surplus += held - share->share;
+    theirs = share_of(share, weir_rows_integer(rows, BEFORE_HOLDER) +
+                                 (self->member->owner < holder));
+    if (held > theirs)
+        share->surplus += held - theirs;
     left_us = left_us > 0 ? left_us : 0; /* it ran out while we looked */
     if (share->next_free_us < 0 || left_us < share->next_free_us)
         share->next_free_us = left_us;
@@ -233,13 +268,18 @@ static struct weir_value all_of(const struct beat *self, size_t column,
     return weir_columns_array(&self->columns, column, type, 0, self->count);
 }
 
+/* What a beat says of the process itself: the parameters 2 to 7. */
+#define OF_MEMBER(member)                                                                \
+    weir_integer((member)->owner), weir_text(weir_str((member)->name)),                  \
+        weir_integer((member)->duration_us), weir_text(weir_str((member)->library)),     \
+        weir_integer((member)->alive_by), weir_integer((member)->clock_off_us)
+
 static enum weir_status beat_pg(struct beat *self, struct weir_connection *connection,
                                 struct weir_error *error)
 {
     return read_shares(self, connection, &SQL_BEAT_PG,
                        VALUES(all_of(self, SUBSCRIPTION, WEIR_TYPE_INTEGER),
-                              weir_integer(self->owner), weir_text(weir_str(self->name)),
-                              weir_integer(self->duration_us),
+                              OF_MEMBER(self->member),
                               all_of(self, DELIVERED, WEIR_TYPE_INTEGER),
                               all_of(self, RATE, WEIR_TYPE_REAL)),
                        error);
@@ -253,14 +293,13 @@ static enum weir_status beat_sqlite(struct weir_connection *connection, void *ar
     const struct weir_value *subscriptions = self->columns.cells;
     const struct weir_value *delivered = subscriptions + DELIVERED * self->count;
     const struct weir_value *rates = subscriptions + RATE * self->count;
-    struct weir_value owner = weir_integer(self->owner);
+    struct weir_value owner = weir_integer(self->member->owner);
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = weir_connection_execute(
             connection, &SQL_BEAT_SQLITE,
-            VALUES(subscriptions[i], owner, weir_text(weir_str(self->name)),
-                   weir_integer(self->duration_us), delivered[i], rates[i]),
+            VALUES(subscriptions[i], OF_MEMBER(self->member), delivered[i], rates[i]),
             NULL, error);
     if (status == WEIR_OK)
         status =
@@ -298,7 +337,7 @@ static enum weir_status bury_maria(struct weir_connection *connection,
 static enum weir_status beat_maria(struct beat *self, struct weir_connection *connection,
                                    struct weir_error *error)
 {
-    struct weir_value owner = weir_integer(self->owner);
+    struct weir_value owner = weir_integer(self->member->owner);
     struct weir_buf shares;
     enum weir_status status;
 
@@ -306,11 +345,10 @@ static enum weir_status beat_maria(struct beat *self, struct weir_connection *co
     status =
         weir_columns_json(&self->columns, COLUMN_COUNT, 0, self->count, &shares, error);
     if (status == WEIR_OK)
-        status = weir_connection_execute(connection, &SQL_BEAT_MARIA,
-                                         VALUES(weir_text(weir_buf_get(&shares)), owner,
-                                                weir_text(weir_str(self->name)),
-                                                weir_integer(self->duration_us)),
-                                         NULL, error);
+        status = weir_connection_execute(
+            connection, &SQL_BEAT_MARIA,
+            VALUES(weir_text(weir_buf_get(&shares)), OF_MEMBER(self->member)), NULL,
+            error);
     if (status == WEIR_OK)
         status = bury_maria(connection, error);
     if (status == WEIR_OK)
@@ -334,15 +372,13 @@ static enum weir_status beat(struct beat *self, struct weir_connection *connecti
     return beat_maria(self, connection, error);
 }
 
-enum weir_status weir_member_beat(struct weir_connection *connection, int64_t owner,
-                                  const char *name, int64_t duration_us,
+enum weir_status weir_member_beat(struct weir_connection *connection,
+                                  const struct weir_member *member,
                                   struct weir_share *shares, size_t count,
                                   struct weir_error *error)
 {
     struct beat self = {
-        .owner = owner,
-        .name = name,
-        .duration_us = duration_us,
+        .member = member,
         .shares = shares,
         .count = count,
     };

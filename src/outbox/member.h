@@ -1,8 +1,12 @@
 /*
  * member.h - the processes that serve a subscription.
  *
- * Each has a row with a time of the database's clock until which it counts as alive. From their
- * number follows the share of each: partitions divided by live processes, rounded up.
+ * Each has a row with a time of the database's clock until which it counts as alive at most, and
+ * says by what it is known to be: by that time alone, or also by a lock (liveness.h). From the live
+ * ones follows the share of each. The shares of a subscription add up to its partitions and differ by
+ * one at most: by the order of the processes' numbers, beginning with another one in each
+ * subscription, so that it is not always the same process that has more. Where there are more
+ * processes than partitions each may have one, and the first has it.
  *
  * Threads  Whoever holds the connection. Each call is a transaction of its own (on MariaDB several).
  */
@@ -10,6 +14,17 @@
 #define WEIR_OUTBOX_MEMBER_H
 
 #include "db/connection.h"
+#include "weir/inspect.h"
+
+/* A process, as it wants to be seen. */
+struct weir_member {
+    int64_t owner;
+    const char *name;
+    const char *library; /* its version */
+    int64_t duration_us; /* alive for so long without another beat */
+    enum weir_alive_by alive_by;
+    int64_t clock_off_us; /* its wall clock minus the database's */
+};
 
 /* What one subscription looks like from here. */
 struct weir_share {
@@ -29,11 +44,10 @@ struct weir_share {
     int64_t now_us;        /* out: the database's clock; 0 when the queue is gone */
 };
 
-/* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove members long dead, and
- * read the shares. */
+/* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove
+ * members long dead, and read the shares. */
 WEIR_CHECKED enum weir_status weir_member_beat(struct weir_connection *connection,
-                                               int64_t owner, const char *name,
-                                               int64_t duration_us,
+                                               const struct weir_member *member,
                                                struct weir_share *shares, size_t count,
                                                struct weir_error *error);
 

@@ -1,8 +1,5 @@
 /*
  * names.c - the rules for what producers and operators give, one function per rule.
- *
- * Values are shown as far as they help: the first part, and no byte that could spoil a terminal
- * or a log.
  */
 #include "outbox/names.h"
 
@@ -10,16 +7,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 
-enum { HEADER_NAME_SIZE_MAX = 256, QUOTE_SIZE_MAX = 60 };
-
-/* A value in an error's text. */
-struct quote {
-    char text[QUOTE_SIZE_MAX + sizeof "..."];
-};
-
-static const char *quote(struct quote *self, const char *value);
+enum { HEADER_NAME_SIZE_MAX = 256 };
 
 static bool is_alphanumeric(char c)
 {
@@ -34,7 +25,7 @@ static bool is_printable(char c)
 enum weir_status weir_queue_name_check(const char *what, const char *name,
                                        struct weir_error *error)
 {
-    struct quote shown;
+    struct weir_quote shown;
     size_t size;
 
     if (name == NULL || name[0] == '\0')
@@ -45,27 +36,26 @@ enum weir_status weir_queue_name_check(const char *what, const char *name,
     if (size > WEIR_QUEUE_NAME_SIZE_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "%s \"%s\" is too long, must have at most %d characters",
-                              what, quote(&shown, name), WEIR_QUEUE_NAME_SIZE_MAX);
+                              what, weir_quote(&shown, name), WEIR_QUEUE_NAME_SIZE_MAX);
     for (size_t i = 0; i < size; i++) {
         if (!is_alphanumeric(name[i]) && strchr("._-", name[i]) == NULL)
             return weir_error_set(error, WEIR_INVALID,
                                   "%s \"%s\" has byte 0x%02x at %zu, must be ASCII "
                                   "letters, digits, '.', '_' and '-'",
-                                  what, quote(&shown, name),
+                                  what, weir_quote(&shown, name),
                                   (unsigned)(unsigned char)name[i], i);
     }
     if (!is_alphanumeric(name[0]) || !is_alphanumeric(name[size - 1]))
         return weir_error_set(error, WEIR_INVALID,
                               "%s \"%s\" must begin and end with a letter or digit", what,
-                              quote(&shown, name));
+                              weir_quote(&shown, name));
     return WEIR_OK;
 }
 
-/* 1 to `size_max` printable ASCII characters. */
-static enum weir_status check_printable(const char *what, const char *value, int size_max,
-                                        struct weir_error *error)
+enum weir_status weir_printable_check(const char *what, const char *value, int size_max,
+                                      struct weir_error *error)
 {
-    struct quote shown;
+    struct weir_quote shown;
     size_t size;
 
     if (value == NULL || value[0] == '\0')
@@ -76,13 +66,13 @@ static enum weir_status check_printable(const char *what, const char *value, int
     if (size > (size_t)size_max)
         return weir_error_set(error, WEIR_INVALID,
                               "%s \"%s\" is too long, must have at most %d characters",
-                              what, quote(&shown, value), size_max);
+                              what, weir_quote(&shown, value), size_max);
     for (size_t i = 0; i < size; i++) {
         if (!is_printable(value[i]))
             return weir_error_set(
                 error, WEIR_INVALID,
                 "%s \"%s\" has byte 0x%02x at %zu, must be printable ASCII", what,
-                quote(&shown, value), (unsigned)(unsigned char)value[i], i);
+                weir_quote(&shown, value), (unsigned)(unsigned char)value[i], i);
     }
     return WEIR_OK;
 }
@@ -102,7 +92,7 @@ static enum weir_status check_payload(const struct weir_draft *draft, size_t siz
 
 static enum weir_status check_key(const char *key, struct weir_error *error)
 {
-    struct quote shown;
+    struct weir_quote shown;
     size_t size;
 
     if (key == NULL)
@@ -111,10 +101,10 @@ static enum weir_status check_key(const char *key, struct weir_error *error)
     if (size > WEIR_KEY_SIZE_MAX)
         return weir_error_set(error, WEIR_TOO_LARGE,
                               "key \"%s\" is too long, must have at most %d bytes",
-                              quote(&shown, key), WEIR_KEY_SIZE_MAX);
+                              weir_quote(&shown, key), WEIR_KEY_SIZE_MAX);
     if (!weir_utf8_valid((struct weir_str){key, size}))
         return weir_error_set(error, WEIR_INVALID, "key \"%s\" must be UTF-8",
-                              quote(&shown, key));
+                              weir_quote(&shown, key));
     return WEIR_OK;
 }
 
@@ -123,8 +113,8 @@ static enum weir_status check_header(const struct weir_header *header, size_t *l
                                      struct weir_error *error)
 {
     enum weir_status status =
-        check_printable("header name", header->name, HEADER_NAME_SIZE_MAX, error);
-    struct quote shown;
+        weir_printable_check("header name", header->name, HEADER_NAME_SIZE_MAX, error);
+    struct weir_quote shown;
     size_t name_size, value_size;
 
     if (status != WEIR_OK)
@@ -132,17 +122,17 @@ static enum weir_status check_header(const struct weir_header *header, size_t *l
     if (header->value == NULL)
         return weir_error_set(error, WEIR_INVALID,
                               "header \"%s\" is NULL, must have a value",
-                              quote(&shown, header->name));
+                              weir_quote(&shown, header->name));
     name_size = strlen(header->name);
     value_size = name_size > *left ? 0 : strnlen(header->value, *left - name_size + 1);
     if (name_size + value_size > *left)
         return weir_error_set(error, WEIR_TOO_LARGE,
                               "headers up to \"%s\" are too large, names and values must "
                               "have at most %d bytes together",
-                              quote(&shown, header->name), WEIR_HEADERS_SIZE_MAX);
+                              weir_quote(&shown, header->name), WEIR_HEADERS_SIZE_MAX);
     if (!weir_utf8_valid((struct weir_str){header->value, value_size}))
         return weir_error_set(error, WEIR_INVALID, "header \"%s\" must be UTF-8",
-                              quote(&shown, header->name));
+                              weir_quote(&shown, header->name));
     *left -= name_size + value_size;
     return WEIR_OK;
 }
@@ -152,7 +142,7 @@ static enum weir_status check_headers(const struct weir_header *headers, size_t 
                                       struct weir_error *error)
 {
     size_t left = WEIR_HEADERS_SIZE_MAX;
-    struct quote shown;
+    struct weir_quote shown;
 
     if (count > WEIR_HEADERS_MAX)
         return weir_error_set(error, WEIR_TOO_LARGE,
@@ -170,7 +160,7 @@ static enum weir_status check_headers(const struct weir_header *headers, size_t 
             if (strcmp(headers[i].name, headers[j].name) == 0)
                 return weir_error_set(error, WEIR_INVALID,
                                       "header \"%s\" is there twice, must be once",
-                                      quote(&shown, headers[i].name));
+                                      weir_quote(&shown, headers[i].name));
         }
     }
     return WEIR_OK;
@@ -180,7 +170,7 @@ enum weir_status weir_draft_check(const struct weir_draft *draft, size_t payload
                                   struct weir_error *error)
 {
     enum weir_status status =
-        check_printable("type", draft->type, WEIR_TYPE_SIZE_MAX, error);
+        weir_printable_check("type", draft->type, WEIR_TYPE_SIZE_MAX, error);
 
     if (status == WEIR_OK)
         status = check_payload(draft, payload_size_max, error);
@@ -204,13 +194,13 @@ enum weir_status weir_partitions_check(int32_t partitions, struct weir_error *er
 enum weir_status weir_partition_check(const char *queue, int32_t partition,
                                       int32_t partitions, struct weir_error *error)
 {
-    struct quote shown;
+    struct weir_quote shown;
 
     if (partition == WEIR_ANY_PARTITION || (partition >= 0 && partition < partitions))
         return WEIR_OK;
     return weir_error_set(error, WEIR_OUT_OF_RANGE,
                           "queue \"%s\": partition is %d, must be from 0 to %d",
-                          quote(&shown, queue), (int)partition, (int)partitions - 1);
+                          weir_quote(&shown, queue), (int)partition, (int)partitions - 1);
 }
 
 void weir_headers_write(const struct weir_header *headers, size_t count,
@@ -225,16 +215,4 @@ void weir_headers_write(const struct weir_header *headers, size_t count,
         weir_json_append_text(out, headers[i].value);
     }
     weir_buf_append_text(out, "}");
-}
-
-/* Up to 60 bytes; what is not printable ASCII is a question mark. */
-static const char *quote(struct quote *self, const char *value)
-{
-    size_t size = 0;
-
-    for (; size < QUOTE_SIZE_MAX && value[size] != '\0'; size++)
-        self->text[size] = is_printable(value[size]) ? value[size] : '?';
-    memcpy(self->text + size, value[size] == '\0' ? "" : "...",
-           value[size] == '\0' ? 1 : sizeof "...");
-    return self->text;
 }

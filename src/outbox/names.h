@@ -14,6 +14,11 @@
 WEIR_CHECKED enum weir_status weir_queue_name_check(const char *what, const char *name,
                                                     struct weir_error *error);
 
+/* 1 to `size_max` printable ASCII characters: WEIR_INVALID. Reads at most one byte beyond. */
+WEIR_CHECKED enum weir_status weir_printable_check(const char *what, const char *value,
+                                                   int size_max,
+                                                   struct weir_error *error);
+
 /* Type, then payload size, then key, then headers: WEIR_INVALID, WEIR_TOO_LARGE. Reads at most
  * one byte beyond each limit of a text. */
 WEIR_CHECKED enum weir_status weir_draft_check(const struct weir_draft *draft,

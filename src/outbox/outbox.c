@@ -17,9 +17,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "db/db.h"
-#include "db/pause.h"
+#include "outbox/liveness.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
+#include "outbox/producer.h"
 #include "outbox/schema.h"
 #include "outbox/tuning.h"
 #include "ward/executor.h"
@@ -38,22 +39,38 @@ const struct weir_report_type weir_outbox_report_type = {"outbox"};
 
 enum weir_status weir_outbox_migrate(struct weir_db *db, struct weir_error *error)
 {
+    char why[WEIR_PRODUCER_WHY_SIZE];
     uint32_t from;
     uint32_t to;
+    enum weir_status status =
+        weir_schema_migrate(&weir_outbox_schema, db, &from, &to, error);
 
-    return weir_schema_migrate(&weir_outbox_schema, db, &from, &to, error);
+    if (status == WEIR_OK)
+        status = weir_producer_make(db, why, error);
+    if (status == WEIR_OK && why[0] != '\0')
+        weir_log_event(weir_db_log(db), WEIR_LOG_WARNING, "outbox.no_sql_producers",
+                       "text=\"%s\"", why);
+    return status;
 }
 
 static void name_process(struct weir_outbox *self, const char *name)
 {
+    static _Atomic unsigned outboxes; /* of this process, that were given no name */
     char host[64] = "host";
+    unsigned number;
 
     if (name != NULL) {
         (void)weir_text_format(self->name, sizeof self->name, "%s", name);
         return;
     }
     (void)gethostname(host, sizeof host - 1);
-    (void)weir_text_format(self->name, sizeof self->name, "%s:%ld", host, (long)getpid());
+    number = atomic_fetch_add(&outboxes, 1) + 1;
+    if (number == 1)
+        (void)weir_text_format(self->name, sizeof self->name, "%s:%ld", host,
+                               (long)getpid());
+    else
+        (void)weir_text_format(self->name, sizeof self->name, "%s:%ld#%u", host,
+                               (long)getpid(), number);
 }
 
 /* Channels know no capitals; that two prefixes share one costs a look now and then. */
@@ -110,7 +127,7 @@ enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
     self->heap = weir_db_heap(options->db);
     self->own_words = *weir_db_log(options->db);
     self->words = &self->own_words;
-    self->owner = (int64_t)(weir_pause_random() >> 1);
+    atomic_init(&self->owner, weir_liveness_number());
     atomic_init(&self->alone, false);
     copy_options(self, options);
     name_channel(self);
@@ -168,7 +185,16 @@ enum weir_status weir_outbox_connect(struct weir_outbox *self,
                                      struct weir_connection **out,
                                      struct weir_error *error)
 {
-    return weir_db_acquire(self->db, out, error);
+    enum weir_status status = weir_db_acquire(self->db, out, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = weir_outbox_log_check(&self->log, *out, error);
+    if (status != WEIR_OK) {
+        weir_db_release(self->db, *out);
+        *out = NULL;
+    }
+    return status;
 }
 
 /* ---- queues and handlers --------------------------------------------------------------- */

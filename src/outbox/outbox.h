@@ -63,7 +63,8 @@ struct weir_outbox {
     struct weir_outbox_options options;
     struct weir_tuning tuning[WEIR_KIND_COUNT];
     struct weir_points *points; /* for tests; NULL: none */
-    int64_t owner;              /* this process in leases and members: random */
+    _Atomic int64_t owner; /* this process in leases and members: random; another one when
+                              its liveness session was lost (liveness.h) */
     char name[WEIR_PROCESS_NAME_SIZE];
     char channel[WEIR_CHANNEL_SIZE];
     struct weir_outbox_log log;

@@ -8,9 +8,15 @@
 /* In milliseconds; 0 waits for ever. */
 static const struct weir_sql SQL_SET_PG = {
     .name = "set patience",
-    .text = "SELECT set_config('lock_timeout', {1}::text, false)",
-    .parameters = "i",
+    .text = "SELECT set_config('lock_timeout', {1}::text, {2})",
+    .parameters = "if",
 };
+
+/* The session is anybody's: what is set goes with a transaction. */
+static bool is_pooled(struct weir_connection *connection)
+{
+    return weir_connection_config(connection)->url.transaction_pooler;
+}
 
 static enum weir_status set(struct weir_connection *connection, int64_t duration_ns,
                             struct weir_error *error)
@@ -22,18 +28,26 @@ static enum weir_status set(struct weir_connection *connection, int64_t duration
         return WEIR_OK;
     if (milliseconds > INT32_MAX)
         milliseconds = INT32_MAX;
-    return weir_connection_execute(connection, &SQL_SET_PG,
-                                   VALUES(weir_integer(milliseconds)), NULL, error);
+    return weir_connection_execute(
+        connection, &SQL_SET_PG,
+        VALUES(weir_integer(milliseconds), weir_boolean(is_pooled(connection))), NULL,
+        error);
 }
 
 enum weir_status weir_patience_lose(struct weir_connection *connection,
                                     struct weir_error *error)
 {
     int64_t usual_ns = weir_connection_config(connection)->lock_timeout_ns;
+    enum weir_status status = WEIR_OK;
 
-    if (usual_ns > 0 && usual_ns < WEIR_PATIENCE_NS)
-        return WEIR_OK;
-    return set(connection, WEIR_PATIENCE_NS, error);
+    if (is_pooled(connection))
+        status = weir_connection_begin_read(connection, error);
+    if (status != WEIR_OK || (usual_ns > 0 && usual_ns < WEIR_PATIENCE_NS))
+        return status;
+    status = set(connection, WEIR_PATIENCE_NS, error);
+    if (status != WEIR_OK && is_pooled(connection))
+        weir_connection_rollback(connection);
+    return status;
 }
 
 enum weir_status weir_patience_regain(struct weir_connection *connection,
@@ -46,6 +60,10 @@ enum weir_status weir_patience_regain(struct weir_connection *connection,
     *locked = status == WEIR_LOCKED;
     if (*locked)
         status = WEIR_OK;
+    if (is_pooled(connection)) {
+        weir_connection_rollback(connection);
+        return status;
+    }
     set_status = set(connection, usual_ns, status == WEIR_OK ? error : NULL);
     return status == WEIR_OK ? set_status : status;
 }

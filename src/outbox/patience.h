@@ -18,7 +18,7 @@
 /*
  * From here on a statement that waits for a lock longer than WEIR_PATIENCE_NS fails with
  * WEIR_LOCKED. Nothing on SQLite, where who reads waits for nobody. Outside of any transaction: a
- * failed statement would end it.
+ * failed statement would end it. Behind a pooler it is a transaction for reading, up to regain().
  */
 WEIR_CHECKED enum weir_status weir_patience_lose(struct weir_connection *connection,
                                                  struct weir_error *error);

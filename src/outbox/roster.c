@@ -422,6 +422,17 @@ void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64
     weir_lock_release(&self->lock);
 }
 
+size_t weir_roster_lose_all(struct weir_roster *self)
+{
+    size_t lost;
+
+    weir_lock_acquire(&self->lock);
+    for (lost = 0; self->lane_count > 0; lost++)
+        lose(self, self->lanes[self->lane_count - 1]);
+    weir_lock_release(&self->lock);
+    return lost;
+}
+
 /* Is its call over its budget? Then its handler hears of it, and its lease ends by itself. */
 static bool overruns(struct weir_lane *lane, int64_t now_ns)
 {

@@ -136,6 +136,9 @@ WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
  * counts for nothing. */
 void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch);
 
+/* All of them at once: whatever we hold may be somebody else's by now. Returns how many there were. */
+size_t weir_roster_lose_all(struct weir_roster *self);
+
 /* Leases to renew: all but those of calls whose budget is over, which are told to stop.
  * `post` NULL: of all. Returns how many there are; fills up to `count`. */
 size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
@@ -202,6 +205,10 @@ void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
 
 /* The page could not be read. */
 void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind);
+
+/* The log ends before where the main reader is: its last commits were lost with a primary, and what
+ * comes in their place has to be read. Lanes that have read them have lost their leases as well. */
+void weir_roster_lose_front(struct weir_roster *self);
 
 /* ---- for handler threads ---------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  *   aside          messages that a slow subscription still needs when their leaf was emptied
  *   ack            positions (PostgreSQL: appended, in four leaves; SQLite: one row each)
  *   lease          who delivers which partition
- *   member         processes that serve a subscription
+ *   member         processes that serve a subscription, and by what each is known alive
  *   dead_letter    messages that were rejected
  *   meta           what the library must know of this database
  *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
@@ -24,6 +24,8 @@
  * message id.
  */
 #include "outbox/schema.h"
+
+#include "outbox/producer.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -439,6 +441,46 @@ static const char *const MARIA_1[] = {
     NULL,
 };
 
+/* ---- 2: by what a process is known alive ---------------------------------------------------- */
+
+/*
+ * Rows of a library that knows nothing of this are known by their lease, of no version. `beat_us` is
+ * the database's clock at the last beat, which on SQLite is that of the process.
+ */
+static const char *const SQLITE_2[] = {
+    "ALTER TABLE {p}_member ADD COLUMN alive_by INTEGER NOT NULL DEFAULT 0", /* enum */
+    "ALTER TABLE {p}_member ADD COLUMN library TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE {p}_member ADD COLUMN clock_off_us INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_member ADD COLUMN beat_us INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const PG_2[] = {
+    "ALTER TABLE {p}_member"
+    " ADD COLUMN alive_by integer NOT NULL DEFAULT 0,"
+    " ADD COLUMN library text NOT NULL DEFAULT '',"
+    " ADD COLUMN clock_off_us bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN beat_us bigint NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const MARIA_2[] = {
+    "ALTER TABLE {p}_member"
+    " ADD COLUMN IF NOT EXISTS alive_by INT NOT NULL DEFAULT 0,"
+    " ADD COLUMN IF NOT EXISTS library VARCHAR(64)" MARIA_ASCII " NOT NULL DEFAULT '',"
+    " ADD COLUMN IF NOT EXISTS clock_off_us BIGINT NOT NULL DEFAULT 0,"
+    " ADD COLUMN IF NOT EXISTS beat_us BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
+/* ---- 3: producers in SQL ------------------------------------------------------------------- */
+
+/* How large a payload may be that they give. Servers: producer_pg.c, producer_maria.c. */
+static const char *const SQLITE_3[] = {
+    "INSERT OR IGNORE INTO {p}_meta VALUES ('payload_max', '65536')",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -447,6 +489,22 @@ static const struct weir_migration MIGRATIONS[] = {
         .statements = {[WEIR_SQLITE] = SQLITE_1,
                        [WEIR_POSTGRESQL] = PG_1,
                        [WEIR_MARIADB] = MARIA_1},
+    },
+    {
+        .number = 2,
+        .readable_by = 1,
+        .name = "by what a process is known alive",
+        .statements = {[WEIR_SQLITE] = SQLITE_2,
+                       [WEIR_POSTGRESQL] = PG_2,
+                       [WEIR_MARIADB] = MARIA_2},
+    },
+    {
+        .number = 3,
+        .readable_by = 1,
+        .name = "producers in SQL",
+        .statements = {[WEIR_SQLITE] = SQLITE_3,
+                       [WEIR_POSTGRESQL] = weir_producer_pg,
+                       [WEIR_MARIADB] = weir_producer_maria},
     },
 };
 

@@ -332,7 +332,9 @@ enum weir_status weir_pg_sweep(const struct weir_outbox_log *self, struct weir_d
     status = weir_db_acquire(db, &sweep.connection, error);
     if (status != WEIR_OK)
         return status;
-    status = run_step(&sweep, step);
+    status = weir_outbox_log_check(self, sweep.connection, error);
+    if (status == WEIR_OK)
+        status = run_step(&sweep, step);
     weir_db_release(db, sweep.connection);
     if (status != WEIR_OK) {
         *report = (struct weir_sweep_report){0};

@@ -55,7 +55,13 @@ program_prints_version() {
     "$prefix/bin/weir" --version | grep -F "$version"
 }
 
+# Loaded by its name without the ending, as docs/producers.md says.
+extension_loads() {
+    prints app sqlite3 -cmd ".load $prefix/lib/weir/weir" :memory: "SELECT weir_prefix('app')"
+}
+
 it 'the release build installs' install_weir
+it 'the extension for SQLite loads' extension_loads
 it 'pkg-config knows the version' prints "$version" pkg-config --modversion weir
 it 'no installed text mentions the source tree' mentions_no_source_path
 

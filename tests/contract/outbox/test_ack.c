@@ -867,7 +867,7 @@ static void lose_answer(void *argument)
 /* The commit is the last call of a move: its answer is lost on the wire. */
 OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells)
 {
-    struct wire *wire = wire_open(server_port(fixture->server));
+    struct wire *wire = wire_open(server_entry(fixture->server));
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
     struct weir_points points;
@@ -879,9 +879,11 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
-    snprintf(url, sizeof url, "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
+    snprintf(url, sizeof url,
+             "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s%s",
              fixture_choose(fixture, "", "postgresql", "mariadb"), wire_port(wire),
-             fixture->database);
+             fixture->database,
+             server_is_pooled(fixture->server) ? "?pooler=transaction" : "");
     options.url = url;
     db = fixture_open(fixture, &options);
     weir_points_init(&points);

@@ -485,7 +485,9 @@ static void add_letter(struct fixture *fixture, int64_t subscription, const char
 static void add_member_and_aside(struct fixture *fixture, int64_t subscription,
                                  int64_t pid)
 {
-    (void)desk_ask(fixture, "INSERT INTO weir_member VALUES (1, %d, 'a', 1, 1, 0, 0)",
+    (void)desk_ask(fixture,
+                   "INSERT INTO weir_member (process, subscription, name,"
+                   " until_us, started_us) VALUES (1, %d, 'a', 1, 1)",
                    (int)subscription);
     (void)desk_ask(fixture,
                    "INSERT INTO weir_aside (pid, cut, id, created_us, uid, type,"

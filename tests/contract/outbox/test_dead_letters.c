@@ -51,6 +51,30 @@ OUTBOX_TEST(letter, shows_everything_of_the_message_that_was_rejected)
     weir_outbox_destroy(clerk);
 }
 
+OUTBOX_TEST(letter, may_be_listed_without_payload_and_headers)
+{
+    struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
+    const struct weir_header headers[] = {{"trace", "4bf9"}};
+    struct weir_draft draft = scene_draft(0, "five");
+    struct weir_dead_letter_scope scope = letters_everything();
+    const struct letter_view *letter;
+
+    draft.headers = headers;
+    draft.header_count = 1;
+    letters_make_of(fixture, "orders", "mail", &draft, 1);
+    scope.sealed = true;
+    letter = letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_PENDING)->items;
+
+    check(letter->sealed);
+    check_int(letter->header_count, 0);
+    check_str(letter->reason, "no good: five");
+    scope.sealed = false;
+    letter = letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_PENDING)->items;
+    check(!letter->sealed);
+    check_str(letter->payload, "five");
+    weir_outbox_destroy(clerk);
+}
+
 OUTBOX_TEST(letter, lists_come_newest_first_and_page_by_page)
 {
     struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);

@@ -9,6 +9,7 @@
 
 #include "db/pause.h"
 #include "lib/outbox_scene.h"
+#include "lib/pg_outbox.h"
 
 static struct weir_outbox *orders(struct fixture *fixture, int32_t partitions)
 {
@@ -294,7 +295,8 @@ OUTBOX_POSTGRESQL_TEST(enqueue, notifies_nobody_while_there_is_much_to_deliver)
     struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
     struct weir_outbox_options options = scene_options(fixture, "producer");
     struct weir_outbox *producer = scene_create(fixture, &options);
-    PGconn *listener = PQconnectdb(fixture->url);
+    PGconn *listener =
+        pg_outbox_connect(fixture); /* directly: a pooler does not listen */
 
     PQclear(PQexec(listener, "LISTEN weir_wake"));
     scene_send_text(fixture, producer, "orders", 0, "hello");

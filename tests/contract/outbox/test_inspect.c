@@ -267,16 +267,17 @@ OUTBOX_POSTGRESQL_TEST(inspect, leaves_the_patience_of_its_connection_as_it_was)
     };
     struct weir_outbox *outbox = open_outbox(fixture, NULL);
     struct weir_connection *locker;
-    struct weir_connection *connection;
+    struct weir_connection *connection = fixture_take(fixture);
     int64_t before = 0;
     int64_t after = 0;
 
     add_queue(fixture, outbox, "read", WEIR_UNREAD_KEEP);
     subscribe(fixture, outbox, "read");
-    locker = lock_log(fixture);
-    check_db(weir_connection_query_integer(locker, &SQL_PATIENCE, NO_VALUES, &before,
+    check_db(weir_connection_query_integer(connection, &SQL_PATIENCE, NO_VALUES, &before,
                                            &fixture->error),
              WEIR_OK);
+    fixture_give(fixture, connection);
+    locker = lock_log(fixture);
     check(read_queue(fixture, outbox, "read").waiting_is_estimate);
     connection = fixture_take(fixture);
 

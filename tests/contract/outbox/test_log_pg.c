@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/pg_outbox.h"
 #include "outbox/cut_pg.h"
 #include "outbox/schema.h"
 #include "scene_pg.h"
@@ -394,10 +395,14 @@ OUTBOX_POSTGRESQL_TEST(append_pg,
     free(entries);
 }
 
+/* As an application: through the pooler, if there is one. */
 static PGconn *connect_natively(struct fixture *fixture)
 {
-    PGconn *native = PQconnectdb(fixture->url);
+    char url[SERVER_URL_SIZE];
+    PGconn *native;
 
+    server_application_url(fixture->server, fixture->database, url, sizeof url);
+    native = PQconnectdb(url);
     check_int(PQstatus(native), CONNECTION_OK);
     return native;
 }
@@ -495,8 +500,8 @@ static struct belfry belfry_open(struct fixture *fixture)
 {
     struct belfry self = {.log = scene_open(fixture),
                           .connection = fixture_take(fixture),
-                          .listener = connect_natively(fixture),
-                          .other = connect_natively(fixture)};
+                          .listener = pg_outbox_connect(fixture),
+                          .other = pg_outbox_connect(fixture)};
 
     run_natively(self.listener, "LISTEN bell");
     return self;
@@ -572,8 +577,8 @@ OUTBOX_POSTGRESQL_TEST(append_pg, notifies_when_the_clock_was_set_back)
 OUTBOX_POSTGRESQL_TEST(cut, notifies_whoever_listens)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    PGconn *listener = connect_natively(fixture);
-    PGconn *other = connect_natively(fixture);
+    PGconn *listener = pg_outbox_connect(fixture);
+    PGconn *other = pg_outbox_connect(fixture);
     int64_t newest;
 
     run_natively(listener, "LISTEN bell");

@@ -20,14 +20,23 @@ static void open_queue(struct fixture *fixture, int32_t partitions)
                    (int)SUBSCRIPTION, (int)QUEUE);
 }
 
+static struct weir_member person(int64_t owner)
+{
+    return (struct weir_member){.owner = owner,
+                                .name = "a process",
+                                .library = "1.2.3",
+                                .duration_us = MINUTE_US,
+                                .alive_by = WEIR_ALIVE_BY_LOCK,
+                                .clock_off_us = -7};
+}
+
 static struct weir_share beat(struct fixture *fixture, int64_t owner, int32_t partitions)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_share share = {.subscription = SUBSCRIPTION, .partitions = partitions};
+    struct weir_member member = person(owner);
 
-    check_db(weir_member_beat(connection, owner, "a process", MINUTE_US, &share, 1,
-                              &fixture->error),
-             WEIR_OK);
+    check_db(weir_member_beat(connection, &member, &share, 1, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
     return share;
 }
@@ -67,18 +76,76 @@ OUTBOX_TEST(member, alone_may_hold_everything)
     check(!share.removed);
 }
 
-OUTBOX_TEST(member, shares_with_others_rounded_up)
+/* 8 over 3: all of them, and nobody has more than one more. */
+OUTBOX_TEST(member, shares_everything_with_others_to_within_one)
 {
-    struct weir_share share;
+    static const int64_t MEMBERS[] = {ANNA, BERT, CARL};
+    uint32_t sum = 0;
 
     open_queue(fixture, 8);
-    (void)beat(fixture, ANNA, 8);
-    (void)beat(fixture, BERT, 8);
+    for (int i = 0; i < 3; i++)
+        (void)beat(fixture, MEMBERS[i], 8);
 
-    share = beat(fixture, CARL, 8);
+    for (int i = 0; i < 3; i++) {
+        struct weir_share share = beat(fixture, MEMBERS[i], 8);
 
-    check_int(share.members, 3);
-    check_int(share.share, 3);
+        check_int(share.members, 3);
+        check_in_range(share.share, 2, 3);
+        sum += share.share;
+    }
+    check_int(sum, 8);
+}
+
+/* One of them cannot have it, perhaps: then another one can at once. */
+OUTBOX_TEST(member, may_hold_one_though_there_are_more_members_than_partitions)
+{
+    static const int64_t MEMBERS[] = {ANNA, BERT, CARL};
+
+    open_queue(fixture, 2);
+    for (int i = 0; i < 3; i++)
+        (void)beat(fixture, MEMBERS[i], 2);
+
+    for (int i = 0; i < 3; i++)
+        check_int(beat(fixture, MEMBERS[i], 2).share, 1);
+}
+
+/* Who has more in one subscription has not in another. */
+OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_member anna = person(ANNA);
+    struct weir_member bert = person(BERT);
+    struct weir_share shares[2] = {
+        {.subscription = SUBSCRIPTION, .partitions = 3},
+        {.subscription = SUBSCRIPTION + 1, .partitions = 3},
+    };
+
+    open_queue(fixture, 3);
+    (void)desk_ask(fixture,
+                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+                   " VALUES (%d, %d, 'audit', 1, 1)",
+                   (int)SUBSCRIPTION + 1, (int)QUEUE);
+    check_db(weir_member_beat(connection, &bert, shares, 2, &fixture->error), WEIR_OK);
+
+    check_db(weir_member_beat(connection, &anna, shares, 2, &fixture->error), WEIR_OK);
+
+    check_int(shares[0].share + shares[1].share, 3);
+    fixture_give(fixture, connection);
+}
+
+OUTBOX_TEST(member, says_by_what_it_is_known)
+{
+    open_queue(fixture, 1);
+    (void)beat(fixture, ANNA, 1);
+    (void)desk_ask(fixture, "UPDATE weir_member SET alive_by = 0, clock_off_us = 0,"
+                            " library = '0', beat_us = 0");
+
+    (void)beat(fixture, ANNA, 1);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"
+                                   " AND library = '1.2.3' AND clock_off_us = -7"
+                                   " AND beat_us >= started_us"),
+              1);
 }
 
 OUTBOX_TEST(member, is_alive_for_its_duration)
@@ -200,15 +267,30 @@ OUTBOX_TEST(member, does_not_count_what_it_holds_itself)
 /* One has more than its share, another one less: that does not make up for it. */
 OUTBOX_TEST(member, adds_up_the_surplus_of_each)
 {
-    struct weir_lease leases[8];
+    struct weir_lease leases[9];
 
-    open_queue(fixture, 8);
-    (void)beat(fixture, BERT, 8);
-    (void)beat(fixture, CARL, 8);
+    open_queue(fixture, 9);
+    (void)beat(fixture, BERT, 9);
+    (void)beat(fixture, CARL, 9);
     check_int(desk_take(fixture, BERT, leases, 6), 6);
     check_int(desk_take(fixture, CARL, leases, 1), 1);
 
-    check_int(beat(fixture, ANNA, 8).surplus, 3);
+    check_int(beat(fixture, ANNA, 9).surplus, 3);
+}
+
+/* 3 over 2: two are one too many for one of them, and for the other they are not. */
+OUTBOX_TEST(member, measures_each_by_its_own_share)
+{
+    struct weir_lease leases[2];
+    struct weir_share anna;
+
+    open_queue(fixture, 3);
+    (void)beat(fixture, BERT, 3);
+    check_int(desk_take(fixture, BERT, leases, 2), 2);
+
+    anna = beat(fixture, ANNA, 3);
+
+    check_int(anna.surplus, anna.share - 1);
 }
 
 OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
@@ -298,6 +380,7 @@ OUTBOX_TEST(member, sees_that_the_queue_is_removed)
 OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
 {
     struct weir_connection *connection = fixture_take(fixture);
+    struct weir_member anna = person(ANNA);
     struct weir_share shares[3] = {
         {.subscription = 99, .partitions = 4},
         {.subscription = SUBSCRIPTION, .partitions = 4},
@@ -312,9 +395,7 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
                               &fixture->error),
              WEIR_OK);
 
-    check_db(weir_member_beat(connection, ANNA, "a process", MINUTE_US, shares, 3,
-                              &fixture->error),
-             WEIR_OK);
+    check_db(weir_member_beat(connection, &anna, shares, 3, &fixture->error), WEIR_OK);
 
     check(shares[0].removed);
     check(!shares[1].removed);
@@ -328,9 +409,8 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
 OUTBOX_TEST(member, of_nothing_beats_without_harm)
 {
     struct weir_connection *connection = fixture_take(fixture);
+    struct weir_member anna = person(ANNA);
 
-    check_db(weir_member_beat(connection, ANNA, "a process", MINUTE_US, NULL, 0,
-                              &fixture->error),
-             WEIR_OK);
+    check_db(weir_member_beat(connection, &anna, NULL, 0, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 }

@@ -246,6 +246,20 @@ static void check_plan(const struct sample *sample, const char *kind, char *plan
     free(copy);
 }
 
+/* In a transaction, whose settings are ours also behind a pooler. */
+static PGconn *begin_planning(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    return weir_connection_native(connection);
+}
+
+static void end_planning(struct fixture *fixture, struct weir_connection *connection)
+{
+    execute(weir_connection_native(connection), "DEALLOCATE ALL");
+    weir_connection_rollback(connection);
+    fixture_give(fixture, connection);
+}
+
 /* Samples with one of the traits `without` are left out. */
 static void check_plans(PGconn *native, const char *kind, unsigned without)
 {
@@ -265,10 +279,10 @@ static void check_plans(PGconn *native, const char *kind, unsigned without)
 
 static void prepare_all(struct fixture *fixture, PGconn *native)
 {
-    execute(native, "SELECT set_config('weir.cut', 'true', false),"
-                    " set_config('weir.hi', '1', false),"
-                    " set_config('weir.own', '1', false),"
-                    " set_config('weir.snap', '1:1:', false)");
+    execute(native, "SELECT set_config('weir.cut', 'true', true),"
+                    " set_config('weir.hi', '1', true),"
+                    " set_config('weir.own', '1', true),"
+                    " set_config('weir.snap', '1:1:', true)");
     for (size_t i = 0; i < SAMPLE_COUNT; i++)
         prepare(fixture, native, i);
 }
@@ -310,30 +324,29 @@ static void fill(struct fixture *fixture)
 OUTBOX_POSTGRESQL_TEST(plans, of_a_million_rows_that_nobody_analyzed_use_the_indexes)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    PGconn *native = weir_connection_native(connection);
+    PGconn *native;
 
     fixture_prepare(fixture, "ALTER TABLE {p}_aside SET (autovacuum_enabled = off)");
     fill(fixture);
 
+    native = begin_planning(fixture, connection);
     prepare_all(fixture, native);
     execute(native, "SET plan_cache_mode = force_custom_plan");
     check_plans(native, "custom", 0);
     execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "generic", CUSTOM);
 
-    execute(native, "DISCARD ALL");
-    fixture_give(fixture, connection);
+    end_planning(fixture, connection);
 }
 
 OUTBOX_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    PGconn *native = weir_connection_native(connection);
+    PGconn *native = begin_planning(fixture, connection);
 
     prepare_all(fixture, native);
     execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "made when empty", SMALL);
 
-    execute(native, "DISCARD ALL");
-    fixture_give(fixture, connection);
+    end_planning(fixture, connection);
 }

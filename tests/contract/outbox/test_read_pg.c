@@ -102,7 +102,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_on_from_every_place_in_pages_of_any_size)
 
 OUTBOX_POSTGRESQL_TEST(read_pg, gives_the_same_when_segments_are_tiny)
 {
-    outbox_small_segments(fixture, 0);
+    outbox_small_segments(fixture, 1);
     set_scene(fixture);
 
     check_everywhere(fixture, ALL_TEXTS);

@@ -73,6 +73,103 @@ OUTBOX_TEST(shares, are_equal_and_follow_who_comes_and_goes)
     crew_close(&crew);
 }
 
+/* ---- to within one --------------------------------------------------------------------------- */
+
+enum { MEMBERS_MAX = 3 };
+
+/* Everything is held, and nobody has two more than another. */
+static bool are_fair(struct crew *crew, struct crew_member *const *members, int count)
+{
+    int least = CREW_PARTITIONS_MAX;
+    int most = 0;
+    int sum = 0;
+
+    for (int i = 0; i < count; i++) {
+        int share = crew_share_of(crew, members[i]);
+
+        least = share < least ? share : least;
+        most = share > most ? share : most;
+        sum += share;
+    }
+    return sum == crew->ledger->options.partitions && most - least <= 1;
+}
+
+/* Nothing came twice. */
+static void check_once(const struct crew *crew)
+{
+    check_int((int64_t)atomic_load(&crew->ledger->count), enqueued(crew));
+    check_quiet(crew);
+}
+
+/* One, two, three, two, one of them, while messages flow. */
+static void come_and_go(struct fixture *fixture, int32_t partitions)
+{
+    static const int COUNTS[] = {1, 2, 3, 2, 1};
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *members[MEMBERS_MAX];
+    int count = 0;
+
+    crew_open(&crew, fixture,
+              &(struct crew_options){
+                  .partitions = partitions, .batch = 5, .lease_ns = WEIR_SECONDS(300)});
+    weir_points_init(&points);
+    weir_points_arm(&points, "keeper.eager", 1);
+    for (int i = 0; i < 5; i++) {
+        enqueue_everywhere(&crew, 10);
+        while (count < COUNTS[i])
+            members[count++] =
+                crew_join_with(&crew, &(struct crew_joining){.points = &points});
+        while (count > COUNTS[i]) { /* not always the one that came last */
+            crew_leave(members[0]);
+            memmove(members, members + 1, (size_t)--count * sizeof members[0]);
+        }
+        wait_until(are_fair(&crew, members, count));
+    }
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    crew_leave(members[0]);
+    check_once(&crew);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(shares, of_8_partitions_differ_by_one_at_most)
+{
+    come_and_go(fixture, 8);
+}
+
+OUTBOX_TEST(shares, of_64_partitions_differ_by_one_at_most)
+{
+    come_and_go(fixture, 64);
+}
+
+/* Each is ended in order and begun again, one after the other. */
+OUTBOX_TEST(shares, of_processes_restarted_in_turn_repeat_nothing)
+{
+    struct crew crew;
+    pid_t processes[MEMBERS_MAX];
+
+    crew_open(&crew, fixture, &OPTIONS);
+    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    for (int i = 0; i < MEMBERS_MAX; i++)
+        processes[i] = crew_start(&crew);
+    for (int i = 0; i < MEMBERS_MAX; i++) {
+        int64_t before = crew_done(&crew);
+
+        enqueue_everywhere(&crew, 50);
+        wait_until(crew_done(&crew) > before + 40);
+        crew_end(&crew, processes[i]);
+        enqueue_everywhere(&crew, 20);
+        processes[i] = crew_start(&crew);
+    }
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    for (int i = 0; i < MEMBERS_MAX; i++)
+        crew_end(&crew, processes[i]);
+    check_once(&crew);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
 OUTBOX_TEST(shares, are_handed_over_between_batches_under_load)
 {
     struct crew crew;

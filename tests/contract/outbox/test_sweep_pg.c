@@ -749,6 +749,6 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
         check_int(rows_in(&scene, "ack"), 2);
         check_int(rows_in(&scene, "aside"), 3);
     }
-    check_in_range(at, 40, 400);
+    check_in_range(at, 35, 400);
     scene_close(&scene);
 }

@@ -139,10 +139,12 @@ static void beat(struct fixture *fixture, int64_t process, int64_t subscription,
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_share share = {
         .subscription = subscription, .partitions = 1, .delivered = 10, .rate = rate};
+    struct weir_member member = {.owner = process,
+                                 .name = "a process",
+                                 .library = "1.2.3",
+                                 .duration_us = MINUTE_US};
 
-    check_db(weir_member_beat(connection, process, "a process", MINUTE_US, &share, 1,
-                              &fixture->error),
-             WEIR_OK);
+    check_db(weir_member_beat(connection, &member, &share, 1, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 }
 

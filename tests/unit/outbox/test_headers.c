@@ -470,3 +470,35 @@ WEIR_TEST(headers, of_nothing_and_of_no_object_begin_anew)
     replaces("[1, 2]", "{" OURS);
     replaces("{\"a\":", "{" OURS);
 }
+
+/* ---- the word null ------------------------------------------------------------------------ */
+
+static void has_null_at(const char *json, size_t want)
+{
+    size_t index = SIZE_MAX;
+
+    check(weir_headers_find_null(weir_str(json), &index));
+    check_int(index, want);
+}
+
+WEIR_TEST(headers, tell_the_first_that_is_null)
+{
+    has_null_at("{\"a\":null}", 0);
+    has_null_at(" { \"a\" : \"x\" , \"b\" : null\n, \"c\": null } ", 1);
+    has_null_at("{\"a\":[1,{\"b\":2}],\"b\":true,\"c\":null}", 2);
+}
+
+WEIR_TEST(headers, are_not_null_for_a_text_or_a_part_that_is)
+{
+    static const char *const JSONS[] = {
+        "{}",
+        "{\"a\":\"null\"}",
+        "{\"null\":\"l\"}",
+        "{\"a\":[null],\"b\":{\"c\":null}}",
+    };
+    size_t index;
+
+    for (size_t i = 0; i < sizeof JSONS / sizeof JSONS[0]; i++)
+        check(!weir_headers_find_null(weir_str(JSONS[i]), &index));
+    check(!weir_headers_find_null((struct weir_str){NULL, 0}, &index));
+}

@@ -4,7 +4,10 @@
  */
 #include "weir/message.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/test.h"
 
@@ -59,6 +62,66 @@ WEIR_TEST(partition_of_key, takes_long_keys_and_zeros_in_them)
     falls(xs, WEIR_KEY_SIZE_MAX, 18, 4, 1919284434);
     falls(xs, sizeof xs, 53, 2, 1434545974);
     falls("a\0b", 3, 32, 3, 1882525536);
+}
+
+/* tests/vectors/keys.tsv, from wherever we were built in the repository. */
+static FILE *open_vectors(void)
+{
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 32);
+    FILE *file = NULL;
+
+    check(size > 0);
+    for (char *slash;
+         file == NULL && (path[size] = '\0', (slash = strrchr(path, '/')) != NULL);) {
+        size = slash - path;
+        snprintf(slash, 32, "/tests/vectors/keys.tsv");
+        file = fopen(path, "re");
+    }
+    check(file != NULL);
+    return file;
+}
+
+/* The bytes of a line's first column; returns what is behind it. */
+static const char *read_key(const char *line, char *key, size_t *key_size)
+{
+    unsigned byte;
+
+    check(*line == 'x');
+    *key_size = 0;
+    for (line++; sscanf(line, "%2x", &byte) == 1 && *line != '\t'; line += 2)
+        key[(*key_size)++] = (char)byte;
+    return line;
+}
+
+/* The file that producers in SQL are held to as well. */
+WEIR_TEST(partition_of_key, is_as_the_vectors_say)
+{
+    char line[8192];
+    char key[sizeof line];
+    size_t key_size;
+    int keys = 0;
+    FILE *file = open_vectors();
+
+    while (fgets(line, sizeof line, file) != NULL) {
+        const char *rest;
+
+        if (line[0] == '#')
+            continue;
+        rest = read_key(line, key, &key_size);
+        for (int32_t partitions = 1; partitions <= WEIR_PARTITIONS_MAX; partitions *= 2) {
+            char *end;
+            long want = strtol(rest, &end, 10);
+
+            check(end > rest);
+            falls_to(key, key_size, partitions, (int32_t)want);
+            rest = end;
+        }
+        keys++;
+    }
+
+    check(keys > 50);
+    (void)fclose(file);
 }
 
 WEIR_TEST(uid, is_written_in_32_hexadecimal_digits)

@@ -1,0 +1,74 @@
+/*
+ * liveness.h - a lock that vanishes with its process.
+ *
+ * A lease says until when a process is believed to be alive. That is the truth, but it takes as long
+ * as a lease to notice that a process is dead. So each process also holds a lock, on a session that
+ * does nothing else, and that ends with the process whatever ends it. Whoever sees a member without its
+ * lock knows that it is dead, and need not wait.
+ *
+ *   PostgreSQL   an advisory lock of the session; its key is the process's number; pg_locks shows it
+ *   MariaDB      GET_LOCK of a name with that number; IS_USED_LOCK shows it
+ *   SQLite       one byte, at that number, of a file beside the database: a lock of the open file,
+ *                so that two outboxes of one process have one each
+ *
+ * A number is used for one session and never again. So "the lock of this number is gone" stays true:
+ * any number of processes may find it out, and act on it as late as they like. A process that has lost
+ * its session and lives goes on under another number, with new epochs (keeper.c).
+ *
+ * Nobody is safe because of this: epochs fence. It only makes a death known sooner. The lock is taken
+ * before the member's row says so (`alive_by`), and whoever judges reads the row before the lock.
+ *
+ * A process that is stopped keeps its lock, as does one whose host has lost its power until the
+ * server's TCP notices: their leases run out. A child that was forked, and did not exec, keeps
+ * SQLite's lock as long as it lives.
+ *
+ * Threads  The keeper's.
+ * Failure  Whatever goes wrong, the process is known by its lease.
+ */
+#ifndef WEIR_OUTBOX_LIVENESS_H
+#define WEIR_OUTBOX_LIVENESS_H
+
+#include "outbox/member.h"
+
+struct weir_liveness;
+
+/* A number for a process that nobody has had, nor will have: random, positive. */
+int64_t weir_liveness_number(void);
+
+/* Can there be such a lock? Not for a database in memory, nor behind a transaction pooler. */
+bool weir_liveness_is_possible(const struct weir_db *db);
+
+/* Take the lock of this number on a new session. *out is NULL on failure. */
+WEIR_CHECKED enum weir_status weir_liveness_open(struct weir_db *db, int64_t number,
+                                                 struct weir_liveness **out,
+                                                 struct weir_error *error);
+
+/* Give it up. NULL is fine. */
+void weir_liveness_close(struct weir_liveness *self);
+
+/* Is the session still there, as far as can be told without asking anybody? Once false, always. */
+bool weir_liveness_is_held(struct weir_liveness *self);
+
+/* Another process that counts as alive. Texts live for the call of the visitor. */
+struct weir_peer {
+    int64_t number;
+    struct weir_str name;
+    struct weir_str library;
+    enum weir_alive_by alive_by;
+    bool dead;            /* it has a lock to be known by, and does not hold it */
+    int64_t clock_off_us; /* as it says */
+    int64_t ahead_us; /* of the database's clock: its last beat; below 0: it is over */
+};
+typedef void (*weir_peer_fn)(void *state, const struct weir_peer *peer);
+
+/*
+ * Visit all members but `number` that count as alive, each once. With a server that is one statement on
+ * the session itself, and so the proof that it is there: when it is not, is_held() is false from then
+ * on. `connection` is used on SQLite, and everywhere when `self` is NULL: then nobody is dead.
+ */
+WEIR_CHECKED enum weir_status weir_liveness_look(struct weir_liveness *self,
+                                                 struct weir_connection *connection,
+                                                 int64_t number, weir_peer_fn visit,
+                                                 void *state, struct weir_error *error);
+
+#endif

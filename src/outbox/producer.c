@@ -1,0 +1,91 @@
+/*
+ * producer.c - see producer.h.
+ */
+#include "outbox/producer.h"
+
+#include <inttypes.h>
+#include <mysqld_error.h>
+
+#include "base/text.h"
+#include "db/db.h"
+
+/* By the key of the meta table. */
+static const struct weir_sql SQL_SET_PAYLOAD_MAX = {
+    .name = "set payload_max",
+    .text = "UPDATE {p}_meta SET value = {1} WHERE name = 'payload_max'",
+    .parameters = "t",
+};
+
+static const struct weir_sql SQL_COUNT_FUNCTIONS = {
+    .name = "find weir_enqueue()",
+    .text = "SELECT count(*) FROM information_schema.routines"
+            " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'",
+};
+
+/* MariaDB's own text says that the setting might be wanted, not what to do. */
+static void explain(const struct weir_error *error, char why[WEIR_PRODUCER_WHY_SIZE])
+{
+    bool logged = error->native_code == ER_BINLOG_UNSAFE_ROUTINE ||
+                  error->native_code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER;
+
+    (void)weir_text_format(why, WEIR_PRODUCER_WHY_SIZE, "%.200s",
+                           logged
+                               ? "the server keeps a binary log and makes no functions:"
+                                 " SET GLOBAL log_bin_trust_function_creators = 1 there,"
+                                 " and migrate again"
+                               : error->text);
+}
+
+/* Each commits by itself, and may be repeated. That which callers know comes last. */
+static enum weir_status make_all(struct weir_connection *connection,
+                                 struct weir_error *error)
+{
+    const char *const *statement = weir_producer_maria_functions;
+    enum weir_status status = WEIR_OK;
+
+    for (; *statement != NULL && status == WEIR_OK; statement++)
+        status = weir_connection_execute_text(connection, *statement, error);
+    return status;
+}
+
+static bool is_refusal(const struct weir_error *error, enum weir_status status)
+{
+    return status == WEIR_DENIED || error->native_code == ER_BINLOG_UNSAFE_ROUTINE ||
+           error->native_code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER;
+}
+
+/* On a connection of its own, since the mode of the session is changed. */
+enum weir_status weir_producer_make(struct weir_db *db, char why[WEIR_PRODUCER_WHY_SIZE],
+                                    struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    int64_t count = 0;
+    enum weir_status status;
+
+    why[0] = '\0';
+    if (weir_db_engine(db) != WEIR_MARIADB)
+        return WEIR_OK;
+    status = weir_db_open_apart(db, &connection, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_connection_query_integer(connection, &SQL_COUNT_FUNCTIONS, NO_VALUES,
+                                           &count, error);
+    if (status == WEIR_OK && count == 0)
+        status = make_all(connection, error);
+    if (status != WEIR_OK && is_refusal(error, status)) {
+        explain(error, why);
+        status = WEIR_OK;
+    }
+    weir_connection_destroy(connection);
+    return status;
+}
+
+enum weir_status weir_producer_set_payload_max(struct weir_connection *connection,
+                                               int64_t size_max, struct weir_error *error)
+{
+    char text[24];
+
+    weir_text_format(text, sizeof text, "%" PRId64, size_max);
+    return weir_connection_execute(connection, &SQL_SET_PAYLOAD_MAX,
+                                   VALUES(weir_text(weir_str(text))), NULL, error);
+}

@@ -1,0 +1,75 @@
+/*
+ * roles.h - the four roles of a prefix, and what each may do with its tables.
+ *
+ *   {p}_owner      makes and changes the tables; on PostgreSQL they are its own
+ *   {p}_runtime    delivers: reads and writes rows
+ *   {p}_producer   enqueues, and nothing else
+ *   {p}_viewer     reads, but neither payloads nor headers
+ *
+ * What each is to have is said once for each engine, in a query (roles_pg.c, roles_maria.c) that
+ * compares it with the catalogue. Its answer is a plan: the statements that make roles which are
+ * missing, grant what is missing and take back what is too much. So applying it twice changes
+ * nothing, and applying it after a migration mends what that has left. A role that is there
+ * already keeps its attributes: nobody is made to log in, and no password is changed.
+ *
+ * What everybody may do (PUBLIC), each of the roles may do; so this is taken back, too.
+ *
+ * Threads  Whoever holds the connection.
+ */
+#ifndef WEIR_OUTBOX_ROLES_H
+#define WEIR_OUTBOX_ROLES_H
+
+#include "base/buf.h"
+#include "db/connection.h"
+
+/* What a statement of a plan is for. A right is revoked before others on the same table are
+ * granted. */
+enum weir_role_step {
+    WEIR_ROLE_MAKE = 1, /* a role that is missing */
+    WEIR_ROLE_JOIN,     /* PostgreSQL: who applies it becomes a member of the owner */
+    WEIR_ROLE_OWN,      /* rights on schema or database, and whose the tables are */
+    WEIR_ROLE_REVOKE,   /* what is too much */
+    WEIR_ROLE_GRANT     /* what is missing */
+};
+
+struct weir_role_change {
+    enum weir_role_step step;
+    const char *role; /* or PUBLIC */
+    const char *text; /* the statement, without semicolon */
+};
+
+/* The statements; empty when all is as it should be. */
+struct weir_role_plan {
+    struct weir_buf entries; /* private */
+    size_t count;
+    bool
+        blind; /* MariaDB hides from this user what roles have: all is granted, nothing revoked */
+};
+
+void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap);
+void weir_role_plan_fini(struct weir_role_plan *self);
+
+/* Compare. The tables are there. WEIR_INVALID: SQLite has no roles. */
+WEIR_CHECKED enum weir_status weir_role_plan_read(struct weir_role_plan *self,
+                                                  struct weir_connection *connection,
+                                                  struct weir_error *error);
+
+/* Compare and run the statements; *self is then what was run. On PostgreSQL all of them or none.
+ * MariaDB commits each; calling it again goes on. WEIR_DENIED: *failed is what was not
+ * allowed; its texts live as long as the plan. */
+WEIR_CHECKED enum weir_status weir_role_plan_apply(struct weir_role_plan *self,
+                                                   struct weir_db *db,
+                                                   struct weir_role_change *failed,
+                                                   struct weir_error *error);
+
+/* One after the other: *at begins with 0. False: there are no more. Borrows from the plan. */
+bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
+                         struct weir_role_change *out);
+
+/* Rows of (step, role, statement): owners, tables, columns, routines; in the order of the plan. */
+enum { WEIR_ROLES_COMPARE_COUNT = 4 };
+extern const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT];
+extern const struct weir_sql weir_roles_compare_maria[WEIR_ROLES_COMPARE_COUNT];
+extern const struct weir_sql weir_roles_compare_maria_blind[WEIR_ROLES_COMPARE_COUNT];
+
+#endif

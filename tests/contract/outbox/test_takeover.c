@@ -1,0 +1,562 @@
+/*
+ * Processes that die, stop, or lose the session of their liveness lock, and how soon the others
+ * know. Leases outlast the test's patience unless a test is about them: what is served before they end
+ * was taken over by the lock.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/point.h"
+#include "db/db.h"
+#include "db/pause.h"
+#include "lib/crew.h"
+#include "lib/outbox_engines.h"
+#include "lib/process.h"
+#include "outbox/member.h"
+#include "outbox/outbox.h"
+
+enum { PARTITIONS = 8 };
+
+#define FOR_EVER_NS WEIR_SECONDS(300)
+#define GHOST "4242"
+
+static const struct crew_options OPTIONS = {.partitions = PARTITIONS,
+                                            .batch = 5,
+                                            .lease_ns = FOR_EVER_NS};
+
+static void enqueue_everywhere(struct crew *crew, int count)
+{
+    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
+        crew_enqueue_together(crew, p, count);
+}
+
+static int64_t enqueued(const struct crew *crew)
+{
+    int64_t sum = 0;
+
+    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
+        sum += crew->enqueued[p];
+    return sum;
+}
+
+static uint64_t passes(const struct weir_points *points, int index)
+{
+    return atomic_load(&points->armed[index].passed);
+}
+
+/* Point 0 counts how often a member has looked at the others. */
+static void count_looks(struct weir_points *points)
+{
+    weir_points_init(points);
+    weir_points_arm(points, "presence.looked", UINT64_MAX);
+}
+
+static void wait_for_looks(const struct weir_points *points, uint64_t count)
+{
+    uint64_t before = passes(points, 0);
+
+    wait_until(passes(points, 0) >= before + count);
+}
+
+static int64_t ask(struct fixture *fixture, const char *sql)
+{
+    return fixture_ask(fixture, sql);
+}
+
+static int64_t find_session_on_mariadb(struct fixture *fixture)
+{
+    return ask(fixture, "SELECT max(IS_USED_LOCK(CONCAT('weir_alive_',"
+                        " LOWER(HEX(process))))) FROM weir_member");
+}
+
+/* Who holds the lock may just have come, or be gone already from the last time. */
+static void end_session_on_mariadb(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t session = 0;
+    char sql[64];
+
+    wait_until((session = find_session_on_mariadb(fixture)) != 0);
+    (void)snprintf(sql, sizeof sql, "KILL %lld", (long long)session);
+    (void)!weir_connection_execute_text(connection, sql, NULL);
+    fixture_give(fixture, connection);
+}
+
+/* The server ends a session that holds a liveness lock in this database, or all of them; on SQLite the
+ * file is removed. */
+static void end_liveness_sessions(struct crew *crew)
+{
+    struct fixture *fixture = crew->fixture;
+    char file[SERVER_PATH_SIZE + 8];
+
+    switch (fixture->engine) {
+    case WEIR_POSTGRESQL:
+        (void)ask(fixture,
+                  "SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
+                  " WHERE locktype = 'advisory' AND objsubid = 1 AND database ="
+                  " (SELECT oid FROM pg_database WHERE datname = current_database())");
+        return;
+    case WEIR_MARIADB:
+        end_session_on_mariadb(fixture);
+        return;
+    case WEIR_SQLITE:
+        (void)snprintf(file, sizeof file, "%s-weir", fixture->database);
+        wait_until(unlink(file) == 0); /* once they are back from the last time */
+        return;
+    }
+}
+
+/* ---- death --------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(takeover, of_a_killed_process_does_not_wait_for_its_lease)
+{
+    struct crew crew;
+    struct crew_member *one;
+    pid_t two;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    one = crew_join(&crew);
+    two = crew_start(&crew);
+    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+
+    crew_kill(&crew, two);
+    enqueue_everywhere(&crew, 5);
+
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    check_int(crew_share_of(&crew, one), PARTITIONS);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* It is a death as any other: who takes over is careful. */
+OUTBOX_TEST(takeover, of_a_killed_process_counts_a_crash)
+{
+    struct crew crew;
+    struct crew_member *two;
+    pid_t one;
+
+    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
+    atomic_store(&crew.ledger->poison, 1);
+    crew_enqueue(&crew, 0, 1);
+    one = crew_spawn(&crew);
+    wait_until(process_has_ended(one));
+    atomic_store(&crew.ledger->owner[0], 0);
+    atomic_store(&crew.ledger->poison, 0);
+
+    two = crew_join(&crew);
+    wait_until(crew_stored(&crew) == 1);
+
+    check_int(crew.ledger->records[1].attempts, 1);
+    crew_leave(two);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(takeover, of_a_killed_process_is_shared_by_those_left)
+{
+    struct crew crew;
+    pid_t processes[3];
+
+    crew_open(&crew, fixture, &OPTIONS);
+    for (int i = 0; i < 3; i++)
+        processes[i] = crew_start(&crew);
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+
+    crew_kill(&crew, processes[1]);
+    wait_until(crew_share(&crew, "crew-0") == 4 && crew_share(&crew, "crew-2") == 4);
+    crew_kill(&crew, processes[2]);
+    wait_until(crew_share(&crew, "crew-0") == PARTITIONS);
+
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    crew_end(&crew, processes[0]);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* A stopped process holds its lock, and is believed. */
+OUTBOX_TEST(takeover, spares_a_stopped_process_while_its_lease_lasts)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+    pid_t two;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    count_looks(&points);
+    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    two = crew_start(&crew);
+    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+
+    check_int(kill(two, SIGSTOP), 0);
+    wait_for_looks(&points, 4);
+
+    check_int(crew_share(&crew, "crew-1"), 4);
+    check_int(kill(two, SIGCONT), 0);
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    crew_end(&crew, two);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(takeover, of_a_stopped_process_comes_with_the_end_of_its_lease)
+{
+    struct crew crew;
+    struct crew_member *one;
+    pid_t two;
+
+    crew_open(&crew, fixture,
+              &(struct crew_options){.partitions = PARTITIONS,
+                                     .batch = 5,
+                                     .lease_ns = WEIR_MILLISECONDS(900)});
+    one = crew_join(&crew);
+    two = crew_start(&crew);
+    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+
+    check_int(kill(two, SIGSTOP), 0);
+    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+
+    crew_kill(&crew, two);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* ---- ghosts: members that are rows and nothing else ----------------------------------------- */
+
+/* It holds all partitions for long, and nobody its lock. Before anybody else serves the queue. */
+static void write_ghost(struct crew *crew, int alive_by)
+{
+    char sql[400];
+
+    crew_leave(crew_join(crew)); /* there is a subscription */
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO weir_member (process, subscription, name, until_us,"
+                   " started_us, alive_by, library) SELECT " GHOST
+                   ", id, 'ghost', 9000000000000000, 1, %d, '999.0.0'"
+                   " FROM weir_subscription",
+                   alive_by);
+    fixture_prepare(crew->fixture, sql);
+    fixture_prepare(crew->fixture,
+                    "UPDATE weir_lease SET owner = " GHOST
+                    ", epoch = epoch + 1, until_us = 9000000000000000,"
+                    " incarnation = (SELECT max(incarnation) FROM (SELECT incarnation"
+                    " FROM weir_lease) x)");
+}
+
+static int64_t ghosts(struct crew *crew)
+{
+    return ask(crew->fixture, "SELECT count(*) FROM weir_member WHERE process = " GHOST);
+}
+
+OUTBOX_TEST(takeover, is_of_everything_that_the_dead_has_held)
+{
+    struct crew crew;
+    struct crew_member *one;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
+    one = crew_join(&crew);
+
+    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    enqueue_everywhere(&crew, 1);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    check_int(ghosts(&crew), 0);
+    crew_leave(one);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+OUTBOX_TEST(takeover, is_not_from_who_is_known_by_its_lease)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    count_looks(&points);
+    write_ghost(&crew, WEIR_ALIVE_BY_LEASE);
+    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    wait_for_looks(&points, 4);
+
+    check_int(ghosts(&crew), 1);
+    check_int(crew_share(&crew, "ghost"), PARTITIONS);
+    crew_leave(one);
+    crew_close(&crew);
+}
+
+struct wait {
+    const struct weir_points *points;
+    int index;
+};
+
+static void wait_for_pass(void *argument)
+{
+    const struct wait *self = argument;
+
+    while (passes(self->points, self->index) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* One has found the dead, and waits at the grave until the other has buried it and taken a share. */
+OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
+{
+    enum { BURYING, BURIED, TAKEN };
+    struct weir_points points[2];
+    struct wait wait = {&points[1], TAKEN};
+    struct crew crew;
+    struct crew_member *members[2];
+
+    crew_open(&crew, fixture, &OPTIONS);
+    for (int i = 0; i < 2; i++) {
+        weir_points_init(&points[i]);
+        if (i == 0)
+            weir_points_arm_call(&points[i], "keeper.burying", 1, wait_for_pass, &wait);
+        else
+            weir_points_arm(&points[i], "keeper.burying", UINT64_MAX);
+        weir_points_arm(&points[i], "keeper.buried", UINT64_MAX);
+        weir_points_arm(&points[i], "keeper.taken", UINT64_MAX);
+    }
+    write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
+    for (int i = 0; i < 2; i++) {
+        members[i] = crew_join_with(&crew, &(struct crew_joining){.points = &points[i]});
+        wait_until(passes(&points[i], BURYING) == 1);
+    }
+    wait_until(passes(&points[0], BURIED) == 1 && passes(&points[1], BURIED) == 1);
+    wait_until(crew_share_of(&crew, members[0]) == 4 &&
+               crew_share_of(&crew, members[1]) == 4);
+
+    check_int(ask(fixture, "SELECT count(*) FROM weir_lease WHERE until_us = 0"), 0);
+    enqueue_everywhere(&crew, 1);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    for (int i = 0; i < 2; i++)
+        crew_leave(members[i]);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+/* ---- the own session ------------------------------------------------------------------------ */
+
+struct obedient {
+    _Atomic int calls;
+    _Atomic bool stopped;
+    _Atomic bool go_on;
+    int64_t epoch[2];
+    uint32_t attempts[2];
+};
+
+/* In the first call wait to be told to stop, and then answer that all is done. */
+static enum weir_outcome obey(struct weir_context *context, void *state,
+                              struct weir_batch *batch, struct weir_reason *reason)
+{
+    struct obedient *self = state;
+    int call = atomic_load(&self->calls);
+    const struct weir_message *message = weir_batch_next(batch);
+
+    (void)context;
+    (void)reason;
+    if (call < 2) {
+        self->epoch[call] = message->epoch;
+        self->attempts[call] = message->attempts;
+    }
+    atomic_fetch_add(&self->calls, 1);
+    while (call == 0 && !weir_batch_stopped(batch))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (call == 0) {
+        atomic_store(&self->stopped, true);
+        while (!atomic_load(&self->go_on))
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    while (weir_batch_next(batch) != NULL)
+        ;
+    return WEIR_DONE;
+}
+
+OUTBOX_TEST(lost_session, stops_all_lanes_and_takes_them_again_with_new_epochs)
+{
+    struct obedient handler = {.calls = 0};
+    struct crew crew;
+    struct crew_member *one;
+
+    crew_open(&crew, fixture,
+              &(struct crew_options){
+                  .partitions = 2, .lease_ns = FOR_EVER_NS, .budget_ns = FOR_EVER_NS});
+    one = crew_join_with(&crew,
+                         &(struct crew_joining){.on_batch = obey, .state = &handler});
+    crew_enqueue(&crew, 0, 1);
+    wait_until(atomic_load(&handler.calls) == 1);
+
+    end_liveness_sessions(&crew);
+    wait_until(atomic_load(&handler.stopped));
+
+    /* the other partition is back; this one is left alone while a handler is at it */
+    wait_until(crew_share_of(&crew, one) == 1 && crew_read(&crew, 1).epoch == 2);
+    check_int(crew_read(&crew, 0).lease_left_us, 0);
+    atomic_store(&handler.go_on, true);
+    wait_until(crew_share_of(&crew, one) == 2 && crew_stored(&crew) == 1);
+
+    check_int(atomic_load(&handler.calls), 2); /* its answer did not count */
+    check(handler.epoch[1] > handler.epoch[0]);
+    check_int(handler.attempts[1], 0); /* nobody has died */
+    check_int(ask(fixture, "SELECT count(*) FROM weir_member"), 1);
+    crew_leave(one);
+    crew_close(&crew);
+}
+
+/* Others may be at its partitions already, and it must not be in their way. */
+OUTBOX_TEST(lost_session, under_load_loses_nothing_and_keeps_the_order)
+{
+    struct crew crew;
+    struct crew_member *one, *two;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    one = crew_join(&crew);
+    two = crew_join(&crew);
+    for (int i = 0; i < 4; i++) {
+        int64_t before = crew_done(&crew);
+
+        enqueue_everywhere(&crew, 20);
+        wait_until(crew_done(&crew) > before + 40);
+        end_liveness_sessions(&crew);
+        crew_note_stored(&crew);
+    }
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, two) == 4);
+
+    crew_leave(one);
+    crew_leave(two);
+    crew_audit(&crew);
+    check_int(ask(fixture, "SELECT count(*) FROM weir_member"), 0);
+    crew_close(&crew);
+}
+
+/* Everybody's session is lost at once. Each comes back by itself, and no lease is waited for. */
+static void outlive_restart(struct fixture *fixture)
+{
+    struct crew crew;
+    struct crew_member *members[2];
+
+    crew_open(&crew, fixture, &OPTIONS);
+    for (int i = 0; i < 2; i++)
+        members[i] = crew_join(&crew);
+    wait_until(crew_share_of(&crew, members[0]) == 4 &&
+               crew_share_of(&crew, members[1]) == 4);
+    enqueue_everywhere(&crew, 20);
+
+    server_stop(fixture->server);
+    server_restart(fixture->server);
+    wait_until(weir_outbox_migrate(fixture->db, &fixture->error) == WEIR_OK);
+    crew_note_stored(&crew);
+    enqueue_everywhere(&crew, 5);
+
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    wait_until(crew_share_of(&crew, members[0]) == 4 &&
+               crew_share_of(&crew, members[1]) == 4);
+    check_int(ask(fixture, "SELECT count(*) FROM weir_member"), 2);
+    for (int i = 0; i < 2; i++)
+        crew_leave(members[i]);
+    crew_audit(&crew);
+    crew_close(&crew);
+}
+
+WEIR_TEST(lost_session, by_a_restart_of_the_server_is_a_pause_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, outlive_restart);
+}
+
+WEIR_TEST(lost_session, by_a_restart_of_the_server_is_a_pause_on_mariadb)
+{
+    outbox_fixture_run_own(WEIR_MARIADB, NULL, outlive_restart);
+}
+
+struct moments {
+    _Atomic int64_t entered_ns;
+    _Atomic int64_t burying_ns;
+};
+
+static void note_entered(void *argument)
+{
+    atomic_store(&((struct moments *)argument)->entered_ns, weir_pause_now_ns());
+}
+
+static void note_burying(void *argument)
+{
+    atomic_store(&((struct moments *)argument)->burying_ns, weir_pause_now_ns());
+}
+
+/* After a restart of the database the others may still be on their way back. */
+OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
+{
+    struct moments moments = {.entered_ns = 0};
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "presence.entered", 2, note_entered, &moments);
+    weir_points_arm_call(&points, "keeper.burying", 1, note_burying, &moments);
+    weir_points_arm(&points, "keeper.eager", 1);
+    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    end_liveness_sessions(&crew);
+    wait_until(crew_share_of(&crew, one) == PARTITIONS &&
+               atomic_load(&moments.entered_ns) != 0);
+
+    fixture_prepare(fixture, "INSERT INTO {p}_member (process, subscription, name,"
+                             " until_us, started_us, alive_by) SELECT " GHOST
+                             ", id, 'ghost', 9000000000000000, 1, 1"
+                             " FROM {p}_subscription");
+    wait_until(crew_share_of(&crew, one) >= 0 && ghosts(&crew) == 0); /* it is awake */
+
+    check(atomic_load(&moments.burying_ns) - atomic_load(&moments.entered_ns) >=
+          WEIR_SECONDS(2));
+    crew_leave(one);
+    crew_close(&crew);
+}
+
+/* ---- silence -------------------------------------------------------------------------------- */
+
+OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
+{
+    enum { LOOKS, RENEWALS };
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_points statements;
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one, *two;
+    struct weir_db *db;
+
+    crew_open(
+        &crew, fixture,
+        &(struct crew_options){.partitions = 2, .lease_ns = WEIR_MILLISECONDS(900)});
+    weir_points_init(&statements);
+    weir_points_arm(&statements, "look at members", UINT64_MAX);
+    weir_points_init(&points);
+    weir_points_arm(&points, "presence.looked", UINT64_MAX);
+    weir_points_arm(&points, "keeper.renewed", UINT64_MAX);
+    db = fixture_open(fixture, &options);
+    weir_db_set_points(db, &statements);
+    one = crew_join_with(&crew, &(struct crew_joining){.db = db, .points = &points});
+    wait_until(passes(&points, RENEWALS) >= 4);
+
+    check_int(passes(&points, LOOKS), 0);
+    check_int(passes(&statements, 0), 0);
+    check_int(ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"), 1);
+
+    two = crew_join(&crew); /* and now there is somebody to look at */
+    wait_until(passes(&points, LOOKS) > 0 && passes(&statements, 0) > 0);
+    crew_leave(two);
+    crew_leave(one);
+    crew_close(&crew);
+}
