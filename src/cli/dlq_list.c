@@ -143,14 +143,29 @@ static int print_page(const struct listing *self)
     return code;
 }
 
+/* Who may not see payloads still sees the letters. */
+static enum weir_status read_page(struct listing *self, weir_dead_letter_fn visit,
+                                  struct weir_error *error)
+{
+    struct weir_dead_letter_scope *scope = &self->scope.scope;
+    enum weir_status status =
+        weir_dead_letter_list(self->session.outbox, NULL, scope, self->status,
+                              &self->mark, visit, &self->view, error);
+
+    if (status == WEIR_DENIED) {
+        scope->sealed = true;
+        status = weir_dead_letter_list(self->session.outbox, NULL, scope, self->status,
+                                       &self->mark, visit, &self->view, error);
+    }
+    return status;
+}
+
 static int list(struct listing *self)
 {
     bool ids = self->session.shared.quiet && !self->session.shared.json;
     struct weir_error error = {0};
 
-    if (weir_dead_letter_list(
-            self->session.outbox, NULL, &self->scope.scope, self->status, &self->mark,
-            ids ? print_id : weir_dlq_view_add, &self->view, &error) != WEIR_OK)
+    if (read_page(self, ids ? print_id : weir_dlq_view_add, &error) != WEIR_OK)
         return weir_dlq_scope_fail(&self->scope, &self->session, &error);
     return ids ? WEIR_EXIT_DONE : print_page(self);
 }

@@ -162,7 +162,8 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
     else
         weir_output_open(json, "key", "null");
     weir_output_add_text(json, "type", letter->type);
-    add_headers(json, letter);
+    if (letter->payload != NULL)
+        add_headers(json, letter);
     weir_output_add_text(json, "status", weir_dead_letter_status_name(letter->status));
     weir_output_add_number(json, "attempts", letter->attempts);
     weir_output_add_text(json, "reason", letter->reason);
@@ -174,7 +175,8 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
         add_uid(json, "requeued_uid", letter->requeued_uid);
     else
         weir_output_open(json, "requeued_uid", "null");
-    weir_output_add_number(json, "payload_size", (int64_t)letter->payload_size);
+    if (letter->payload != NULL)
+        weir_output_add_number(json, "payload_size", (int64_t)letter->payload_size);
     if (payload)
         add_payload(json, letter);
     weir_buf_append_text(json, "}");

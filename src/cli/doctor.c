@@ -6,6 +6,7 @@
 #include "cli/doctor.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "db/db.h"
@@ -14,8 +15,10 @@
 #include "outbox/schema.h"
 #include "weir/inspect.h"
 #include "weir/time.h"
+#include "weir/version.h"
 
 #define CLOCK_WARNING_US INT64_C(2000000)
+#define PROCESS_CLOCK_US_MAX INT64_C(5000000) /* as processes warn of it themselves */
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -108,7 +111,9 @@ static void check_schema(struct weir_doctor *self)
         weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "install a newer weir",
                           "%s", error.text);
     else if (weir_outbox_log_open(&log, self->connection, &error) != WEIR_OK)
-        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "", "%s", error.text);
+        weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema",
+                          "restored, renamed or moved by pg_upgrade: docs/operations.md",
+                          "%s", error.text);
     else
         self->schema_fits = true;
     if (self->schema_fits)
@@ -223,6 +228,81 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
                           weir_output_age(info->oldest_age_us, age));
 }
 
+/* ---- processes ---------------------------------------------------------------------------- */
+
+enum { PROCESSES_MAX = 64, PROCESS_NAME_SIZE = 128 };
+
+struct crowd {
+    struct weir_doctor *doctor;
+    size_t count;
+    size_t by_lock;
+    char names[PROCESSES_MAX][PROCESS_NAME_SIZE]; /* each is judged once */
+};
+
+static bool is_known(struct crowd *self, const char *name)
+{
+    size_t known = self->count < PROCESSES_MAX ? self->count : PROCESSES_MAX;
+
+    for (size_t i = 0; i < known; i++) {
+        if (strncmp(self->names[i], name, PROCESS_NAME_SIZE - 1) == 0)
+            return true;
+    }
+    if (known < PROCESSES_MAX)
+        weir_text_format(self->names[known], PROCESS_NAME_SIZE, "%s", name);
+    return false;
+}
+
+static void judge_clock(struct weir_findings *findings,
+                        const struct weir_process_info *info)
+{
+    int64_t off_us = info->clock_off_us;
+
+    if (off_us < -PROCESS_CLOCK_US_MAX || off_us > PROCESS_CLOCK_US_MAX)
+        weir_findings_add(findings, WEIR_VERDICT_WARNING, "processes",
+                          "let its machine follow a time server",
+                          "the clock of process '%s' is %.1f s %s the database's",
+                          info->name, (double)(off_us < 0 ? -off_us : off_us) / 1e6,
+                          off_us < 0 ? "behind" : "ahead of");
+}
+
+static void judge_process(void *state, const struct weir_process_info *info)
+{
+    struct crowd *self = state;
+    struct weir_findings *findings = &self->doctor->findings;
+
+    if (is_known(self, info->name))
+        return;
+    self->count++;
+    self->by_lock += info->alive_by == WEIR_ALIVE_BY_LOCK;
+    judge_clock(findings, info);
+    if (info->name_used_twice)
+        weir_findings_add(findings, WEIR_VERDICT_WARNING, "processes",
+                          "give each process a name of its own",
+                          "two live processes have the name '%s'", info->name);
+    if (info->library_is_older)
+        weir_findings_add(findings, WEIR_VERDICT_NOTE, "processes",
+                          "upgrade it when all others are",
+                          "process '%s' has weir %s, this is %s", info->name,
+                          info->library[0] != '\0' ? info->library
+                                                   : "of a version that it does not say",
+                          weir_version_string());
+}
+
+static void check_processes(struct weir_doctor *self)
+{
+    struct crowd crowd = {.doctor = self};
+    struct weir_error error = {0};
+    size_t warnings = self->findings.counts[WEIR_VERDICT_WARNING];
+
+    if (weir_outbox_read_processes(self->session.outbox, NULL, judge_process, &crowd,
+                                   &error) != WEIR_OK)
+        weir_doctor_note_failure(self, "processes", &error);
+    else if (self->findings.counts[WEIR_VERDICT_WARNING] == warnings)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "processes", "",
+                          "%zu alive, %zu of them known by a lock", crowd.count,
+                          crowd.by_lock);
+}
+
 static void check_queues(struct weir_doctor *self)
 {
     struct weir_outbox_options options;
@@ -238,6 +318,8 @@ static void check_queues(struct weir_doctor *self)
     else if (self->findings.counts[WEIR_VERDICT_WARNING] == warnings)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "delivery", "",
                           "nothing waits that nobody delivers");
+    if (self->session.outbox != NULL)
+        check_processes(self);
 }
 
 void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t most)

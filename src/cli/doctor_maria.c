@@ -31,6 +31,7 @@ static const struct weir_sql SQL_VARIABLES = {
         "SELECT variable_name, variable_value FROM information_schema.global_variables"
         " WHERE variable_name IN ('version', 'read_only', 'innodb_read_only',"
         " 'default_storage_engine', 'wsrep_on', 'log_bin', 'binlog_format',"
+        " 'log_bin_trust_function_creators',"
         " 'foreign_key_checks', 'sql_mode', 'max_allowed_packet',"
         " 'innodb_lock_wait_timeout', 'innodb_deadlock_detect')",
     .parameters = "",
@@ -51,6 +52,7 @@ enum variable {
     WSREP_ON,
     LOG_BIN,
     BINLOG_FORMAT,
+    TRUST_FUNCTION_CREATORS,
     FOREIGN_KEY_CHECKS,
     SQL_MODE,
     MAX_ALLOWED_PACKET,
@@ -67,6 +69,7 @@ static const char *const VARIABLES[VARIABLE_COUNT] = {
     [WSREP_ON] = "wsrep_on",
     [LOG_BIN] = "log_bin",
     [BINLOG_FORMAT] = "binlog_format",
+    [TRUST_FUNCTION_CREATORS] = "log_bin_trust_function_creators",
     [FOREIGN_KEY_CHECKS] = "foreign_key_checks",
     [SQL_MODE] = "sql_mode",
     [MAX_ALLOWED_PACKET] = "max_allowed_packet",
@@ -191,6 +194,17 @@ static void judge_binlog(struct weir_doctor *self, const struct settings *settin
                           "binlog_format is STATEMENT: every write of weir is refused");
 }
 
+/* Only 'weir migrate' needs it: the functions that are there work without. */
+static void judge_functions(struct weir_doctor *self, const struct settings *settings)
+{
+    if (is_on(settings, LOG_BIN) && is_off(settings, TRUST_FUNCTION_CREATORS))
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "binary log",
+                          "before 'weir migrate': SET GLOBAL "
+                          "log_bin_trust_function_creators = 1",
+                          "log_bin_trust_function_creators is off: functions for "
+                          "producers cannot be made");
+}
+
 static void judge_packet(struct weir_doctor *self, const struct settings *settings)
 {
     int64_t size = atoll(settings->values[MAX_ALLOWED_PACKET]);
@@ -243,6 +257,7 @@ void weir_doctor_check_maria_server(struct weir_doctor *self)
     judge_foreign_keys(self, &settings);
     judge_sql_mode(self, &settings);
     judge_binlog(self, &settings);
+    judge_functions(self, &settings);
     judge_packet(self, &settings);
     judge_locks(self, &settings);
     if (count_findings(self) == before)
@@ -269,7 +284,7 @@ struct table {
 };
 
 static const struct table TABLES[] = {
-    {"meta", MAY_ALL, MAY_SELECT},
+    {"meta", MAY_SELECT, MAY_SELECT},
     {"queue", MAY_ALL, MAY_SELECT},
     {"subscription", MAY_ALL, 0},
     {"incoming_id", MAY_SELECT | MAY_INSERT, MAY_SELECT | MAY_INSERT},
@@ -291,10 +306,11 @@ struct rights {
 };
 
 /* What this user may do with each column, by itself, its roles, and the database's and global
- * grants; a table that it may nothing with is left out. Of deleting it says nothing. */
+ * grants; a table that it may nothing with is left out. Of deleting it says nothing. Who may read
+ * some columns may read: of messages not everybody sees all. */
 static const struct weir_sql SQL_RIGHTS = {
     .name = "read rights",
-    .text = "SELECT table_name, CAST(min(find_in_set('select', privileges) > 0)"
+    .text = "SELECT table_name, CAST(max(find_in_set('select', privileges) > 0)"
             " + 2 * min(find_in_set('insert', privileges) > 0)"
             " + 4 * min(find_in_set('update', privileges) > 0) AS SIGNED)"
             " FROM information_schema.columns"
@@ -576,4 +592,5 @@ void weir_doctor_check_maria_tables(struct weir_doctor *self)
     check_transactions(self);
     check_history(self);
     check_sweep(self);
+    weir_doctor_check_roles(self);
 }

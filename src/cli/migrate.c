@@ -1,43 +1,88 @@
 /*
  * migrate.c - `weir migrate`: make the tables, or bring them up to date.
  */
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/output.h"
+#include "cli/restored.h"
+#include "cli/roles.h"
 #include "cli/session.h"
 #include "db/db.h"
+#include "outbox/producer.h"
 #include "outbox/schema.h"
 #include "weir/heap.h"
+#include "weir/message.h"
 
 enum { TEXT_SIZE_MAX = 4 << 20 };
+enum { OPTION_PAYLOAD_MAX = 256, OPTION_RESTORED };
+
+struct wishes {
+    bool dry_run;
+    bool roles;
+    int64_t payload_max; /* 0: it stays as it is */
+    bool restored;
+    struct weir_restored_wishes then; /* when it was restored */
+};
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
     {'n', "dry-run", NULL, "print the SQL that would be run, and run nothing"},
+    {OPTION_PAYLOAD_MAX, "payload-max", "BYTES",
+     "of messages enqueued in SQL; first 65536"},
+    {OPTION_RESTORED, "restored", NULL,
+     "the database was restored elsewhere, and is to deliver"},
+    {'y', "yes", NULL, "do not ask, with --restored"},
+    {'r', "roles", NULL, "then make the roles, and grant and revoke what they need"},
 };
 
 const struct weir_command weir_cli_migrate = {
     .name = "migrate",
     .summary = "make the tables, or bring them up to date",
-    .usage = "[--dry-run]",
+    .usage = "[OPTION...]",
     .details =
         "Makes what is missing, and changes nothing when all is there: it can be\n"
         "run before every start of an application, by several processes at once.\n"
         "Needs the rights of the tables' owner. A SQLite file that does not exist\n"
         "is made.\n"
         "\n"
+        "--roles makes the roles PREFIX_owner, PREFIX_runtime, PREFIX_producer and\n"
+        "PREFIX_viewer, without login, if they are missing, grants what each needs\n"
+        "and revokes what is too much. Run it again after each migration. Needs the\n"
+        "right to make roles. What each may do is in docs/roles.md.\n"
+        "\n"
         "--dry-run prints SQL for the engine's own client, told to stop at the\n"
-        "first error: psql -v ON_ERROR_STOP=1, mariadb (as it is), sqlite3 -bail.\n",
+        "first error: psql -v ON_ERROR_STOP=1, mariadb (as it is), sqlite3 -bail.\n"
+        "\n"
+        "--payload-max is the limit of weir_enqueue() in SQL, up to 16777216; it is\n"
+        "kept in the database. Programs with the library have an option of their own.\n"
+        "\n"
+        "A PostgreSQL database that was restored from a dump in another cluster, or\n"
+        "under another name, or upgraded by pg_upgrade, neither takes messages nor\n"
+        "delivers any until --restored says that it may: a copy for tests must not\n"
+        "deliver what the original has. It says what there is and asks; where there\n"
+        "is no terminal to ask on, it wants --yes. With --dry-run it only says.\n"
+        "See docs/operations.md.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
     .run = run,
 };
 
-static int tell(const struct weir_session *session, uint32_t from, uint32_t to)
+struct outcome {
+    uint32_t from;
+    uint32_t to;
+    char no_functions[WEIR_PRODUCER_WHY_SIZE]; /* why; "": they are there */
+    struct weir_roles_tally roles;
+};
+
+static int tell(const struct weir_session *session, const struct wishes *wishes,
+                const struct outcome *outcome)
 {
+    uint32_t from = outcome->from;
+    uint32_t to = outcome->to;
     struct weir_buf json;
     int code;
 
@@ -48,6 +93,11 @@ static int tell(const struct weir_session *session, uint32_t from, uint32_t to)
             printf("%s: schema %" PRIu32 ", nothing to do\n", session->name, to);
         else
             printf("%s: schema %" PRIu32 " -> %" PRIu32 "\n", session->name, from, to);
+        if (outcome->no_functions[0] != '\0')
+            printf("no %s_enqueue() for producers in SQL: %s\n",
+                   weir_db_prefix(session->db), outcome->no_functions);
+        if (wishes->roles)
+            weir_roles_tell(&outcome->roles);
         return WEIR_EXIT_DONE;
     }
     weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
@@ -55,6 +105,10 @@ static int tell(const struct weir_session *session, uint32_t from, uint32_t to)
     weir_output_add_text(&json, "database", session->name);
     weir_output_add_number(&json, "from", from);
     weir_output_add_number(&json, "to", to);
+    if (outcome->no_functions[0] != '\0')
+        weir_output_add_text(&json, "no_functions", outcome->no_functions);
+    if (wishes->roles)
+        weir_roles_append_json(&outcome->roles, &json);
     weir_buf_append_text(&json, "}");
     code = weir_output_text(session->command, &json);
     weir_buf_fini(&json);
@@ -86,10 +140,39 @@ static struct weir_schema missing_after(uint32_t number)
     size_t known = weir_outbox_schema.count;
     size_t skip = number < known ? number : known;
 
-    return (struct weir_schema){weir_outbox_schema.migrations + skip, known - skip};
+    return (struct weir_schema){.migrations = weir_outbox_schema.migrations + skip,
+                                .count = known - skip};
 }
 
-static int print_sql(const struct weir_session *session)
+/* Rights are granted on tables that are there. */
+static enum weir_status append_roles(const struct weir_session *session,
+                                     bool tables_are_there, struct weir_buf *sql,
+                                     struct weir_error *error)
+{
+    if (tables_are_there)
+        return weir_roles_append_sql(session, sql, error);
+    weir_buf_append_text(
+        sql, "-- roles: run this, then look at 'weir migrate --roles --dry-run' again\n");
+    return WEIR_OK;
+}
+
+/* They belong to no migration (producer.h). */
+static enum weir_status append_functions(const struct weir_session *session,
+                                         struct weir_buf *sql, struct weir_error *error)
+{
+    const char *const *statement = weir_producer_maria_functions;
+    enum weir_status status = WEIR_OK;
+
+    if (weir_db_engine(session->db) != WEIR_MARIADB)
+        return WEIR_OK;
+    weir_buf_append_text(sql, "\n-- functions for producers in SQL\n");
+    for (; *statement != NULL && status == WEIR_OK; statement++)
+        status = weir_schema_dump_statement(*statement, WEIR_MARIADB,
+                                            weir_db_prefix(session->db), sql, error);
+    return status;
+}
+
+static int print_sql(const struct weir_session *session, const struct wishes *wishes)
 {
     struct weir_schema_version version;
     struct weir_schema missing;
@@ -104,6 +187,18 @@ static int print_sql(const struct weir_session *session)
     if (status == WEIR_OK && missing.count > 0)
         status = weir_schema_dump(&missing, weir_db_engine(session->db),
                                   weir_db_prefix(session->db), &sql, &error);
+    if (status == WEIR_OK && missing.count > 0)
+        status = append_functions(session, &sql, &error);
+    if (wishes->payload_max > 0)
+        weir_buf_append_format(&sql,
+                               "UPDATE %s_meta SET value = '%" PRId64
+                               "' WHERE name = 'payload_max';\n",
+                               weir_db_prefix(session->db), wishes->payload_max);
+    if (missing.count == 0 && !session->shared.json)
+        weir_buf_append_format(&sql, "-- schema %" PRIu32 ", nothing to do\n",
+                               version.number);
+    if (status == WEIR_OK && wishes->roles)
+        status = append_roles(session, missing.count == 0, &sql, &error);
     if (status != WEIR_OK) {
         code = weir_session_fail(session, &error, NULL);
     } else if (session->shared.json) {
@@ -117,46 +212,109 @@ static int print_sql(const struct weir_session *session)
         weir_buf_append_text(&json, "}");
         code = weir_output_text(session->command, &json);
     } else {
-        if (missing.count == 0)
-            weir_buf_append_format(&sql, "-- schema %" PRIu32 ", nothing to do",
-                                   version.number);
-        code = weir_output_text(session->command, &sql);
+        code = weir_output_lines(session->command, &sql);
     }
     weir_buf_fini(&sql);
     weir_buf_fini(&json);
     return code;
 }
 
-static int migrate(const struct weir_session *session)
+static enum weir_status set_payload_max(const struct weir_session *session,
+                                        int64_t payload_max, struct weir_error *error)
 {
-    struct weir_error error = {0};
-    uint32_t from, to;
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(session->db, &connection, error);
 
-    if (weir_schema_migrate(&weir_outbox_schema, session->db, &from, &to, &error) !=
-        WEIR_OK)
+    if (status == WEIR_OK)
+        status = weir_producer_set_payload_max(connection, payload_max, error);
+    weir_db_release(session->db, connection);
+    return status;
+}
+
+static int migrate(const struct weir_session *session, const struct wishes *wishes)
+{
+    struct outcome outcome;
+    struct weir_error error = {0};
+    int code = WEIR_EXIT_DONE;
+
+    if (weir_schema_migrate(&weir_outbox_schema, session->db, &outcome.from, &outcome.to,
+                            &error) != WEIR_OK ||
+        weir_producer_make(session->db, outcome.no_functions, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
-    return tell(session, from, to);
+    if (wishes->payload_max > 0 &&
+        set_payload_max(session, wishes->payload_max, &error) != WEIR_OK)
+        return weir_session_fail(session, &error, NULL);
+    if (wishes->roles)
+        code = weir_roles_apply(session, &outcome.roles);
+    if (code != WEIR_EXIT_DONE || wishes->restored)
+        return code;
+    return tell(session, wishes, &outcome);
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct wishes *out)
+{
+    int code, id;
+
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        switch (id) {
+        case 'n':
+            out->dry_run = out->then.dry_run = true;
+            break;
+        case 'r':
+            out->roles = true;
+            break;
+        case OPTION_RESTORED:
+            out->restored = true;
+            break;
+        case 'y':
+            out->then.yes = true;
+            break;
+        case OPTION_PAYLOAD_MAX:
+            code = weir_command_number(self, "payload-max", optarg, 1,
+                                       WEIR_PAYLOAD_SIZE_MAX, &out->payload_max);
+            if (code != WEIR_EXIT_DONE)
+                return code;
+            break;
+        case WEIR_OPTIONS_HELPED:
+            return WEIR_EXIT_DONE;
+        default:
+            return WEIR_EXIT_MISUSE;
+        }
+    }
+    if (out->then.yes && !out->restored)
+        return weir_command_misuse(self, "--yes answers what only --restored asks");
+    code = weir_command_no_operands(self, argc, argv);
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* A dump may be older than this program: its tables come first. */
+static int run_restored(const struct weir_session *session, const struct wishes *wishes)
+{
+    int code = wishes->dry_run ? WEIR_EXIT_DONE : migrate(session, wishes);
+
+    return code == WEIR_EXIT_DONE ? weir_restored_run(session, &wishes->then) : code;
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct weir_session session;
-    bool dry_run = false;
-    int code, id;
+    struct wishes wishes = {0};
+    int code = parse(self, argc, argv, &wishes);
 
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id != 'n')
-            return WEIR_EXIT_MISUSE;
-        dry_run = true;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     code = weir_session_open(&session, self, WEIR_SESSION_DATABASE, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = dry_run ? print_sql(&session) : migrate(&session);
+    if (code == WEIR_EXIT_DONE && wishes.roles)
+        code = weir_roles_check_engine(&session);
+    if (code == WEIR_EXIT_DONE) {
+        if (wishes.restored)
+            code = run_restored(&session, &wishes);
+        else
+            code = wishes.dry_run ? print_sql(&session, &wishes)
+                                  : migrate(&session, &wishes);
+    }
     weir_session_close(&session);
     return code;
 }

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "cli/console.h"
 #include "cli/queue_view.h"
 #include "cli/session.h"
@@ -60,7 +61,13 @@ static const struct weir_table_column PROCESS_COLUMNS[] = {
     {.title = "out/s", .align = WEIR_TABLE_RIGHT},
     {.title = "delivered", .align = WEIR_TABLE_RIGHT, .rank = 3},
     {.title = "up", .align = WEIR_TABLE_RIGHT, .rank = 1},
+    {.title = "alive by", .rank = 5},
+    {.title = "library", .rank = 4},
+    {.title = "remark", .cut_to = 12},
 };
+
+/* As in the log: from here on a clock is wrong. */
+#define CLOCK_OFF_S_MAX 5.0
 
 struct status {
     struct weir_session session;
@@ -141,12 +148,37 @@ static void add_partition(void *state, const struct weir_partition_info *info)
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
+/* What an operator should do something about; "-" if there is nothing. */
+static void remark(const struct weir_process_info *info, char *out, size_t size)
+{
+    double off_s = (double)info->clock_off_us / 1e6;
+    bool wrong_clock = off_s > CLOCK_OFF_S_MAX || off_s < -CLOCK_OFF_S_MAX;
+    char clock[48] = "";
+
+    if (wrong_clock)
+        weir_text_format(clock, sizeof clock, "clock %.1f s %s",
+                         off_s < 0 ? -off_s : off_s, off_s < 0 ? "behind" : "ahead");
+    weir_text_format(
+        out, size, "%s%s%s%s%s", info->name_used_twice ? "name used twice" : "",
+        info->name_used_twice && wrong_clock ? ", " : "", clock,
+        info->library_is_older && (info->name_used_twice || wrong_clock) ? ", " : "",
+        info->library_is_older ? "older library" : "");
+    if (out[0] == '\0')
+        weir_text_format(out, size, "-");
+}
+
+static const char *alive_by_name(enum weir_alive_by alive_by)
+{
+    return alive_by == WEIR_ALIVE_BY_LOCK ? "lock" : "lease";
+}
+
 static void add_process(void *state, const struct weir_process_info *info)
 {
     struct status *self = state;
     struct weir_buf *json = &self->processes_json;
     char rate[WEIR_RATE_SIZE];
     char up[WEIR_AGE_SIZE];
+    char text[96];
 
     self->process_count++;
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s", info->name);
@@ -158,6 +190,13 @@ static void add_process(void *state, const struct weir_process_info *info)
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%" PRIu64, info->delivered);
     weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(info->up_us, up));
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
+                   alive_by_name(info->alive_by));
+    weir_table_add(&self->processes, WEIR_TONE_PLAIN, "%s",
+                   info->library[0] != '\0' ? info->library : "?");
+    remark(info, text, sizeof text);
+    weir_table_add(&self->processes, text[0] != '-' ? WEIR_TONE_BAD : WEIR_TONE_PLAIN,
+                   "%s", text);
 
     weir_output_open(json, NULL, "{");
     weir_output_add_text(json, "process", info->name);
@@ -167,6 +206,11 @@ static void add_process(void *state, const struct weir_process_info *info)
     weir_output_add_rate(json, "out_per_second", info->out_per_s);
     weir_output_add_number(json, "delivered", (int64_t)info->delivered);
     weir_output_add_seconds(json, "up_seconds", info->up_us);
+    weir_output_add_text(json, "alive_by", alive_by_name(info->alive_by));
+    weir_output_add_text(json, "library", info->library);
+    weir_output_add_flag(json, "library_is_older", info->library_is_older);
+    weir_output_add_seconds(json, "clock_off_seconds", info->clock_off_us);
+    weir_output_add_flag(json, "name_used_twice", info->name_used_twice);
     weir_buf_append_text(json, "}");
 }
 

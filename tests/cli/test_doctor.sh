@@ -10,7 +10,7 @@ finds_nothing_wrong() {
     ends 0 doctor --json
     json '.broken == 0 and .warnings == 0 and
         (.findings | map(.check) | contains(["database", "schema", "durability", "clock",
-            "delivery", "rights", "sweep"])) and
+            "delivery", "processes", "rights", "sweep"])) and
         (.findings | all(.verdict == "ok" or .verdict == "note"))'
 }
 
@@ -38,6 +38,34 @@ warns_that_nobody_delivers() {
     json '.warnings == 0'
     finding delivery note 'weir queue resume idle'
     ends 0 queue remove idle --force --yes
+}
+
+# Rows of processes that are not here: two of one name, one of another library and with a wrong clock.
+warns_of_processes() {
+    ends 0 queue add served --partitions 1
+    sql "$WEIR_DB" "
+        INSERT INTO weir_subscription (queue, name, serving, created_us)
+            SELECT id, 'mailer', 0, 0 FROM weir_queue WHERE name = 'served';
+        INSERT INTO weir_member (process, subscription, name, until_us, started_us, library,
+                alive_by, clock_off_us)
+            SELECT n, s.id, CASE n WHEN 3 THEN 'old' ELSE 'twin' END, 9000000000000000, 1,
+                CASE n WHEN 3 THEN '0.0.1' ELSE '1000.0.0' END, CASE n WHEN 3 THEN 0 ELSE 1 END,
+                CASE n WHEN 3 THEN -60000000 ELSE 0 END
+            FROM weir_subscription s,
+                (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) p" >/dev/null
+    ends 0 doctor
+    says "two live processes have the name 'twin'" "the clock of process 'old' is 60.0 s behind" \
+        "process 'old' has weir 0.0.1"
+    ends 0 doctor --json
+    json '.warnings == 2'
+    finding processes note 'upgrade it'
+    ends 0 status --json
+    json '.processes[0] | .name_used_twice == false and .clock_off_seconds == -60 and
+        .library_is_older and .alive_by == "lease"'
+    json '.processes[1] | .name_used_twice and .alive_by == "lock"'
+    ends 0 status
+    says 'name used twice' 'clock 60.0 s behind, older library'
+    ends 0 queue remove served --force --yes
 }
 
 finds_no_file() {
@@ -118,9 +146,10 @@ tells_the_versions_of_mariadb() {
 start_odd_server() {
     odd=$(own_mariadb odd --wsrep-on=ON --sql-mode= --max-allowed-packet=65536 --log-bin \
         --sync-binlog=0 --innodb-flush-log-at-trx-commit=2 --default-storage-engine=MyISAM \
-        --innodb-lock-wait-timeout=0 --innodb-deadlock-detect=OFF)
+        --innodb-lock-wait-timeout=0 --innodb-deadlock-detect=OFF \
+        --log-bin-trust-function-creators=1)
     "$weir" migrate --quiet --db "$odd"
-    sql "$odd" "SET GLOBAL foreign_key_checks = OFF, GLOBAL binlog_format = 'STATEMENT',
+    sql "$odd" "SET GLOBAL log_bin_trust_function_creators = OFF, GLOBAL foreign_key_checks = OFF, GLOBAL binlog_format = 'STATEMENT',
         GLOBAL read_only = ON; ALTER TABLE weir_lease ENGINE = MyISAM"
     "$weir" doctor --json --db "$odd" >"$scratch/odd" || true
 }
@@ -225,6 +254,8 @@ check_mariadb() {
         finds_odd 'foreign keys' broken 'foreign_key_checks is OFF' 'SET GLOBAL'
     it 'notes a mode that is not strict' finds_odd sql_mode note 'not strict' STRICT_TRANS_TABLES
     it 'finds a binary log of statements' finds_odd binlog_format broken STATEMENT 'ROW or MIXED'
+    it 'notes a binary log that keeps functions from being made' \
+        finds_odd 'binary log' note 'producers cannot be made' 'log_bin_trust_function_creators = 1'
     it 'warns of packets smaller than a payload, with both sizes' \
         finds_odd max_allowed_packet warning '65536 bytes; a payload may have 65536' 16M
     it 'warns of locks that nobody waits for' \
@@ -243,6 +274,7 @@ for engine in $engines; do
     it "finds nothing wrong on $engine" finds_nothing_wrong
     it "finds that there are no tables on $engine" finds_no_tables
     it "warns of what nobody delivers on $engine" warns_that_nobody_delivers
+    [ "$engine" = sqlite ] || it "warns of processes on $engine" warns_of_processes
     if [ "$engine" = sqlite ]; then
         it 'tells the version of the SQLite library' tells_the_library
         it 'finds that there is no file, and makes none' finds_no_file

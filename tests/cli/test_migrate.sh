@@ -4,16 +4,18 @@
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
 
+newest=3 # of the changes that the program knows
+
 makes_the_tables_once() {
     ends 0 migrate
-    says ': schema 0 -> 1'
+    says ": schema 0 -> $newest"
     ends 0 migrate
-    says ': schema 1, nothing to do'
+    says ": schema $newest, nothing to do"
 }
 
 prints_json() {
     ends 0 migrate --json
-    json '.from == 1 and .to == 1 and (.database | length > 0)'
+    json ".from == $newest and .to == $newest and (.database | length > 0)"
 }
 
 is_silent_if_asked() {
@@ -28,12 +30,12 @@ shows_what_it_would_run() {
     [ "$engine" = mariadb ] || says 'BEGIN;' 'COMMIT;' # where tables are part of a transaction
     refuses 1 "no tables with prefix 'other'; run 'weir migrate'" status --prefix other
     ends 0 migrate --dry-run --prefix other --json
-    json '.from == 0 and .to == 1 and (.sql | contains("other_queue"))'
+    json ".from == 0 and .to == $newest and (.sql | contains(\"other_queue\"))"
 }
 
 shows_that_nothing_is_to_do() {
     ends 0 migrate --dry-run
-    says '-- schema 1, nothing to do'
+    says "-- schema $newest, nothing to do"
 }
 
 # What --dry-run prints makes the same tables, by the engine's own client.
@@ -45,12 +47,12 @@ prints_sql_that_works() {
         "$server_bin/psql" -d "$WEIR_DB" -v ON_ERROR_STOP=1 -qX -f "$scratch/sql" >/dev/null
     fi
     ends 0 migrate --prefix printed
-    says 'schema 1, nothing to do'
+    says "schema $newest, nothing to do"
 }
 
 keeps_prefixes_apart() {
     ends 0 migrate --prefix apart
-    says 'schema 0 -> 1'
+    says "schema 0 -> $newest"
     ends 0 queue add only-here --partitions 1 --prefix apart
     refuses 1 "there is no queue 'only-here'" status only-here
     WEIR_PREFIX=apart ends 0 status only-here
@@ -80,7 +82,7 @@ uses_weir_db_here() {
     cd "$scratch/folder"
     unset WEIR_DB
     ends 0 migrate
-    says 'sqlite:weir.db: schema 0 -> 1'
+    says "sqlite:weir.db: schema 0 -> $newest"
     [ -s weir.db ]
 }
 

@@ -49,6 +49,19 @@ is_quiet() {
     [ ! -s "$scratch/out" ] || { cat "$scratch/out"; return 1; }
 }
 
+# The first does not answer.
+takes_several_hosts() {
+    local url several
+    url=$(postgresql_url several)
+    several=${url/@127.0.0.1:/@127.0.0.1:1,127.0.0.1:}?target_session_attrs=read-write
+    ends 0 migrate --db "$several"
+    ends 0 queue add orders --partitions 1 --db "$several"
+    ends 0 enqueue orders hello --db "$several"
+    ends 0 relay --queue orders --to stdout: --drain --db "$several"
+    says '"payload":"hello"'
+    ends 0 doctor --db "$several"
+}
+
 wrong_password() {
     local url
     url=$("$1_url" wrong)
@@ -77,6 +90,7 @@ it 'tells a file that is no database' \
     each_command 1 'not a database' --db "sqlite:$root/tests/lib/tap.sh"
 it 'finds the database by environment, or by --db first' finds_the_database_by_environment
 it 'takes options anywhere' takes_options_anywhere
+it 'takes several hosts, and the one that takes writes' takes_several_hosts
 it 'is quiet: migrate' is_quiet migrate
 it 'is quiet: queue add' is_quiet queue add quiet --partitions 1
 it 'is quiet: queue pause' is_quiet queue pause quiet

@@ -63,7 +63,8 @@ subscribed() {
             WHERE s.name = 'mailer' AND s.queue = (SELECT id FROM weir_queue WHERE name = '$1');
         INSERT INTO weir_lease (subscription, pid, owner, epoch, until_us)
             SELECT a.subscription, a.pid, 99, 7, $now + 20000000 FROM weir_ack a;
-        INSERT INTO weir_member
+        INSERT INTO weir_member (process, subscription, name, until_us, started_us,
+                delivered, rate)
             SELECT 99, s.id, 'host:99', $now + 60000000, $now - 5000000, 1234, 12.5
             FROM weir_subscription s" >/dev/null
 }
@@ -75,7 +76,7 @@ shows_partitions() {
     grep -qE '^mailer +0 +2 +3 +.* 4 +1 min 2[0-9] s +host:99 +7 +1[0-9]\.[0-9] s +mail server is down$' \
         "$scratch/out" || { cat "$scratch/out"; return 1; }
     says 'and 1 partition with nothing to tell; --all shows them'
-    grep -qE '^host:99 +mail +mailer +2 +12 +1234 +[0-9.]+ s$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^host:99 +mail +mailer +2 +12 +1234 +[0-9.]+ s +lease +\? +older library$' "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 
 shows_all_partitions() {
@@ -92,6 +93,9 @@ prints_partitions_as_json() {
         .owner == "host:99" and .epoch == 7 and .lease_left_seconds > 10)
         and .processes[0].process == "host:99" and .processes[0].partitions == 2
         and .processes[0].out_per_second == 12.5 and .processes[0].delivered == 1234
+        and .processes[0].alive_by == "lease" and .processes[0].library == ""
+        and .processes[0].library_is_older and (.processes[0].name_used_twice | not)
+        and .processes[0].clock_off_seconds == 0
         and .queues[0].out_per_second == 12.5'
 }
 

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# `weir migrate --restored`: a database that was restored elsewhere neither takes messages nor
+# delivers any until somebody says that it may.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+# A database with three messages that nobody has had and one that `default` has, and the place
+# where its dump was restored.
+original=$(postgresql_url original)
+export WEIR_DB=$original
+"$weir" migrate --quiet
+"$weir" queue add orders --partitions 1 --quiet
+"$weir" enqueue orders first --quiet
+"$weir" relay --queue orders --to "file:$scratch/original" --drain --quiet
+printf '%s\n' second third fourth | "$weir" enqueue orders --lines --quiet
+restored=$(postgresql_url restored)
+"$server_bin/pg_dump" -d "$original" --format=custom --file="$scratch/dump"
+"$server_bin/pg_restore" -d "$restored" --exit-on-error "$scratch/dump"
+
+remedy='run "weir migrate --restored --yes" if it is to deliver'
+
+# log_rows: of the restored database.
+log_rows() {
+    sql "$restored" 'SELECT count(*) FROM weir_log'
+}
+
+refuses_to_enqueue() {
+    refuses 1 "$remedy" enqueue orders fifth
+    [ "$(log_rows)" = 4 ]
+}
+
+refuses_to_relay() {
+    refuses 1 "$remedy" relay --queue orders --to "file:$scratch/none" --drain
+    [ ! -s "$scratch/none" ]
+}
+
+doctor_explains() {
+    ends 1 doctor
+    says 'restored from another cluster' 'weir migrate --restored' 'pg_upgrade'
+}
+
+says_what_it_would_do() {
+    ends 0 migrate --restored --dry-run
+    says 'would deliver: 4 messages of 1 queues' 'positions of 1 subscriptions'
+    ends 0 migrate --restored --dry-run --json
+    json '.needed and (.restored | not) and .messages == 4 and .subscriptions == 1'
+    [ "$(log_rows)" = 4 ]
+}
+
+wants_an_answer() {
+    refuses 1 'say --yes if it is really meant' migrate --restored </dev/null
+    [ "$(log_rows)" = 4 ]
+}
+
+asks_on_a_terminal() {
+    echo n | on_a_terminal 200 "'$weir' migrate --restored" || true
+    says 'Let it deliver: 4 messages of 1 queues' '[y/N]' 'nothing was done'
+    [ "$(log_rows)" = 4 ]
+}
+
+delivers_when_told() {
+    ends 0 migrate --restored --yes --json
+    json '.needed and .restored and .messages == 4 and .subscriptions == 1'
+    ends 0 enqueue orders fifth --quiet
+    ends 0 relay --queue orders --to "file:$scratch/copy" --drain --quiet
+    [ "$(jq -r '[.seq, .payload] | join(" ")' "$scratch/copy" | paste -sd,)" = \
+        '2 second,3 third,4 fourth,5 fifth' ]
+}
+
+has_nothing_to_do_twice() {
+    ends 0 migrate --restored --yes
+    says 'the tables were made in this database, nothing to do'
+    ends 0 migrate --restored --yes --json
+    json '(.needed | not) and (.restored | not)'
+}
+
+is_not_needed() {
+    ends 0 enqueue orders hello --quiet
+    ends 0 migrate --restored --yes
+    says 'nothing is bound to a server, nothing to do'
+    [ "$(waiting orders)" = 1 ]
+}
+
+refuses_yes_alone() {
+    refuses 2 '--yes answers what only --restored asks' migrate --yes
+}
+
+export WEIR_DB=$restored
+it 'refuses to enqueue into a restored database' refuses_to_enqueue
+it 'refuses to relay from it' refuses_to_relay
+it 'doctor explains it' doctor_explains
+it 'says what it would do' says_what_it_would_do
+it 'does nothing where nobody can be asked' wants_an_answer
+it 'asks on a terminal' asks_on_a_terminal
+it 'delivers when it is told that it may' delivers_when_told
+it 'has nothing to do a second time' has_nothing_to_do_twice
+it 'refuses --yes without a question' refuses_yes_alone
+for engine in sqlite mariadb; do
+    use_engine "$engine"
+    "$weir" queue add orders --partitions 1 --quiet
+    it "is not needed on $engine" is_not_needed
+done
+
+finish
