@@ -1,0 +1,256 @@
+/*
+ * loaded.c - see loaded.h.
+ */
+#include "flow/loaded.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/text.h"
+
+enum {
+    ROWS_FIRST = 16,
+    /* Worker, instance, namespace, kind, failure, and what was told with the progress. */
+    TEXTS_SIZE_MAX =
+        4 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256,
+    UUID_TEXT_SIZE = 40 /* 36 characters, and room for the last two by themselves */
+};
+
+/* The order of WEIR_EXECUTION_COLUMNS. */
+enum column {
+    NO,
+    UUID,
+    PART,
+    STATE,
+    HOLD,
+    PENDING,
+    ATTEMPT_TYPE,
+    PERCENT,
+    LANE,
+    CAPSET,
+    POLICY,
+    PRIORITY,
+    ATTEMPTS,
+    RETRIES,
+    RECLAIMS,
+    REPLAYS,
+    EPOCH,
+    SETTLED_EPOCH,
+    FLOW,
+    CREATED,
+    DUE,
+    LEASE,
+    ATTEMPT_DEADLINE,
+    DEADLINE,
+    CLAIMED,
+    STARTED,
+    ENDED,
+    NAMESPACE,
+    KIND,
+    WORKER,
+    INSTANCE,
+    FAILURE,
+    TOLD
+};
+
+void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
+                      size_t count_max)
+{
+    *self = (struct weir_loaded){.heap = heap, .count_max = count_max};
+    weir_arena_init(&self->texts, heap, count_max * (size_t)TEXTS_SIZE_MAX);
+}
+
+void weir_loaded_fini(struct weir_loaded *self)
+{
+    weir_arena_fini(&self->texts);
+    weir_heap_free(self->heap, self->rows);
+    self->rows = NULL;
+    self->count = 0;
+}
+
+void weir_loaded_reset(struct weir_loaded *self)
+{
+    weir_arena_reset(&self->texts);
+    self->count = 0;
+}
+
+/* Room for one more. The array doubles. */
+static enum weir_status make_room(struct weir_loaded *self, struct weir_error *error)
+{
+    struct weir_stored *rows = self->rows;
+    size_t count = self->count;
+
+    if (count == self->count_max)
+        return weir_error_set(error, WEIR_TOO_LARGE, "more than %zu executions", count);
+    if (rows == NULL || (count >= ROWS_FIRST && (count & (count - 1)) == 0)) {
+        size_t room = count >= ROWS_FIRST ? count * 2 : ROWS_FIRST;
+
+        rows = weir_heap_resize(self->heap, rows, room * sizeof *rows);
+        if (rows == NULL)
+            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu executions",
+                                  room);
+        self->rows = rows;
+    }
+    return WEIR_OK;
+}
+
+enum weir_status weir_loaded_copy(struct weir_loaded *self, struct weir_str *text,
+                                  struct weir_error *error)
+{
+    char *copy;
+
+    if (text->size == 0) {
+        *text = weir_str("");
+        return WEIR_OK;
+    }
+    copy = weir_arena_alloc(&self->texts, text->size);
+    if (copy == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for texts of executions");
+    memcpy(copy, text->data, text->size);
+    text->data = copy;
+    return WEIR_OK;
+}
+
+static void format_uuid(const uint8_t uuid[WEIR_UUID_SIZE], char out[UUID_TEXT_SIZE])
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < WEIR_UUID_SIZE; i++)
+        at += weir_text_format(out + at, UUID_TEXT_SIZE - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+/* The last value of each enumeration that this library knows. */
+static enum weir_status check_number(const struct weir_stored *stored, const char *what,
+                                     int64_t number, bool known, struct weir_error *error)
+{
+    char uuid[UUID_TEXT_SIZE];
+
+    if (known)
+        return WEIR_OK;
+    format_uuid(stored->row.id.uuid, uuid);
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "execution %s has %s %lld, which this library does not know: "
+                          "install a newer weir",
+                          uuid, what, (long long)number);
+}
+
+static bool within(int64_t number, int64_t last)
+{
+    return number >= 0 && number <= last;
+}
+
+static enum weir_status read_standing(struct weir_stored *out, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    int64_t state = weir_rows_integer(rows, STATE);
+    int64_t hold = weir_rows_integer(rows, HOLD);
+    int64_t pending = weir_rows_integer(rows, PENDING);
+    int64_t type = weir_rows_integer(rows, ATTEMPT_TYPE);
+    enum weir_status status =
+        check_number(out, "state", state, weir_state_is_known(state), error);
+
+    if (status == WEIR_OK)
+        status =
+            check_number(out, "hold", hold, within(hold, WEIR_HOLD_MANUAL_PAUSE), error);
+    if (status == WEIR_OK)
+        status = check_number(out, "pending claim", pending,
+                              within(pending, WEIR_PENDING_RESUME), error);
+    if (status == WEIR_OK)
+        status = check_number(out, "attempt type", type,
+                              within(type, WEIR_ATTEMPT_REPLAY), error);
+    if (status != WEIR_OK)
+        return status;
+    out->row.state = (enum weir_exec_state)state;
+    out->row.hold = (enum weir_hold)hold;
+    out->row.pending = (enum weir_pending)pending;
+    out->row.attempt_type = (enum weir_attempt_type)type;
+    return WEIR_OK;
+}
+
+static enum weir_status read_identity(struct weir_stored *out, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    struct weir_str uuid = weir_rows_bytes(rows, UUID);
+
+    out->row.no = weir_rows_integer(rows, NO);
+    if (uuid.size != WEIR_UUID_SIZE)
+        return weir_error_set(error, WEIR_SCHEMA, "execution number %lld has no uuid",
+                              (long long)out->row.no);
+    memcpy(out->row.id.uuid, uuid.data, WEIR_UUID_SIZE);
+    out->row.id.partition = (uint16_t)weir_rows_integer(rows, PART);
+    return WEIR_OK;
+}
+
+static void read_figures(struct weir_stored *out, struct weir_rows *rows)
+{
+    struct weir_execution_row *row = &out->row;
+
+    out->percent = (int32_t)weir_rows_integer(rows, PERCENT);
+    out->lane = weir_rows_integer(rows, LANE);
+    out->capset = weir_rows_integer(rows, CAPSET);
+    out->policy = weir_rows_integer(rows, POLICY);
+    out->created_us = weir_rows_integer(rows, CREATED);
+    row->priority = (int32_t)weir_rows_integer(rows, PRIORITY);
+    row->attempts = (int32_t)weir_rows_integer(rows, ATTEMPTS);
+    row->retries = (uint32_t)weir_rows_integer(rows, RETRIES);
+    row->reclaims = (uint32_t)weir_rows_integer(rows, RECLAIMS);
+    row->replays = (uint32_t)weir_rows_integer(rows, REPLAYS);
+    row->epoch = weir_rows_integer(rows, EPOCH);
+    row->settled_epoch = weir_rows_integer(rows, SETTLED_EPOCH);
+    row->flow_no = weir_rows_integer(rows, FLOW);
+    row->due_us = weir_rows_integer(rows, DUE);
+    row->lease_us = weir_rows_integer(rows, LEASE);
+    row->attempt_deadline_us = weir_rows_integer(rows, ATTEMPT_DEADLINE);
+    row->deadline_us = weir_rows_integer(rows, DEADLINE);
+    row->claimed_us = weir_rows_integer(rows, CLAIMED);
+    row->started_us = weir_rows_integer(rows, STARTED);
+    row->ended_us = weir_rows_integer(rows, ENDED);
+}
+
+static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored *out,
+                                   struct weir_rows *rows, struct weir_error *error)
+{
+    struct weir_str *const texts[] = {&out->name_space,  &out->kind,
+                                      &out->row.worker,  &out->row.instance,
+                                      &out->row.failure, &out->told};
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++) {
+        *texts[i] = weir_rows_text(rows, NAMESPACE + i);
+        status = weir_loaded_copy(self, texts[i], error);
+    }
+    return status;
+}
+
+enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *rows,
+                                 struct weir_error *error)
+{
+    struct weir_stored *out;
+    enum weir_status status = make_room(self, error);
+
+    if (status != WEIR_OK)
+        return status;
+    out = &self->rows[self->count];
+    *out = (struct weir_stored){.lane_name = weir_str("")};
+    status = read_identity(out, rows, error);
+    if (status == WEIR_OK)
+        status = read_standing(out, rows, error);
+    if (status == WEIR_OK) {
+        read_figures(out, rows);
+        status = read_texts(self, out, rows, error);
+    }
+    if (status == WEIR_OK)
+        self->count++;
+    return status;
+}
+
+enum weir_status weir_loaded_add_all(struct weir_loaded *self, enum weir_status status,
+                                     struct weir_rows *rows, struct weir_error *error)
+{
+    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
+        status = weir_loaded_add(self, rows, error);
+    weir_rows_close(rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}

@@ -1,0 +1,378 @@
+/*
+ * store.c - see store.h: what both engines do alike.
+ */
+#include "flow/store.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/heap.h"
+#include "flow/store_statements.h"
+
+/* Whose: parameters 3 to 6, of `e`. The tag is looked up for each row; EXISTS would let PostgreSQL
+ * read all that have it. */
+#define FILTER                                                                           \
+    " AND ({3} < 0 OR e.part = {3}) AND ({4} = '' OR e.namespace = {4})"                 \
+    " AND ({5} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {5}"       \
+    " AND t.value = {6} LIMIT 1) IS NOT NULL)"
+
+/* Each by the partial index of its kind, in its order. Repeating finds what is still due. */
+#define DUE_SQLITE(condition, time, more)                                                \
+    {                                                                                    \
+        .name = "pick due",                                                              \
+        .text =                                                                          \
+            "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e WHERE " condition    \
+            " AND " time " <= {1}" more FILTER " ORDER BY " time ", no LIMIT {2}",       \
+        .parameters = "iiittt",                                                          \
+    }
+
+/*
+ * First their numbers, by the index: how many are wanted, and of whom, is kept from the planner,
+ * who would otherwise sort all that are due whenever it expects fewer than are wanted. Then the
+ * rows, by the primary key, as far as they are wanted and nobody else has them. Whether they are
+ * still due is asked in words that do not fit the partial indexes: a planner who believes the
+ * table to be empty would walk one of them for each row.
+ */
+#define DUE_PG(condition, time, again)                                                   \
+    {                                                                                    \
+        .name = "pick due",                                                              \
+        .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM (SELECT no FROM {p}_execution"   \
+                " WHERE " condition " AND " time " <= {1} ORDER BY " time ", no"         \
+                " LIMIT (SELECT 9223372036854775807)) d"                                 \
+                " CROSS JOIN LATERAL (SELECT * FROM {p}_execution e WHERE e.no = d.no"   \
+                " AND " again " AND e." time " + 0 <= {1}" FILTER                        \
+                " FOR NO KEY UPDATE SKIP LOCKED) e LIMIT {2}",                           \
+        .parameters = "iiittt",                                                          \
+    }
+#define ATTEMPT_GOES_ON " AND (attempt_deadline_us = 0 OR attempt_deadline_us > {1})"
+
+const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
+    [WEIR_DUE_DELAYED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_DELAYED, "due_us", ""),
+                          [WEIR_POSTGRESQL] =
+                              DUE_PG(WEIR_IS_DELAYED, "due_us", "e.state + 0 = 2")},
+    [WEIR_DUE_LEASE] = {[WEIR_SQLITE] =
+                            DUE_SQLITE(WEIR_IS_ACTIVE, "lease_us", ATTEMPT_GOES_ON),
+                        [WEIR_POSTGRESQL] = DUE_PG(WEIR_IS_ACTIVE, "lease_us",
+                                                   "e.state + 0 = 4" ATTEMPT_GOES_ON)},
+    [WEIR_DUE_ATTEMPT] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_HAS_ATTEMPT_DEADLINE,
+                                                     "attempt_deadline_us", ""),
+                          [WEIR_POSTGRESQL] = DUE_PG(
+                              WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us",
+                              "e.state + 0 = 4 AND e.attempt_deadline_us + 0 > 0")},
+    [WEIR_DUE_DEADLINE] = {[WEIR_SQLITE] =
+                               DUE_SQLITE(WEIR_HAS_DEADLINE, "deadline_us", ""),
+                           [WEIR_POSTGRESQL] =
+                               DUE_PG(WEIR_HAS_DEADLINE, "deadline_us",
+                                      "e.state + 0 < 10 AND e.deadline_us + 0 > 0")},
+    [WEIR_DUE_ENDED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_OVER, "ended_us", ""),
+                        [WEIR_POSTGRESQL] =
+                            DUE_PG(WEIR_IS_OVER, "ended_us", "e.state + 0 >= 10")},
+};
+
+/* The first entry of the index that the filter lets pass; likewise. */
+#define NEXT_SQLITE(condition, time, more)                                               \
+    {                                                                                    \
+        .name = "next due",                                                              \
+        .text = "SELECT " time " FROM {p}_execution e WHERE " condition                  \
+                " AND {1} >= 0" more FILTER " ORDER BY " time ", no LIMIT {2}",          \
+        .parameters = "iiittt",                                                          \
+    }
+#define NEXT_PG(condition, time, more)                                                   \
+    {                                                                                    \
+        .name = "next due",                                                              \
+        .text = "SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition     \
+                " ORDER BY " time ", no LIMIT (SELECT 9223372036854775807)) e"           \
+                " WHERE {1} >= 0" more FILTER " LIMIT {2}",                              \
+        .parameters = "iiittt",                                                          \
+    }
+#define NEXT(condition, time, more)                                                      \
+    {                                                                                    \
+        [WEIR_SQLITE] = NEXT_SQLITE(condition, time, more),                              \
+        [WEIR_POSTGRESQL] = NEXT_PG(condition, time, more),                              \
+    }
+
+/* A lease that ends behind its attempt's deadline will be the attempt's to end. */
+#define LEASE_COMES_FIRST                                                                \
+    " AND (attempt_deadline_us = 0 OR"                                                   \
+    " (attempt_deadline_us > lease_us AND attempt_deadline_us > {1}))"
+
+const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
+    [WEIR_DUE_DELAYED] = NEXT(WEIR_IS_DELAYED, "due_us", ""),
+    [WEIR_DUE_LEASE] = NEXT(WEIR_IS_ACTIVE, "lease_us", LEASE_COMES_FIRST),
+    [WEIR_DUE_ATTEMPT] = NEXT(WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us", ""),
+    [WEIR_DUE_DEADLINE] = NEXT(WEIR_HAS_DEADLINE, "deadline_us", ""),
+    [WEIR_DUE_ENDED] = NEXT(WEIR_IS_OVER, "ended_us", ""),
+};
+
+/* By the primary key, in words that do not fit the partial indexes, as above. Repeating writes the
+ * same. */
+const struct weir_sql weir_store_sql_progress = {
+    .name = "set progress",
+    .text = "UPDATE {p}_execution SET percent = {4}, told = {5} WHERE no = {1}"
+            " AND uuid = {2} AND epoch = {3} AND state + 0 = 4 AND lease_us + 0 > {now}",
+    .parameters = "ibiit",
+};
+
+/* By the index on until_us; keys that somebody is taking anew are left alone. */
+const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "forget keys",
+                     .text = "DELETE FROM {p}_idempotency WHERE (scope, key) IN"
+                             " (SELECT scope, key FROM {p}_idempotency"
+                             " WHERE until_us <= {1} ORDER BY until_us LIMIT {2})",
+                     .parameters = "ii"},
+    [WEIR_POSTGRESQL] = {.name = "forget keys",
+                         .text = "DELETE FROM {p}_idempotency i USING"
+                                 " (SELECT scope, key FROM {p}_idempotency"
+                                 " WHERE until_us >= 0 AND until_us <= {1}"
+                                 " ORDER BY until_us LIMIT (SELECT {2})"
+                                 " FOR UPDATE SKIP LOCKED) d"
+                                 " WHERE i.scope = d.scope AND i.key = d.key",
+                         .parameters = "ii"},
+};
+
+static enum weir_engine engine_of(struct weir_connection *connection)
+{
+    return weir_connection_link(connection)->driver->engine;
+}
+
+enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap *heap,
+                                 enum weir_engine engine,
+                                 struct weir_dictionary *dictionary,
+                                 struct weir_error *error)
+{
+    *self = (struct weir_store){.heap = heap, .dictionary = dictionary};
+    switch (engine) {
+    case WEIR_SQLITE:
+        self->ops = &weir_store_sqlite;
+        return WEIR_OK;
+    case WEIR_POSTGRESQL:
+        self->ops = &weir_store_pg;
+        return WEIR_OK;
+    case WEIR_MARIADB:
+        break;
+    }
+    return weir_error_set(error, WEIR_INVALID,
+                          "the execution engine does not work on MariaDB");
+}
+
+enum weir_status weir_store_insert(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   struct weir_new_execution *items, size_t count,
+                                   int64_t now_us, struct weir_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        items[i].no = 0;
+        items[i].duplicate = false;
+        items[i].stored_id = items[i].id;
+        memcpy(items[i].stored_digest, items[i].digest, WEIR_DIGEST_SIZE);
+    }
+    return self->ops->insert(self, connection, items, count, now_us, error);
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+/* What the numbers of terms stand for. */
+enum weir_status weir_store_resolve(const struct weir_store *self,
+                                    struct weir_connection *connection,
+                                    struct weir_loaded *loaded, struct weir_error *error)
+{
+    char buffer[WEIR_TERM_SIZE_MAX + 1];
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
+        struct weir_stored *stored = &loaded->rows[i];
+
+        status = weir_dictionary_policy(self->dictionary, connection, stored->policy,
+                                        &stored->row.policy, error);
+        if (status == WEIR_OK)
+            status =
+                weir_dictionary_text(self->dictionary, connection, WEIR_TERM_LANE,
+                                     stored->lane, buffer, &stored->lane_name, error);
+        if (status == WEIR_OK)
+            status = weir_loaded_copy(loaded, &stored->lane_name, error);
+    }
+    return status;
+}
+
+enum weir_status weir_store_load(const struct weir_store *self,
+                                 struct weir_connection *connection, const int64_t *nos,
+                                 size_t count, struct weir_loaded *out,
+                                 struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_loaded_reset(out);
+    status = self->ops->load(self, connection, nos, count, out, error);
+    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+}
+
+enum weir_status weir_store_load_by_id(const struct weir_store *self,
+                                       struct weir_connection *connection,
+                                       const struct weir_execution_id *ids, size_t count,
+                                       struct weir_loaded *out, struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_loaded_reset(out);
+    status = self->ops->load_by_id(self, connection, ids, count, out, error);
+    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+}
+
+enum weir_status weir_store_pick_ready(const struct weir_store *self,
+                                       struct weir_connection *connection,
+                                       const struct weir_ready_query *query,
+                                       struct weir_loaded *out, struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_loaded_reset(out);
+    status = self->ops->pick_ready(self, connection, query, out, error);
+    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+}
+
+#define DUE_VALUES(query, limit)                                                         \
+    VALUES(weir_integer((query)->now_us), weir_integer((int64_t)(limit)),                \
+           weir_integer((query)->filter.in_partition ? (query)->filter.partition : -1),  \
+           weir_text((query)->filter.name_space), weir_text((query)->filter.tag_key),    \
+           weir_text((query)->filter.tag_value))
+
+enum weir_status weir_store_pick_due(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     const struct weir_due_query *query,
+                                     struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_store_sql_due[query->kind][engine_of(connection)],
+        DUE_VALUES(query, query->limit), &rows, error);
+
+    weir_loaded_reset(out);
+    status = weir_loaded_add_all(out, status, &rows, error);
+    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+}
+
+enum weir_status weir_store_next_due(struct weir_connection *connection,
+                                     const struct weir_due_query *query, int64_t *out_us,
+                                     struct weir_error *error)
+{
+    enum weir_status status = weir_connection_query_integer(
+        connection, &weir_store_sql_next[query->kind][engine_of(connection)],
+        DUE_VALUES(query, 1), out_us, error);
+
+    if (status == WEIR_NO_ROW) {
+        *out_us = INT64_MAX;
+        status = WEIR_OK;
+    }
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+enum weir_status weir_store_write(const struct weir_store *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_stored *rows, size_t count,
+                                  struct weir_error *error)
+{
+    return count == 0 ? WEIR_OK : self->ops->write(self, connection, rows, count, error);
+}
+
+enum weir_status weir_store_add_attempts(const struct weir_store *self,
+                                         struct weir_connection *connection,
+                                         const struct weir_ended_attempt *attempts,
+                                         size_t count, struct weir_error *error)
+{
+    return count == 0 ? WEIR_OK
+                      : self->ops->add_attempts(self, connection, attempts, count, error);
+}
+
+enum weir_status weir_store_put_results(const struct weir_store *self,
+                                        struct weir_connection *connection,
+                                        const struct weir_new_result *results,
+                                        size_t count, struct weir_error *error)
+{
+    return count == 0 ? WEIR_OK
+                      : self->ops->put_results(self, connection, results, count, error);
+}
+
+enum weir_status weir_store_visit_inputs(const struct weir_store *self,
+                                         struct weir_connection *connection,
+                                         const int64_t *nos, size_t count,
+                                         weir_input_visit_fn visit, void *state,
+                                         struct weir_error *error)
+{
+    return count == 0 ? WEIR_OK
+                      : self->ops->visit_inputs(self, connection, nos, count, visit,
+                                                state, error);
+}
+
+enum weir_status weir_store_visit_tags(const struct weir_store *self,
+                                       struct weir_connection *connection,
+                                       const int64_t *nos, size_t count,
+                                       weir_tag_visit_fn visit, void *state,
+                                       struct weir_error *error)
+{
+    return count == 0
+               ? WEIR_OK
+               : self->ops->visit_tags(self, connection, nos, count, visit, state, error);
+}
+
+/* What is left of them is nobody's business any more: not even a state that is not known. */
+enum weir_status weir_store_remove_ended(const struct weir_store *self,
+                                         struct weir_connection *connection,
+                                         const struct weir_due_query *query,
+                                         size_t *removed, struct weir_error *error)
+{
+    int64_t *nos = weir_heap_zalloc_array(self->heap, query->limit, sizeof *nos);
+    struct weir_rows rows = {.connection = NULL};
+    size_t count = 0;
+    enum weir_status status;
+
+    WEIR_ASSERT(query->kind == WEIR_DUE_ENDED);
+    *removed = 0;
+    if (nos == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu numbers",
+                              query->limit);
+    status = weir_connection_query(
+        connection, &weir_store_sql_due[WEIR_DUE_ENDED][engine_of(connection)],
+        DUE_VALUES(query, query->limit), &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        nos[count++] = weir_rows_integer(&rows, 0);
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW)
+        status = WEIR_OK;
+    if (status == WEIR_OK && count > 0)
+        status = self->ops->remove(self, connection, nos, count, error);
+    if (status == WEIR_OK)
+        *removed = count;
+    weir_heap_free(self->heap, nos);
+    return status;
+}
+
+enum weir_status weir_store_set_progress(struct weir_connection *connection,
+                                         const struct weir_claim *claim, int32_t percent,
+                                         struct weir_str text, bool *ours,
+                                         struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &weir_store_sql_progress,
+        VALUES(weir_integer(claim->no), weir_bytes(claim->id.uuid, WEIR_UUID_SIZE),
+               weir_integer(claim->epoch), weir_integer(percent), weir_text(text)),
+        &changed, error);
+
+    *ours = status == WEIR_OK && changed == 1;
+    return status;
+}
+
+enum weir_status weir_store_forget_keys(struct weir_connection *connection,
+                                        int64_t now_us, size_t limit, size_t *removed,
+                                        struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &weir_store_sql_forget_keys[engine_of(connection)],
+        VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
+
+    *removed = status == WEIR_OK ? (size_t)changed : 0;
+    return status;
+}

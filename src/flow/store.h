@@ -1,0 +1,326 @@
+/*
+ * store.h - executions in their tables.
+ *
+ * All that the execution engine reads and writes, and nothing that it decides: rows go in and come
+ * out, and what may become of them is in rules.h. What the engines do in ways of their own is an
+ * operation table; what they do alike is one statement for both.
+ *
+ *   pick or load, which locks   ->  rules  ->  write rows, attempts, results  ->  commit
+ *
+ * Order    Rows are locked in the order of `no`, whoever loads them; a pick passes over those that
+ *          somebody else has locked. On SQLite a transaction that writes has the database to
+ *          itself.
+ * Threads  Any; a connection belongs to whoever holds it.
+ * Memory   What is loaded lives in the caller's struct weir_loaded.
+ * Failure  WEIR_SCHEMA: a stored number is not known here; the text names the execution. Nothing
+ *          is repeated in here: see db/transact.h.
+ */
+#ifndef WEIR_FLOW_STORE_H
+#define WEIR_FLOW_STORE_H
+
+#include "db/connection.h"
+#include "flow/dictionary.h"
+#include "flow/loaded.h"
+#include "weir/flow.h"
+
+/* The conditions of the partial indexes, for schema.c and for all who want to use them. */
+#define WEIR_IS_READY "state = 1"
+#define WEIR_IS_DELAYED "state = 2"
+#define WEIR_IS_ACTIVE "state = 4"
+#define WEIR_HAS_ATTEMPT_DEADLINE "state = 4 AND attempt_deadline_us > 0"
+#define WEIR_HAS_DEADLINE "state < 10 AND deadline_us > 0"
+#define WEIR_IS_OVER "state >= 10"
+
+enum { WEIR_DIGEST_SIZE = 16, WEIR_LIST_LOOK_MAX = 10000 };
+
+struct weir_store_ops;
+
+struct weir_store {
+    const struct weir_store_ops *ops;
+    const struct weir_heap *heap;       /* borrowed */
+    struct weir_dictionary *dictionary; /* borrowed */
+};
+
+/* One to be inserted, and what became of it. Texts are the caller's. */
+struct weir_new_execution {
+    struct weir_execution_id id;
+    uint8_t digest[WEIR_DIGEST_SIZE]; /* of all that makes it what it is */
+    enum weir_exec_state state;
+    enum weir_hold hold;
+    enum weir_pending pending;
+    int32_t priority;
+    int64_t flow_no;
+    int64_t due_us;
+    int64_t deadline_us;
+    int64_t lane; /* terms, see dictionary.h */
+    int64_t capset;
+    int64_t policy;
+    struct weir_str name_space;
+    struct weir_str kind;
+    struct weir_str input; /* size 0: none */
+    const struct weir_tag *tags;
+    size_t tag_count;
+    struct weir_str key;  /* of idempotency; size 0: none */
+    int64_t key_until_us; /* from then on the key may be used anew */
+
+    int64_t no;                              /* out; 0: was not inserted, but found */
+    bool duplicate;                          /* out: key or id were there */
+    struct weir_execution_id stored_id;      /* out: of the one that is there now */
+    uint8_t stored_digest[WEIR_DIGEST_SIZE]; /* out: of that one */
+};
+
+/* Who may be claimed. Terms; the empty set of capabilities is 0. */
+struct weir_ready_query {
+    const int64_t *lanes; /* at least 1 */
+    size_t lane_count;
+    const int64_t *capsets; /* at least 1 */
+    size_t capset_count;
+    size_t limit; /* at least 1 */
+};
+
+/* What waits for a time. */
+enum weir_due_kind {
+    WEIR_DUE_DELAYED,
+    WEIR_DUE_LEASE, /* without those whose attempt is over as well: they are ATTEMPT's */
+    WEIR_DUE_ATTEMPT,
+    WEIR_DUE_DEADLINE,
+    WEIR_DUE_ENDED, /* `now_us` is the end of those that are old enough */
+    WEIR_DUE_KINDS
+};
+
+/* Whose; empty is anybody's. */
+struct weir_store_filter {
+    bool in_partition; /* only in this one */
+    uint16_t partition;
+    struct weir_str name_space;
+    struct weir_str tag_key; /* with tag_value */
+    struct weir_str tag_value;
+};
+
+struct weir_due_query {
+    enum weir_due_kind kind;
+    int64_t now_us;
+    size_t limit; /* at least 1 */
+    struct weir_store_filter filter;
+};
+
+struct weir_ended_attempt {
+    int64_t no;
+    int32_t number;
+    enum weir_attempt_type type;
+    enum weir_attempt_outcome outcome;
+    int64_t epoch;
+    int64_t started_us;
+    int64_t ended_us;
+    struct weir_str worker;
+    struct weir_str instance;
+    struct weir_str failure;
+};
+
+struct weir_new_result {
+    int64_t no;
+    struct weir_str bytes;
+};
+
+/* The input and the tags of a claimed one; they live for the visit. */
+struct weir_work_input {
+    size_t index; /* in the list that was asked for */
+    struct weir_str input;
+};
+struct weir_work_tag {
+    size_t index;
+    struct weir_str key;
+    struct weir_str value;
+};
+typedef enum weir_status (*weir_input_visit_fn)(void *state,
+                                                const struct weir_work_input *input,
+                                                struct weir_error *error);
+typedef enum weir_status (*weir_tag_visit_fn)(void *state,
+                                              const struct weir_work_tag *tag,
+                                              struct weir_error *error);
+
+/* What each engine does in its own way. As the functions below; counts are at least 1. */
+struct weir_store_ops {
+    enum weir_status (*insert)(const struct weir_store *self,
+                               struct weir_connection *connection,
+                               struct weir_new_execution *items, size_t count,
+                               int64_t now_us, struct weir_error *error);
+    enum weir_status (*load)(const struct weir_store *self,
+                             struct weir_connection *connection, const int64_t *nos,
+                             size_t count, struct weir_loaded *out,
+                             struct weir_error *error);
+    enum weir_status (*load_by_id)(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_execution_id *ids, size_t count,
+                                   struct weir_loaded *out, struct weir_error *error);
+    enum weir_status (*pick_ready)(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_ready_query *query,
+                                   struct weir_loaded *out, struct weir_error *error);
+    enum weir_status (*write)(const struct weir_store *self,
+                              struct weir_connection *connection,
+                              const struct weir_stored *rows, size_t count,
+                              struct weir_error *error);
+    enum weir_status (*add_attempts)(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     const struct weir_ended_attempt *attempts,
+                                     size_t count, struct weir_error *error);
+    enum weir_status (*put_results)(const struct weir_store *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_new_result *results, size_t count,
+                                    struct weir_error *error);
+    enum weir_status (*visit_inputs)(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     const int64_t *nos, size_t count,
+                                     weir_input_visit_fn visit, void *state,
+                                     struct weir_error *error);
+    enum weir_status (*visit_tags)(const struct weir_store *self,
+                                   struct weir_connection *connection, const int64_t *nos,
+                                   size_t count, weir_tag_visit_fn visit, void *state,
+                                   struct weir_error *error);
+    enum weir_status (*remove)(
+        const struct weir_store *self, /* with all that is theirs */
+        struct weir_connection *connection, const int64_t *nos, size_t count,
+        struct weir_error *error);
+};
+
+extern const struct weir_store_ops weir_store_pg;
+extern const struct weir_store_ops weir_store_sqlite;
+
+/* Borrows both until the last call. WEIR_INVALID on MariaDB. */
+WEIR_CHECKED enum weir_status weir_store_init(struct weir_store *self,
+                                              const struct weir_heap *heap,
+                                              enum weir_engine engine,
+                                              struct weir_dictionary *dictionary,
+                                              struct weir_error *error);
+
+/* ---- in a transaction of the caller's ------------------------------------------------------ */
+
+/*
+ * Insert those whose key and id are new. A key is taken from `now_us` to its end, by the first
+ * who brings it; a duplicate gets what that one was inserted as, also when both are in `items`,
+ * and whether it is the same is for the caller to tell by the digests.
+ */
+WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
+                                                struct weir_connection *connection,
+                                                struct weir_new_execution *items,
+                                                size_t count, int64_t now_us,
+                                                struct weir_error *error);
+
+/* Load and lock, in the order of `no`, waiting for others. Each comes once; those that are not
+ * there do not come. */
+WEIR_CHECKED enum weir_status weir_store_load(const struct weir_store *self,
+                                              struct weir_connection *connection,
+                                              const int64_t *nos, size_t count,
+                                              struct weir_loaded *out,
+                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_store_load_by_id(const struct weir_store *self,
+                                                    struct weir_connection *connection,
+                                                    const struct weir_execution_id *ids,
+                                                    size_t count, struct weir_loaded *out,
+                                                    struct weir_error *error);
+
+/* Lock and load the best of the ready ones: by priority, then by age, over all lanes and sets
+ * alike. Reads no backlog: the heads of each lane and set. */
+WEIR_CHECKED enum weir_status weir_store_pick_ready(const struct weir_store *self,
+                                                    struct weir_connection *connection,
+                                                    const struct weir_ready_query *query,
+                                                    struct weir_loaded *out,
+                                                    struct weir_error *error);
+
+/* Lock and load what is due, the longest due first. What the filter excludes is read and passed
+ * over, as far as it is due. */
+WEIR_CHECKED enum weir_status weir_store_pick_due(const struct weir_store *self,
+                                                  struct weir_connection *connection,
+                                                  const struct weir_due_query *query,
+                                                  struct weir_loaded *out,
+                                                  struct weir_error *error);
+
+/* Write all that rules change. The rows were loaded in this transaction. */
+WEIR_CHECKED enum weir_status weir_store_write(const struct weir_store *self,
+                                               struct weir_connection *connection,
+                                               const struct weir_stored *rows,
+                                               size_t count, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_store_add_attempts(const struct weir_store *self, struct weir_connection *connection,
+                        const struct weir_ended_attempt *attempts, size_t count,
+                        struct weir_error *error);
+
+/* A result that was there before (of a replayed execution) is replaced. */
+WEIR_CHECKED enum weir_status
+weir_store_put_results(const struct weir_store *self, struct weir_connection *connection,
+                       const struct weir_new_result *results, size_t count,
+                       struct weir_error *error);
+
+/* Of those that have any, in the order of the list. What `visit` fails with is the answer. */
+WEIR_CHECKED enum weir_status
+weir_store_visit_inputs(const struct weir_store *self, struct weir_connection *connection,
+                        const int64_t *nos, size_t count, weir_input_visit_fn visit,
+                        void *state, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_store_visit_tags(const struct weir_store *self,
+                                                    struct weir_connection *connection,
+                                                    const int64_t *nos, size_t count,
+                                                    weir_tag_visit_fn visit, void *state,
+                                                    struct weir_error *error);
+
+/* Remove up to `limit` of those that ended before `now_us`, with all that belongs to them.
+ * `kind` is WEIR_DUE_ENDED. */
+WEIR_CHECKED enum weir_status weir_store_remove_ended(const struct weir_store *self,
+                                                      struct weir_connection *connection,
+                                                      const struct weir_due_query *query,
+                                                      size_t *removed,
+                                                      struct weir_error *error);
+
+/* ---- one statement, in a transaction or not ------------------------------------------------ */
+
+/* The newest report of whoever holds the lease: *ours is false, and nothing changed, when that is
+ * not the caller. */
+WEIR_CHECKED enum weir_status weir_store_set_progress(struct weir_connection *connection,
+                                                      const struct weir_claim *claim,
+                                                      int32_t percent,
+                                                      struct weir_str text, bool *ours,
+                                                      struct weir_error *error);
+
+/* When the next of a kind is due; INT64_MAX: none is to come. May have passed already. */
+WEIR_CHECKED enum weir_status weir_store_next_due(struct weir_connection *connection,
+                                                  const struct weir_due_query *query,
+                                                  int64_t *out_us,
+                                                  struct weir_error *error);
+
+/* Remove up to `limit` keys of idempotency that have run out. */
+WEIR_CHECKED enum weir_status weir_store_forget_keys(struct weir_connection *connection,
+                                                     int64_t now_us, size_t limit,
+                                                     size_t *removed,
+                                                     struct weir_error *error);
+
+/* Without a lock. WEIR_NOT_FOUND: there is none. *out holds the one row. */
+WEIR_CHECKED enum weir_status weir_store_get(const struct weir_store *self,
+                                             struct weir_connection *connection,
+                                             const struct weir_execution_id *id,
+                                             struct weir_loaded *out,
+                                             struct weir_error *error);
+
+/*
+ * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that the tag allows, so a page
+ * may be short and yet not be the last: *next tells, 0: it is.
+ */
+WEIR_CHECKED enum weir_status weir_store_list(const struct weir_store *self,
+                                              struct weir_connection *connection,
+                                              const struct weir_execution_filter *filter,
+                                              struct weir_loaded *out, int64_t *next,
+                                              struct weir_error *error);
+
+/* Those that have ended, by number. */
+typedef void (*weir_ended_attempt_visit_fn)(void *state,
+                                            const struct weir_ended_attempt *attempt);
+WEIR_CHECKED enum weir_status
+weir_store_visit_attempts(struct weir_connection *connection, int64_t no,
+                          weir_ended_attempt_visit_fn visit, void *state,
+                          struct weir_error *error);
+
+/* Appends to `out`. WEIR_NO_ROW: there is no result. */
+WEIR_CHECKED enum weir_status weir_store_read_result(struct weir_connection *connection,
+                                                     int64_t no, struct weir_buf *out,
+                                                     struct weir_error *error);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * store_columns.h - the inside of store.h: rows as lists of values, in one order for both engines.
+ *
+ * Value `i` of a row is at `out[i * stride]`: stride 1 for a statement about one row, the number
+ * of rows for arrays by column (outbox/columns.h).
+ */
+#ifndef WEIR_FLOW_STORE_COLUMNS_H
+#define WEIR_FLOW_STORE_COLUMNS_H
+
+#include "flow/store.h"
+
+/* Of a new execution. */
+#define WEIR_NEW_COLUMNS                                                                 \
+    "uuid, digest, part, state, hold, pending, lane, capset, policy, priority, flow,"    \
+    " created_us, due_us, deadline_us, namespace, kind"
+enum { WEIR_NEW_WIDTH = 16 };
+extern const enum weir_type weir_new_types[WEIR_NEW_WIDTH];
+void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
+                      struct weir_value *out, size_t stride);
+
+/* Of its key. */
+#define WEIR_KEY_COLUMNS "scope, key, uuid, part, digest, until_us"
+enum { WEIR_KEY_WIDTH = 6 };
+extern const enum weir_type weir_key_types[WEIR_KEY_WIDTH];
+void weir_key_lay_out(const struct weir_new_execution *item, struct weir_value *out,
+                      size_t stride);
+
+/* Of what rules change, behind the row's number. */
+enum { WEIR_WRITE_WIDTH = 22 };
+extern const enum weir_type weir_write_types[WEIR_WRITE_WIDTH];
+void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value *out,
+                        size_t stride);
+
+/* Of an attempt that has ended. */
+#define WEIR_ATTEMPT_COLUMNS                                                             \
+    "no, number, type, outcome, epoch, started_us, ended_us, worker, instance, failure"
+enum { WEIR_ATTEMPT_WIDTH = 10 };
+extern const enum weir_type weir_attempt_types[WEIR_ATTEMPT_WIDTH];
+void weir_attempt_lay_out(const struct weir_ended_attempt *attempt,
+                          struct weir_value *out, size_t stride);
+
+/* The item is found, and is this one: from two columns (part, digest) behind the uuid. */
+WEIR_CHECKED enum weir_status weir_new_found(struct weir_new_execution *item,
+                                             struct weir_rows *rows, size_t column,
+                                             struct weir_error *error);
+
+#endif

@@ -1,0 +1,428 @@
+/*
+ * store_pg.c - executions on PostgreSQL: many rows travel in arrays, one statement for all.
+ *
+ * Statistics are not counted on: the table changes faster than it is analyzed. A sub-select that
+ * sorts, locks or is limited stays one, so that each row is looked up by its index, also when the
+ * planner believes the table to be small.
+ */
+#include "flow/store_pg.h"
+
+#include "base/heap.h"
+#include "flow/store_statements.h"
+
+/* How often a pick over several lanes looks again, when others were faster at what it saw first;
+ * and how much more than it wants it sees at once. */
+enum {
+    LOOK_FIRST = 4,
+    LOOK_GROWTH = 8,
+    LOOKS_MAX = 4,
+    LOOK_MIN = 32,
+    VISIT_ROWS_MAX = 250
+};
+
+/* By the primary key, in its order, waiting for others. */
+#define LOCKED(source, alias, condition, wait)                                           \
+    " FROM (" source ") " alias " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"     \
+    " WHERE k.no = " alias ".no" condition " FOR NO KEY UPDATE" wait ") e"
+
+const struct weir_sql weir_pg_sql_load = {
+    .name = "load executions",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+        "SELECT DISTINCT no FROM unnest({1}) AS u (no) ORDER BY no", "u", "", ""),
+    .parameters = "I",
+};
+
+const struct weir_sql weir_pg_sql_load_by_id = {
+    .name = "load executions by id",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+        "SELECT DISTINCT x.no FROM unnest({1}, {2}) AS u (uuid, part)"
+        " CROSS JOIN LATERAL (SELECT no FROM {p}_execution o"
+        " WHERE o.uuid = u.uuid AND o.part = u.part LIMIT 1) x ORDER BY x.no",
+        "u", "", ""),
+    .parameters = "BI",
+};
+
+/* By the index of the ready ones, in its order. Rows that somebody else has are passed over. */
+const struct weir_sql weir_pg_sql_ready = {
+    .name = "pick ready",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e WHERE " WEIR_IS_READY
+            " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"
+            " FOR NO KEY UPDATE SKIP LOCKED",
+    .parameters = "iii",
+};
+
+/*
+ * The heads of all lanes and sets, by the same index; then the best of them are locked, and not
+ * one more: locks that are not used would keep others from their work until the transaction ends.
+ * Whoever sees only rows that others have locked comes back with less than there is. (Asked for
+ * `state = 1` the second time too, a planner who believes the table to be empty would walk the
+ * index of the ready ones for each row.)
+ */
+#define HEADS                                                                            \
+    " FROM unnest({1}) AS l (lane) CROSS JOIN unnest({2}) AS s (capset)"                 \
+    " CROSS JOIN LATERAL (SELECT no, priority FROM {p}_execution x"                      \
+    " WHERE " WEIR_IS_READY " AND x.lane = l.lane AND x.capset = s.capset"               \
+    " ORDER BY priority DESC, no"
+const struct weir_sql weir_pg_sql_ready_of_many = {
+    .name = "pick ready of many",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+        "SELECT h.no" HEADS " LIMIT {4}) h ORDER BY h.priority DESC, h.no", "c",
+        " AND k.state + 0 = 1", " SKIP LOCKED") " LIMIT {3}",
+    .parameters = "IIii",
+};
+
+/* Is there more than was looked at? */
+const struct weir_sql weir_pg_sql_ready_beyond = {
+    .name = "look for more ready",
+    .text = "SELECT h.no" HEADS " LIMIT 1 OFFSET {3}) h LIMIT 1",
+    .parameters = "IIi",
+};
+
+/*
+ * Of rows that are joined with a table by its primary key. It is always so; but of rows in such a
+ * range a planner who knows no values expects one or two, and looks them up by the index, also
+ * when it believes the table to be empty. Else it would read all of the table, for as long as it
+ * keeps that plan.
+ */
+#define FEW "u.no > 0 AND u.no < 9223372036854775807"
+
+/* By the primary key. The rows are locked already; repeating writes the same. */
+const struct weir_sql weir_pg_sql_write = {
+    .name = "write executions",
+    .text =
+        "UPDATE {p}_execution e SET state = u.state, hold = u.hold, pending = u.pending,"
+        " attempt_type = u.attempt_type, priority = u.priority, attempts = u.attempts,"
+        " retries = u.retries, reclaims = u.reclaims, replays = u.replays,"
+        " epoch = u.epoch, settled_epoch = u.settled_epoch, due_us = u.due_us,"
+        " lease_us = u.lease_us, attempt_deadline_us = u.attempt_deadline_us,"
+        " deadline_us = u.deadline_us, claimed_us = u.claimed_us,"
+        " started_us = u.started_us, ended_us = u.ended_us, worker = u.worker,"
+        " instance = u.instance, failure = u.failure"
+        " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, "
+        "{13},"
+        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}) AS u (no, state, hold,"
+        " pending, attempt_type, priority, attempts, retries, reclaims, replays, epoch,"
+        " settled_epoch, due_us, lease_us, attempt_deadline_us, deadline_us, claimed_us,"
+        " started_us, ended_us, worker, instance, failure) WHERE e.no = u.no"
+        " AND " FEW,
+    .parameters = "IIIIIIIIIIIIIIIIIIITTT",
+};
+
+/* By the primary keys. */
+const struct weir_sql weir_pg_sql_inputs = {
+    .name = "read inputs",
+    .text =
+        "SELECT u.n, i.bytes FROM (SELECT * FROM unnest({1}) WITH ORDINALITY"
+        " AS u (no, n) ORDER BY n) u CROSS JOIN LATERAL (SELECT bytes FROM {p}_input k"
+        " WHERE k.no = u.no LIMIT 1) i",
+    .parameters = "I",
+};
+const struct weir_sql weir_pg_sql_tags = {
+    .name = "read tags",
+    .text = "SELECT u.n, t.key, t.value FROM (SELECT * FROM unnest({1}) WITH ORDINALITY"
+            " AS u (no, n) ORDER BY n) u CROSS JOIN LATERAL (SELECT key, value"
+            " FROM {p}_tag k WHERE k.no = u.no ORDER BY no, key) t",
+    .parameters = "I",
+};
+
+/* By the primary keys; repeating finds nothing. The execution comes last: until then somebody who
+ * is killed leaves behind what can be found again. */
+#define REMOVE(table)                                                                    \
+    {                                                                                    \
+        .name = "remove " table,                                                         \
+        .text = "DELETE FROM {p}_" table " t USING unnest({1}) AS u (no)"                \
+                " WHERE t.no = u.no AND " FEW,                                           \
+        .parameters = "I",                                                               \
+    }
+enum { REMOVES = 9 };
+const struct weir_sql weir_pg_sql_remove[REMOVES] = {
+    REMOVE("input"),  REMOVE("result"),     REMOVE("attempt"),
+    REMOVE("tag"),    REMOVE("suspension"), REMOVE("waitpoint"),
+    REMOVE("signal"), REMOVE("spent"),      REMOVE("execution"),
+};
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+void weir_pg_arrays(const struct weir_columns *table, const enum weir_type *types,
+                    size_t width, struct weir_value *out)
+{
+    for (size_t i = 0; i < width; i++)
+        out[i] = weir_columns_array(table, i, types[i], 0, table->row_count);
+}
+
+static enum weir_status list_numbers(const struct weir_store *self, const int64_t *nos,
+                                     size_t count, struct weir_columns *out,
+                                     struct weir_error *error)
+{
+    enum weir_status status = weir_columns_init(out, self->heap, 1, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_columns_set(out, 0, i, weir_integer(nos[i]));
+    return status;
+}
+
+#define NUMBERS(table)                                                                   \
+    weir_columns_array((table), 0, WEIR_TYPE_INTEGER, 0, (table)->row_count)
+
+/* ---- loading -------------------------------------------------------------------------------- */
+
+static enum weir_status load(const struct weir_store *self,
+                             struct weir_connection *connection, const int64_t *nos,
+                             size_t count, struct weir_loaded *out,
+                             struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_columns table;
+    enum weir_status status = list_numbers(self, nos, count, &table, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query(connection, &weir_pg_sql_load,
+                                       VALUES(NUMBERS(&table)), &rows, error);
+    status = weir_loaded_add_all(out, status, &rows, error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+static enum weir_status load_by_id(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_execution_id *ids, size_t count,
+                                   struct weir_loaded *out, struct weir_error *error)
+{
+    static const enum weir_type TYPES[] = {WEIR_TYPE_BYTES, WEIR_TYPE_INTEGER};
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_value values[2];
+    struct weir_columns table;
+    enum weir_status status = weir_columns_init(&table, self->heap, 2, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        weir_columns_set(&table, 0, i, weir_bytes(ids[i].uuid, WEIR_UUID_SIZE));
+        weir_columns_set(&table, 1, i, weir_integer(ids[i].partition));
+    }
+    if (status == WEIR_OK) {
+        weir_pg_arrays(&table, TYPES, 2, values);
+        status = weir_connection_query(connection, &weir_pg_sql_load_by_id, values, 2,
+                                       &rows, error);
+    }
+    status = weir_loaded_add_all(out, status, &rows, error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+/* ---- picking -------------------------------------------------------------------------------- */
+
+static enum weir_status pick_of_one(struct weir_connection *connection,
+                                    const struct weir_ready_query *query,
+                                    struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_pg_sql_ready,
+        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capsets[0]),
+               weir_integer((int64_t)query->limit)),
+        &rows, error);
+
+    return weir_loaded_add_all(out, status, &rows, error);
+}
+
+static enum weir_status look(struct weir_connection *connection,
+                             const struct weir_value heads[2],
+                             const struct weir_ready_query *query, size_t depth,
+                             struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_pg_sql_ready_of_many,
+        VALUES(heads[0], heads[1], weir_integer((int64_t)query->limit),
+               weir_integer((int64_t)depth)),
+        &rows, error);
+
+    weir_loaded_reset(out);
+    return weir_loaded_add_all(out, status, &rows, error);
+}
+
+static enum weir_status is_more(struct weir_connection *connection,
+                                const struct weir_value heads[2], size_t depth, bool *out,
+                                struct weir_error *error)
+{
+    int64_t no = 0;
+    enum weir_status status = weir_connection_query_integer(
+        connection, &weir_pg_sql_ready_beyond,
+        VALUES(heads[0], heads[1], weir_integer((int64_t)depth)), &no, error);
+
+    *out = status == WEIR_OK;
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* Looking deeper finds again what is locked by us, so each look takes the place of the one
+ * before. */
+static enum weir_status pick_of_many(struct weir_connection *connection,
+                                     const struct weir_value heads[2],
+                                     const struct weir_ready_query *query,
+                                     struct weir_loaded *out, struct weir_error *error)
+{
+    size_t depth =
+        query->limit * LOOK_FIRST > LOOK_MIN ? query->limit * LOOK_FIRST : LOOK_MIN;
+    enum weir_status status = look(connection, heads, query, depth, out, error);
+    bool more = true;
+
+    for (int i = 1; i < LOOKS_MAX && status == WEIR_OK && out->count < query->limit;
+         i++) {
+        status = is_more(connection, heads, depth, &more, error);
+        if (status != WEIR_OK || !more)
+            break;
+        depth *= LOOK_GROWTH;
+        status = look(connection, heads, query, depth, out, error);
+    }
+    return status;
+}
+
+static enum weir_status pick_ready(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_ready_query *query,
+                                   struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_columns lanes;
+    struct weir_columns capsets = {.heap = self->heap};
+    enum weir_status status;
+
+    if (query->lane_count == 1 && query->capset_count == 1)
+        return pick_of_one(connection, query, out, error);
+    status = list_numbers(self, query->lanes, query->lane_count, &lanes, error);
+    if (status == WEIR_OK)
+        status = list_numbers(self, query->capsets, query->capset_count, &capsets, error);
+    if (status == WEIR_OK)
+        status = pick_of_many(connection,
+                              (struct weir_value[]){NUMBERS(&lanes), NUMBERS(&capsets)},
+                              query, out, error);
+    weir_columns_fini(&capsets);
+    weir_columns_fini(&lanes);
+    return status;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static enum weir_status write(const struct weir_store *self,
+                              struct weir_connection *connection,
+                              const struct weir_stored *rows, size_t count,
+                              struct weir_error *error)
+{
+    struct weir_value values[WEIR_WRITE_WIDTH];
+    struct weir_columns table;
+    int64_t changed = 0;
+    enum weir_status status =
+        weir_columns_init(&table, self->heap, WEIR_WRITE_WIDTH, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_write_lay_out(&rows[i].row, table.cells + i, count);
+    if (status == WEIR_OK) {
+        weir_pg_arrays(&table, weir_write_types, WEIR_WRITE_WIDTH, values);
+        status = weir_connection_execute(connection, &weir_pg_sql_write, values,
+                                         WEIR_WRITE_WIDTH, &changed, error);
+    }
+    if (status == WEIR_OK && (uint64_t)changed != count)
+        status =
+            weir_error_set(error, WEIR_CONFLICT, "%lld executions were written of %zu",
+                           (long long)changed, count);
+    weir_columns_fini(&table);
+    return status;
+}
+
+static enum weir_status remove_all(const struct weir_store *self,
+                                   struct weir_connection *connection, const int64_t *nos,
+                                   size_t count, struct weir_error *error)
+{
+    struct weir_step steps[REMOVES];
+    struct weir_value numbers;
+    struct weir_columns table;
+    enum weir_status status = list_numbers(self, nos, count, &table, error);
+
+    if (status == WEIR_OK) {
+        numbers = NUMBERS(&table);
+        for (size_t i = 0; i < REMOVES; i++)
+            steps[i] = (struct weir_step){&weir_pg_sql_remove[i], &numbers, 1, 0};
+        status = weir_connection_execute_steps(connection, steps, REMOVES, error);
+    }
+    weir_columns_fini(&table);
+    return status;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static enum weir_status query_numbers(const struct weir_store *self,
+                                      struct weir_connection *connection,
+                                      const struct weir_sql *sql, const int64_t *nos,
+                                      size_t count, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    struct weir_columns table;
+    enum weir_status status = list_numbers(self, nos, count, &table, error);
+
+    *rows = (struct weir_rows){.connection = NULL};
+    if (status == WEIR_OK)
+        status =
+            weir_connection_query(connection, sql, VALUES(NUMBERS(&table)), rows, error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+/* Some at a time: what comes back is in memory as a whole. */
+static enum weir_status visit_inputs(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     const int64_t *nos, size_t count,
+                                     weir_input_visit_fn visit, void *state,
+                                     struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t begin = 0; begin < count && status == WEIR_OK; begin += VISIT_ROWS_MAX) {
+        size_t rest = count - begin;
+        struct weir_rows rows;
+
+        status =
+            query_numbers(self, connection, &weir_pg_sql_inputs, nos + begin,
+                          rest < VISIT_ROWS_MAX ? rest : VISIT_ROWS_MAX, &rows, error);
+        while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+            struct weir_work_input input = {begin + (size_t)weir_rows_integer(&rows, 0) -
+                                                1,
+                                            weir_rows_bytes(&rows, 1)};
+
+            status = visit(state, &input, error);
+        }
+        weir_rows_close(&rows);
+        if (status == WEIR_NO_ROW)
+            status = WEIR_OK;
+    }
+    return status;
+}
+
+static enum weir_status visit_tags(const struct weir_store *self,
+                                   struct weir_connection *connection, const int64_t *nos,
+                                   size_t count, weir_tag_visit_fn visit, void *state,
+                                   struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        query_numbers(self, connection, &weir_pg_sql_tags, nos, count, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct weir_work_tag tag = {(size_t)weir_rows_integer(&rows, 0) - 1,
+                                    weir_rows_text(&rows, 1), weir_rows_text(&rows, 2)};
+
+        status = visit(state, &tag, error);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+const struct weir_store_ops weir_store_pg = {
+    .insert = weir_pg_insert,
+    .load = load,
+    .load_by_id = load_by_id,
+    .pick_ready = pick_ready,
+    .write = write,
+    .add_attempts = weir_pg_add_attempts,
+    .put_results = weir_pg_put_results,
+    .visit_inputs = visit_inputs,
+    .visit_tags = visit_tags,
+    .remove = remove_all,
+};

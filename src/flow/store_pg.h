@@ -1,0 +1,29 @@
+/*
+ * store_pg.h - the inside of store.h on PostgreSQL: what its files have in common.
+ */
+#ifndef WEIR_FLOW_STORE_PG_H
+#define WEIR_FLOW_STORE_PG_H
+
+#include "flow/store_columns.h"
+#include "outbox/columns.h"
+
+/* The first `width` columns of a table as arrays of these types. */
+void weir_pg_arrays(const struct weir_columns *table, const enum weir_type *types,
+                    size_t width, struct weir_value *out);
+
+/* As in struct weir_store_ops. */
+WEIR_CHECKED enum weir_status weir_pg_insert(const struct weir_store *self,
+                                             struct weir_connection *connection,
+                                             struct weir_new_execution *items,
+                                             size_t count, int64_t now_us,
+                                             struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_pg_add_attempts(const struct weir_store *self, struct weir_connection *connection,
+                     const struct weir_ended_attempt *attempts, size_t count,
+                     struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
+                                                  struct weir_connection *connection,
+                                                  const struct weir_new_result *results,
+                                                  size_t count, struct weir_error *error);
+
+#endif

@@ -1,0 +1,313 @@
+/*
+ * store_read.c - what is read of executions without a lock: for people, and for whoever asks.
+ *
+ * A page costs the same whatever the filter: it looks at a bounded number of rows, and says where
+ * it stopped. Only a tag has an index of its own; else it is a span of numbers that bounds the
+ * work, and gaps between numbers are leapt over.
+ */
+#include "flow/store_columns.h"
+#include "flow/store_statements.h"
+
+/* By the index on uuid. */
+const struct weir_sql weir_store_sql_get = {
+    .name = "get execution",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS
+            " FROM {p}_execution e WHERE uuid = {1} AND part = {2}",
+    .parameters = "bi",
+};
+
+/* enum weir_public_state of a row: as weir_state_public() derives it. */
+#define PUBLIC_STATE                                                                     \
+    "CASE e.state WHEN 1 THEN CASE e.pending WHEN 4 THEN 6 ELSE 0 END WHEN 2 THEN 1"     \
+    " WHEN 3 THEN CASE e.hold WHEN 4 THEN 3 WHEN 5 THEN 2 ELSE 0 END WHEN 4 THEN 4"      \
+    " WHEN 5 THEN 5 WHEN 10 THEN 7 WHEN 11 THEN 8 WHEN 12 THEN 9 WHEN 13 THEN 10"        \
+    " WHEN 14 THEN 11 ELSE 63 END"
+
+#define WANTED                                                                           \
+    " WHERE ({4} = '' OR e.namespace = {4}) AND ({5} = 0 OR e.lane = {5})"               \
+    " AND ({6} = '' OR e.kind = {6})"                                                    \
+    " AND ({7} = 0 OR ({7} & (CAST(1 AS bigint) << " PUBLIC_STATE ")) <> 0)"
+
+/* By the primary key, backwards. */
+const struct weir_sql weir_store_sql_list = {
+    .name = "list executions",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e" WANTED
+            " AND e.no < {1} AND e.no >= {2} ORDER BY e.no DESC LIMIT {3}",
+    .parameters = "iiititi",
+};
+
+/* By the index on key and value, backwards, and the primary key. */
+const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] =
+        {.name = "list tagged executions",
+         .text = "SELECT " WEIR_EXECUTION_COLUMNS
+                 " FROM {p}_tag t CROSS JOIN {p}_execution e ON e.no = t.no" WANTED
+                 " AND t.key = {8} AND t.value = {9} AND t.no < {1}"
+                 " AND t.no >= {2} ORDER BY t.no DESC LIMIT {3}",
+         .parameters = "iiitititt"},
+    [WEIR_POSTGRESQL] = {.name = "list tagged executions",
+                         .text = "SELECT " WEIR_EXECUTION_COLUMNS
+                                 " FROM (SELECT no FROM {p}_tag WHERE key = {8}"
+                                 " AND value = {9} AND no < {1} AND no >= {2}"
+                                 " ORDER BY no DESC) t"
+                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
+                                 " WHERE k.no = t.no LIMIT 1) e" WANTED
+                                 " ORDER BY t.no DESC LIMIT {3}",
+                         .parameters = "iiitititt"},
+};
+
+/* By the primary key: the next one that is older. Numbers may have large gaps. */
+const struct weir_sql weir_store_sql_older = {
+    .name = "find older",
+    .text = "SELECT no FROM {p}_execution WHERE no < {1} ORDER BY no DESC LIMIT 1",
+    .parameters = "i",
+};
+
+/* By the index on key and value: the last one that a page may look at. */
+const struct weir_sql weir_store_sql_tagged_end = {
+    .name = "find end of page",
+    .text = "SELECT no FROM {p}_tag WHERE key = {3} AND value = {4} AND no < {1}"
+            " ORDER BY no DESC LIMIT 1 OFFSET {2}",
+    .parameters = "iitt",
+};
+
+/* By the primary keys. */
+static const struct weir_sql SQL_ATTEMPTS = {
+    .name = "read attempts",
+    .text =
+        "SELECT " WEIR_ATTEMPT_COLUMNS " FROM {p}_attempt WHERE no = {1} ORDER BY number",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_RESULT = {
+    .name = "read result",
+    .text = "SELECT bytes FROM {p}_result WHERE no = {1}",
+    .parameters = "i",
+};
+
+enum weir_status weir_store_get(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                const struct weir_execution_id *id,
+                                struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_store_sql_get,
+        VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE), weir_integer(id->partition)), &rows,
+        error);
+
+    weir_loaded_reset(out);
+    status = weir_loaded_add_all(out, status, &rows, error);
+    if (status == WEIR_OK && out->count == 0)
+        return weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
+    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+}
+
+static bool is_tagged(const struct weir_execution_filter *filter)
+{
+    return filter->tag_key != NULL && filter->tag_key[0] != '\0';
+}
+
+static struct weir_value text_or_empty(const char *text)
+{
+    return weir_text(weir_str(text != NULL ? text : ""));
+}
+
+/* The numbers of a page: from `end` on, and below `before`. */
+struct span {
+    int64_t before;
+    int64_t end;
+};
+
+static enum weir_status query_page(struct weir_connection *connection,
+                                   const struct weir_execution_filter *filter,
+                                   const struct span *span, int64_t lane,
+                                   struct weir_rows *rows, struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    bool tagged = is_tagged(filter);
+    const struct weir_value values[] = {
+        weir_integer(span->before),
+        weir_integer(span->end),
+        weir_integer((int64_t)filter->count),
+        text_or_empty(filter->name_space),
+        weir_integer(lane),
+        text_or_empty(filter->kind),
+        weir_integer(filter->states),
+        text_or_empty(filter->tag_key),
+        text_or_empty(filter->tag_value),
+    };
+
+    return weir_connection_query(
+        connection, tagged ? &weir_store_sql_list_tagged[engine] : &weir_store_sql_list,
+        values, tagged ? 9 : 7, rows, error);
+}
+
+/* 0: there is none. */
+static enum weir_status find_older(struct weir_connection *connection, int64_t than,
+                                   int64_t *out, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_query_integer(
+        connection, &weir_store_sql_older, VALUES(weir_integer(than)), out, error);
+
+    if (status == WEIR_NO_ROW)
+        *out = 0;
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status find_tagged_end(struct weir_connection *connection,
+                                        const struct weir_execution_filter *filter,
+                                        struct span *span, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_query_integer(
+        connection, &weir_store_sql_tagged_end,
+        VALUES(weir_integer(span->before), weir_integer(WEIR_LIST_LOOK_MAX - 1),
+               text_or_empty(filter->tag_key), text_or_empty(filter->tag_value)),
+        &span->end, error);
+
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* So many rows at most are in it. */
+static enum weir_status find_span(struct weir_connection *connection,
+                                  const struct weir_execution_filter *filter,
+                                  struct span *span, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    *span = (struct span){.before = filter->before > 0 ? filter->before : INT64_MAX};
+    if (is_tagged(filter))
+        return find_tagged_end(connection, filter, span, error);
+    if (filter->before <= 0) {
+        status = find_older(connection, INT64_MAX, &span->before, error);
+        span->before++;
+    }
+    if (span->before > WEIR_LIST_LOOK_MAX)
+        span->end = span->before - WEIR_LIST_LOOK_MAX;
+    return status;
+}
+
+/* Where the next page begins, behind one that is not full. */
+static enum weir_status find_next(struct weir_connection *connection,
+                                  const struct weir_execution_filter *filter,
+                                  const struct span *span, int64_t *next,
+                                  struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    *next = span->end;
+    if (!is_tagged(filter)) {
+        status = find_older(connection, span->end, next, error);
+        if (*next > 0)
+            ++*next;
+    }
+    return status;
+}
+
+static enum weir_status find_lane(const struct weir_store *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_execution_filter *filter,
+                                  int64_t *lane, struct weir_error *error)
+{
+    *lane = 0;
+    if (filter->lane == NULL || filter->lane[0] == '\0')
+        return WEIR_OK;
+    return weir_dictionary_find(self->dictionary, connection, WEIR_TERM_LANE,
+                                weir_str(filter->lane), lane, error);
+}
+
+enum weir_status weir_store_list(const struct weir_store *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_execution_filter *filter,
+                                 struct weir_loaded *out, int64_t *next,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct span span;
+    int64_t lane;
+    enum weir_status status = find_lane(self, connection, filter, &lane, error);
+
+    *next = 0;
+    weir_loaded_reset(out);
+    if (status != WEIR_OK || lane < 0) /* of which nobody has heard */
+        return status;
+    status = find_span(connection, filter, &span, error);
+    if (status == WEIR_OK)
+        status = query_page(connection, filter, &span, lane, &rows, error);
+    status = weir_loaded_add_all(out, status, &rows, error);
+    if (status == WEIR_OK)
+        status = weir_store_resolve(self, connection, out, error);
+    if (status != WEIR_OK)
+        return status;
+    if (out->count < filter->count)
+        return find_next(connection, filter, &span, next, error);
+    *next = out->rows[out->count - 1].row.no;
+    return WEIR_OK;
+}
+
+static enum weir_status read_attempt(struct weir_rows *rows,
+                                     struct weir_ended_attempt *out,
+                                     struct weir_error *error)
+{
+    int64_t type = weir_rows_integer(rows, 2);
+    int64_t outcome = weir_rows_integer(rows, 3);
+
+    *out = (struct weir_ended_attempt){
+        .no = weir_rows_integer(rows, 0),
+        .number = (int32_t)weir_rows_integer(rows, 1),
+        .type = (enum weir_attempt_type)type,
+        .outcome = (enum weir_attempt_outcome)outcome,
+        .epoch = weir_rows_integer(rows, 4),
+        .started_us = weir_rows_integer(rows, 5),
+        .ended_us = weir_rows_integer(rows, 6),
+        .worker = weir_rows_text(rows, 7),
+        .instance = weir_rows_text(rows, 8),
+        .failure = weir_rows_text(rows, 9),
+    };
+    if (type >= 0 && type <= WEIR_ATTEMPT_REPLAY && outcome >= 0 &&
+        outcome <= WEIR_OUTCOME_EXPIRED)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "attempt %d of execution number %lld has type %lld and outcome "
+                          "%lld, which this library does not know: install a newer weir",
+                          out->number, (long long)out->no, (long long)type,
+                          (long long)outcome);
+}
+
+enum weir_status weir_store_visit_attempts(struct weir_connection *connection, int64_t no,
+                                           weir_ended_attempt_visit_fn visit, void *state,
+                                           struct weir_error *error)
+{
+    struct weir_ended_attempt attempt;
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_ATTEMPTS, VALUES(weir_integer(no)), &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        status = read_attempt(&rows, &attempt, error);
+        if (status == WEIR_OK)
+            visit(state, &attempt);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_store_read_result(struct weir_connection *connection, int64_t no,
+                                        struct weir_buf *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_RESULT, VALUES(weir_integer(no)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        struct weir_str bytes = weir_rows_bytes(&rows, 0);
+
+        weir_buf_append(out, bytes.data, bytes.size);
+        status = weir_buf_status(out);
+        if (status != WEIR_OK)
+            (void)!weir_error_set(error, status, "a result of %zu bytes", bytes.size);
+    }
+    weir_rows_close(&rows);
+    return status;
+}

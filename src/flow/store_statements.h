@@ -1,0 +1,42 @@
+/*
+ * store_statements.h - the inside of store.h: statements that a test asks the engines about.
+ */
+#ifndef WEIR_FLOW_STORE_STATEMENTS_H
+#define WEIR_FLOW_STORE_STATEMENTS_H
+
+#include "db/migrate.h"
+#include "flow/store.h"
+
+extern const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_progress;
+extern const struct weir_sql weir_store_sql_get;
+extern const struct weir_sql weir_store_sql_list;
+extern const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_older;
+extern const struct weir_sql weir_store_sql_tagged_end;
+
+/* PostgreSQL */
+extern const struct weir_sql weir_pg_sql_load;
+extern const struct weir_sql weir_pg_sql_load_by_id;
+extern const struct weir_sql weir_pg_sql_ready;
+extern const struct weir_sql weir_pg_sql_ready_of_many;
+extern const struct weir_sql weir_pg_sql_ready_beyond;
+extern const struct weir_sql weir_pg_sql_write;
+extern const struct weir_sql weir_pg_sql_inputs;
+extern const struct weir_sql weir_pg_sql_tags;
+extern const struct weir_sql weir_pg_sql_read_keys;
+extern const struct weir_sql weir_pg_sql_read_ids;
+extern const struct weir_sql weir_pg_sql_remove[9];
+
+/* SQLite */
+extern const struct weir_sql weir_sqlite_sql_ready;
+
+/* Policies and names of lanes of all that was loaded. */
+WEIR_CHECKED enum weir_status weir_store_resolve(const struct weir_store *self,
+                                                 struct weir_connection *connection,
+                                                 struct weir_loaded *loaded,
+                                                 struct weir_error *error);
+
+#endif

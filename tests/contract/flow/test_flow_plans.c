@@ -1,0 +1,360 @@
+/*
+ * How the engines run the statements of the store.
+ *
+ * The table of executions changes faster than anybody analyzes it, and most of it is history: a
+ * plan must be good without statistics, for values and without them, and one that was made when
+ * the tables were empty must be good for all that comes later.
+ */
+#include <libpq-fe.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "contract/flow/shop.h"
+#include "flow/store_statements.h"
+
+enum { PLAN_SIZE = 64 * 1024 };
+
+enum {
+    SORTS = 1,  /* what is sorted is limited */
+    GATHERS = 2 /* a bitmap of the rows of a list is fine */
+};
+
+struct sample {
+    const struct weir_sql *sql;
+    const char *arguments;
+    const char *wanted[3]; /* parts of a line each */
+    unsigned traits;
+};
+
+#define ANYBODYS "-1, '', '', ''"
+#define SOMEBODYS "7, 'default', 'app.a', '1'"
+#define ALL_OF_22                                                                        \
+    "'{5}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', "      \
+    "'{0}',"                                                                             \
+    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', '{c}'"
+
+static const struct sample SAMPLES[] = {
+    {&weir_pg_sql_load, "'{5,3,90000}'", {"weir_execution_pkey"}, SORTS},
+    {&weir_pg_sql_load_by_id,
+     "'{\"\\\\x05\"}', '{1}'",
+     {"weir_execution_uuid_key", "weir_execution_pkey"},
+     SORTS},
+    {&weir_pg_sql_ready, "1, 0, 10", {"weir_execution_ready"}, 0},
+    {&weir_pg_sql_ready_of_many,
+     "'{1,2,3}', '{0,7}', 10, 64",
+     {"weir_execution_ready", "weir_execution_pkey"},
+     SORTS},
+    {&weir_pg_sql_ready_beyond, "'{1,2,3}', '{0,7}', 64", {"weir_execution_ready"}, 0},
+    {&weir_store_sql_due[WEIR_DUE_DELAYED][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_due"},
+     0},
+    {&weir_store_sql_due[WEIR_DUE_DELAYED][WEIR_POSTGRESQL],
+     "100, 1000, " SOMEBODYS,
+     {"weir_execution_due"},
+     0},
+    {&weir_store_sql_due[WEIR_DUE_LEASE][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_lease"},
+     0},
+    {&weir_store_sql_due[WEIR_DUE_ATTEMPT][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_attempt"},
+     0},
+    {&weir_store_sql_due[WEIR_DUE_DEADLINE][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_deadline"},
+     0},
+    {&weir_store_sql_due[WEIR_DUE_ENDED][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_ended"},
+     0},
+    {&weir_store_sql_next[WEIR_DUE_DELAYED][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_due"},
+     0},
+    {&weir_store_sql_next[WEIR_DUE_LEASE][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_lease"},
+     0},
+    {&weir_store_sql_next[WEIR_DUE_ATTEMPT][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_attempt"},
+     0},
+    {&weir_store_sql_next[WEIR_DUE_DEADLINE][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_deadline"},
+     0},
+    {&weir_store_sql_next[WEIR_DUE_ENDED][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_ended"},
+     0},
+    {&weir_pg_sql_write, ALL_OF_22, {"weir_execution_pkey"}, 0},
+    {&weir_pg_sql_inputs, "'{1,2}'", {"weir_input_pkey"}, SORTS},
+    {&weir_pg_sql_tags, "'{1,2}'", {"weir_tag_pkey"}, SORTS | GATHERS},
+    {&weir_pg_sql_read_keys, "'{s}', '{k}'", {"weir_idempotency_pkey"}, 0},
+    {&weir_pg_sql_read_ids, "'{\"\\\\x05\"}'", {"weir_execution_uuid_key"}, 0},
+    {&weir_pg_sql_remove[0], "'{1,2,3}'", {"weir_input_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[2], "'{1,2,3}'", {"weir_attempt_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[3], "'{1,2,3}'", {"weir_tag_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[8], "'{1,2,3}'", {"weir_execution_pkey"}, GATHERS},
+    {&weir_store_sql_forget_keys[WEIR_POSTGRESQL],
+     "5, 1000",
+     {"weir_idempotency_until"},
+     0},
+    {&weir_store_sql_progress,
+     "5, '\\x05', 1, 1, ''",
+     {"Index Scan using weir_execution_"},
+     0},
+    {&weir_store_sql_get, "'\\x05', 1", {"weir_execution_uuid_key"}, 0},
+    {&weir_store_sql_list,
+     "100000, 90000, 100, 'default', 1, '', 4",
+     {"weir_execution_pkey"},
+     SORTS | GATHERS}, /* of a bounded span */
+    {&weir_store_sql_list_tagged[WEIR_POSTGRESQL],
+     "100000, 90000, 100, 'default', 1, '', 4, 'app.a', '1'",
+     {"weir_tag_by_value", "weir_execution_pkey"},
+     SORTS},
+    {&weir_store_sql_older, "9223372036854775807", {"weir_execution_pkey"}, 0},
+    {&weir_store_sql_tagged_end,
+     "9223372036854775807, 9999, 'app.a', '1'",
+     {"weir_tag_by_value"},
+     0},
+};
+enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
+
+/* ---- PostgreSQL ----------------------------------------------------------------------------- */
+
+static void execute(PGconn *native, const char *text)
+{
+    PGresult *result = PQexec(native, text);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
+    PQclear(result);
+}
+
+static const char *type_of(char letter)
+{
+    switch (letter) {
+    case 'i':
+        return "bigint";
+    case 't':
+        return "text";
+    case 'b':
+        return "bytea";
+    case 'I':
+        return "bigint[]";
+    case 'T':
+        return "text[]";
+    default:
+        check(letter == 'B');
+        return "bytea[]";
+    }
+}
+
+/* As the library prepares it, under the name s<number>. */
+static void prepare(struct fixture *fixture, PGconn *native, size_t number)
+{
+    const struct weir_sql *sql = SAMPLES[number].sql;
+    struct weir_buf text;
+
+    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
+    weir_buf_append_format(&text, "PREPARE s%zu", number);
+    for (size_t i = 0; sql->parameters[i] != '\0'; i++)
+        weir_buf_append_format(&text, "%s%s", i == 0 ? " (" : ", ",
+                               type_of(sql->parameters[i]));
+    weir_buf_append_text(&text, ") AS ");
+    check_db(weir_sql_expand(sql, WEIR_POSTGRESQL, "weir", &text, &fixture->error),
+             WEIR_OK);
+    execute(native, weir_buf_text(&text));
+    weir_buf_fini(&text);
+}
+
+static void explain(PGconn *native, size_t number, char out[PLAN_SIZE])
+{
+    PGresult *result;
+    char text[1024];
+    size_t size = 0;
+
+    (void)snprintf(text, sizeof text, "EXPLAIN EXECUTE s%zu(%s)", number,
+                   SAMPLES[number].arguments);
+    result = PQexec(native, text);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
+    for (int i = 0; i < PQntuples(result); i++) {
+        int length =
+            snprintf(out + size, PLAN_SIZE - size, "%s\n", PQgetvalue(result, i, 0));
+
+        check(length > 0 && (size_t)length < PLAN_SIZE - size);
+        size += (size_t)length;
+    }
+    PQclear(result);
+}
+
+static bool has(const char *plan, const char *words)
+{
+    return strstr(plan, words) != NULL;
+}
+
+/* Every scan is by an index or by the place of a row, nothing is sorted that is not short, and
+ * nothing is compiled. */
+static void check_plan(const struct sample *sample, const char *kind, const char *plan)
+{
+    for (size_t i = 0; i < 3 && sample->wanted[i] != NULL; i++) {
+        if (!has(plan, sample->wanted[i]))
+            weir_test_fail(__FILE__, __LINE__, "%s (%s): no %s in\n%s", sample->sql->name,
+                           kind, sample->wanted[i], plan);
+    }
+    if (has(plan, "Seq Scan on weir_") || has(plan, "JIT:") || has(plan, "Hash") ||
+        has(plan, "Merge Join") || has(plan, "Materialize") ||
+        (has(plan, "Sort") && (sample->traits & SORTS) == 0) ||
+        (has(plan, "Bitmap") && (sample->traits & GATHERS) == 0))
+        weir_test_fail(__FILE__, __LINE__, "%s (%s):\n%s", sample->sql->name, kind, plan);
+}
+
+static void check_plans(PGconn *native, const char *kind)
+{
+    char *plan = malloc(PLAN_SIZE);
+
+    check(plan != NULL);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        explain(native, i, plan);
+        if (getenv("WEIR_TEST_SHOW_PLANS") != NULL)
+            (void)printf("# %s (%s)\n%s\n", SAMPLES[i].sql->name, kind, plan);
+        check_plan(&SAMPLES[i], kind, plan);
+    }
+    free(plan);
+}
+
+/* Mostly history, with some of everything. */
+static void fill(struct fixture *fixture)
+{
+    fixture_prepare(
+        fixture,
+        "INSERT INTO {p}_execution (uuid, digest, part, state, hold, pending, lane, "
+        "capset,"
+        " policy, priority, flow, created_us, due_us, lease_us, attempt_deadline_us,"
+        " deadline_us, ended_us, namespace, kind) SELECT int8send(n), '', n % 256,"
+        " (ARRAY[10,10,10,11,10,1,2,3,4,5])[n % 10 + 1], 0, 0, n % 3 + 1, 0, 1, n % 5, 0,"
+        " n, n, n, n, n, n, 'default', 'mail' FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_tag SELECT n, 'app.a', n % 2"
+                             " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_input SELECT n, '\\x00'"
+                             " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_attempt SELECT n, 0, 0, 1, 1, 0, 0, '', '', ''"
+                    " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_idempotency SELECT 's', n, '', 0, '', n"
+                             " FROM generate_series(1, 100000) n");
+}
+
+FLOW_POSTGRESQL_TEST(plans, of_many_rows_that_nobody_analyzed_use_the_indexes)
+{
+    static const char *const TABLES[] = {"execution", "tag", "input", "attempt",
+                                         "idempotency"};
+    struct weir_connection *connection = fixture_take(fixture);
+    PGconn *native = weir_connection_native(connection);
+    char text[128];
+
+    for (size_t i = 0; i < 5; i++) {
+        (void)snprintf(text, sizeof text,
+                       "ALTER TABLE {p}_%s SET (autovacuum_enabled = off)", TABLES[i]);
+        fixture_prepare(fixture, text);
+    }
+    fill(fixture);
+
+    for (size_t i = 0; i < SAMPLE_COUNT; i++)
+        prepare(fixture, native, i);
+    execute(native, "SET plan_cache_mode = force_custom_plan");
+    check_plans(native, "custom");
+    execute(native, "SET plan_cache_mode = force_generic_plan");
+    check_plans(native, "generic");
+
+    execute(native, "DISCARD ALL");
+    fixture_give(fixture, connection);
+}
+
+FLOW_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    PGconn *native = weir_connection_native(connection);
+
+    for (size_t i = 0; i < SAMPLE_COUNT; i++)
+        prepare(fixture, native, i);
+    execute(native, "SET plan_cache_mode = force_generic_plan");
+    check_plans(native, "made when empty");
+
+    execute(native, "DISCARD ALL");
+    fixture_give(fixture, connection);
+}
+
+/* ---- SQLite --------------------------------------------------------------------------------- */
+
+struct sqlite_sample {
+    const struct weir_sql *sql;
+    const char *index;
+};
+
+static const struct sqlite_sample SQLITE_SAMPLES[] = {
+    {&weir_sqlite_sql_ready, "weir_execution_ready"},
+    {&weir_store_sql_due[WEIR_DUE_DELAYED][WEIR_SQLITE], "weir_execution_due"},
+    {&weir_store_sql_due[WEIR_DUE_LEASE][WEIR_SQLITE], "weir_execution_lease"},
+    {&weir_store_sql_due[WEIR_DUE_ATTEMPT][WEIR_SQLITE], "weir_execution_attempt"},
+    {&weir_store_sql_due[WEIR_DUE_DEADLINE][WEIR_SQLITE], "weir_execution_deadline"},
+    {&weir_store_sql_due[WEIR_DUE_ENDED][WEIR_SQLITE], "weir_execution_ended"},
+    {&weir_store_sql_next[WEIR_DUE_DELAYED][WEIR_SQLITE], "weir_execution_due"},
+    {&weir_store_sql_next[WEIR_DUE_LEASE][WEIR_SQLITE], "weir_execution_lease"},
+    {&weir_store_sql_next[WEIR_DUE_ATTEMPT][WEIR_SQLITE], "weir_execution_attempt"},
+    {&weir_store_sql_next[WEIR_DUE_DEADLINE][WEIR_SQLITE], "weir_execution_deadline"},
+    {&weir_store_sql_next[WEIR_DUE_ENDED][WEIR_SQLITE], "weir_execution_ended"},
+    {&weir_store_sql_forget_keys[WEIR_SQLITE], "weir_idempotency_until"},
+    {&weir_store_sql_get, "sqlite_autoindex_weir_execution_1"},
+    {&weir_store_sql_list, "INTEGER PRIMARY KEY"},
+    {&weir_store_sql_list_tagged[WEIR_SQLITE], "weir_tag_by_value"},
+    {&weir_store_sql_tagged_end, "weir_tag_by_value"},
+    {&weir_store_sql_older, "INTEGER PRIMARY KEY"},
+};
+
+/* The plan as lines of text. Parameters are null: SQLite plans without their values. */
+static void explain_on_sqlite(struct fixture *fixture, struct weir_connection *connection,
+                              const struct weir_sql *sql, struct weir_buf *out)
+{
+    sqlite3 *handle = weir_connection_native(connection);
+    sqlite3_stmt *statement = NULL;
+    struct weir_buf text;
+
+    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
+    weir_buf_append_text(&text, "EXPLAIN QUERY PLAN ");
+    check_db(weir_sql_expand(sql, WEIR_SQLITE, "weir", &text, &fixture->error), WEIR_OK);
+    check_int(sqlite3_prepare_v2(handle, weir_buf_text(&text), -1, &statement, NULL),
+              SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        weir_buf_append_format(out, "%s\n",
+                               (const char *)sqlite3_column_text(statement, 3));
+    check_int(sqlite3_finalize(statement), SQLITE_OK);
+    weir_buf_fini(&text);
+}
+
+FLOW_SQLITE_TEST(plans, use_the_indexes)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_buf plan;
+
+    weir_buf_init(&plan, weir_heap_system(), PLAN_SIZE);
+    for (size_t i = 0; i < sizeof SQLITE_SAMPLES / sizeof SQLITE_SAMPLES[0]; i++) {
+        const struct sqlite_sample *sample = &SQLITE_SAMPLES[i];
+
+        weir_buf_reset(&plan);
+        explain_on_sqlite(fixture, connection, sample->sql, &plan);
+        if (!has(weir_buf_text(&plan), sample->index) ||
+            has(weir_buf_text(&plan), "TEMP B-TREE") ||
+            has(weir_buf_text(&plan), "SCAN weir_"))
+            weir_test_fail(__FILE__, __LINE__, "%s: not by %s:\n%s", sample->sql->name,
+                           sample->index, weir_buf_text(&plan));
+    }
+    weir_buf_fini(&plan);
+    fixture_give(fixture, connection);
+}

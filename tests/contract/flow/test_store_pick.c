@@ -1,0 +1,432 @@
+/*
+ * What is ready and what is due: in which order it is picked, by whom, and how often.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "contract/flow/shop.h"
+
+/* ---- ready ---------------------------------------------------------------------------------- */
+
+/* Ready ones with these priorities, in this order. */
+static void fill_lane(struct shop *shop, int64_t lane, int64_t capset, uint32_t first,
+                      const int32_t *priorities, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct weir_new_execution item = shop_item(shop, first + (uint32_t)i);
+
+        item.lane = lane;
+        item.capset = capset;
+        item.priority = priorities[i];
+        shop_insert(shop, &item, 1);
+    }
+}
+
+/* The picked ones by the number they were made with, as "3 1 2". */
+static const char *picked(const struct shop *shop, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < shop->loaded.count; i++) {
+        uint32_t number;
+
+        memcpy(&number, shop->loaded.rows[i].row.id.uuid, sizeof number);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%u", i > 0 ? " " : "", number);
+    }
+    return out;
+}
+
+FLOW_TEST(ready, comes_by_priority_and_then_by_age)
+{
+    static const int32_t PRIORITIES[] = {0, 5, 9000, 5};
+    struct shop shop;
+    char text[64];
+
+    shop_open(&shop, fixture);
+    fill_lane(&shop, shop.lane, 0, 0, PRIORITIES, 4);
+
+    check_int(shop_pick(&shop, 3), 3);
+
+    check_str(picked(&shop, text, sizeof text), "2 1 3");
+    shop_close(&shop);
+}
+
+FLOW_TEST(ready, comes_from_several_lanes_and_sets_in_one_order)
+{
+    static const int32_t FEW[] = {1, 7, 3};
+    static const int32_t MANY[] = {7, 2, 9};
+    struct weir_ready_query query = {.lane_count = 2, .capset_count = 2, .limit = 5};
+    int64_t lanes[2];
+    int64_t capsets[2];
+    struct shop shop;
+    char text[64];
+
+    shop_open(&shop, fixture);
+    lanes[0] = shop.lane;
+    lanes[1] = shop_term(&shop, WEIR_TERM_LANE, "letters");
+    capsets[0] = 0;
+    capsets[1] = shop_term(&shop, WEIR_TERM_CAPSET, ",gpu,");
+    fill_lane(&shop, lanes[1], capsets[1], 10, MANY, 3);
+    fill_lane(&shop, lanes[0], 0, 20, FEW, 3);
+    fill_lane(&shop, lanes[0], 99, 30, MANY, 3); /* a set that was not asked for */
+    query.lanes = lanes;
+    query.capsets = capsets;
+
+    check_db(weir_store_pick_ready(&shop.store, shop.connection, &query, &shop.loaded,
+                                   &fixture->error),
+             WEIR_OK);
+
+    check_str(picked(&shop, text, sizeof text), "12 10 21 22 11");
+    shop_close(&shop);
+}
+
+FLOW_TEST(ready, is_nothing_that_waits_or_is_over)
+{
+    static const enum weir_exec_state STATES[] = {WEIR_EXEC_DELAYED, WEIR_EXEC_BLOCKED,
+                                                  WEIR_EXEC_ACTIVE, WEIR_EXEC_SUSPENDED,
+                                                  WEIR_EXEC_FAILED};
+    struct shop shop;
+
+    shop_open(&shop, fixture);
+    for (uint32_t i = 0; i < 5; i++)
+        (void)shop_put(&shop, i, (struct weir_execution_row){.state = STATES[i]});
+
+    check_int(shop_pick(&shop, 10), 0);
+
+    shop_close(&shop);
+}
+
+FLOW_POSTGRESQL_TEST(ready, passes_over_what_another_session_has_locked)
+{
+    static const int32_t PRIORITIES[] = {0, 0, 0, 0};
+    struct shop here;
+    struct shop there;
+    char text[64];
+
+    shop_open(&here, fixture);
+    fill_lane(&here, here.lane, 0, 0, PRIORITIES, 4);
+    shop_commit(&here);
+    shop_begin(&here);
+    shop_open(&there, fixture);
+
+    check_int(shop_pick(&here, 2), 2);
+    check_int(shop_pick(&there, 3), 2);
+
+    check_str(picked(&there, text, sizeof text), "2 3");
+    shop_close(&there);
+    shop_close(&here);
+}
+
+/* With several lanes only as many are locked as are taken, and however many others have locked,
+ * the rest is found. */
+FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_left)
+{
+    enum { COUNT = 900 };
+    struct weir_new_execution *items = calloc(COUNT, sizeof *items);
+    struct weir_ready_query query = {.lane_count = 2, .capset_count = 1};
+    const int64_t capset = 0;
+    int64_t lanes[2];
+    struct shop here;
+    struct shop there;
+
+    check(items != NULL);
+    shop_open(&here, fixture);
+    for (uint32_t i = 0; i < COUNT; i++)
+        items[i] = shop_item(&here, i);
+    shop_insert(&here, items, COUNT);
+    lanes[0] = here.lane;
+    lanes[1] = shop_term(&here, WEIR_TERM_LANE, "letters");
+    query.lanes = lanes;
+    query.capsets = &capset;
+    shop_commit(&here);
+    shop_begin(&here);
+    shop_open(&there, fixture);
+
+    query.limit = COUNT - 5;
+    check_db(weir_store_pick_ready(&here.store, here.connection, &query, &here.loaded,
+                                   &fixture->error),
+             WEIR_OK);
+    check_int(here.loaded.count, COUNT - 5);
+    query.limit = 10;
+    check_db(weir_store_pick_ready(&there.store, there.connection, &query, &there.loaded,
+                                   &fixture->error),
+             WEIR_OK);
+
+    check_int(there.loaded.count, 5);
+    check_int(there.loaded.rows[0].row.no, items[COUNT - 5].no);
+    shop_close(&there);
+    shop_close(&here);
+    free(items);
+}
+
+/* ---- a crowd -------------------------------------------------------------------------------- */
+
+enum { CROWD = 8, CROWD_WORK = 400 };
+
+struct crowd {
+    struct fixture *fixture;
+    struct weir_db *db;
+    size_t lane_count;
+    int64_t lanes[2];
+    _Atomic int taken;
+};
+
+static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
+                                  struct weir_connection *connection,
+                                  struct weir_loaded *loaded, struct weir_error *error)
+{
+    const int64_t capset = 0;
+    const struct weir_ready_query query = {crowd->lanes, crowd->lane_count, &capset, 1,
+                                           7};
+    enum weir_status status = weir_connection_begin(connection, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = weir_store_pick_ready(store, connection, &query, loaded, error);
+    for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
+        loaded->rows[i].row.state = WEIR_EXEC_ACTIVE;
+        loaded->rows[i].row.epoch++;
+    }
+    if (status == WEIR_OK)
+        status = weir_store_write(store, connection, loaded->rows, loaded->count, error);
+    if (status == WEIR_OK)
+        return weir_connection_commit(connection, error);
+    weir_connection_rollback(connection);
+    return status;
+}
+
+static void *take_all(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct fixture *fixture = crowd->fixture;
+    struct weir_dictionary *dictionary = NULL;
+    struct weir_connection *connection = NULL;
+    struct weir_error error;
+    struct weir_store store;
+    struct weir_loaded loaded;
+
+    weir_loaded_init(&loaded, weir_heap_system(), 100);
+    check_db(weir_dictionary_create(weir_heap_system(), &dictionary, &error), WEIR_OK);
+    check_db(
+        weir_store_init(&store, weir_heap_system(), fixture->engine, dictionary, &error),
+        WEIR_OK);
+    check_db(weir_db_acquire(crowd->db, &connection, &error), WEIR_OK);
+    while (crowd->taken < CROWD_WORK) {
+        enum weir_status status = take_some(crowd, &store, connection, &loaded, &error);
+
+        if (status == WEIR_OK)
+            crowd->taken += (int)loaded.count;
+        else
+            check(status == WEIR_LOCKED || status == WEIR_CONFLICT);
+    }
+    weir_db_release(crowd->db, connection);
+    weir_dictionary_destroy(dictionary);
+    weir_loaded_fini(&loaded);
+    return NULL;
+}
+
+static void let_a_crowd_in(struct fixture *fixture, size_t lane_count)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct crowd crowd = {.fixture = fixture, .lane_count = lane_count};
+    struct weir_new_execution *items = calloc(CROWD_WORK, sizeof *items);
+    pthread_t threads[CROWD];
+    struct shop shop;
+
+    check(items != NULL);
+    shop_open(&shop, fixture);
+    crowd.lanes[0] = shop.lane;
+    crowd.lanes[1] = shop_term(&shop, WEIR_TERM_LANE, "letters");
+    for (uint32_t i = 0; i < CROWD_WORK; i++) {
+        items[i] = shop_item(&shop, i);
+        items[i].lane = crowd.lanes[i % lane_count];
+    }
+    shop_insert(&shop, items, CROWD_WORK);
+    shop_commit(&shop);
+    shop_close(&shop);
+    options.connections_max = CROWD;
+    crowd.db = fixture_open(fixture, &options);
+
+    for (size_t i = 0; i < CROWD; i++)
+        check_int(pthread_create(&threads[i], NULL, take_all, &crowd), 0);
+    for (size_t i = 0; i < CROWD; i++)
+        check_int(pthread_join(threads[i], NULL), 0);
+
+    check_int(crowd.taken, CROWD_WORK);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
+                                   " WHERE state = 4 AND epoch = 1"),
+              CROWD_WORK);
+    weir_db_destroy(crowd.db);
+    free(items);
+}
+
+FLOW_TEST(crowd, of_eight_picks_nothing_twice)
+{
+    let_a_crowd_in(fixture, 1);
+}
+
+FLOW_TEST(crowd, of_eight_picks_nothing_twice_from_two_lanes)
+{
+    let_a_crowd_in(fixture, 2);
+}
+
+/* ---- due ------------------------------------------------------------------------------------ */
+
+/* One row that is due at 100 for each kind, and how to ask for it. */
+static struct weir_execution_row due_row(enum weir_due_kind kind, int64_t due_us)
+{
+    switch (kind) {
+    case WEIR_DUE_DELAYED:
+        return (struct weir_execution_row){.state = WEIR_EXEC_DELAYED, .due_us = due_us};
+    case WEIR_DUE_LEASE:
+        return (struct weir_execution_row){.state = WEIR_EXEC_ACTIVE, .lease_us = due_us};
+    case WEIR_DUE_ATTEMPT:
+        return (struct weir_execution_row){.state = WEIR_EXEC_ACTIVE,
+                                           .lease_us = INT64_MAX,
+                                           .attempt_deadline_us = due_us};
+    case WEIR_DUE_DEADLINE:
+        return (struct weir_execution_row){.state = WEIR_EXEC_BLOCKED,
+                                           .deadline_us = due_us};
+    case WEIR_DUE_ENDED:
+    case WEIR_DUE_KINDS:
+        break;
+    }
+    return (struct weir_execution_row){.state = WEIR_EXEC_SKIPPED, .ended_us = due_us};
+}
+
+FLOW_TEST(due, comes_in_the_order_of_its_time_and_not_before)
+{
+    struct shop shop;
+    char text[64];
+
+    shop_open(&shop, fixture);
+    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
+        (void)shop_put(&shop, kind * 10 + 1, due_row(kind, 102));
+        (void)shop_put(&shop, kind * 10 + 2, due_row(kind, 100));
+        (void)shop_put(&shop, kind * 10 + 3, due_row(kind, 101));
+    }
+
+    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
+        struct weir_due_query query = {.kind = kind, .now_us = 101, .limit = 10};
+        char want[64];
+
+        (void)snprintf(want, sizeof want, "%u %u", kind * 10 + 2, kind * 10 + 3);
+        check_int(shop_pick_due(&shop, &query), 2);
+        check_str(picked(&shop, text, sizeof text), want);
+        check_int(shop_next_due(&shop, &query), 100);
+        query.limit = 1;
+        check_int(shop_pick_due(&shop, &query), 1);
+        query.now_us = 99;
+        check_int(shop_pick_due(&shop, &query), 0);
+    }
+    shop_close(&shop);
+}
+
+FLOW_TEST(due, is_nothing_when_nothing_waits)
+{
+    struct shop shop;
+
+    shop_open(&shop, fixture);
+    (void)shop_put(&shop, 1, (struct weir_execution_row){.state = WEIR_EXEC_READY});
+
+    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
+        struct weir_due_query query = {.kind = kind, .now_us = INT64_MAX, .limit = 10};
+
+        check_int(shop_pick_due(&shop, &query), 0);
+        check(shop_next_due(&shop, &query) == INT64_MAX);
+    }
+    shop_close(&shop);
+}
+
+FLOW_TEST(due, leases_leave_to_the_attempt_what_is_its)
+{
+    struct weir_due_query leases = {.kind = WEIR_DUE_LEASE, .now_us = 100, .limit = 10};
+    struct weir_due_query attempts = {
+        .kind = WEIR_DUE_ATTEMPT, .now_us = 100, .limit = 10};
+    struct weir_execution_row both = {
+        .state = WEIR_EXEC_ACTIVE, .lease_us = 90, .attempt_deadline_us = 95};
+    struct weir_execution_row lease = {
+        .state = WEIR_EXEC_ACTIVE, .lease_us = 91, .attempt_deadline_us = 101};
+    struct shop shop;
+    char text[64];
+
+    shop_open(&shop, fixture);
+    (void)shop_put(&shop, 1, both);
+    (void)shop_put(&shop, 2, lease);
+
+    (void)shop_pick_due(&shop, &leases);
+    check_str(picked(&shop, text, sizeof text), "2");
+    check_int(shop_next_due(&shop, &leases), 91);
+    (void)shop_pick_due(&shop, &attempts);
+    check_str(picked(&shop, text, sizeof text), "1");
+    shop_close(&shop);
+}
+
+FLOW_TEST(due, is_filtered_by_partition_namespace_and_tag)
+{
+    static const struct weir_tag TAG = {"app.zone", "west"};
+    struct weir_due_query query = {.kind = WEIR_DUE_DELAYED, .now_us = 100, .limit = 10};
+    struct weir_new_execution items[4];
+    struct shop shop;
+    char text[64];
+
+    shop_open(&shop, fixture);
+    for (uint32_t i = 0; i < 4; i++) {
+        items[i] = shop_item(&shop, i); /* its partition is i */
+        items[i].state = WEIR_EXEC_DELAYED;
+        items[i].due_us = 50 + i;
+        if (i % 2 == 1)
+            items[i].name_space = weir_str("other");
+        if (i >= 2) {
+            items[i].tags = &TAG;
+            items[i].tag_count = 1;
+        }
+    }
+    shop_insert(&shop, items, 4);
+
+    query.filter.name_space = weir_str("other");
+    (void)shop_pick_due(&shop, &query);
+    check_str(picked(&shop, text, sizeof text), "1 3");
+    check_int(shop_next_due(&shop, &query), 51);
+
+    query.filter.tag_key = weir_str("app.zone");
+    query.filter.tag_value = weir_str("west");
+    (void)shop_pick_due(&shop, &query);
+    check_str(picked(&shop, text, sizeof text), "3");
+    check_int(shop_next_due(&shop, &query), 53);
+    query.filter.tag_value = weir_str("east");
+    check_int(shop_pick_due(&shop, &query), 0);
+    check(shop_next_due(&shop, &query) == INT64_MAX);
+
+    query.filter = (struct weir_store_filter){.in_partition = true, .partition = 0};
+    (void)shop_pick_due(&shop, &query);
+    check_str(picked(&shop, text, sizeof text), "0");
+    query.filter.partition = 2;
+    check_int(shop_next_due(&shop, &query), 52);
+    shop_close(&shop);
+}
+
+FLOW_POSTGRESQL_TEST(due, passes_over_what_another_session_has_locked)
+{
+    struct weir_due_query query = {.kind = WEIR_DUE_LEASE, .now_us = 100, .limit = 2};
+    struct shop here;
+    struct shop there;
+    char text[64];
+
+    shop_open(&here, fixture);
+    for (uint32_t i = 0; i < 4; i++)
+        (void)shop_put(&here, i, due_row(WEIR_DUE_LEASE, 10 + i));
+    shop_commit(&here);
+    shop_begin(&here);
+    shop_open(&there, fixture);
+
+    check_int(shop_pick_due(&here, &query), 2);
+    check_int(shop_pick_due(&there, &query), 2);
+
+    check_str(picked(&there, text, sizeof text), "2 3");
+    shop_close(&there);
+    shop_close(&here);
+}

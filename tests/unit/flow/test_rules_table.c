@@ -1,0 +1,156 @@
+/*
+ * Which rule is allowed in which state: all pairs, each tried with the epoch of the row and at a
+ * time at which everything that it has is due, or nothing is.
+ *
+ * The table is the claim. A rule that is refused must leave every byte of the row as it was.
+ */
+#include <string.h>
+
+#include "flow/rules.h"
+#include "rules_scene.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+enum rule {
+    CLAIM,
+    RENEW,
+    COMPLETE,
+    FAIL,
+    DELAY,
+    ABANDON,
+    CANCEL,
+    REVOKE,
+    PRIORITISE,
+    REPLAY,
+    PROMOTE,
+    TIME_OUT,
+    LOSE_LEASE,
+    EXPIRE,
+    RULE_COUNT
+};
+
+static const enum weir_exec_state STATES[] = {
+    WEIR_EXEC_READY,     WEIR_EXEC_DELAYED,   WEIR_EXEC_BLOCKED, WEIR_EXEC_ACTIVE,
+    WEIR_EXEC_SUSPENDED, WEIR_EXEC_SUCCEEDED, WEIR_EXEC_FAILED,  WEIR_EXEC_CANCELLED,
+    WEIR_EXEC_EXPIRED,   WEIR_EXEC_SKIPPED,
+};
+
+static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
+                              int64_t now_us)
+{
+    struct weir_consequence out;
+
+    switch (rule) {
+    case CLAIM:
+        return claim(row, now_us, &out);
+    case RENEW:
+        return weir_rule_renew(row, row->epoch, TTL, now_us);
+    case COMPLETE:
+        return weir_rule_complete(row, row->epoch, now_us, &out);
+    case FAIL:
+        return weir_rule_fail(row, row->epoch, &PASSING, now_us, &out);
+    case DELAY:
+        return weir_rule_delay(row, row->epoch, now_us + SECOND, now_us, &out);
+    case ABANDON:
+        return weir_rule_abandon(row, row->epoch, weir_str("x"), now_us, &out);
+    case CANCEL:
+        return weir_rule_cancel(row, weir_str("x"), now_us, &out);
+    case REVOKE:
+        return weir_rule_revoke(row, weir_str(""), 0, now_us, &out);
+    case PRIORITISE:
+        return weir_rule_prioritise(row, 77, &out);
+    case REPLAY:
+        return weir_rule_replay(row, now_us, &out);
+    case PROMOTE:
+        return weir_rule_promote(row, now_us);
+    case TIME_OUT:
+        return weir_rule_time_out(row, now_us, &out);
+    case LOSE_LEASE:
+        return weir_rule_lose_lease(row, now_us, &out);
+    default:
+        return weir_rule_expire(row, now_us, &out);
+    }
+}
+
+/* x done  . nothing  S stale  A not active  L lease over  O over  N not over  W wrong state */
+static char letter(enum weir_ruling ruling)
+{
+    static const char LETTERS[WEIR_RULING_COUNT] = {
+        [WEIR_RULING_DONE] = 'x',       [WEIR_RULING_REPEATED] = 'R',
+        [WEIR_RULING_NOTHING] = '.',    [WEIR_RULING_STALE] = 'S',
+        [WEIR_RULING_LEASE_OVER] = 'L', [WEIR_RULING_NOT_ACTIVE] = 'A',
+        [WEIR_RULING_OVER] = 'O',       [WEIR_RULING_OTHER_INSTANCE] = 'I',
+        [WEIR_RULING_NOT_OVER] = 'N',   [WEIR_RULING_WRONG_STATE] = 'W',
+        [WEIR_RULING_LIMIT] = '#',
+    };
+
+    return LETTERS[ruling];
+}
+
+/* What the rules say in this state, in their order: those of workers, of operators, of
+ * reconcilers. */
+static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
+{
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        struct weir_execution_row row = in_state(state), before;
+        enum weir_ruling ruling;
+
+        row.settled_epoch = 0; /* not asked for here */
+        before = row;
+        ruling = apply((enum rule)rule, &row, now_us);
+        if (rule == CANCEL || rule == PROMOTE)
+            *out++ = ' ';
+        *out++ = letter(ruling);
+        check_int(memcmp(&row, &before, sizeof row) == 0, ruling != WEIR_RULING_DONE);
+        check_whole(&row);
+    }
+    *out = '\0';
+}
+
+static void check_table(int64_t now_us, const char *const *table)
+{
+    for (size_t i = 0; i < COUNT_OF(STATES); i++) {
+        char line[RULE_COUNT + sizeof "  "];
+
+        try_all(STATES[i], now_us, line);
+        check_str(line, table[i]);
+    }
+}
+
+/* Nothing is due. A row that was never claimed has no epoch that anybody could show. */
+WEIR_TEST(rules, are_allowed_in_these_states_and_no_others)
+{
+    static const char *const TABLE[] = {
+        "xSSSSS xAxN ....", /* READY */
+        "WAAAAA xAWN ....", /* DELAYED */
+        "WSSSSS xAWN ....", /* BLOCKED */
+        "Wxxxxx xxWN ....", /* ACTIVE */
+        "WAAAAA xAWN ....", /* SUSPENDED */
+        "OAAAAA OAOx ....", /* SUCCEEDED */
+        "OAAAAA OAOx ....", /* FAILED */
+        "OAAAAA .AOx ....", /* CANCELLED */
+        "OAAAAA OAOx ....", /* EXPIRED */
+        "OAAAAA OAOx ....", /* SKIPPED */
+    };
+
+    check_table(NOW + 1, TABLE);
+}
+
+/* Everything is due: delays, leases, both deadlines. */
+WEIR_TEST(rules, of_reconcilers_do_what_is_due_in_these_states_and_no_others)
+{
+    static const char *const TABLE[] = {
+        ".SSSSS xAxN ...x", /* READY */
+        "WAAAAA xAWN x..x", /* DELAYED */
+        "WSSSSS xAWN ...x", /* BLOCKED */
+        "WLLLLL xAWN .x.x", /* ACTIVE: time_out has it, and so lose_lease has not */
+        "WAAAAA xAWN ...x", /* SUSPENDED */
+        "OAAAAA OAOx ....", /* SUCCEEDED */
+        "OAAAAA OAOx ....", /* FAILED */
+        "OAAAAA .AOx ....", /* CANCELLED */
+        "OAAAAA OAOx ....", /* EXPIRED */
+        "OAAAAA OAOx ....", /* SKIPPED */
+    };
+
+    check_table(NOW + 3600 * SECOND, TABLE);
+}
