@@ -12,6 +12,8 @@ kills_in_flight=3 # at least, of these, that left something written and not ackn
 kills_max=80
 stops=5
 pairs=5
+relays=()         # that run side by side
+lease=1s
 seed=${WEIR_SEED:-$((RANDOM * 32768 + RANDOM))}
 echo "# WEIR_SEED=$seed repeats the times of the kills"
 RANDOM=$seed
@@ -34,13 +36,14 @@ produce() {
 end_all() {
     touch "$scratch/enough"
     [ -z "${relay:-}" ] || kill -s KILL "$relay" 2>/dev/null || true
+    kill -s KILL "${relays[@]}" 2>/dev/null || true
     wait
 }
 
 # start [OPTION...]: a relay to the file, in small batches, so that there are many to be killed in.
 # What a killed one held is free when its lease is over.
 start() {
-    "$weir" relay --queue "$queue" --to "file:$file" --batch 5 --lease 1s "$@" \
+    "$weir" relay --queue "$queue" --to "file:$file" --batch 5 --lease "$lease" "$@" \
         >"$scratch/relay.out" 2>"$scratch/relay.err" &
     relay=$!
     lines_before=$(wc -l <"$file")
@@ -125,6 +128,38 @@ kill_among_others() {
     until_true grows_by 50
     kill -s TERM "$relay"
     wait "$relay"
+}
+
+# end PID: in good order.
+end() {
+    local result=0
+    kill -s TERM "$1"
+    wait "$1" || result=$?
+    [ $result -eq 0 ] || { echo "exit code $result"; cat "$scratch/relay.err"; return 1; }
+}
+
+# Three of one name, each ended and replaced while messages come. Leases are long: none runs out,
+# however slow the machine is.
+restart_in_turn() {
+    local i lease=30s
+    for ((i = 0; i < 3; i++)); do
+        start
+        relays[i]=$relay
+    done
+    until_true grows_by 50
+    for ((i = 0; i < 6; i++)); do
+        end "${relays[i % 3]}"
+        start
+        relays[i % 3]=$relay
+        until_true grows_by 50
+    done
+    for ((i = 0; i < 3; i++)); do end "${relays[i]}"; done
+    relays=()
+}
+
+restarts_without_repeats() {
+    survives restart_in_turn
+    audit | tail -n 1 | grep -q ' 0 came again, 0 takeovers'
 }
 
 # survives COMMAND...: in the end all is there, in order. What follows looks at what is left.
@@ -248,6 +283,9 @@ for engine in $engines; do
     use_engine "$engine"
     prepare shared
     it "loses nothing when one of two that share is killed on $engine" survives kill_among_others
+    tells
+    prepare rolling
+    it "repeats nothing when three are restarted in turn on $engine" restarts_without_repeats
     tells
     prepare alone
     it "loses nothing however often it is killed or stopped on $engine" survives kill_many stop_many

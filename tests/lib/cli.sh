@@ -9,7 +9,7 @@
 # Databases are shared by the cases of a file, so each case has queues of its own.
 
 # shellcheck disable=SC2034,SC2154 # used by the tests; root is of tap.sh
-engines='sqlite postgresql mariadb'
+engines=${WEIR_ENGINES:-sqlite postgresql mariadb}
 weir=${WEIR:-$root/build/release/weir}
 unset WEIR_DB WEIR_PREFIX
 

@@ -29,7 +29,7 @@
 #include "lib/engines.h"
 #include "weir/outbox.h"
 
-enum { CREW_PARTITIONS_MAX = 16, CREW_RECORDS_MAX = 60000, CREW_POINT_SIZE = 64 };
+enum { CREW_PARTITIONS_MAX = 64, CREW_RECORDS_MAX = 60000, CREW_POINT_SIZE = 64 };
 
 /* One message given to a handler, in the order of these events over all processes. */
 struct crew_record {

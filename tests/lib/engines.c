@@ -168,9 +168,12 @@ bool fixture_is_free(struct fixture *self, const char *sql)
         done = sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK;
         sqlite3_close(handle);
     } else if (self->engine == WEIR_POSTGRESQL) {
-        PGconn *handle = PQconnectdb(self->url);
+        char url[SERVER_URL_SIZE];
+        PGconn *handle;
         PGresult *result;
 
+        server_direct_url(self->server, self->database, url, sizeof url);
+        handle = PQconnectdb(url);
         PQclear(PQexec(handle, "SET lock_timeout = 100"));
         result = PQexec(handle, sql);
         done = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -273,6 +276,8 @@ static void make_original(enum weir_engine engine, const struct fixture_filling 
         filling->fill(current);
         weir_db_destroy(current->db);
         current->db = NULL;
+        if (server_is_pooled(server))
+            server_end_sessions(server, current->database);
         (void)snprintf(sql, sizeof sql, "ALTER DATABASE %s RENAME TO %s",
                        current->database, filling->name);
         server_execute(server, NULL, sql);

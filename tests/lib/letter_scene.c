@@ -21,6 +21,7 @@ void letters_note(void *state, const struct weir_dead_letter *letter)
         .id = letter->id,
         .partition = letter->partition,
         .seq = letter->seq,
+        .sealed = letter->payload == NULL,
         .header_count = letter->header_count,
         .created_us = letter->created_us,
         .failed_us = letter->failed_us,

@@ -30,6 +30,7 @@ struct letter_view {
     char key[LETTER_TEXT_SIZE]; /* "": none */
     char type[LETTER_TEXT_SIZE];
     char payload[LETTER_TEXT_SIZE];
+    bool sealed;
     size_t header_count;
     int64_t created_us;
     int64_t failed_us;

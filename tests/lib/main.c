@@ -57,13 +57,35 @@ void weir_test_register(struct weir_test *test)
     last_link = &test->next;
 }
 
+/* Every word is in the name, and none that has a minus in front. */
+static bool is_wanted(const char *name, char *const *words)
+{
+    for (; *words != NULL; words++) {
+        bool unwanted = (*words)[0] == '-';
+
+        if ((strstr(name, *words + unwanted) != NULL) == unwanted)
+            return false;
+    }
+    return true;
+}
+
+/* `--list` prints the names, for script/test. */
+static int list(char *const *words)
+{
+    for (struct weir_test *test = first_test; test != NULL; test = test->next)
+        if (is_wanted(test->name, words))
+            puts(test->name);
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
-    const char *wanted = argc > 1 ? argv[1] : "";
     struct CMUnitTest *tests = NULL;
     size_t count = 0;
     int failed_count;
 
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return list(argv + 2);
     setvbuf(stdout, NULL, _IOLBF, 0); /* a killed program loses nothing */
     main_process = getpid();
     find_main_stack();
@@ -77,7 +99,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     count = 0;
     for (struct weir_test *test = first_test; test != NULL; test = test->next) {
-        if (strstr(test->name, wanted) != NULL)
+        if (is_wanted(test->name, argv + 1))
             tests[count++] = (struct CMUnitTest){
                 .name = test->name, .test_func = run_registered, .initial_state = test};
     }

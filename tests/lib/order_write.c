@@ -6,6 +6,7 @@
 
 #include "db/connection.h"
 #include "lib/order_stage.h"
+#include "lib/sql_producer.h"
 #include "weir/outbox.h"
 
 enum {
@@ -26,6 +27,7 @@ struct writer {
     struct weir_outbox *outbox;
     struct weir_db *db;
     struct weir_connection *connection;
+    bool in_sql;
     uint32_t transaction;
     struct weir_draft drafts[BATCH_ROWS];
     char *payloads; /* BATCH_ROWS of PAYLOAD_MAX; only the beginnings are touched */
@@ -40,6 +42,17 @@ static size_t roll_size(struct order_run *run)
     if (luck == 0)
         return PAYLOAD_MAX;
     return luck < 20 ? head + order_roll(run, 4000) : head + order_roll(run, 64);
+}
+
+/* One after the other; a transaction by itself is one of them. */
+static enum weir_status enqueue_in_sql(struct writer *self, uint32_t count)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
+        status = sql_producer_enqueue(self->connection, ORDER_QUEUE, LEDGER_PARTITIONS,
+                                      &self->drafts[i], &self->error);
+    return status;
 }
 
 /* So many messages, in one call. */
@@ -59,6 +72,8 @@ static enum weir_status write_batch(struct writer *self,
                                               .payload = payload,
                                               .payload_size = roll_size(run)};
     }
+    if (self->in_sql)
+        return enqueue_in_sql(self, count);
     return weir_enqueue_batch(self->outbox, connection, ORDER_QUEUE, self->drafts, count,
                               NULL, &self->error);
 }
@@ -203,8 +218,8 @@ static void write_transaction(struct writer *self)
 /* A call that is a transaction by itself. */
 static void write_alone(struct writer *self)
 {
-    enum weir_status status =
-        write_batch(self, NULL, order_roll_between(self->run, 1, 8));
+    uint32_t count = self->in_sql ? 1 : order_roll_between(self->run, 1, 8);
+    enum weir_status status = write_batch(self, NULL, count);
 
     if (status == WEIR_OK)
         note_commit(self);
@@ -253,6 +268,9 @@ void order_write(struct order_run *run, uint32_t number)
     self.db = options.db;
     order_must(run, "connect", weir_db_acquire(self.db, &self.connection, &self.error),
                &self.error);
+    self.in_sql = run->options->in_sql && number % 2 == 1;
+    if (self.in_sql && !sql_producer_prepare(self.connection))
+        order_give_up(run, "the extension for SQLite cannot be loaded");
     write_all(&self);
     weir_db_release(self.db, self.connection);
     weir_outbox_destroy(self.outbox);

@@ -31,12 +31,14 @@ static inline MYSQL *application_connect_mariadb(struct fixture *fixture)
 static inline struct application application_start(struct fixture *fixture)
 {
     struct application self = {0};
+    char url[SERVER_URL_SIZE];
 
     if (fixture->engine == WEIR_SQLITE) {
         check_int(sqlite3_open(fixture->database, &self.sqlite), SQLITE_OK);
         check_int(sqlite3_busy_timeout(self.sqlite, 10000), SQLITE_OK);
     } else if (fixture->engine == WEIR_POSTGRESQL) {
-        self.postgresql = PQconnectdb(fixture->url);
+        server_application_url(fixture->server, fixture->database, url, sizeof url);
+        self.postgresql = PQconnectdb(url);
     } else {
         self.mariadb = application_connect_mariadb(fixture);
     }

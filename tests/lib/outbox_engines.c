@@ -6,16 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "outbox/schema.h"
+#include "weir/outbox.h"
 
 static void migrate(struct fixture *fixture)
 {
-    uint32_t from = 0;
-    uint32_t to = 0;
-
-    check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
 }
 
 /* The tables know which database they were made in, and would not deliver from another. */

@@ -29,8 +29,11 @@ static PGresult *run(PGconn *connection, const char *format, va_list arguments)
 
 PGconn *pg_outbox_connect(const struct fixture *fixture)
 {
-    PGconn *connection = PQconnectdb(fixture->url);
+    char url[SERVER_URL_SIZE];
+    PGconn *connection;
 
+    server_direct_url(fixture->server, fixture->database, url, sizeof url);
+    connection = PQconnectdb(url);
     if (PQstatus(connection) != CONNECTION_OK)
         weir_test_fail(__FILE__, __LINE__, "%s", PQerrorMessage(connection));
     return connection;

@@ -9,6 +9,8 @@
  *   postgresql.pid       "1234 QUIT": the shared server, and how script/test ends it;
  *                        written as soon as it is started
  *   postgresql.port      its port; written when it answers
+ *   pooler.pid, .port    the same of the pooler in front of it, if a program wanted one
+ *   pooler.shared/       its folder
  *   1234/                the folder of program 1234: its tests' files, its own servers
  *
  * A server's folder has data/, log and the socket. Ports are taken from below the range that
@@ -38,6 +40,7 @@
 #include <mysql.h>
 
 #include "lib/place.h"
+#include "lib/pooler.h"
 #include "lib/process.h"
 #include "lib/test.h"
 
@@ -45,6 +48,10 @@
 enum { ANSWER_MS_MAX = 60000, POLL_MS = 5, PORT_TRIES_MAX = 20 };
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000 };
 enum { ARGUMENTS_MAX = 48 };
+
+/* Fewer than an outbox has connections, and enough for the transactions of a test that wait for
+ * one another. */
+enum { POOL_SIZE = 8 };
 
 #define FAIL(...) weir_test_fail(__FILE__, __LINE__, __VA_ARGS__)
 
@@ -91,8 +98,11 @@ static const struct kind MARIADB = {
 struct server {
     const struct kind *kind;
     bool shared;
-    pid_t pid; /* 0: not running */
+    bool filled; /* not from the template */
+    pid_t pid;   /* 0: not running */
     uint16_t port;
+    pid_t pooler_pid;     /* 0: none */
+    uint16_t pooler_port; /* 0: none was wanted */
     char folder[SERVER_PATH_SIZE];
     char socket[SERVER_PATH_SIZE + 32];
     char settings[SERVER_SETTINGS_MAX][128]; /* the test's own */
@@ -109,14 +119,20 @@ struct command {
 static struct server *servers;
 
 static const struct kind *kind_of(enum weir_engine engine);
+static bool wants_pooler(const struct kind *kind);
 static struct server *add_server(const struct kind *kind, const char *folder);
 static void find_or_start_shared(struct server *self);
 static int lock_run(const struct kind *kind);
 static void make_template(const struct kind *kind);
+static void make_folder(const struct kind *kind, const char *path);
 static void copy_template(struct server *self);
+static void fill(struct server *self, server_fill_fn make, void *argument);
 static void start(struct server *self);
 static bool try_start(struct server *self);
+static void find_or_start_pooler(struct server *self);
+static void start_pooler(struct server *self, const char *folder, int pool_size);
 static bool answers(const struct server *self);
+static void end_pooler(struct server *self);
 static void end(struct server *self, int signal_number);
 static void end_all(void);
 static PGconn *connect_postgresql(const struct server *self, const char *database);
@@ -149,6 +165,8 @@ struct server *server_shared(enum weir_engine engine)
     if (self->pid == 0) {
         lock = lock_run(kind);
         find_or_start_shared(self);
+        if (wants_pooler(kind))
+            find_or_start_pooler(self);
         close(lock);
     }
     return self;
@@ -158,9 +176,11 @@ struct server *server_create(enum weir_engine engine,
                              const struct server_options *options)
 {
     static int count;
+    static int pooler_count;
     const struct kind *kind = kind_of(engine);
     char folder[SERVER_PATH_SIZE];
     struct server *self;
+    int pool_size = 0;
     int lock;
 
     if (options != NULL && options->folder != NULL)
@@ -175,11 +195,23 @@ struct server *server_create(enum weir_engine engine,
                    options->settings[i]);
         }
 
-    lock = lock_run(kind);
-    make_template(kind);
-    close(lock);
-    copy_template(self);
+    if (options != NULL && options->fill != NULL) {
+        fill(self, options->fill, options->fill_argument);
+    } else {
+        lock = lock_run(kind);
+        make_template(kind);
+        close(lock);
+        copy_template(self);
+    }
     start(self);
+    if (options != NULL && options->pool_size > 0)
+        pool_size = options->pool_size;
+    else if (wants_pooler(kind))
+        pool_size = POOL_SIZE;
+    if (pool_size > 0) {
+        format(folder, sizeof folder, "%s/pooler%d", place_of_program(), ++pooler_count);
+        start_pooler(self, folder, pool_size);
+    }
     return self;
 }
 
@@ -189,6 +221,7 @@ void server_destroy(struct server *self)
         return;
 
     check(!self->shared);
+    end_pooler(self);
     end(self, self->kind->kill_signal);
     place_remove(self->folder);
     for (struct server **link = &servers; *link != NULL; link = &(*link)->next)
@@ -220,6 +253,16 @@ void server_restart(struct server *self)
     }
 }
 
+void server_refill(struct server *self, server_fill_fn make, void *argument)
+{
+    char data[SERVER_PATH_SIZE + 8];
+
+    check(!self->shared && self->pid == 0);
+    format(data, sizeof data, "%s/data", self->folder);
+    place_remove(data);
+    fill(self, make, argument);
+}
+
 /* ---- reading ------------------------------------------------------------------------------ */
 
 enum weir_engine server_engine(const struct server *self)
@@ -230,6 +273,16 @@ enum weir_engine server_engine(const struct server *self)
 uint16_t server_port(const struct server *self)
 {
     return self->port;
+}
+
+uint16_t server_entry(const struct server *self)
+{
+    return server_is_pooled(self) ? self->pooler_port : self->port;
+}
+
+bool server_is_pooled(const struct server *self)
+{
+    return self->pooler_port != 0;
 }
 
 pid_t server_pid(const struct server *self)
@@ -250,7 +303,22 @@ void server_url(const struct server *self, const char *database, char *out, size
 void server_url_as(const struct server *self, const char *user, const char *password,
                    const char *database, char *out, size_t size)
 {
-    format(out, size, "%s://%s:%s@127.0.0.1:%d/%s", self->kind->name, user, password,
+    format(out, size, "%s://%s:%s@127.0.0.1:%d/%s%s", self->kind->name, user, password,
+           server_entry(self), database,
+           server_is_pooled(self) ? "?pooler=transaction" : "");
+}
+
+void server_application_url(const struct server *self, const char *database, char *out,
+                            size_t size)
+{
+    format(out, size, "postgresql://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
+           server_entry(self), database);
+}
+
+void server_direct_url(const struct server *self, const char *database, char *out,
+                       size_t size)
+{
+    format(out, size, "postgresql://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
            self->port, database);
 }
 
@@ -395,6 +463,13 @@ static const struct kind *kind_of(enum weir_engine engine)
     FAIL("SQLite has no server");
 }
 
+static bool wants_pooler(const struct kind *kind)
+{
+    const char *wish = getenv("WEIR_POOLER");
+
+    return kind->engine == WEIR_POSTGRESQL && wish != NULL && strcmp(wish, "1") == 0;
+}
+
 static struct server *add_server(const struct kind *kind, const char *folder)
 {
     struct server *self = calloc(1, sizeof *self);
@@ -438,6 +513,28 @@ static void find_or_start_shared(struct server *self)
         process_print_log(self->folder);
         FAIL("the run's %s server has died", self->kind->name);
     }
+}
+
+/* Under the lock. */
+static void find_or_start_pooler(struct server *self)
+{
+    char path[SERVER_PATH_SIZE], folder[SERVER_PATH_SIZE];
+    int port;
+    FILE *file;
+
+    format(path, sizeof path, "%s/pooler.port", place_of_run());
+    file = fopen(path, "re");
+    if (file == NULL) {
+        format(folder, sizeof folder, "%s/pooler.shared", place_of_run());
+        start_pooler(self, folder, POOL_SIZE);
+        write_file(path, "%d\n", self->pooler_port);
+        return;
+    }
+
+    if (fscanf(file, "%d", &port) != 1)
+        FAIL("\"%s\" has no port", path);
+    fclose(file);
+    self->pooler_port = (uint16_t)port;
 }
 
 /* Closing the file gives it back. */
@@ -580,6 +677,30 @@ static void copy_template(struct server *self)
                                            self->folder, NULL});
 }
 
+static void fill(struct server *self, server_fill_fn make, void *argument)
+{
+    struct process_options place = {
+        .user = self->kind->user, .folder = self->folder, .death_signal = SIGKILL};
+
+    make_folder(self->kind, self->folder);
+    make(&place, argument);
+    self->filled = true;
+}
+
+void server_fill_anew(const struct process_options *place, void *argument)
+{
+    (void)argument;
+    make_postgresql_data(place);
+}
+
+void server_program(enum weir_engine engine, const char *name, char *out, size_t size)
+{
+    if (engine == WEIR_POSTGRESQL)
+        find_postgresql(out, size, name);
+    else
+        find_mariadb(out, size, name);
+}
+
 static uint16_t find_port(void)
 {
     static unsigned step;
@@ -608,7 +729,7 @@ static void start(struct server *self)
         self->port = find_port();
         if (!try_start(self))
             continue;
-        if (self->kind->engine == WEIR_POSTGRESQL)
+        if (self->kind->engine == WEIR_POSTGRESQL && !self->filled)
             server_execute(self, NULL,
                            "CREATE ROLE " SERVER_GUEST
                            " LOGIN PASSWORD '" SERVER_GUEST_PASSWORD "'");
@@ -676,6 +797,37 @@ static bool try_start(struct server *self)
     return true;
 }
 
+static void start_pooler(struct server *self, const char *folder, int pool_size)
+{
+    struct pooler_options options = {.server_port = self->port,
+                                     .pool_size = pool_size,
+                                     .folder = folder,
+                                     .outlives_us = self->shared && !place_is_ours()};
+    char path[SERVER_PATH_SIZE];
+
+    for (int i = 0; i < PORT_TRIES_MAX && self->pooler_pid == 0; i++) {
+        options.port = find_port();
+        self->pooler_pid = pooler_start(&options);
+    }
+    if (self->pooler_pid == 0) {
+        process_print_log(folder);
+        FAIL("pgbouncer does not start");
+    }
+    self->pooler_port = options.port;
+    if (self->shared) {
+        format(path, sizeof path, "%s/pooler.pid", place_of_run());
+        write_file(path, "%d TERM\n", (int)self->pooler_pid);
+    }
+}
+
+static void end_pooler(struct server *self)
+{
+    if (self->pooler_pid == 0)
+        return;
+    (void)process_end(self->pooler_pid, SIGTERM);
+    self->pooler_pid = 0;
+}
+
 /* Over its socket: on its port another program's server may have been quicker. */
 static bool answers(const struct server *self)
 {
@@ -708,8 +860,10 @@ static void end_all(void)
     while (servers != NULL) {
         struct server *next = servers->next;
 
-        if (!servers->shared || place_is_ours())
+        if (!servers->shared || place_is_ours()) {
+            end_pooler(servers);
             end(servers, servers->kind->kill_signal);
+        }
         free(servers);
         servers = next;
     }

@@ -16,17 +16,24 @@
  * program that is started by hand has the run to itself and ends everything when it ends.
  * Servers of a test's own die with the program, however that ends.
  *
+ * With WEIR_POOLER=1 in the environment a PgBouncer in transaction mode (pooler.h) stands in front
+ * of each PostgreSQL server, and URLs lead through it: they say `pooler=transaction`. What this
+ * file itself does on a server goes past it.
+ *
  * Threads  The test's main thread.
  * Failure  Whatever goes wrong, a missing program included, fails the running test.
  */
 #ifndef WEIR_TEST_SERVER_H
 #define WEIR_TEST_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <weir/db.h>
+
+#include "lib/process.h"
 
 struct server;
 
@@ -40,10 +47,24 @@ struct server;
 
 enum { SERVER_SETTINGS_MAX = 16, SERVER_URL_SIZE = 512, SERVER_PATH_SIZE = 256 };
 
+/* Makes `data` in the folder, as the user that `place` names. */
+typedef void (*server_fill_fn)(const struct process_options *place, void *argument);
+
 struct server_options {
     const char *const *settings; /* "fsync=off", ...; NULL at the end; may be NULL */
     const char *folder; /* an empty one for the data, to be given away; NULL: any */
+    server_fill_fn
+        fill; /* where its data come from; NULL: a copy of the run's template */
+    void *fill_argument;
+    int pool_size; /* PostgreSQL: sessions of a pooler in front; 0: as WEIR_POOLER says */
 };
+
+/* PostgreSQL: a cluster of its own. All others begin as copies of one, and so have the same system
+ * identifier. It has no SERVER_GUEST. */
+void server_fill_anew(const struct process_options *place, void *argument);
+
+/* Where a program of the engine's is, such as `pg_dump`. */
+void server_program(enum weir_engine engine, const char *name, char *out, size_t size);
 
 /* Borrowed; the same for all callers. */
 struct server *server_shared(enum weir_engine engine);
@@ -66,8 +87,13 @@ void server_kill(struct server *self);
 /* Start it again after stop or kill: same port, same data. Returns when it answers. */
 void server_restart(struct server *self);
 
+/* Other data for one that has ended: what it had is removed. It is not started. */
+void server_refill(struct server *self, server_fill_fn fill, void *argument);
+
 enum weir_engine server_engine(const struct server *self);
-uint16_t server_port(const struct server *self);
+uint16_t server_port(const struct server *self); /* the server's own */
+uint16_t
+server_entry(const struct server *self); /* where its URLs lead: a pooler's, too */
 pid_t server_pid(const struct server *self);
 
 /* The folder of its socket (PostgreSQL), or the socket (MariaDB). */
@@ -77,6 +103,16 @@ const char *server_socket(const struct server *self);
 void server_url(const struct server *self, const char *database, char *out, size_t size);
 void server_url_as(const struct server *self, const char *user, const char *password,
                    const char *database, char *out, size_t size);
+
+/* Where libpq itself finds it, which does not know our options: through the pooler, as an
+ * application would, and past it, to whom a session belongs. PostgreSQL only. */
+void server_application_url(const struct server *self, const char *database, char *out,
+                            size_t size);
+void server_direct_url(const struct server *self, const char *database, char *out,
+                       size_t size);
+
+/* A pooler stands in front of it. */
+bool server_is_pooled(const struct server *self);
 
 /* Run statements as SERVER_USER on a connection of their own; NULL: no database of ours. */
 void server_execute(const struct server *self, const char *database, const char *sql);

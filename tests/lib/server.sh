@@ -6,6 +6,9 @@
 #   url=$(mariadb_url orders)
 #   sql "$url" 'SELECT 1'            on either
 #
+# With WEIR_POOLER=1 a PgBouncer in transaction mode stands in front of PostgreSQL, as for tests in
+# C (pooler.c): URLs lead through it and say `pooler=transaction`.
+#
 # They are the servers that tests in C share (server.c): the folder of the run, WEIR_RUN_DIR, holds
 # the same files, and whoever comes first starts one. script/test ends them. A test that is started
 # by hand has a run of its own, which ends with it.
@@ -182,6 +185,69 @@ shared_server() {
     echo "$port"
 }
 
+# The settings of pooler.c.
+make_pooler_settings() {
+    as_server postgresql tee "$1/pooler.ini" >/dev/null <<END
+[databases]
+* = host=127.0.0.1 port=$2
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $3
+unix_socket_dir =
+auth_type = md5
+auth_file = $1/passwords
+auth_user = weir
+admin_users = console_$$
+pool_mode = transaction
+default_pool_size = 8
+max_client_conn = 1000
+server_round_robin = 1
+server_login_retry = 0.1
+log_connections = 0
+log_disconnections = 0
+END
+    printf '"%s" "%s"\n' weir cork-and-lead guest reed-and-rush "console_$$" "console_$$" |
+        as_server postgresql tee "$1/passwords" >/dev/null
+}
+
+pooler_answers() {
+    PGPASSWORD=console_$$ "$server_bin/psql" -h 127.0.0.1 -p "$1" -U "console_$$" -d pgbouncer \
+        -qAtX -c 'SHOW VERSION' >/dev/null 2>&1
+}
+
+# start_pooler FOLDER SERVER_PORT: prints its port; fails when it ended before it answered.
+start_pooler() {
+    local folder=$1 port=$((20000 + RANDOM % 12000)) pid i
+    server_folder postgresql "$folder"
+    make_pooler_settings "$folder" "$2" "$port"
+    # shellcheck disable=SC2016 # expanded by the shell inside
+    pid=$(as_server postgresql setsid sh -c '"$@" </dev/null >>"$0" 2>&1 9>&- & echo $!' \
+        "$folder/log" /usr/sbin/pgbouncer "$folder/pooler.ini")
+    echo "$pid TERM" >"$WEIR_RUN_DIR/pooler.pid"
+    for ((i = 0; i < 600; i++)); do
+        if pooler_answers "$port"; then
+            echo "$port"
+            return 0
+        fi
+        kill -0 "$pid" || return 1
+        sleep 0.1
+    done
+    return 1
+}
+
+# shared_pooler SERVER_PORT: the port of the run's.
+shared_pooler() {
+    local i
+    (
+        flock 9
+        for ((i = 0; i < 5; i++)); do
+            [ ! -s "$WEIR_RUN_DIR/pooler.port" ] || break
+            start_pooler "$WEIR_RUN_DIR/pooler.shared" "$1" >"$WEIR_RUN_DIR/pooler.port" || true
+        done
+    ) 9>"$WEIR_RUN_DIR/postgresql.lock"
+    cat "$WEIR_RUN_DIR/pooler.port"
+}
+
 # own_mariadb NAME WORD...: the URL of a database of a server of this test's own with these
 # settings, which ends with the run.
 own_mariadb() {
@@ -198,6 +264,10 @@ postgresql_url() {
     local port database=s_$$_$1
     port=$(shared_server postgresql)
     ask_postgresql 127.0.0.1 "$port" postgres "CREATE DATABASE $database"
+    if [ "${WEIR_POOLER:-0}" = 1 ]; then
+        port=$(shared_pooler "$port")
+        database=$database?pooler=transaction
+    fi
     echo "postgresql://weir:cork-and-lead@127.0.0.1:$port/$database"
 }
 
@@ -218,11 +288,12 @@ mariadb_client() {
         --default-character-set=utf8mb4 --skip-column-names --batch --raw "$@" "$database"
 }
 
-# sql URL STATEMENT: on a database of a server. Columns are apart by '|'.
+# sql URL STATEMENT: on a database of a server. Columns are apart by '|'. psql does not know our
+# options.
 sql() {
     if [[ $1 = mariadb:* ]]; then
         mariadb_client "$1" --execute="$2" | tr '\t' '|'
     else
-        "$server_bin/psql" -d "$1" -v ON_ERROR_STOP=1 -qAtX -c "$2"
+        "$server_bin/psql" -d "${1%\?pooler=transaction}" -v ON_ERROR_STOP=1 -qAtX -c "$2"
     fi
 }

@@ -1,0 +1,123 @@
+/*
+ * torture_claims.h - what is asked of each engine in turn, in a program of its own so that two run at a
+ * time: test_torture_*.c.
+ */
+#ifndef WEIR_TEST_TORTURE_CLAIMS_H
+#define WEIR_TEST_TORTURE_CLAIMS_H
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/pause.h"
+#include "lib/outbox_engines.h"
+#include "lib/torture.h"
+
+enum { FAULTS = 60, FAULTS_LONG = 1000, TRIES_MAX = 6 };
+
+static inline uint64_t choose_seed(void)
+{
+    const char *text = getenv("WEIR_SEED");
+    uint64_t seed =
+        text != NULL ? strtoull(text, NULL, 10) : weir_pause_random() % 1000000;
+
+    printf("# WEIR_SEED=%" PRIu64 "\n", seed);
+    (void)fflush(stdout);
+    return seed;
+}
+
+/* SQLite has no server; the others get one of their own, to be killed. */
+static inline void on_own_server(enum weir_engine engine, fixture_fn body)
+{
+    if (engine == WEIR_SQLITE)
+        outbox_fixture_run(engine, body);
+    else
+        outbox_fixture_run_own(engine, NULL, body);
+}
+
+/* ---- everything at once ------------------------------------------------------------------- */
+
+static inline void hold_through_everything(struct fixture *fixture)
+{
+    const char *wish = getenv("WEIR_LONG");
+    bool is_long = wish != NULL && strcmp(wish, "1") == 0;
+    struct torture_options options;
+    struct torture_result result;
+
+    torture_options_init(&options, choose_seed(), fixture->engine,
+                         is_long ? FAULTS_LONG : FAULTS);
+    torture_run(fixture, &options, &result);
+    torture_print(fixture, &options, &result);
+
+    check_int(result.violations, 0);
+    check_int(result.kills + result.stops + result.outages, options.faults);
+    check_int(result.outages, options.outages);
+    check(result.repeats > 0); /* or no fault has hit anything */
+    check(result.takeovers > 0);
+}
+
+/* ---- a rolling restart -------------------------------------------------------------------- */
+
+/* Leases that nobody loses, however slow the machine. */
+static inline void restart_in_turn(struct fixture *fixture)
+{
+    struct torture_options options;
+    struct torture_result result;
+
+    torture_options_init(&options, choose_seed(), fixture->engine, 0);
+    options.ends = 6;
+    options.lease_ns = WEIR_SECONDS(30);
+    torture_run(fixture, &options, &result);
+    torture_print(fixture, &options, &result);
+
+    check_int(result.violations, 0);
+    check_int(result.ends, 6);
+    check_int(result.repeats, 0);
+}
+
+/* ---- planted bugs ------------------------------------------------------------------------- */
+
+struct torture_bug {
+    enum torture_plant plant;
+    enum torture_rule rule; /* that it breaks */
+    const char *place;      /* of faults; NULL: none are needed */
+    int signal;             /* all of them are this one; 0: both kinds */
+};
+
+static const struct torture_bug *torture_bug;
+static struct torture_result torture_found;
+static uint64_t torture_seed;
+
+static inline void run_bug(struct fixture *fixture)
+{
+    struct torture_options options;
+
+    torture_options_init(&options, torture_seed, fixture->engine, 0);
+    options.faults = torture_bug->place != NULL ? 4 : 0;
+    options.messages = 400;
+    options.plant = torture_bug->plant;
+    options.place = torture_bug->place;
+    options.signal = torture_bug->signal;
+    options.patience_ns = WEIR_SECONDS(5);
+    torture_run(fixture, &options, &torture_found);
+    torture_print(fixture, &options, &torture_found);
+}
+
+/* The audit tells that something is wrong. Chance may hide it for a while, not for ever. */
+static inline void check_found(enum weir_engine engine, const struct torture_bug *bug)
+{
+    uint64_t seed = choose_seed();
+
+    torture_bug = bug;
+    for (int i = 0; i < TRIES_MAX; i++) {
+        torture_seed = seed + (uint64_t)i;
+        outbox_fixture_run(engine, run_bug);
+        if (torture_found.broken[bug->rule] > 0)
+            return;
+    }
+    weir_test_fail(__FILE__, __LINE__, "%d runs found nothing wrong", TRIES_MAX);
+}
+
+#endif

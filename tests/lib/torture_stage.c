@@ -1,0 +1,135 @@
+/*
+ * torture_stage.c - see torture_stage.h.
+ */
+#include "lib/torture_stage.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "lib/order_stage.h"
+
+const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
+const char *const TORTURE_SUBSCRIPTIONS[LEDGER_STREAMS] = {"single", "together"};
+
+/* Where a process is given a signal by itself. */
+static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
+    "caller.begun", "caller.answered", "acker.collected",
+    "acker.moved",  "keeper.renewed",  "dispatcher.read",
+    "tx.commit",    "tx.moved",        "tx.committed",
+};
+static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {
+    "producer.begun", "producer.written", "producer.committed"};
+
+uint32_t torture_roll(struct torture *self, uint32_t n)
+{
+    self->chance = order_mix(self->chance);
+    return (uint32_t)(self->chance % n);
+}
+
+int64_t torture_now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void torture_give_up(struct torture *self, const char *format, ...)
+{
+    va_list args;
+
+    if (!atomic_exchange(&self->stage->troubled, true)) {
+        va_start(args, format);
+        (void)vsnprintf(self->stage->trouble, sizeof self->stage->trouble, format, args);
+        va_end(args);
+    }
+    _exit(1);
+}
+
+static void say(void *state, enum weir_log_level level, const char *line)
+{
+    (void)state;
+    fprintf(stderr, "# %d %s %s\n", (int)getpid(), weir_log_level_name(level), line);
+}
+
+struct weir_db *torture_open_db(struct torture *self)
+{
+    struct weir_db_options options;
+    struct weir_error error;
+    struct weir_db *db = NULL;
+
+    weir_error_clear(&error);
+    weir_db_options_init(&options);
+    options.url = self->fixture->url;
+    if (getenv("WEIR_VERBOSE") != NULL)
+        options.log = (struct weir_log){.write = say, .minimum = WEIR_LOG_INFO};
+    if (weir_db_create(&options, &db, &error) != WEIR_OK)
+        torture_give_up(self, "open: %s", error.text);
+    weir_db_set_points(db, &self->stage->points);
+    return db;
+}
+
+/* ---- orders ------------------------------------------------------------------------------- */
+
+enum { ORDER_SIGNALS = 256 };
+
+uint32_t torture_order(int signal_number, uint32_t place)
+{
+    return (place + 1) * ORDER_SIGNALS + (uint32_t)signal_number;
+}
+
+const char *torture_place(bool consumer, uint32_t number)
+{
+    return consumer ? CONSUMER_PLACES[number] : PRODUCER_PLACES[number];
+}
+
+uint32_t torture_place_of(bool consumer, const char *name)
+{
+    uint32_t count = consumer ? TORTURE_CONSUMER_PLACES : TORTURE_PRODUCER_PLACES;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(torture_place(consumer, i), name) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+void torture_pass(struct torture *self, const char *name)
+{
+    _Atomic uint32_t *mine = &self->stage->order[self->seat];
+    uint32_t order = atomic_load(mine);
+    bool consumer = self->seat >= TORTURE_PRODUCERS;
+
+    if (order == 0 ||
+        strcmp(name, torture_place(consumer, order / ORDER_SIGNALS - 1)) != 0)
+        return;
+    if (atomic_compare_exchange_strong(mine, &order, 0))
+        (void)raise((int)(order % ORDER_SIGNALS));
+}
+
+/* ---- faults ------------------------------------------------------------------------------- */
+
+struct torture_fault *torture_add_fault(struct torture_stage *stage,
+                                        const struct torture_fault *fault)
+{
+    uint32_t slot = atomic_fetch_add(&stage->fault_count, 1);
+    struct torture_fault *its;
+
+    if (slot >= TORTURE_FAULTS_MAX) { /* the audit will say so */
+        atomic_store(&stage->fault_count, TORTURE_FAULTS_MAX);
+        slot = TORTURE_FAULTS_MAX - 1;
+    }
+    its = &stage->faults[slot];
+    its->kind = fault->kind;
+    its->process = fault->process;
+    its->begin_us = fault->begin_us;
+    its->end_us = fault->end_us;
+    atomic_store(&its->written, true);
+    return its;
+}
