@@ -82,14 +82,15 @@ struct bench_ground *bench_ground_open(enum weir_engine engine)
         "pg_stat_statements.track=none", NULL};
     static const char *const OF_MARIADB[] = {"innodb_buffer_pool_size=256M",
                                              "innodb_log_file_size=1G", NULL};
+    static size_t opened;
     struct bench_ground *self = bench_must_alloc(1, sizeof *self);
     char folder[SERVER_PATH_SIZE];
 
     self->engine = engine;
     if (engine == WEIR_SQLITE)
         return self;
-    (void)snprintf(folder, sizeof folder, "%s/%s", place_on_disk(),
-                   weir_engine_name(engine));
+    (void)snprintf(folder, sizeof folder, "%s/%s-%zu", place_on_disk(),
+                   weir_engine_name(engine), ++opened);
     self->server = server_create(
         engine, &(struct server_options){
                     .settings = engine == WEIR_POSTGRESQL ? OF_POSTGRESQL : OF_MARIADB,

@@ -23,7 +23,7 @@
 
 struct bench_ground;
 
-/* Owes one close, which ends the server and removes everything. */
+/* A server of its own. Owes one close, which ends it and removes everything. */
 struct bench_ground *bench_ground_open(enum weir_engine engine);
 void bench_ground_close(struct bench_ground *self);
 
