@@ -35,7 +35,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_RESTORED, "restored", NULL,
      "the database was restored elsewhere, and is to deliver"},
     {'y', "yes", NULL, "do not ask, with --restored"},
-    {'r', "roles", NULL, "then make the roles, and grant and revoke what they need"},
+    {'r', "roles", NULL, "then make the roles, and mend what they may do"},
 };
 
 const struct weir_command weir_cli_migrate = {

@@ -184,7 +184,7 @@ lets_producers_call_the_function() {
     sql "$WEIR_DB" 'GRANT fn_producer TO joe_producer'
     if [ "$engine" = mariadb ]; then sql "$WEIR_DB" 'GRANT fn_producer TO weir_producer'; fi
     sql "$(as producer)" "$call" >/dev/null
-    ends 0 relay --queue orders --to stdout --drain --prefix fn
+    ends 0 relay --queue orders --to stdout: --drain --prefix fn
     says '"payload":"x"'
     ! sql "$(as producer)" 'SELECT fn_secret()' 2>/dev/null
     ! sql "$(as viewer)" "$call" 2>/dev/null
