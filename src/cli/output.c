@@ -165,8 +165,11 @@ void weir_output_add_number(struct weir_buf *json, const char *name, int64_t num
 
 void weir_output_add_seconds(struct weir_buf *json, const char *name, int64_t us)
 {
+    uint64_t size = us < 0 ? (uint64_t)0 - (uint64_t)us : (uint64_t)us;
+
     weir_output_open(json, name, "");
-    weir_buf_append_format(json, "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+    weir_buf_append_format(json, "%s%" PRIu64 ".%06" PRIu64, us < 0 ? "-" : "",
+                           size / 1000000, size % 1000000);
 }
 
 void weir_output_add_rate(struct weir_buf *json, const char *name, double per_s)

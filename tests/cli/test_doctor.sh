@@ -50,21 +50,21 @@ warns_of_processes() {
                 alive_by, clock_off_us)
             SELECT n, s.id, CASE n WHEN 3 THEN 'old' ELSE 'twin' END, 9000000000000000, 1,
                 CASE n WHEN 3 THEN '0.0.1' ELSE '1000.0.0' END, CASE n WHEN 3 THEN 0 ELSE 1 END,
-                CASE n WHEN 3 THEN -60000000 ELSE 0 END
+                CASE n WHEN 3 THEN -60500000 ELSE 0 END
             FROM weir_subscription s,
                 (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) p" >/dev/null
     ends 0 doctor
-    says "two live processes have the name 'twin'" "the clock of process 'old' is 60.0 s behind" \
+    says "two live processes have the name 'twin'" "the clock of process 'old' is 60.5 s behind" \
         "process 'old' has weir 0.0.1"
     ends 0 doctor --json
     json '.warnings == 2'
     finding processes note 'upgrade it'
     ends 0 status --json
-    json '.processes[0] | .name_used_twice == false and .clock_off_seconds == -60 and
+    json '.processes[0] | .name_used_twice == false and .clock_off_seconds == -60.5 and
         .library_is_older and .alive_by == "lease"'
     json '.processes[1] | .name_used_twice and .alive_by == "lock"'
     ends 0 status
-    says 'name used twice' 'clock 60.0 s behind, older library'
+    says 'name used twice' 'clock 60.5 s behind, older library'
     ends 0 queue remove served --force --yes
 }
 
