@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/md5.h"
 #include "base/text.h"
+#include "flow/capabilities.h"
 #include "ward/lock.h"
 
 struct term {
@@ -439,27 +440,6 @@ static enum weir_status learn_new_sets(struct weir_dictionary *self,
     return status;
 }
 
-/* ",a,b," of ",a,b,c,": both sorted, so one walk over both will do. */
-static bool is_subset(struct weir_str wanted, struct weir_str offered)
-{
-    size_t at = 0;
-
-    for (size_t i = 1; i < wanted.size;) {
-        size_t size =
-            (size_t)((const char *)memchr(wanted.data + i, ',', wanted.size - i) -
-                     (wanted.data + i)) +
-            2; /* with both commas */
-
-        while (at + size <= offered.size &&
-               memcmp(offered.data + at, wanted.data + i - 1, size) != 0)
-            at++;
-        if (at + size > offered.size)
-            return false;
-        i += size - 1;
-    }
-    return true;
-}
-
 struct fulfilment {
     struct weir_str offered;
     int64_t *numbers;
@@ -473,7 +453,8 @@ static bool note_fulfilled(void *argument, struct weir_str key, void *value)
 
     (void)key;
     if (term->kind == WEIR_TERM_CAPSET &&
-        is_subset((struct weir_str){term->text, term->size}, self->offered))
+        weir_capabilities_suffice(self->offered,
+                                  (struct weir_str){term->text, term->size}))
         self->numbers[self->count++] = term->number;
     return false;
 }

@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "base/text.h"
 
 enum {
     ROWS_FIRST = 16,
     /* Worker, instance, namespace, kind, failure, and what was told with the progress. */
     TEXTS_SIZE_MAX =
-        4 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256,
-    UUID_TEXT_SIZE = 40 /* 36 characters, and room for the last two by themselves */
+        4 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256
 };
 
 /* The order of WEIR_EXECUTION_COLUMNS. */
@@ -112,28 +110,19 @@ enum weir_status weir_loaded_copy(struct weir_loaded *self, struct weir_str *tex
     return WEIR_OK;
 }
 
-static void format_uuid(const uint8_t uuid[WEIR_UUID_SIZE], char out[UUID_TEXT_SIZE])
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < WEIR_UUID_SIZE; i++)
-        at += weir_text_format(out + at, UUID_TEXT_SIZE - at, "%s%02x",
-                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-}
-
 /* The last value of each enumeration that this library knows. */
 static enum weir_status check_number(const struct weir_stored *stored, const char *what,
                                      int64_t number, bool known, struct weir_error *error)
 {
-    char uuid[UUID_TEXT_SIZE];
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     if (known)
         return WEIR_OK;
-    format_uuid(stored->row.id.uuid, uuid);
     return weir_error_set(error, WEIR_SCHEMA,
                           "execution %s has %s %lld, which this library does not know: "
                           "install a newer weir",
-                          uuid, what, (long long)number);
+                          weir_execution_id_format(&stored->row.id, id), what,
+                          (long long)number);
 }
 
 static bool within(int64_t number, int64_t last)

@@ -22,14 +22,17 @@ static const struct weir_sql SQL_COUNT_FUNCTIONS = {
             " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'",
 };
 
+static bool is_because_of_the_log(const struct weir_error *error)
+{
+    return error->native_code == ER_BINLOG_UNSAFE_ROUTINE ||
+           error->native_code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER;
+}
+
 /* MariaDB's own text says that the setting might be wanted, not what to do. */
 static void explain(const struct weir_error *error, char why[WEIR_PRODUCER_WHY_SIZE])
 {
-    bool logged = error->native_code == ER_BINLOG_UNSAFE_ROUTINE ||
-                  error->native_code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER;
-
     (void)weir_text_format(why, WEIR_PRODUCER_WHY_SIZE, "%.200s",
-                           logged
+                           is_because_of_the_log(error)
                                ? "the server keeps a binary log and makes no functions:"
                                  " SET GLOBAL log_bin_trust_function_creators = 1 there,"
                                  " and migrate again"
@@ -46,12 +49,6 @@ static enum weir_status make_all(struct weir_connection *connection,
     for (; *statement != NULL && status == WEIR_OK; statement++)
         status = weir_connection_execute_text(connection, *statement, error);
     return status;
-}
-
-static bool is_refusal(const struct weir_error *error, enum weir_status status)
-{
-    return status == WEIR_DENIED || error->native_code == ER_BINLOG_UNSAFE_ROUTINE ||
-           error->native_code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER;
 }
 
 /* On a connection of its own, since the mode of the session is changed. */
@@ -72,7 +69,7 @@ enum weir_status weir_producer_make(struct weir_db *db, char why[WEIR_PRODUCER_W
                                            &count, error);
     if (status == WEIR_OK && count == 0)
         status = make_all(connection, error);
-    if (status != WEIR_OK && is_refusal(error, status)) {
+    if (status == WEIR_DENIED || (status != WEIR_OK && is_because_of_the_log(error))) {
         explain(error, why);
         status = WEIR_OK;
     }
