@@ -6,6 +6,7 @@
  *
  *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
  *   I2  at most one struct weir_rows of a connection is open
+ *   I3  begin_later: for everybody above there is a transaction, and the engine does not know of it
  */
 #include "db/connection.h"
 
@@ -25,6 +26,14 @@ enum {
     SAVEPOINTS_MAX = 1000,
 };
 
+/* What a transaction ends with; see weir_connection_end_with(). */
+struct ending {
+    struct weir_step *steps;
+    size_t count;
+    void (*release)(void *state); /* NULL: there is no ending */
+    void *state;
+};
+
 struct weir_connection {
     const struct weir_heap *heap; /* borrowed from the database, as is the prefix */
     const char *prefix;
@@ -34,6 +43,8 @@ struct weir_connection {
     struct weir_map
         statements; /* address of the struct weir_sql -> what the driver prepared */
     unsigned savepoint_count;
+    struct ending ending;
+    bool begin_later;
     bool rows_open;
     bool lent;      /* its transaction is not the holder's to begin or end */
     bool marked;    /* see weir_connection_mark() */
@@ -48,6 +59,7 @@ static enum weir_status check_values(const struct weir_connection *self,
                                      const struct weir_sql *sql,
                                      const struct weir_value *values, size_t value_count,
                                      struct weir_error *error);
+static void drop_ending(struct weir_connection *self);
 
 /* ---- life --------------------------------------------------------------------------------- */
 
@@ -92,6 +104,7 @@ void weir_connection_destroy(struct weir_connection *self)
 {
     if (self == NULL)
         return;
+    drop_ending(self);
     weir_map_remove_if(&self->statements, unprepare, self);
     weir_map_fini(&self->statements);
     self->link->driver->close(self->link);
@@ -171,6 +184,18 @@ static enum weir_status refuse_lost(const struct weir_connection *self,
     return weir_error_set(error, WEIR_LOST, "the connection was lost");
 }
 
+/* Before anything that cannot travel with a BEGIN. */
+static enum weir_status begin_now(struct weir_connection *self, struct weir_error *error)
+{
+    enum weir_status status = refuse_lost(self, error);
+
+    if (status == WEIR_OK && self->begin_later) {
+        self->begin_later = false;
+        status = self->link->driver->begin(self->link, WEIR_READ_WRITE, error);
+    }
+    return status;
+}
+
 static enum weir_status in_statement(enum weir_status status, const struct weir_sql *sql,
                                      struct weir_error *error)
 {
@@ -197,6 +222,18 @@ static enum weir_status ready(struct weir_connection *self, const struct weir_sq
     return status;
 }
 
+static enum weir_status run(struct weir_connection *self, void *prepared,
+                            const struct weir_value *values, struct weir_cursor *cursor,
+                            struct weir_error *error)
+{
+    const struct weir_driver *driver = self->link->driver;
+
+    if (!self->begin_later)
+        return driver->run(self->link, prepared, values, cursor, error);
+    self->begin_later = false;
+    return driver->run_first(self->link, prepared, values, cursor, error);
+}
+
 enum weir_status weir_connection_execute(struct weir_connection *self,
                                          const struct weir_sql *sql,
                                          const struct weir_value *values,
@@ -211,7 +248,7 @@ enum weir_status weir_connection_execute(struct weir_connection *self,
     error = or_scratch(error, &scratch);
     status = ready(self, sql, values, value_count, &prepared, error);
     if (status == WEIR_OK)
-        status = self->link->driver->run(self->link, prepared, values, &cursor, error);
+        status = run(self, prepared, values, &cursor, error);
     if (status == WEIR_OK) {
         /* A statement with rows is done only when its last row has been fetched. */
         while (cursor.column_count > 0 && status == WEIR_OK)
@@ -239,8 +276,7 @@ enum weir_status weir_connection_query(struct weir_connection *self,
     error = or_scratch(error, &scratch);
     status = ready(self, sql, values, value_count, &prepared, error);
     if (status == WEIR_OK)
-        status =
-            self->link->driver->run(self->link, prepared, values, &out->cursor, error);
+        status = run(self, prepared, values, &out->cursor, error);
     if (status == WEIR_OK) {
         out->connection = self;
         self->rows_open = true;
@@ -378,7 +414,7 @@ enum weir_status weir_connection_execute_many(struct weir_connection *self,
     enum weir_status status;
 
     error = or_scratch(error, &scratch);
-    status = refuse_lost(self, error);
+    status = begin_now(self, error);
     WEIR_ASSERT(!self->rows_open);
     for (size_t i = 0; i < row_count && status == WEIR_OK; i++)
         status = check_values(self, sql, values + i * column_count, column_count, error);
@@ -397,22 +433,33 @@ enum weir_status weir_connection_execute_many(struct weir_connection *self,
 /* Steps that need no allocation: more travel in several groups. */
 enum { STEPS_TOGETHER = 64 };
 
+static enum weir_status prepare_group(struct weir_connection *self,
+                                      const struct weir_step *steps, size_t count,
+                                      struct weir_driver_step *group,
+                                      struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        group[i] = (struct weir_driver_step){.values = steps[i].values};
+        status = begin_now(self, error);
+        if (status == WEIR_OK)
+            status = find_prepared(self, steps[i].sql, &group[i].prepared, error);
+        status = in_statement(status, steps[i].sql, error);
+    }
+    return status;
+}
+
 static enum weir_status execute_group(struct weir_connection *self,
                                       struct weir_step *steps, size_t count,
                                       struct weir_error *error)
 {
     struct weir_driver_step group[STEPS_TOGETHER];
     size_t failed = 0;
-    enum weir_status status = WEIR_OK;
+    enum weir_status status = prepare_group(self, steps, count, group, error);
 
-    for (size_t i = 0; i < count; i++) {
-        group[i] = (struct weir_driver_step){.values = steps[i].values};
-        status = refuse_lost(self, error);
-        if (status == WEIR_OK)
-            status = find_prepared(self, steps[i].sql, &group[i].prepared, error);
-        if (status != WEIR_OK)
-            return in_statement(status, steps[i].sql, error);
-    }
+    if (status != WEIR_OK)
+        return status;
     status = self->link->driver->run_steps(self->link, group, count, &failed, error);
     if (status != WEIR_OK)
         return in_statement(status, steps[failed].sql, error);
@@ -421,29 +468,39 @@ static enum weir_status execute_group(struct weir_connection *self,
     return WEIR_OK;
 }
 
+static enum weir_status check_steps(const struct weir_connection *self,
+                                    const struct weir_step *steps, size_t count,
+                                    struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = in_statement(check_values(self, steps[i].sql, steps[i].values,
+                                           steps[i].value_count, error),
+                              steps[i].sql, error);
+    return status;
+}
+
 enum weir_status weir_connection_execute_steps(struct weir_connection *self,
                                                struct weir_step *steps, size_t step_count,
                                                struct weir_error *error)
 {
     struct weir_error scratch;
-    enum weir_status status = WEIR_OK;
+    enum weir_status status;
     /* A test cannot stop between two that travel together. */
     bool one_by_one = WEIR_POINT(self->link->config->points, "db.one_by_one");
     size_t together = one_by_one ? 1 : STEPS_TOGETHER;
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(!self->rows_open);
-    for (size_t i = 0; i < step_count && status == WEIR_OK; i++)
-        status = in_statement(check_values(self, steps[i].sql, steps[i].values,
-                                           steps[i].value_count, error),
-                              steps[i].sql, error);
+    status = check_steps(self, steps, step_count, error);
     for (size_t done = 0; done < step_count && status == WEIR_OK; done += together) {
         size_t left = step_count - done;
 
-        if (one_by_one)
-            pass(self, steps[done].sql->name);
-        status =
-            execute_group(self, steps + done, left < together ? left : together, error);
+        left = left < together ? left : together;
+        for (size_t i = 0; i < left; i++)
+            pass(self, steps[done + i].sql->name);
+        status = execute_group(self, steps + done, left, error);
     }
     return status;
 }
@@ -458,7 +515,7 @@ enum weir_status weir_connection_execute_text(struct weir_connection *self,
 
     error = or_scratch(error, &scratch);
     weir_buf_init(&expanded, self->heap, STATEMENT_SIZE_MAX);
-    status = refuse_lost(self, error);
+    status = begin_now(self, error);
     if (status == WEIR_OK)
         status = weir_sql_expand(&sql, self->link->driver->engine, self->prefix,
                                  &expanded, error);
@@ -509,6 +566,22 @@ enum weir_status weir_connection_begin(struct weir_connection *self,
     return begin(self, WEIR_READ_WRITE, error);
 }
 
+enum weir_status weir_connection_begin_later(struct weir_connection *self,
+                                             struct weir_error *error)
+{
+    /* A test wants to stop in front of each statement, as they are. */
+    bool one_by_one = WEIR_POINT(self->link->config->points, "db.one_by_one");
+
+    if (self->link->driver->run_first == NULL || one_by_one || self->link->lost ||
+        self->lent)
+        return begin(self, WEIR_READ_WRITE, error);
+    WEIR_ASSERT(!self->link->adopted);
+    self->marked = false;
+    self->savepoint_count = 0;
+    self->begin_later = true;
+    return WEIR_OK;
+}
+
 enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
                                                int64_t idle_us, struct weir_error *error)
 {
@@ -526,6 +599,92 @@ enum weir_status weir_connection_begin_read(struct weir_connection *self,
     return begin(self, WEIR_READ_ONLY, error);
 }
 
+void weir_connection_end_with(struct weir_connection *self, struct weir_step *steps,
+                              size_t step_count, void (*release)(void *state),
+                              void *state)
+{
+    WEIR_ASSERT(self->ending.release == NULL && !self->link->adopted);
+    self->ending = (struct ending){steps, step_count, release, state};
+}
+
+/* The transaction has ended. */
+static void drop_ending(struct weir_connection *self)
+{
+    struct ending ending = self->ending;
+
+    self->ending = (struct ending){.steps = NULL};
+    if (ending.release != NULL)
+        ending.release(ending.state);
+}
+
+static enum weir_status commit(struct weir_connection *self, struct weir_error *error)
+{
+    enum weir_status status;
+
+    pass(self, "db.commit");
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK && self->begin_later) {
+        self->begin_later = false; /* and nothing has happened */
+        return WEIR_OK;
+    }
+    if (status == WEIR_OK)
+        status = self->link->driver->commit(self->link, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "commit");
+    return status;
+}
+
+/* Each by itself. */
+static enum weir_status end_apart(struct weir_connection *self, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_execute_steps(self, self->ending.steps,
+                                                            self->ending.count, error);
+
+    if (status == WEIR_OK)
+        return commit(self, error);
+    weir_connection_rollback(self);
+    return status;
+}
+
+static enum weir_status end_together(struct weir_connection *self,
+                                     struct weir_error *error)
+{
+    const struct ending *ending = &self->ending;
+    struct weir_driver_step group[STEPS_TOGETHER];
+    size_t failed = 0;
+    enum weir_status status = check_steps(self, ending->steps, ending->count, error);
+
+    if (status == WEIR_OK)
+        status = prepare_group(self, ending->steps, ending->count, group, error);
+    if (status != WEIR_OK) {
+        weir_connection_rollback(self);
+        return status;
+    }
+    for (size_t i = 0; i < ending->count; i++)
+        pass(self, ending->steps[i].sql->name);
+    pass(self, "db.commit");
+    status = self->link->driver->commit_steps(self->link, group, ending->count, &failed,
+                                              error);
+    if (status != WEIR_OK && failed < ending->count)
+        return in_statement(status, ending->steps[failed].sql, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "commit");
+    return status;
+}
+
+static enum weir_status commit_with_ending(struct weir_connection *self,
+                                           struct weir_error *error)
+{
+    bool one_by_one = WEIR_POINT(self->link->config->points, "db.one_by_one");
+
+    if (self->ending.count == 0)
+        return commit(self, error);
+    return one_by_one || self->link->driver->commit_steps == NULL ||
+                   self->ending.count > STEPS_TOGETHER
+               ? end_apart(self, error)
+               : end_together(self, error);
+}
+
 enum weir_status weir_connection_commit(struct weir_connection *self,
                                         struct weir_error *error)
 {
@@ -537,13 +696,9 @@ enum weir_status weir_connection_commit(struct weir_connection *self,
     status = refuse_lent(self, error);
     if (status != WEIR_OK)
         return status;
-    pass(self, "db.commit");
-    status = refuse_lost(self, error);
-    if (status == WEIR_OK)
-        status = self->link->driver->commit(self->link, error);
+    status = commit_with_ending(self, error);
     self->savepoint_count = 0;
-    if (status != WEIR_OK)
-        weir_error_prefix(error, "commit");
+    drop_ending(self);
     return status;
 }
 
@@ -551,14 +706,20 @@ void weir_connection_rollback(struct weir_connection *self)
 {
     WEIR_ASSERT(!self->link->adopted && !self->rows_open);
     self->savepoint_count = 0;
-    if (!self->link->lost && weir_connection_transaction(self) != WEIR_TRANSACTION_NONE)
+    if (self->begin_later)
+        self->begin_later = false;
+    else if (!self->link->lost &&
+             weir_connection_transaction(self) != WEIR_TRANSACTION_NONE)
         self->link->driver->rollback(self->link);
+    drop_ending(self);
 }
 
 enum weir_transaction_state weir_connection_transaction(struct weir_connection *self)
 {
     if (self->link->lost)
         return WEIR_TRANSACTION_NONE;
+    if (self->begin_later)
+        return WEIR_TRANSACTION_OPEN;
     return self->link->driver->transaction(self->link);
 }
 
@@ -566,7 +727,7 @@ static enum weir_status exec_savepoint(struct weir_connection *self, const char 
                                        struct weir_error *error)
 {
     char text[64];
-    enum weir_status status = refuse_lost(self, error);
+    enum weir_status status = begin_now(self, error);
 
     (void)snprintf(text, sizeof text, "%s weir_%u", verb, self->savepoint_count);
     if (status == WEIR_OK)
@@ -742,8 +903,12 @@ bool weir_connection_is_vouched(const struct weir_connection *self)
 enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *out_us,
                                        struct weir_error *error)
 {
+    static const struct weir_sql SQL_CLOCK = {.name = "clock", .text = "SELECT {now}"};
     struct weir_error scratch;
     enum weir_status status;
+
+    if (self->begin_later)
+        return weir_connection_query_integer(self, &SQL_CLOCK, NO_VALUES, out_us, error);
 
     error = or_scratch(error, &scratch);
     status = refuse_lost(self, error);

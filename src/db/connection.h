@@ -127,6 +127,22 @@ WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connectio
  * own. */
 WEIR_CHECKED enum weir_status weir_connection_begin_read(struct weir_connection *self,
                                                          struct weir_error *error);
+
+/*
+ * As weir_connection_begin(), but nothing is sent yet: BEGIN travels with the first statement where
+ * the engine can, and that is where a failure shows. A commit without a statement sends nothing.
+ */
+WEIR_CHECKED enum weir_status weir_connection_begin_later(struct weir_connection *self,
+                                                          struct weir_error *error);
+
+/*
+ * Run these steps with the commit, behind all else, in the same round trip where the engine can. So
+ * commit() fails with what they fail with. Borrows the steps until the transaction has ended, in
+ * whatever way; then `release` is called, once. A transaction has one such ending.
+ */
+void weir_connection_end_with(struct weir_connection *self, struct weir_step *steps,
+                              size_t step_count, void (*release)(void *state),
+                              void *state);
 enum weir_transaction_state weir_connection_transaction(struct weir_connection *self);
 
 /*

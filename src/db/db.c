@@ -29,6 +29,7 @@
 #include "db/pause.h"
 #include "db/signal.h"
 #include "db/sql.h"
+#include "db/writers.h"
 #include "ward/bulkhead.h"
 #include "ward/executor.h"
 #include "ward/lock.h"
@@ -47,6 +48,7 @@ struct weir_db {
     const struct weir_heap *heap;
     struct weir_log log;
     struct weir_link_config config;
+    struct weir_writers writers; /* of config */
     const struct weir_driver *driver;
     char *prefix;
     uint32_t connections_max;
@@ -150,6 +152,21 @@ static void free_db(struct weir_db *self)
     weir_heap_free(self->heap, self);
 }
 
+static enum weir_status init_locks(struct weir_db *self, struct weir_error *error)
+{
+    enum weir_status status = weir_lock_init(&self->lock);
+
+    if (status == WEIR_OK) {
+        status = weir_writers_init(&self->writers);
+        if (status != WEIR_OK)
+            weir_lock_fini(&self->lock);
+    }
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "no lock");
+    self->config.writers = &self->writers;
+    return WEIR_OK;
+}
+
 enum weir_status weir_db_create(const struct weir_db_options *options,
                                 struct weir_db **out, struct weir_error *error)
 {
@@ -171,7 +188,7 @@ enum weir_status weir_db_create(const struct weir_db_options *options,
     weir_list_init(&self->connections);
     status = fill(self, options, error);
     if (status == WEIR_OK)
-        status = weir_lock_init(&self->lock);
+        status = init_locks(self, error);
     if (status != WEIR_OK) {
         free_db(self);
         return status;
@@ -185,6 +202,7 @@ static void dissolve(struct weir_db *self)
 {
     if (self->anchor != NULL)
         self->driver->close(self->anchor);
+    weir_writers_fini(&self->writers);
     weir_lock_fini(&self->lock);
     free_db(self);
 }

@@ -28,12 +28,14 @@
 #include "weir/db.h"
 
 struct weir_points;
+struct weir_writers;
 
 /* What all links of one database share. Lives in struct weir_db, borrowed by the links. */
 struct weir_link_config {
     const struct weir_heap *heap;
     const struct weir_log *log;
-    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_points *points;   /* for tests; NULL: none */
+    struct weir_writers *writers; /* SQLite; NULL: nobody is told when one ends */
     struct weir_url url;
     int64_t statement_timeout_ns; /* 0: none */
     int64_t lock_timeout_ns;      /* 0: none */
@@ -168,6 +170,23 @@ struct weir_driver {
     /* Begin: READ COMMITTED, or SQLite's IMMEDIATE for writing and DEFERRED for reading. */
     enum weir_status (*begin)(struct weir_link *link, enum weir_access access,
                               struct weir_error *error);
+
+    /*
+     * begin() for writing and run() in one round trip. When either fails the transaction is there
+     * and failed, or is not there: rollback() copes with both. NULL: begin(), then run().
+     */
+    enum weir_status (*run_first)(struct weir_link *link, void *prepared,
+                                  const struct weir_value *values,
+                                  struct weir_cursor *cursor, struct weir_error *error);
+
+    /*
+     * run_steps() and commit() in one round trip; as commit() otherwise. *failed is the number of
+     * steps when it was none of them. WEIR_LOST: the commit cannot have happened. NULL: run_steps(),
+     * then commit().
+     */
+    enum weir_status (*commit_steps)(struct weir_link *link,
+                                     struct weir_driver_step *steps, size_t step_count,
+                                     size_t *failed, struct weir_error *error);
 
     /* Commit: a connection lost on the way is WEIR_IN_DOUBT. Whatever is returned, there is no
      * transaction any more (the driver rolls back what could not be committed). */

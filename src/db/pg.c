@@ -75,6 +75,17 @@ static enum weir_status run_encoded(struct weir_pg_link *self,
     return status;
 }
 
+static struct weir_cursor cursor_of(void *prepared, PGresult *result)
+{
+    return (struct weir_cursor){
+        .prepared = prepared,
+        .result = result,
+        .row_count = (size_t)PQntuples(result),
+        .column_count = (size_t)PQnfields(result),
+        .changed = weir_pg_changed(result),
+    };
+}
+
 static enum weir_status pg_run(struct weir_link *link, void *prepared,
                                const struct weir_value *values,
                                struct weir_cursor *cursor, struct weir_error *error)
@@ -88,13 +99,7 @@ static enum weir_status pg_run(struct weir_link *link, void *prepared,
         status = run_encoded(own(link), statement, &result, error);
     if (status != WEIR_OK)
         return status;
-    *cursor = (struct weir_cursor){
-        .prepared = prepared,
-        .result = result,
-        .row_count = (size_t)PQntuples(result),
-        .column_count = (size_t)PQnfields(result),
-        .changed = weir_pg_changed(result),
-    };
+    *cursor = cursor_of(prepared, result);
     return WEIR_OK;
 }
 
@@ -205,6 +210,30 @@ static enum weir_status pg_begin(struct weir_link *link, enum weir_access access
     return status;
 }
 
+/* Behind a transaction pooler several texts begin it, which cannot travel with a statement. */
+static enum weir_status pg_run_first(struct weir_link *link, void *prepared,
+                                     const struct weir_value *values,
+                                     struct weir_cursor *cursor, struct weir_error *error)
+{
+    struct weir_driver_step step = {.prepared = prepared, .values = values};
+    char text[BEGIN_TEXT_SIZE];
+    PGresult *result = NULL;
+    struct weir_pg_train train = {
+        .before = text, .steps = &step, .step_count = 1, .result = &result};
+    enum weir_status status;
+
+    if (!own(link)->named) {
+        status = pg_begin(link, WEIR_READ_WRITE, error);
+        return status == WEIR_OK ? pg_run(link, prepared, values, cursor, error) : status;
+    }
+    print_begin(own(link), WEIR_READ_WRITE, text);
+    own(link)->read_only = false;
+    status = weir_pg_run_train(own(link), &train, error);
+    if (status == WEIR_OK)
+        *cursor = cursor_of(prepared, result);
+    return status;
+}
+
 /* COMMIT of a failed transaction is answered with ROLLBACK, and that is no error to the server. */
 static enum weir_status judge_commit(PGresult *result, struct weir_error *error)
 {
@@ -212,6 +241,22 @@ static enum weir_status judge_commit(PGresult *result, struct weir_error *error)
         return WEIR_OK;
     return weir_error_set(error, WEIR_FAILED,
                           "the transaction had failed and was rolled back");
+}
+
+/* There is no transaction any more, and what is not known to have failed is in doubt. */
+static enum weir_status end_commit(struct weir_link *link, enum weir_status status,
+                                   struct weir_error *error)
+{
+    if (status == WEIR_OK && WEIR_POINT(link->config->points, "db.lose_after_commit")) {
+        weir_pg_sever(own(link));
+        status = weir_error_set(error, WEIR_LOST, "run: lost by order of a test");
+    }
+    if (status == WEIR_LOST)
+        status = error->status = WEIR_IN_DOUBT; /* it may have arrived */
+    else if (status != WEIR_OK)
+        pg_rollback(link);
+    own(link)->read_only = false;
+    return status;
 }
 
 static enum weir_status pg_commit(struct weir_link *link, struct weir_error *error)
@@ -226,16 +271,23 @@ static enum weir_status pg_commit(struct weir_link *link, struct weir_error *err
     if (status == WEIR_OK)
         status = judge_commit(result, error);
     PQclear(result);
-    if (status == WEIR_OK && WEIR_POINT(link->config->points, "db.lose_after_commit")) {
-        weir_pg_sever(self);
-        status = weir_error_set(error, WEIR_LOST, "run: lost by order of a test");
-    }
-    if (status == WEIR_LOST)
-        status = error->status = WEIR_IN_DOUBT; /* it may have arrived */
-    else if (status != WEIR_OK)
-        pg_rollback(link);
-    self->read_only = false;
-    return status;
+    return end_commit(link, status, error);
+}
+
+/* A step that fails keeps the server from the commit behind it, and so does one that has failed
+ * before. What never left is not in doubt. */
+static enum weir_status pg_commit_steps(struct weir_link *link,
+                                        struct weir_driver_step *steps, size_t step_count,
+                                        size_t *failed, struct weir_error *error)
+{
+    struct weir_pg_train train = {
+        .steps = steps, .step_count = step_count, .after = "COMMIT"};
+    enum weir_status status = weir_pg_run_train(own(link), &train, error);
+
+    *failed = train.failed;
+    if (status == WEIR_LOST && !train.sent)
+        return status;
+    return end_commit(link, status, error);
 }
 
 static enum weir_transaction_state pg_transaction(struct weir_link *link)
@@ -389,6 +441,8 @@ const struct weir_driver weir_driver_postgresql = {
     .run_many = pg_run_many,
     .run_steps = weir_pg_run_steps,
     .begin = pg_begin,
+    .run_first = pg_run_first,
+    .commit_steps = pg_commit_steps,
     .commit = pg_commit,
     .rollback = pg_rollback,
     .transaction = pg_transaction,

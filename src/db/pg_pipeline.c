@@ -20,19 +20,19 @@ static struct weir_pg_statement *statement_of(const struct weir_driver_step *ste
 
 /* ---- sending ------------------------------------------------------------------------------ */
 
-static enum weir_status make_room(struct weir_pg_link *self,
-                                  const struct weir_driver_step *steps, size_t step_count,
-                                  size_t *failed, struct weir_error *error)
+static enum weir_status make_room(struct weir_pg_link *self, struct weir_pg_train *train,
+                                  struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     size_t size_max = 0;
 
-    for (size_t i = 0; i < step_count && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < train->step_count && status == WEIR_OK; i++) {
+        const struct weir_driver_step *step = &train->steps[i];
         size_t size;
 
-        *failed = i;
-        status = weir_pg_encoder_measure(statement_of(&steps[i])->letters,
-                                         steps[i].values, &size, error);
+        train->failed = i;
+        status = weir_pg_encoder_measure(statement_of(step)->letters, step->values, &size,
+                                         error);
         if (status == WEIR_OK && size > size_max)
             size_max = size;
     }
@@ -57,16 +57,24 @@ static bool queue_step(struct weir_pg_link *self, const struct weir_driver_step 
     return weir_pg_statement_send(statement, self) != 0;
 }
 
-static enum weir_status send_steps(struct weir_pg_link *self,
-                                   const struct weir_driver_step *steps,
-                                   size_t step_count, size_t *failed,
+/* Nothing, or a text that is not worth a name. */
+static bool queue_text(struct weir_pg_link *self, const char *text)
+{
+    return text == NULL ||
+           PQsendQueryParams(self->connection, text, 0, NULL, NULL, NULL, NULL, 1) != 0;
+}
+
+static enum weir_status send_train(struct weir_pg_link *self, struct weir_pg_train *train,
                                    struct weir_error *error)
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < step_count; i++) {
-        *failed = i;
-        if (!queue_step(self, &steps[i], i, &size))
+    train->failed = train->step_count;
+    if (!queue_text(self, train->before))
+        return weir_pg_fail_send(self, error);
+    for (size_t i = 0; i < train->step_count; i++) {
+        train->failed = i;
+        if (!queue_step(self, &train->steps[i], i, &size))
             return weir_pg_fail_send(self, error);
         if (size < FLUSH_SIZE || self->base.adopted)
             continue;
@@ -74,7 +82,8 @@ static enum weir_status send_steps(struct weir_pg_link *self,
         if (!weir_pg_flush(self))
             return weir_pg_fail_silence(self, error);
     }
-    if (!PQpipelineSync(self->connection))
+    train->sent = true; /* libpq sends by itself when it has much */
+    if (!queue_text(self, train->after) || !PQpipelineSync(self->connection))
         return weir_pg_fail_send(self, error);
     if (!self->base.adopted && !weir_pg_flush(self))
         return weir_pg_fail_silence(self, error);
@@ -109,7 +118,7 @@ static enum weir_status take_result(struct weir_pg_link *self, PGresult **out,
 
 static enum weir_status gather_step(struct weir_pg_link *self,
                                     struct weir_driver_step *step, size_t index,
-                                    struct weir_error *error)
+                                    PGresult **kept, struct weir_error *error)
 {
     struct weir_pg_statement *statement = statement_of(step);
     PGresult *result = NULL;
@@ -128,7 +137,23 @@ static enum weir_status gather_step(struct weir_pg_link *self,
     if (status == WEIR_OK) {
         step->changed = weir_pg_changed(result);
         statement->proven = true;
+        if (kept != NULL) {
+            *kept = result;
+            result = NULL;
+        }
     }
+    PQclear(result);
+    return status;
+}
+
+static enum weir_status gather_text(struct weir_pg_link *self, const char *text,
+                                    struct weir_error *error)
+{
+    PGresult *result = NULL;
+    enum weir_status status = WEIR_OK;
+
+    if (text != NULL)
+        status = take_result(self, &result, error);
     PQclear(result);
     return status;
 }
@@ -171,20 +196,26 @@ static enum weir_status gather_sync(struct weir_pg_link *self, enum weir_status 
     return self->base.lost ? status : weir_pg_fail_send(self, error);
 }
 
-static enum weir_status gather(struct weir_pg_link *self, struct weir_driver_step *steps,
-                               size_t step_count, size_t *failed,
+static enum weir_status gather(struct weir_pg_link *self, struct weir_pg_train *train,
                                struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    size_t count = train->step_count;
+    enum weir_status status = gather_text(self, train->before, error);
+    size_t done = 0;
 
-    for (size_t i = 0; i < step_count && status == WEIR_OK; i++) {
-        *failed = i;
-        status = gather_step(self, &steps[i], i, error);
+    while (done < count && status == WEIR_OK) {
+        status = gather_step(self, &train->steps[done], done,
+                             done + 1 == count ? train->result : NULL, error);
+        if (status == WEIR_OK)
+            done++;
     }
+    train->failed = status != WEIR_OK && done < count ? done : count;
+    if (status == WEIR_OK)
+        status = gather_text(self, train->after, error);
     if (self->base.lost)
         return status;
     if (status != WEIR_OK)
-        forget_skipped(steps, step_count, *failed);
+        forget_skipped(train->steps, count, done);
     return gather_sync(self, status, error);
 }
 
@@ -208,20 +239,19 @@ static void abandon(PGconn *connection)
     }
 }
 
-static enum weir_status run_once(struct weir_pg_link *self,
-                                 struct weir_driver_step *steps, size_t step_count,
-                                 size_t *failed, struct weir_error *error)
+static enum weir_status run_once(struct weir_pg_link *self, struct weir_pg_train *train,
+                                 struct weir_error *error)
 {
     enum weir_status status = weir_pg_ready(self, error);
 
-    *failed = 0;
+    train->failed = 0;
     if (status != WEIR_OK)
         return status;
     if (!PQenterPipelineMode(self->connection))
         return weir_pg_fail_send(self, error);
-    status = send_steps(self, steps, step_count, failed, error);
+    status = send_train(self, train, error);
     if (status == WEIR_OK)
-        status = gather(self, steps, step_count, failed, error);
+        status = gather(self, train, error);
     else if (self->base.adopted)
         abandon(self->connection);
     if (!PQexitPipelineMode(self->connection) && !self->base.lost)
@@ -230,28 +260,53 @@ static enum weir_status run_once(struct weir_pg_link *self,
     return status;
 }
 
+/* What was it that failed, if it was a step? A transaction that was begun on the way is open, and
+ * so is mended by being tried again as a whole. */
+static bool mends(struct weir_pg_link *self, const struct weir_pg_train *train,
+                  struct weir_error *error)
+{
+    return train->failed < train->step_count &&
+           weir_pg_statement_mends(statement_of(&train->steps[train->failed]), self,
+                                   error);
+}
+
+enum weir_status weir_pg_run_train(struct weir_pg_link *self, struct weir_pg_train *train,
+                                   struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    train->sent = false;
+    train->failed = 0;
+    if (self->base.adopted)
+        status = weir_pg_check_free(self->connection, error);
+    if (status == WEIR_OK)
+        status = make_room(self, train, error);
+    if (status == WEIR_OK) {
+        status = run_once(self, train, error);
+        if (status != WEIR_OK && mends(self, train, error))
+            status = run_once(self, train, error);
+        else if (status != WEIR_OK)
+            status = error->status;
+    }
+    if (status != WEIR_OK && train->result != NULL) {
+        PQclear(*train->result);
+        *train->result = NULL;
+    }
+    weir_pg_encoder_relax(&self->encoder);
+    return status;
+}
+
 enum weir_status weir_pg_run_steps(struct weir_link *link, struct weir_driver_step *steps,
                                    size_t step_count, size_t *failed,
                                    struct weir_error *error)
 {
-    struct weir_pg_link *self = (struct weir_pg_link *)link;
+    struct weir_pg_train train = {.steps = steps, .step_count = step_count};
     enum weir_status status = WEIR_OK;
 
-    *failed = 0;
-    if (step_count == 0)
-        return WEIR_OK;
-    if (link->adopted)
-        status = weir_pg_check_free(self->connection, error);
-    if (status == WEIR_OK)
-        status = make_room(self, steps, step_count, failed, error);
-    if (status == WEIR_OK) {
-        status = run_once(self, steps, step_count, failed, error);
-        if (status != WEIR_OK &&
-            weir_pg_statement_mends(statement_of(&steps[*failed]), self, error))
-            status = run_once(self, steps, step_count, failed, error);
-        else if (status != WEIR_OK)
-            status = error->status;
-    }
-    weir_pg_encoder_relax(&self->encoder);
+    if (step_count > 0)
+        status = weir_pg_run_train((struct weir_pg_link *)link, &train, error);
+    *failed = train.failed;
+    if (step_count > 0 && train.failed == step_count)
+        *failed = step_count - 1; /* their transaction ends with the last */
     return status;
 }

@@ -21,4 +21,21 @@ WEIR_CHECKED enum weir_status weir_pg_run_steps(struct weir_link *link,
                                                 size_t step_count, size_t *failed,
                                                 struct weir_error *error);
 
+/*
+ * Texts without parameters and rows may travel in front of the steps and behind them: a BEGIN, a
+ * COMMIT. Either may be NULL.
+ */
+struct weir_pg_train {
+    const char *before;
+    const char *after;
+    struct weir_driver_step *steps;
+    size_t step_count;
+    PGresult **result; /* out, of the last step; NULL: it is dropped */
+    bool sent;         /* out: the text behind the steps may have arrived */
+    size_t failed;     /* out: the step; step_count: one of the texts */
+};
+WEIR_CHECKED enum weir_status weir_pg_run_train(struct weir_pg_link *self,
+                                                struct weir_pg_train *train,
+                                                struct weir_error *error);
+
 #endif

@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/point.h"
 #include "db/sqlite_error.h"
+#include "db/writers.h"
 
 /* A cancel() can interrupt an undo once; many threads calling it, a few times. */
 enum { UNDO_ATTEMPTS_MAX = 1000 };
@@ -238,6 +239,8 @@ enum weir_status weir_sqlite_run_verb(struct weir_sqlite_link *self,
 
 static void forget_transaction(struct weir_sqlite_link *self)
 {
+    if (self->begun && self->link.config->writers != NULL)
+        weir_writers_tell(self->link.config->writers);
     self->begun = false;
     self->broken = WEIR_OK;
 }

@@ -20,6 +20,9 @@
 #include "base/random.h"
 #include "db/driver.h"
 #include "db/pause.h"
+#include "db/writers.h"
+#include "ward/context.h"
+#include "ward/executor.h"
 
 enum {
     STEPS_BETWEEN_LOOKS = 1000, /* 20 to 50 microseconds */
@@ -50,11 +53,20 @@ static bool called_off(const struct weir_sqlite_patience *self)
     return atomic_load_explicit(&self->link->cancelled, memory_order_relaxed);
 }
 
+static void note_writers(struct weir_sqlite_patience *self)
+{
+    const struct weir_writers *writers = self->link->config->writers;
+
+    if (writers != NULL)
+        self->writers_seen = weir_writers_count(writers);
+}
+
 void weir_sqlite_patience_start(struct weir_sqlite_patience *self)
 {
     self->spent_ns = 0;
     self->looked = false;
     self->verdict = WEIR_SQLITE_UNDECIDED;
+    note_writers(self);
     if (called_off(self)) /* reading is cheap, writing is not */
         atomic_store_explicit(&self->link->cancelled, false, memory_order_relaxed);
 }
@@ -115,6 +127,20 @@ static int stop(struct weir_sqlite_patience *self, enum weir_sqlite_verdict verd
     return answer;
 }
 
+/* Wait, at most until one of this process has ended its transaction; false when the worker was
+ * cancelled meanwhile. */
+static bool wait_for_writers(struct weir_sqlite_patience *self, int64_t wait_ns)
+{
+    struct weir_writers *writers = self->link->config->writers;
+    struct weir_context *context = weir_context_current();
+
+    if (writers == NULL || (context != NULL && context->executor->simulated))
+        return weir_pause(wait_ns);
+    weir_writers_wait(writers, self->writers_seen, wait_ns);
+    note_writers(self);
+    return context == NULL || !weir_context_cancelled(context);
+}
+
 /* The busy handler: 0 gives up, anything else tries again. */
 static int wait_for_lock(void *argument, int attempt)
 {
@@ -137,7 +163,7 @@ static int wait_for_lock(void *argument, int attempt)
         return stop(self, WEIR_SQLITE_CALLED_OFF, 0);
     if (self->attending && out_of_time(self, now_ns))
         return stop(self, WEIR_SQLITE_TIMED_OUT, 0);
-    if (!weir_pause(wait_ns)) /* the worker was cancelled */
+    if (!wait_for_writers(self, wait_ns)) /* the worker was cancelled */
         return stop(self, WEIR_SQLITE_CALLED_OFF, 0);
     return 1;
 }

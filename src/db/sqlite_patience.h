@@ -41,6 +41,7 @@ struct weir_sqlite_patience {
     int64_t spent_ns;             /* in the steps before this one */
     int64_t looked_ns;            /* when this step was first looked at, if `looked` */
     int64_t lock_ns;              /* when this wait for a lock began */
+    uint64_t writers_seen;        /* count of config->writers before SQLite was asked */
     bool looked;
     bool attending; /* a call of ours, not one that somebody makes on the native handle */
     enum weir_sqlite_verdict verdict;

@@ -23,10 +23,14 @@ static bool worth_repeating(enum weir_status status)
     return status == WEIR_CONFLICT || status == WEIR_LOCKED || status == WEIR_LOST;
 }
 
-static enum weir_status attempt(struct weir_connection *connection, weir_transact_fn body,
-                                void *argument, struct weir_error *error)
+typedef enum weir_status (*begin_fn)(struct weir_connection *connection,
+                                     struct weir_error *error);
+
+static enum weir_status attempt(struct weir_connection *connection, begin_fn begin,
+                                weir_transact_fn body, void *argument,
+                                struct weir_error *error)
 {
-    enum weir_status status = weir_connection_begin(connection, error);
+    enum weir_status status = begin(connection, error);
 
     if (status != WEIR_OK)
         return status;
@@ -47,8 +51,9 @@ static bool wait_for_next(struct weir_bulkhead *backoff)
     return weir_pause(backoff->floor_ns);
 }
 
-enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body, void *argument,
-                               struct weir_error *error)
+static enum weir_status transact(struct weir_db *db, begin_fn begin,
+                                 weir_transact_fn body, void *argument,
+                                 struct weir_error *error)
 {
     struct weir_bulkhead backoff;
     struct weir_connection *connection;
@@ -58,10 +63,22 @@ enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body, void *
     do {
         status = weir_db_acquire(db, &connection, error);
         if (status == WEIR_OK)
-            status = attempt(connection, body, argument, error);
+            status = attempt(connection, begin, body, argument, error);
         weir_db_release(db, connection);
     } while (worth_repeating(status) && wait_for_next(&backoff));
     return status;
+}
+
+enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body, void *argument,
+                               struct weir_error *error)
+{
+    return transact(db, weir_connection_begin, body, argument, error);
+}
+
+enum weir_status weir_transact_soon(struct weir_db *db, weir_transact_fn body,
+                                    void *argument, struct weir_error *error)
+{
+    return transact(db, weir_connection_begin_later, body, argument, error);
 }
 
 enum weir_status weir_transact_on(struct weir_connection *connection,
@@ -73,7 +90,7 @@ enum weir_status weir_transact_on(struct weir_connection *connection,
 
     weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_pause_random());
     do {
-        status = attempt(connection, body, argument, error);
+        status = attempt(connection, weir_connection_begin, body, argument, error);
     } while (worth_repeating(status) && status != WEIR_LOST && wait_for_next(&backoff));
     return status;
 }

@@ -20,6 +20,11 @@ enum { WEIR_TRANSACT_ATTEMPTS_MAX = 8 };
 WEIR_CHECKED enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body,
                                             void *argument, struct weir_error *error);
 
+/* The same with weir_connection_begin_later(): for bodies that begin with a statement or the clock. */
+WEIR_CHECKED enum weir_status weir_transact_soon(struct weir_db *db,
+                                                 weir_transact_fn body, void *argument,
+                                                 struct weir_error *error);
+
 /* The same on a connection that is held already and in no transaction. */
 WEIR_CHECKED enum weir_status weir_transact_on(struct weir_connection *connection,
                                                weir_transact_fn body, void *argument,

@@ -44,7 +44,9 @@ static const struct weir_backoff REOPEN = {
 
 struct weir_wake {
     struct weir_db *db;
-    struct weir_notifier *notifier;
+    struct weir_notifier *notifier; /* or */
+    weir_wake_fn heard;
+    void *heard_state;
     const struct weir_watch_ops *ops; /* NULL: adaptive polling only */
     char channel[CHANNEL_SIZE_MAX + 1];
     int64_t poll_ns;
@@ -135,6 +137,8 @@ enum weir_status weir_wake_start(const struct weir_wake_options *options,
         return weir_error_set(error, WEIR_NO_MEMORY, "start wake: out of memory");
     self->db = options->db;
     self->notifier = options->notifier;
+    self->heard = options->heard;
+    self->heard_state = options->heard_state;
     self->ops = ops_for(options->db);
     memcpy(self->channel, options->channel, strlen(options->channel) + 1);
     self->poll_ns = options->poll_ns;
@@ -177,10 +181,30 @@ void weir_wake_stop(struct weir_wake *self)
     weir_heap_free(weir_db_heap(self->db), self);
 }
 
+static void tell(struct weir_wake *self, const struct weir_wake_news *news)
+{
+    if (self->notifier != NULL)
+        weir_notifier_notify_one(self->notifier);
+    else
+        self->heard(self->heard_state, news);
+}
+
+static const struct weir_wake_news ANYTHING = {.blind = false};
+static const struct weir_wake_news NOTHING = {.blind = true};
+
 void weir_wake_hint(struct weir_wake *self)
 {
     atomic_fetch_add(&self->hints, 1);
-    weir_notifier_notify_one(self->notifier);
+    tell(self, &ANYTHING);
+}
+
+/* What a watch heard. */
+static void pass_on(void *state, const char *text)
+{
+    struct weir_wake *self = state;
+
+    atomic_fetch_add(&self->hints, 1);
+    tell(self, &(struct weir_wake_news){.text = text});
 }
 
 /* The first reward after a pause gets the thread out of a long wait; later ones only set the
@@ -237,10 +261,10 @@ void weir_wake_signal(struct weir_db *db, const char *channel)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-static void signal_poll(struct weir_wake *self)
+static void signal_poll(struct weir_wake *self, const struct weir_wake_news *news)
 {
     atomic_fetch_add(&self->polls, 1);
-    weir_notifier_notify_one(self->notifier);
+    tell(self, news);
 }
 
 static bool is_listening(const struct weir_wake *self)
@@ -269,7 +293,7 @@ static void begin_to_listen(struct weir_wake *self, int64_t now_ns)
     if (self->ready_ns != 0)
         atomic_fetch_add(&self->reconnects, 1);
     self->ready_ns = now_ns;
-    signal_poll(self);
+    signal_poll(self, &ANYTHING);
     if (self->ops->hears_all)
         poll_again_after(self, now_ns, self->poll_ns);
     atomic_store(&self->adaptive, !self->ops->hears_all);
@@ -293,7 +317,7 @@ static void give_up_watch(struct weir_wake *self, int64_t now_ns,
     weir_bulkhead_escalate(&self->reopen);
     self->reopen_ns = steady ? now_ns : weir_sat_add_i64(now_ns, self->reopen.floor_ns);
     if (listened) {
-        signal_poll(self);
+        signal_poll(self, &ANYTHING);
         poll_again_after(self, now_ns, self->poll_min_ns);
     }
 }
@@ -303,9 +327,13 @@ static void open_watch(struct weir_wake *self, int64_t now_ns)
     struct weir_error error;
 
     weir_error_clear(&error);
-    if (self->ops->open(self->db, self->channel, &self->watch, &error) != WEIR_OK)
+    if (self->ops->open(self->db, self->channel, &self->watch, &error) != WEIR_OK) {
         give_up_watch(self, now_ns, &error);
-    else if (self->watch->ready)
+        return;
+    }
+    self->watch->heard = self->heard != NULL ? pass_on : NULL;
+    self->watch->heard_state = self;
+    if (self->watch->ready)
         begin_to_listen(self, now_ns);
 }
 
@@ -349,7 +377,7 @@ static void poll_if_due(struct weir_wake *self, int64_t now_ns)
     if (now_ns < self->poll_due_ns)
         return;
     if (adaptive || self->ops->worth_polling(self->watch))
-        signal_poll(self);
+        signal_poll(self, !adaptive && self->ops->sees ? &ANYTHING : &NOTHING);
     if (adaptive)
         self->interval_ns =
             self->interval_ns < self->poll_ns / 2 ? self->interval_ns * 2 : self->poll_ns;

@@ -26,9 +26,20 @@
 
 struct weir_wake;
 
+/* What is known of that which may be new. */
+struct weir_wake_news {
+    bool blind;       /* nothing: it is time to look, that is all */
+    const char *text; /* what a NOTIFY said; NULL: there was none, or many */
+};
+
+/* Called instead of a notifier, on any thread; does not wait. `news` is borrowed for the call. */
+typedef void (*weir_wake_fn)(void *state, const struct weir_wake_news *news);
+
 struct weir_wake_options {
     struct weir_db *db;             /* borrowed until stop() */
-    struct weir_notifier *notifier; /* borrowed until stop() */
+    struct weir_notifier *notifier; /* borrowed until stop(); or */
+    weir_wake_fn heard;             /* for those who wait on no executor */
+    void *heard_state;              /* borrowed until stop() */
     const char *channel;            /* 1 to 48 of a-z, 0-9 and _; copied */
     int64_t poll_ns;                /* 1 ms to 1 h; default 1 s */
     int64_t poll_min_ns; /* fastest adaptive polling; 100 us to poll_ns; default 2 ms */

@@ -23,11 +23,17 @@ struct weir_watch {
     short events;    /* for what, as in poll() */
     int64_t look_ns; /* look at this time in any case; WEIR_FOREVER: not needed */
     bool ready;      /* hints arrive; until then look() goes on with connecting */
+
+    /* Set by the wake, if somebody wants to know what a hint says: look() calls this for each one
+     * that says something, instead of setting *hinted. */
+    void (*heard)(void *state, const char *text);
+    void *heard_state;
 };
 
 struct weir_watch_ops {
     bool
         hears_all; /* of every commit; false: polling stays adaptive although it is ready */
+    bool sees;     /* worth_polling() knows: true means that something has changed */
 
     /* Begin to listen, not necessarily ready yet. Waits for no server, only for the resolver of
      * names if there is one in between. *out is NULL on failure. */

@@ -1,8 +1,8 @@
 /*
  * watch_pg.c - LISTEN on a connection of its own.
  *
- * A notification carries no content: that something happened is all that is wanted, and several
- * become one. The connection does nothing else, so it never blocks in a transaction, which
+ * That something happened is all that most want, and several notifications become one. Who wants to
+ * know what they say is told each. The connection does nothing else, so it never blocks in a transaction, which
  * would keep the server's notification queue from shrinking.
  *
  *   CONNECTING ---> ASKING ---> LISTENING
@@ -174,7 +174,11 @@ static enum weir_status take_notifications(struct pg_watch *self, bool *hinted,
         PQstatus(self->connection) != CONNECTION_OK)
         return fail(self, error);
     while ((notification = PQnotifies(self->connection)) != NULL) {
-        if (!WEIR_POINT(self->points, "watch.deaf"))
+        bool deaf = WEIR_POINT(self->points, "watch.deaf");
+
+        if (!deaf && self->watch.heard != NULL)
+            self->watch.heard(self->watch.heard_state, notification->extra);
+        else if (!deaf)
             *hinted = true;
         PQfreemem(notification);
     }

@@ -289,6 +289,7 @@ static bool sqlite_worth_polling(struct weir_watch *watch)
 
 const struct weir_watch_ops weir_watch_sqlite = {
     .hears_all = true,
+    .sees = true,
     .open = sqlite_open,
     .look = sqlite_look,
     .worth_polling = sqlite_worth_polling,

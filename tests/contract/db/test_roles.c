@@ -11,10 +11,12 @@
 
 #include <libpq-fe.h>
 
+#include "flow/rights.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "outbox/roles.h"
 #include "outbox/schema.h"
+#include "weir/flow_supervisor.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
@@ -169,7 +171,8 @@ static size_t count_changes(struct house *self)
     options.url = url;
     db = fixture_open(fixture, &options);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
-    weir_role_plan_init(&plan, &fixture->heap.heap);
+    weir_role_plan_init(&plan, &fixture->heap.heap, weir_flow_rights,
+                        weir_flow_right_count);
     check_db(weir_role_plan_read(&plan, connection, &fixture->error), WEIR_OK);
     check(!plan.blind);
     count = plan.count;
@@ -276,6 +279,313 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     weir_db_destroy(runtime_db);
     weir_db_destroy(producer_db);
     weir_db_destroy(viewer_db);
+    house_close(&house);
+}
+
+/* ---- executions --------------------------------------------------------------------------- */
+
+/* An engine of one who has this role. */
+struct desk {
+    struct house *house;
+    struct weir_db *db;
+    struct weir_outbox *outbox; /* NULL: tells nothing */
+    struct weir_flow *flow;
+};
+
+static void desk_open(struct desk *self, struct house *house, const char *user,
+                      bool tells)
+{
+    struct fixture *fixture = house->fixture;
+    struct weir_flow_options options;
+
+    *self = (struct desk){.house = house};
+    if (tells)
+        self->outbox = outbox_as(house, user, &self->db);
+    else
+        self->db = open_as(house, user);
+    weir_flow_options_init(&options);
+    options.db = self->db;
+    options.outbox = self->outbox;
+    check_db(weir_flow_create(&options, &self->flow, &fixture->error), WEIR_OK);
+}
+
+static void desk_close(struct desk *self)
+{
+    weir_flow_destroy(self->flow);
+    weir_outbox_destroy(self->outbox);
+    weir_db_destroy(self->db);
+}
+
+static const char *const LANE = "orders";
+
+static enum weir_status submit_as(struct desk *self, const char *key,
+                                  struct weir_submission *out)
+{
+    static const struct weir_tag TAG = {"app.zone", "west"};
+    const char *capability = "gpu";
+    const struct weir_execution_draft draft = {.lane = LANE,
+                                               .kind = "mail",
+                                               .input = "in",
+                                               .input_size = 2,
+                                               .tags = &TAG,
+                                               .tag_count = 1,
+                                               .capabilities = &capability,
+                                               .capability_count = 1,
+                                               .idempotency_key = key};
+
+    return weir_flow_submit(self->flow, NULL, &draft, 1, out,
+                            &self->house->fixture->error);
+}
+
+static enum weir_status claim_as(struct desk *self, int64_t wait_ms,
+                                 struct weir_claim *out, size_t *count)
+{
+    const char *capability = "gpu";
+    struct weir_claim_options options;
+    struct weir_claimed *claimed = NULL;
+    enum weir_status status;
+
+    weir_claim_options_init(&options);
+    options.lanes = &LANE;
+    options.lane_count = 1;
+    options.capabilities = &capability;
+    options.capability_count = 1;
+    options.worker = options.instance = "worker";
+    options.wait_ms = wait_ms;
+    status = weir_flow_claim(self->flow, &options, 1, &claimed, count,
+                             &self->house->fixture->error);
+    if (*count > 0)
+        *out = claimed->claim;
+    weir_claimed_free(self->flow, claimed);
+    return status;
+}
+
+static void ignore(void *state, const struct weir_execution_info *info)
+{
+    (void)state;
+    (void)info;
+}
+
+static void ignore_attempt(void *state, const struct weir_attempt_info *info)
+{
+    (void)state;
+    (void)info;
+}
+
+POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
+{
+    const struct weir_execution_filter filter = {.count = 10};
+    const struct weir_execution_draft other = {
+        .lane = LANE, .kind = "letter", .idempotency_key = "a"};
+    struct house house;
+    struct desk producer;
+    struct weir_submission first, second;
+    struct weir_claim claim;
+    size_t count = 0;
+    int64_t next;
+
+    house_open(&house, fixture);
+    desk_open(&producer, &house, PRODUCER, false);
+    check_db(submit_as(&producer, "a", &first), WEIR_OK);
+    check_db(submit_as(&producer, "a", &second), WEIR_OK);
+    check(second.duplicate);
+    check_db(weir_flow_submit(producer.flow, NULL, &other, 1, NULL, &fixture->error),
+             WEIR_MISMATCH);
+    check_db(submit_as(&producer, NULL, &second), WEIR_OK);
+
+    check_db(weir_flow_get(producer.flow, &first.id, ignore, NULL, &fixture->error),
+             WEIR_DENIED);
+    check_db(weir_flow_list(producer.flow, &filter, ignore, NULL, &next, &fixture->error),
+             WEIR_DENIED);
+    check_db(claim_as(&producer, 0, &claim, &count), WEIR_DENIED);
+    check_db(weir_flow_cancel(producer.flow, &first.id, NULL, &fixture->error),
+             WEIR_DENIED);
+    check_db(weir_flow_replay(producer.flow, &first.id, &fixture->error), WEIR_DENIED);
+    desk_close(&producer);
+
+    check_db(run_as(&house, PRODUCER, "SELECT namespace FROM {p}_execution"),
+             WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT value FROM {p}_tag"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT no FROM {p}_result"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT key_id FROM {p}_secret"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "UPDATE {p}_execution SET state = 12"),
+             WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_execution"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_idempotency"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER,
+                    "INSERT INTO {p}_term (id, kind, digest, text)"
+                    " VALUES (9, 1, 'x', 'x')"),
+             WEIR_DENIED);
+    check_db(run_as(&house, PRODUCER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
+    house_close(&house);
+}
+
+/* Every call, as one who has nothing but the role. */
+POSTGRESQL_TEST(roles, let_the_runtime_execute)
+{
+    struct house house;
+    struct desk runtime;
+    struct weir_submission submission;
+    struct weir_revocation revocation = {.instance = NULL};
+    struct weir_renewal renewal;
+    struct weir_settlement settlement = {.verb = WEIR_SETTLE_FAIL, .reason = "broken"};
+    void *result = NULL;
+    size_t count = 0;
+    size_t size = 0;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, true);
+    check_db(claim_as(&runtime, 10, &settlement.claim, &count), WEIR_OK);
+    check_int(count, 0);
+    check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
+    check_db(weir_flow_prioritise(runtime.flow, &submission.id, 5, &fixture->error),
+             WEIR_OK);
+    check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
+    check_db(weir_flow_revoke(runtime.flow, &submission.id, &revocation, &fixture->error),
+             WEIR_OK);
+    check(revocation.revoked);
+    check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
+    renewal.claim = settlement.claim;
+    check_db(weir_flow_renew(runtime.flow, 30000, &renewal, 1, &fixture->error), WEIR_OK);
+    check_db(weir_flow_progress(runtime.flow, &settlement.claim, 50, "half", NULL,
+                                &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_status(settlement.status, WEIR_OK);
+    check_db(weir_flow_replay(runtime.flow, &submission.id, &fixture->error), WEIR_OK);
+    check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
+    settlement.verb = WEIR_SETTLE_COMPLETE;
+    settlement.result = "out";
+    settlement.result_size = 3;
+    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_status(settlement.status, WEIR_OK);
+    check_db(
+        weir_flow_result(runtime.flow, &submission.id, &result, &size, &fixture->error),
+        WEIR_OK);
+    check_int(size, 3);
+    weir_flow_free(runtime.flow, result);
+    check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
+    check_db(weir_flow_cancel(runtime.flow, &submission.id, NULL, &fixture->error),
+             WEIR_OK);
+    desk_close(&runtime);
+
+    check_db(run_as(&house, RUNTIME, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "DELETE FROM {p}_term"), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "TRUNCATE {p}_execution"), WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "SELECT setval('{p}_execution_no_seq', 1)"),
+             WEIR_DENIED);
+    check_db(run_as(&house, RUNTIME, "DROP TABLE {p}_execution"), WEIR_DENIED);
+    house_close(&house);
+}
+
+/* One that is due for each reconciler; what has ended is removed in the end. */
+static void make_due(struct house *house)
+{
+    static const char *const DUE[] = {
+        "state = 2, due_us = 1", "state = 4, epoch = 1, attempts = 1, lease_us = 1",
+        "state = 4, epoch = 1, attempts = 1, lease_us = 9E15, attempt_deadline_us = 1",
+        "deadline_us = 1", "state = 12, ended_us = 1"};
+    char sql[256];
+
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE weir_execution SET %s WHERE no ="
+                       " (SELECT min(no) + %d FROM weir_execution)",
+                       DUE[i], i);
+        server_execute(house->server, "app", sql);
+    }
+}
+
+POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
+{
+    struct weir_flow_supervisor_options options;
+    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
+    struct house house;
+    struct desk runtime;
+    struct weir_submission submission;
+    size_t count;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, true);
+    for (int i = 0; i < 5; i++)
+        check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
+    make_due(&house);
+    weir_flow_supervisor_options_init(&options);
+    options.flow = runtime.flow;
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        options.interval_ms[i] = 100;
+    check_db(weir_flow_supervisor_create(&options, &supervisor, &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_supervisor_start(supervisor, &fixture->error), WEIR_OK);
+
+    wait_until(server_query(house.server, "app",
+                            "SELECT count(*) FROM weir_execution"
+                            " WHERE state = 1") == 2);
+    wait_until(server_query(house.server, "app", "SELECT count(*) FROM weir_execution") ==
+               4);
+
+    wait_until(server_query(house.server, "app",
+                            "SELECT count(*) FROM weir_execution"
+                            " WHERE state = 13") == 2);
+    count = weir_flow_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
+    for (size_t i = 0; i < count; i++)
+        check_int(infos[i].ticks_failed, 0);
+    check_int(weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(60)), 0);
+    weir_flow_supervisor_destroy(supervisor);
+    desk_close(&runtime);
+    house_close(&house);
+}
+
+POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
+{
+    const struct weir_execution_filter filter = {.count = 10};
+    struct house house;
+    struct desk runtime, viewer;
+    struct weir_submission submission;
+    struct weir_settlement settlement = {
+        .verb = WEIR_SETTLE_COMPLETE, .result = "x", .result_size = 1};
+    void *result = NULL;
+    size_t count = 0;
+    size_t size = 0;
+    int64_t next;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, false);
+    check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
+    check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
+    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    desk_close(&runtime);
+    desk_open(&viewer, &house, VIEWER, false);
+
+    check_db(weir_flow_get(viewer.flow, &submission.id, ignore, NULL, &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_list(viewer.flow, &filter, ignore, NULL, &next, &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_attempts(viewer.flow, &submission.id, ignore_attempt, NULL,
+                                &fixture->error),
+             WEIR_OK);
+    check_db(
+        weir_flow_result(viewer.flow, &submission.id, &result, &size, &fixture->error),
+        WEIR_DENIED);
+    check_db(submit_as(&viewer, "b", &submission), WEIR_DENIED);
+    check_db(claim_as(&viewer, 0, &settlement.claim, &count), WEIR_DENIED);
+    check_db(weir_flow_cancel(viewer.flow, &submission.id, NULL, &fixture->error),
+             WEIR_DENIED);
+    desk_close(&viewer);
+
+    check_db(run_as(&house, VIEWER, "SELECT no FROM {p}_input"), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT key_id FROM {p}_secret"), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT value FROM {p}_tag"), WEIR_OK);
+    check_db(run_as(&house, VIEWER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "SELECT * FROM {p}_result"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "SELECT secret FROM {p}_secret"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "SELECT payload FROM {p}_signal"), WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "UPDATE {p}_execution SET priority = 1"),
+             WEIR_DENIED);
+    check_db(run_as(&house, VIEWER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
     house_close(&house);
 }
 
@@ -390,6 +700,8 @@ static void house_open(struct house *self, struct fixture *fixture)
     run_block(self, 0, SERVER_USER, SERVER_PASSWORD);
     db = open_as(self, OWNER);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
+    if (fixture->engine == WEIR_POSTGRESQL)
+        check_db(weir_flow_migrate(db, &fixture->error), WEIR_OK);
     weir_db_destroy(db);
     run_block(self, 1, OWNER, PASSWORD);
 }

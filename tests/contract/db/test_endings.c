@@ -1,0 +1,260 @@
+/*
+ * Transactions that begin with their first statement, and those that end with some.
+ *
+ * Where the engine can they travel with the others, so whatever happens on the way must leave the
+ * same behind as if each had gone by itself.
+ */
+#include <string.h>
+
+#include "base/point.h"
+#include "db/db.h"
+#include "db/transact.h"
+#include "lib/engines.h"
+
+static const struct weir_sql SQL_ADD = {
+    .name = "add",
+    .text = "INSERT INTO {p}_item (id, n) VALUES ({1}, 0)",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_RAISE = {
+    .name = "raise",
+    .text = "UPDATE {p}_item SET n = n + 1 WHERE id = {1}",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_COUNT = {
+    .name = "count",
+    .text = "SELECT count(*) FROM {p}_item",
+};
+
+static struct weir_connection *make_items(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+
+    fixture_execute(
+        fixture, connection,
+        "CREATE TABLE {p}_item (id $integer PRIMARY KEY, n $integer NOT NULL)");
+    return connection;
+}
+
+static void begin_later(struct fixture *fixture, struct weir_connection *connection)
+{
+    check_db(weir_connection_begin_later(connection, &fixture->error), WEIR_OK);
+}
+
+static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id)
+{
+    check_db(weir_connection_execute(connection, &SQL_ADD, VALUES(weir_integer(id)), NULL,
+                                     &fixture->error),
+             WEIR_OK);
+}
+
+static int64_t seen_by_others(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT count(*) FROM weir_item");
+}
+
+/* Adds a row and raises it. */
+struct finale {
+    struct weir_value ids[2];
+    struct weir_step steps[2];
+    int released;
+};
+
+static void release(void *state)
+{
+    struct finale *self = state;
+
+    self->released++;
+}
+
+static void end_with(struct finale *self, struct weir_connection *connection, int64_t id)
+{
+    *self = (struct finale){.ids = {weir_integer(id), weir_integer(id)}};
+    self->steps[0] = (struct weir_step){&SQL_ADD, &self->ids[0], 1, 0};
+    self->steps[1] = (struct weir_step){&SQL_RAISE, &self->ids[1], 1, 0};
+    weir_connection_end_with(connection, self->steps, 2, release, self);
+}
+
+/* ---- beginning later ------------------------------------------------------------------------ */
+
+ENGINE_TEST(late_begin, makes_one_transaction_of_all_that_follows)
+{
+    struct weir_connection *connection = make_items(fixture);
+
+    begin_later(fixture, connection);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+    add(fixture, connection, 1);
+    add(fixture, connection, 2);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
+    check_int(seen_by_others(fixture), 0);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+    check_int(seen_by_others(fixture), 2);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(late_begin, may_come_with_a_query_or_the_clock)
+{
+    struct weir_connection *connection = make_items(fixture);
+    int64_t found = -1;
+
+    begin_later(fixture, connection);
+    check_db(weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
+                                           &fixture->error),
+             WEIR_OK);
+    check_int(found, 0);
+    add(fixture, connection, 1);
+    weir_connection_rollback(connection);
+    begin_later(fixture, connection);
+    check_db(weir_connection_clock(connection, &found, &fixture->error), WEIR_OK);
+    check(found > 1000000);
+    add(fixture, connection, 1);
+    weir_connection_rollback(connection);
+
+    check_int(seen_by_others(fixture), 0);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(late_begin, may_come_with_a_savepoint)
+{
+    struct weir_connection *connection = make_items(fixture);
+
+    begin_later(fixture, connection);
+    check_db(weir_connection_savepoint(connection, &fixture->error), WEIR_OK);
+    add(fixture, connection, 1);
+    check_db(weir_connection_savepoint_undo(connection, &fixture->error), WEIR_OK);
+    add(fixture, connection, 2);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 2);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(late_begin, of_nothing_can_be_committed_and_rolled_back)
+{
+    struct weir_connection *connection = make_items(fixture);
+
+    begin_later(fixture, connection);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    begin_later(fixture, connection);
+    weir_connection_rollback(connection);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+
+    add(fixture, connection, 1); /* by itself */
+    check_int(seen_by_others(fixture), 1);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(late_begin, with_a_statement_that_fails_leaves_nothing_behind)
+{
+    struct weir_connection *connection = make_items(fixture);
+
+    add(fixture, connection, 1);
+    begin_later(fixture, connection);
+    check_db(weir_connection_execute(connection, &SQL_ADD, VALUES(weir_integer(1)), NULL,
+                                     &fixture->error),
+             WEIR_CONSTRAINT);
+    weir_connection_rollback(connection);
+
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    add(fixture, connection, 2);
+    check_int(seen_by_others(fixture), 2);
+    fixture_give(fixture, connection);
+}
+
+/* ---- ending with statements ----------------------------------------------------------------- */
+
+ENGINE_TEST(ending, is_part_of_the_transaction)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    end_with(&finale, connection, 2);
+    check_int(finale.released, 0);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+    check_int(finale.released, 1);
+    check_int(seen_by_others(fixture), 2);
+    check_int(fixture_ask(fixture, "SELECT n FROM weir_item WHERE id = 2"), 1);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(ending, that_fails_undoes_the_transaction)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    end_with(&finale, connection, 1);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_CONSTRAINT);
+
+    check(strstr(fixture->error.text, "add") != NULL);
+    check_int(finale.released, 1);
+    check_int(seen_by_others(fixture), 0);
+    check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
+    add(fixture, connection, 1);
+    fixture_give(fixture, connection);
+}
+
+ENGINE_TEST(ending, is_forgotten_by_a_rollback)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    end_with(&finale, connection, 2);
+    weir_connection_rollback(connection);
+    check_int(finale.released, 1);
+    begin_later(fixture, connection);
+    add(fixture, connection, 3);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+
+    check_int(finale.released, 1);
+    check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 3);
+    fixture_give(fixture, connection);
+}
+
+#if defined(WEIR_POINTS)
+
+/* What never left can be tried again; what may have arrived is in doubt. */
+static void lose(struct fixture *fixture, const char *point, enum weir_status expected,
+                 int64_t rows)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct weir_points points;
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    end_with(&finale, connection, 2);
+    weir_points_init(&points);
+    weir_points_arm_once(&points, point, 1);
+    weir_db_set_points(fixture->db, &points);
+    check_db(weir_connection_commit(connection, &fixture->error), expected);
+    weir_db_set_points(fixture->db, NULL);
+
+    check_int(finale.released, 1);
+    fixture_give(fixture, connection);
+    check_int(seen_by_others(fixture), rows);
+}
+
+ENGINE_TEST(ending, that_was_not_sent_is_not_in_doubt)
+{
+    lose(fixture, "db.lose", WEIR_LOST, 0);
+}
+
+ENGINE_TEST(ending, whose_answer_is_lost_is_in_doubt)
+{
+    lose(fixture, "db.lose_after_commit", WEIR_IN_DOUBT, 2);
+}
+
+#endif
