@@ -19,8 +19,8 @@
  * given up for it, held for longer, which that process can take.
  *
  *   renew   every third of the shortest lease
- *   beat    as often, at most every 3 s; sooner while somebody should give us something, and when
- *           somebody has come, gone or died
+ *   beat    as often, at most every 3 s; sooner while somebody should give us something, when
+ *           somebody has come, gone or died, and when the time of somebody who does not beat is over
  *   look    at the others, while there are any (presence.h)
  *
  * If the database cannot be reached leases run out by themselves. No call begins once our own
@@ -326,16 +326,27 @@ static enum weir_status take(struct weir_keeper *self, struct weir_connection *c
     return status;
 }
 
-/* When to look again, for a post that has less than its share. */
+/* Just after something ends in `left_us` (-1: nothing does), or at `look_ns` if that is sooner. */
+static int64_t look_after(int64_t left_us, int64_t look_ns)
+{
+    if (left_us < 0 || left_us >= look_ns / 1000)
+        return look_ns;
+    return left_us * 1000 + WEIR_MILLISECONDS(1);
+}
+
+/* When to look again. Whoever is alive beats long before its time is over, so we are woken only by
+ * one that is late, or has a far shorter lease than ours: of that not all the time. */
 static int64_t next_look(const struct weir_share *share, uint32_t held, int64_t beat_ns)
 {
+    int64_t look_ns = look_after(share->next_dead_us, beat_ns);
+
+    if (look_ns < BEAT_SOON_NS && BEAT_SOON_NS < beat_ns)
+        look_ns = BEAT_SOON_NS;
     if (held >= share->share)
-        return beat_ns;
+        return look_ns;
     if (share->free > 0 || share->surplus > 0)
         return BEAT_SOON_NS;
-    if (share->next_free_us >= 0 && share->next_free_us * 1000 < beat_ns)
-        return share->next_free_us * 1000 + WEIR_MILLISECONDS(1);
-    return beat_ns;
+    return look_after(share->next_free_us, look_ns);
 }
 
 /* Has a partition been free for so long that those below their share cannot want it? */
@@ -432,6 +443,7 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
         weir_member_beat(connection, &member, self->shares, outbox->post_count, error);
     if (status != WEIR_OK)
         return status;
+    (void)WEIR_POINT(outbox->points, "keeper.beaten");
     set_clock(self, before_us);
     for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
         int64_t post_look_ns = look_ns;

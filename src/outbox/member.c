@@ -38,15 +38,17 @@
 /*
  * One row for each holder of leases, one without holder if there is none: the subscription, is its
  * queue paused, how many others are alive, and how many of these have a smaller number than we and
- * than the holder, the database's clock; the holder (null when the leases may be taken), how many,
- * and how long the first of them lasts. By primary keys.
+ * than the holder, how long the first of the others is alive if it does not beat (null if there are
+ * none), the database's clock; the holder (null when the leases may be taken), how many, and how long
+ * the first of them lasts. By primary keys.
  */
-#define OTHERS(more)                                                                     \
-    "(SELECT count(*) FROM {p}_member m WHERE m.subscription = s.id"                     \
+#define OF_OTHERS(what, more)                                                            \
+    "(SELECT " what " FROM {p}_member m WHERE m.subscription = s.id"                     \
     " AND m.process <> {2} AND m.until_us > {now}" more ")"
-#define ALL_OTHERS OTHERS("")
-#define OTHERS_BEFORE_US OTHERS(" AND m.process < {2}")
-#define OTHERS_BEFORE_HOLDER OTHERS(" AND m.process < h.holder")
+#define ALL_OTHERS OF_OTHERS("count(*)", "")
+#define OTHERS_BEFORE_US OF_OTHERS("count(*)", " AND m.process < {2}")
+#define OTHERS_BEFORE_HOLDER OF_OTHERS("count(*)", " AND m.process < h.holder")
+#define LEFT_TO_OTHERS OF_OTHERS("min(m.until_us) - {now}", "")
 #define HOLDERS(incarnation, which)                                                      \
     "SELECT subscription, holder, count(*) AS held, min(until_us) - {now} AS left_us"    \
     " FROM (SELECT subscription, until_us, CASE WHEN until_us > {now}"                   \
@@ -54,7 +56,7 @@
     " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder"
 #define SHARES(holders, which)                                                           \
     "SELECT s.id, q.paused, " ALL_OTHERS ", {now}, h.holder, h.held, h.left_us,"         \
-    " q.attempts_max, " OTHERS_BEFORE_US ", " OTHERS_BEFORE_HOLDER                       \
+    " q.attempts_max, " OTHERS_BEFORE_US ", " OTHERS_BEFORE_HOLDER ", " LEFT_TO_OTHERS   \
     " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"                        \
     " LEFT JOIN (" holders ") h ON h.subscription = s.id WHERE s.id " which
 
@@ -67,7 +69,8 @@ enum {
     LEFT_US,
     ATTEMPTS_MAX,
     BEFORE_US,
-    BEFORE_HOLDER
+    BEFORE_HOLDER,
+    ALIVE_US
 };
 
 /*
@@ -175,6 +178,14 @@ static uint32_t share_of(const struct weir_share *share, int64_t rank)
     return partitions / share->members + (turn < partitions % share->members);
 }
 
+/* A time that was left when we looked; it may have run out meanwhile. */
+static int64_t read_left_us(struct weir_rows *rows, size_t column)
+{
+    int64_t left_us = weir_rows_integer(rows, column);
+
+    return left_us > 0 ? left_us : 0;
+}
+
 static void take_state(struct weir_share *share, struct weir_rows *rows)
 {
     share->removed = false;
@@ -183,12 +194,14 @@ static void take_state(struct weir_share *share, struct weir_rows *rows)
     share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
     share->share = share_of(share, weir_rows_integer(rows, BEFORE_US));
     share->now_us = weir_rows_integer(rows, NOW);
+    if (!weir_rows_is_null(rows, ALIVE_US))
+        share->next_dead_us = read_left_us(rows, ALIVE_US);
 }
 
 static void take_held(struct beat *self, struct weir_share *share, struct weir_rows *rows)
 {
     uint32_t held = (uint32_t)weir_rows_integer(rows, HELD);
-    int64_t left_us = weir_rows_integer(rows, LEFT_US);
+    int64_t left_us = read_left_us(rows, LEFT_US);
     int64_t holder = weir_rows_integer(rows, HOLDER);
     uint32_t theirs;
 
@@ -202,7 +215,6 @@ static void take_held(struct beat *self, struct weir_share *share, struct weir_r
                                  (self->member->owner < holder));
     if (held > theirs)
         share->surplus += held - theirs;
-    left_us = left_us > 0 ? left_us : 0; /* it ran out while we looked */
     if (share->next_free_us < 0 || left_us < share->next_free_us)
         share->next_free_us = left_us;
 }
@@ -240,6 +252,7 @@ static void clear_shares(struct beat *self)
                                      .delivered = share->delivered,
                                      .rate = share->rate,
                                      .next_free_us = -1,
+                                     .next_dead_us = -1,
                                      .removed = true}; /* until it is found */
     }
 }

@@ -38,6 +38,8 @@ struct weir_share {
     uint32_t surplus;     /* out: leases that others hold beyond the share */
     int64_t
         next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
+    int64_t
+        next_dead_us; /* out: until another one is dead, if it does not beat; -1: none */
     bool paused;      /* out: the queue is */
     uint32_t attempts_max; /* out: of the queue; 0: no limit */
     bool removed;          /* out: the queue is gone */

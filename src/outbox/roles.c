@@ -10,8 +10,9 @@
 #include "base/heap.h"
 #include "db/db.h"
 #include "db/transact.h"
+#include "outbox/columns.h"
 
-enum { PLAN_SIZE_MAX = 1 << 20 };
+enum { PLAN_SIZE_MAX = 1 << 20, RIGHT_WIDTH = 4 };
 
 /* The lock of migrations: nobody makes tables meanwhile, and no two compare at once. */
 static const struct weir_sql SQL_LOCK = {
@@ -25,9 +26,10 @@ static enum weir_engine engine_of(struct weir_connection *connection)
     return weir_connection_link(connection)->driver->engine;
 }
 
-void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap)
+void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap,
+                         const struct weir_role_right *rights, size_t right_count)
 {
-    *self = (struct weir_role_plan){.count = 0};
+    *self = (struct weir_role_plan){.rights = rights, .right_count = right_count};
     weir_buf_init(&self->entries, heap, PLAN_SIZE_MAX);
 }
 
@@ -43,13 +45,39 @@ static void add_text(struct weir_role_plan *self, struct weir_str text)
     weir_buf_append(&self->entries, "", 1);
 }
 
+/* The rights of others, as four columns. */
+static enum weir_status lay_out(const struct weir_role_plan *self,
+                                struct weir_columns *out, struct weir_error *error)
+{
+    enum weir_status status =
+        weir_columns_init(out, self->entries.heap, RIGHT_WIDTH,
+                          self->right_count > 0 ? self->right_count : 1, error);
+
+    for (size_t i = 0; i < self->right_count && status == WEIR_OK; i++) {
+        const struct weir_role_right *right = &self->rights[i];
+
+        weir_columns_set(out, 0, i, weir_text(weir_str(right->object)));
+        weir_columns_set(out, 1, i, weir_text(weir_str(right->role)));
+        weir_columns_set(out, 2, i, weir_text(weir_str(right->privileges)));
+        weir_columns_set(out, 3, i, weir_text(weir_str(right->columns)));
+    }
+    return status;
+}
+
 static enum weir_status read_rows(struct weir_role_plan *self,
                                   struct weir_connection *connection,
-                                  const struct weir_sql *sql, struct weir_error *error)
+                                  const struct weir_sql *sql,
+                                  const struct weir_columns *rights,
+                                  struct weir_error *error)
 {
+    struct weir_value values[RIGHT_WIDTH];
     struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, sql, NO_VALUES, &rows, error);
+    enum weir_status status;
+
+    for (size_t i = 0; i < RIGHT_WIDTH; i++)
+        values[i] = weir_columns_array(rights, i, WEIR_TYPE_TEXT, 0, self->right_count);
+    status = weir_connection_query(connection, sql, values, strlen(sql->parameters),
+                                   &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         char step = (char)weir_rows_integer(&rows, 0);
@@ -67,12 +95,14 @@ static enum weir_status compare(struct weir_role_plan *self,
                                 struct weir_connection *connection,
                                 const struct weir_sql *queries, struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    struct weir_columns rights;
+    enum weir_status status = lay_out(self, &rights, error);
 
     weir_buf_reset(&self->entries);
     self->count = 0;
     for (size_t i = 0; i < WEIR_ROLES_COMPARE_COUNT && status == WEIR_OK; i++)
-        status = read_rows(self, connection, &queries[i], error);
+        status = read_rows(self, connection, &queries[i], &rights, error);
+    weir_columns_fini(&rights);
     if (status == WEIR_OK && weir_buf_status(&self->entries) != WEIR_OK)
         status = weir_error_set(error, weir_buf_status(&self->entries), "compare roles");
     return status;

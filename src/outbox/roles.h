@@ -2,8 +2,8 @@
  * roles.h - the four roles of a prefix, and what each may do with its tables.
  *
  *   {p}_owner      makes and changes the tables; on PostgreSQL they are its own
- *   {p}_runtime    delivers: reads and writes rows
- *   {p}_producer   enqueues, and nothing else
+ *   {p}_runtime    delivers and executes: reads and writes rows
+ *   {p}_producer   enqueues and submits, and nothing else
  *   {p}_viewer     reads, but neither payloads nor headers
  *
  * What each is to have is said once for each engine, in a query (roles_pg.c, roles_maria.c) that
@@ -21,6 +21,19 @@
 
 #include "base/buf.h"
 #include "db/connection.h"
+
+/*
+ * What a role is to have on an object of another family of tables (db/migrate.h), whose affair it
+ * is: in place of what the rule of roles_pg.c gives it on every table of the prefix, which is to
+ * write for a runtime, to read for a viewer, and nothing for a producer. Several for one role and
+ * object add up. PostgreSQL only.
+ */
+struct weir_role_right {
+    const char *object;     /* without the prefix: "execution" */
+    const char *role;       /* "runtime", "producer" or "viewer" */
+    const char *privileges; /* "SELECT, INSERT" */
+    const char *columns;    /* "no, uuid": on these alone; "": on the whole */
+};
 
 /* What a statement of a plan is for. A right is revoked before others on the same table are
  * granted. */
@@ -40,13 +53,17 @@ struct weir_role_change {
 
 /* The statements; empty when all is as it should be. */
 struct weir_role_plan {
-    struct weir_buf entries; /* private */
+    struct weir_buf entries;              /* private */
+    const struct weir_role_right *rights; /* borrowed */
+    size_t right_count;
     size_t count;
     bool
         blind; /* MariaDB hides from this user what roles have: all is granted, nothing revoked */
 };
 
-void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap);
+/* With the rights that other families want. */
+void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap,
+                         const struct weir_role_right *rights, size_t right_count);
 void weir_role_plan_fini(struct weir_role_plan *self);
 
 /* Compare. The tables are there. WEIR_INVALID: SQLite has no roles. */
@@ -66,7 +83,8 @@ WEIR_CHECKED enum weir_status weir_role_plan_apply(struct weir_role_plan *self,
 bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
                          struct weir_role_change *out);
 
-/* Rows of (step, role, statement): owners, tables, columns, routines; in the order of the plan. */
+/* Rows of (step, role, statement): owners, tables, columns, routines; in the order of the plan. With
+ * parameters, these are the rights of others: objects, roles, privileges, columns. */
 enum { WEIR_ROLES_COMPARE_COUNT = 4 };
 extern const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT];
 extern const struct weir_sql weir_roles_compare_maria[WEIR_ROLES_COMPARE_COUNT];

@@ -19,6 +19,8 @@
  *   others   read, write                                           read; as of the log
  *   routines execute               {p}_enqueue
  *
+ * Other families of tables say what they want otherwise (struct weir_role_right).
+ *
  * A producer names neither id nor transaction nor time of what it adds, so it cannot say that a
  * message was there before. It may take numbers and not set them back.
  */
@@ -43,6 +45,15 @@
     "starts_with(" name ", lower('{p}_'))"                                               \
     " AND NOT EXISTS (SELECT FROM other WHERE starts_with(" name ", beginning))"
 #define SHORT(name) "substr(" name ", length('{p}_') + 1)"
+
+/* What others want: a row for each privilege. */
+#define SAID                                                                             \
+    " said AS (SELECT u.object, u.part, u.cols, p.privilege"                             \
+    "  FROM unnest({1}, {2}, {3}, {4}) AS u (object, part, privileges, cols),"           \
+    "  unnest(string_to_array(u.privileges, ', ')) AS p (privilege)),"
+#define SAID_OF(part)                                                                    \
+    "EXISTS (SELECT FROM said s WHERE s.object = o.short AND s.part = " part             \
+    " AND o.kind <> 'ROUTINE')"
 
 #define TABLE_SHORT SHORT("c.relname")
 #define TABLE_IS_OURS IS_OURS("c.relname")
@@ -112,22 +123,29 @@
 #define NEEDED_VIEWER                                                                    \
     "CASE WHEN o.kind <> 'ROUTINE' AND NOT o.leaf AND NOT o.private"                     \
     " THEN ARRAY['SELECT'] END"
+#define SAID_OF_PART SAID_OF("v.part")
+#define SAID_OF_VIEWER SAID_OF("'viewer'")
 #define NEEDED                                                                           \
     "SELECT part, o.kind, o.name, privilege, NULL::name FROM object o, LATERAL (VALUES"  \
     "  ('runtime', " NEEDED_RUNTIME "), ('producer', " NEEDED_PRODUCER "),"              \
     "  ('viewer', " NEEDED_VIEWER ")) AS v (part, privileges), unnest(privileges)"       \
-    "  AS privilege"
+    "  AS privilege WHERE NOT " SAID_OF_PART                                             \
+    " UNION ALL SELECT s.part, o.kind, o.name, s.privilege, NULL FROM said s"            \
+    "  JOIN object o ON o.short = s.object AND o.kind <> 'ROUTINE' WHERE s.cols = ''"
 
 /* Of single columns: one row each. */
 #define NEEDED_COLUMNS                                                                   \
     "SELECT 'viewer', o.kind, o.name, 'SELECT', a.attname FROM object o"                 \
     "  JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT attisdropped"  \
     "  WHERE o.kind = 'TABLE' AND o.private AND NOT o.leaf"                              \
-    "  AND a.attname NOT IN ('payload', 'headers')"                                      \
+    "  AND a.attname NOT IN ('payload', 'headers') AND NOT " SAID_OF_VIEWER              \
     " UNION ALL SELECT 'producer', o.kind, o.name, c.privilege, c.name FROM object o,"   \
     "  (VALUES ('SELECT', 'id'), ('INSERT', 'pid'), ('INSERT', 'uid'),"                  \
     "   ('INSERT', 'message_key'), ('INSERT', 'type'), ('INSERT', 'headers'),"           \
-    "   ('INSERT', 'payload')) AS c (privilege, name) WHERE o.short = 'log'"
+    "   ('INSERT', 'payload')) AS c (privilege, name) WHERE o.short = 'log'"             \
+    " UNION ALL SELECT s.part, o.kind, o.name, s.privilege, c.name FROM said s"          \
+    "  JOIN object o ON o.short = s.object AND o.kind = 'TABLE',"                        \
+    "  unnest(string_to_array(s.cols, ', ')::name[]) AS c (name) WHERE s.cols <> ''"
 
 /* An owner's rights are its own affair. */
 #define HAS " r.oid = a.grantee AND a.grantee <> o.owner AND r.part <> 'owner'"
@@ -148,7 +166,7 @@
     {                                                                                    \
         .name = "compare rights on " title,                                              \
         .text =                                                                          \
-            "WITH" ROLES HOME " object AS (" objects                                     \
+            "WITH" ROLES HOME SAID " object AS (" objects                                \
             "), needed (part, kind, name, privilege, col) AS (" needed                   \
             "), had (part, kind, name, privilege, col) AS (" had "), difference AS ("    \
             " SELECT 5 AS step, 'GRANT' AS verb, 'TO' AS word, x.*"                      \
@@ -165,7 +183,7 @@
             "  w.word, r.name) FROM whole w JOIN role r ON r.part = w.part"              \
             "  GROUP BY w.step, w.verb, w.word, w.kind, w.name, r.n, r.name"             \
             "  ORDER BY w.step, r.n, w.name",                                            \
-        .parameters = "",                                                                \
+        .parameters = "TTTT",                                                            \
     }
 
 const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT] = {

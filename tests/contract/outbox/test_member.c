@@ -72,6 +72,7 @@ OUTBOX_TEST(member, alone_may_hold_everything)
     check_int(share.free, 8);
     check_int(share.surplus, 0);
     check_int(share.next_free_us, -1);
+    check_int(share.next_dead_us, -1);
     check(!share.paused);
     check(!share.removed);
 }
@@ -306,6 +307,28 @@ OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
     left_us = beat(fixture, ANNA, 2).next_free_us;
 
     check_in_range(left_us, 1, MINUTE_US);
+}
+
+/* Of those who are alive, without itself. */
+OUTBOX_TEST(member, knows_when_the_next_one_of_others_is_dead)
+{
+    int64_t now_us;
+    int64_t left_us;
+
+    open_queue(fixture, 2);
+    (void)beat(fixture, ANNA, 2);
+    (void)beat(fixture, BERT, 2);
+    (void)beat(fixture, CARL, 2);
+    now_us = clock_us(fixture);
+    kill_member(fixture, ANNA, now_us + MINUTE_US);
+    kill_member(fixture, BERT, now_us + 9 * MINUTE_US);
+    kill_member(fixture, CARL, now_us - MINUTE_US);
+
+    left_us = beat(fixture, ANNA, 2).next_dead_us;
+
+    check_in_range(left_us, 8 * MINUTE_US, 9 * MINUTE_US);
+    kill_member(fixture, CARL, now_us + 5 * MINUTE_US);
+    check_in_range(beat(fixture, ANNA, 2).next_dead_us, 4 * MINUTE_US, 5 * MINUTE_US);
 }
 
 OUTBOX_TEST(member, is_told_the_clock_of_the_database)

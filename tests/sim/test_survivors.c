@@ -1,0 +1,427 @@
+/*
+ * test_survivors.c - those who are left when a process dies, in virtual time.
+ *
+ * No process of a simulation has a lock that would tell of its death: it is known by its lease alone,
+ * as behind a pooler. Calls of the database take no time here, so what passes is what keepers wait.
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/host.h"
+#include "lib/place.h"
+#include "lib/test.h"
+#include "outbox/outbox.h"
+#include "outbox/roster.h"
+#include "weir/outbox.h"
+
+enum { PEOPLE_MAX = 3, PARTITIONS = 8, MOMENTS = 12 };
+
+#define LEASE_NS WEIR_SECONDS(30)
+#define BEAT_NS WEIR_SECONDS(3)
+#define LOOK_NS WEIR_MILLISECONDS(50)
+#define PATIENCE_NS WEIR_MINUTES(3)
+
+struct person {
+    struct village *village;
+    char name[16];
+    struct host *host; /* NULL: gone */
+    struct weir_outbox *outbox;
+    int64_t lease_ns;
+    bool stopped; /* nothing of it runs */
+    uint64_t beats;
+    uint64_t renewals;
+};
+
+struct village {
+    char path[PLACE_SIZE + 16];
+    char url[PLACE_SIZE + 32];
+    struct person people[PEOPLE_MAX];
+    uint32_t count;
+    int64_t now_ns;
+    bool ending;
+};
+
+/* ---- people -------------------------------------------------------------------------------- */
+
+/* Nothing happens but what a dying host asks for. */
+static bool decide(void *argument, const char *name)
+{
+    struct person *self = argument;
+
+    if (strcmp(name, "keeper.beaten") == 0)
+        self->beats++;
+    if (strcmp(name, "keeper.renewed") == 0)
+        self->renewals++;
+    return self->host != NULL && host_is_dying(self->host) &&
+           (strcmp(name, "db.lose") == 0 || strcmp(name, "db.busy") == 0);
+}
+
+static enum weir_outcome on_message(struct weir_context *context, void *state,
+                                    const struct weir_message *message,
+                                    struct weir_reason *reason)
+{
+    (void)context;
+    (void)state;
+    (void)message;
+    (void)reason;
+    return WEIR_DONE;
+}
+
+static struct weir_outbox *open_outbox(struct person *self, struct host *host)
+{
+    struct weir_outbox_options options;
+    struct weir_queue_options queue;
+    struct weir_handler_options handler;
+    struct weir_outbox *outbox = NULL;
+
+    weir_outbox_options_init(&options);
+    options.db = host_db(host);
+    options.executor = host_executor(host);
+    options.process_name = self->name;
+    check_status(weir_outbox_create(&options, &outbox, NULL), WEIR_OK);
+    weir_queue_options_init(&queue);
+    queue.name = "q";
+    queue.partitions = PARTITIONS;
+    check_status(weir_outbox_add_queue(outbox, &queue, NULL), WEIR_OK);
+    weir_outbox_set_points(outbox, host_points(host));
+    weir_handler_options_init(&handler);
+    handler.queue = "q";
+    handler.on_message = on_message;
+    handler.lease.duration_ns = self->lease_ns;
+    handler.lease.headroom_ns = self->lease_ns / 10;
+    check_status(weir_outbox_add_handler(outbox, &handler, NULL), WEIR_OK);
+    check_status(weir_outbox_start(outbox, NULL), WEIR_OK);
+    return outbox;
+}
+
+static void live(struct host *host, struct weir_context *context, uint32_t index,
+                 void *argument)
+{
+    struct person *self = argument;
+
+    (void)index;
+    self->outbox = open_outbox(self, host);
+    while (!self->village->ending)
+        weir_sleep_through(context, LOOK_NS);
+    check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(10)), 0);
+    weir_outbox_destroy(self->outbox);
+}
+
+static struct person *join(struct village *village, int64_t lease_ns)
+{
+    struct person *self = &village->people[village->count++];
+
+    *self = (struct person){.village = village, .lease_ns = lease_ns};
+    (void)snprintf(self->name, sizeof self->name, "person-%u", village->count);
+    self->host = host_boot(&(struct host_options){.name = self->name,
+                                                  .seed = village->count,
+                                                  .now_ns = village->now_ns,
+                                                  .url = village->url,
+                                                  .oracle = decide,
+                                                  .oracle_argument = self,
+                                                  .main = live,
+                                                  .argument = self,
+                                                  .mains = 1});
+    return self;
+}
+
+static void die(struct person *self)
+{
+    host_crash(self->host);
+    self->host = NULL;
+}
+
+static void stop(struct person *self)
+{
+    self->stopped = true;
+}
+
+static void go_on(struct person *self)
+{
+    self->stopped = false;
+    host_jump(self->host, self->village->now_ns);
+}
+
+static size_t held(const struct person *self)
+{
+    struct weir_roster_info info;
+
+    weir_roster_read(self->outbox->roster, &info);
+    return info.lanes;
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+static bool runs(const struct person *self)
+{
+    return self->host != NULL && !self->stopped && !host_is_done(self->host);
+}
+
+static struct person *choose_next(struct village *self, int64_t *next_ns)
+{
+    struct person *chosen = NULL;
+
+    *next_ns = WEIR_FOREVER;
+    for (uint32_t i = 0; i < self->count; i++) {
+        struct person *it = &self->people[i];
+
+        if (runs(it) && host_next_ns(it->host) < *next_ns) {
+            *next_ns = host_next_ns(it->host);
+            chosen = it;
+        }
+    }
+    return chosen;
+}
+
+/* What happens next, if that is not later than `limit_ns`. */
+static bool step(struct village *self, int64_t limit_ns)
+{
+    int64_t next_ns;
+    struct person *who = choose_next(self, &next_ns);
+
+    if (who == NULL || next_ns > limit_ns)
+        return false;
+    if (next_ns > self->now_ns)
+        self->now_ns = next_ns;
+    host_run_until(who->host, self->now_ns);
+    return true;
+}
+
+static void pass(struct village *self, int64_t duration_ns)
+{
+    int64_t end_ns = self->now_ns + duration_ns;
+
+    while (step(self, end_ns))
+        ;
+    self->now_ns = end_ns;
+}
+
+/* Everybody has its share, to within one. */
+static bool is_settled(const struct village *self)
+{
+    size_t least = PARTITIONS;
+    size_t most = 0;
+    size_t sum = 0;
+
+    for (uint32_t i = 0; i < self->count; i++) {
+        const struct person *it = &self->people[i];
+        size_t lanes;
+
+        if (!runs(it))
+            continue;
+        if (it->outbox == NULL)
+            return false;
+        lanes = held(it);
+        least = lanes < least ? lanes : least;
+        most = lanes > most ? lanes : most;
+        sum += lanes;
+    }
+    return sum == PARTITIONS && most - least <= 1;
+}
+
+/* Returns how long it took. */
+static int64_t settle(struct village *self)
+{
+    int64_t begin_ns = self->now_ns;
+
+    while (!is_settled(self))
+        check(step(self, begin_ns + PATIENCE_NS));
+    return self->now_ns - begin_ns;
+}
+
+/* ---- a village ------------------------------------------------------------------------------ */
+
+static void remove_files(struct village *self)
+{
+    static const char *const ENDINGS[] = {"", "-wal", "-shm"};
+    char name[PLACE_SIZE + 32];
+
+    for (size_t i = 0; i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", self->path, ENDINGS[i]);
+        place_remove(name);
+    }
+}
+
+static void open_village(struct village *self)
+{
+    struct weir_db_options options;
+    struct weir_db *db = NULL;
+
+    memset(self, 0, sizeof *self);
+    (void)snprintf(self->path, sizeof self->path, "%s/village", place_of_program());
+    (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
+    remove_files(self);
+    weir_db_options_init(&options);
+    options.url = self->url;
+    check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
+    check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
+    weir_db_destroy(db);
+}
+
+static void close_village(struct village *self)
+{
+    self->ending = true;
+    pass(self, WEIR_SECONDS(10));
+    for (uint32_t i = 0; i < self->count; i++) {
+        if (self->people[i].host != NULL)
+            check_int(host_end(self->people[i].host), 0);
+    }
+    remove_files(self);
+}
+
+/* Each change of an owner adds one. */
+static int64_t epochs(const struct village *self)
+{
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *statement = NULL;
+    int64_t sum;
+
+    check(sqlite3_open(self->path, &handle) == SQLITE_OK);
+    check(sqlite3_prepare_v2(handle, "SELECT sum(epoch) FROM weir_lease", -1, &statement,
+                             NULL) == SQLITE_OK);
+    check(sqlite3_step(statement) == SQLITE_ROW);
+    sum = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(handle);
+    return sum;
+}
+
+/* ---- after a death --------------------------------------------------------------------------- */
+
+/* Beats fall together, since all beat when somebody comes: some of them are made late, by
+ * `time_ns`. */
+static void drift_apart(struct village *self, int64_t time_ns)
+{
+    for (uint32_t i = 1; i < self->count; i++) {
+        stop(&self->people[i]);
+        pass(self, BEAT_NS + time_ns);
+        go_on(&self->people[i]);
+    }
+}
+
+/* One dies, at one of several moments between beats and renewals. Returns how long its partitions
+ * wait. */
+static int64_t outlive(uint32_t survivors, int64_t lease_ns, int64_t lease_of_the_dead_ns,
+                       int moment)
+{
+    struct village village;
+    struct person *mortal;
+    int64_t waited_ns;
+    int64_t taken;
+
+    open_village(&village);
+    mortal = join(&village, lease_of_the_dead_ns);
+    for (uint32_t i = 0; i < survivors; i++)
+        (void)join(&village, lease_ns);
+    (void)settle(&village);
+    drift_apart(&village, moment * WEIR_MILLISECONDS(190));
+    pass(&village, WEIR_SECONDS(10) + moment * WEIR_MILLISECONDS(730));
+
+    die(mortal);
+    waited_ns = settle(&village);
+
+    taken = epochs(&village);
+    pass(&village, WEIR_MINUTES(1));
+    check(is_settled(&village)); /* and nobody fights for anything */
+    check_int(epochs(&village), taken);
+    close_village(&village);
+    return waited_ns;
+}
+
+static void check_takeover(uint32_t survivors, int64_t lease_ns,
+                           int64_t lease_of_the_dead_ns)
+{
+    for (int moment = 0; moment < MOMENTS; moment++)
+        check_in_range(outlive(survivors, lease_ns, lease_of_the_dead_ns, moment), 0,
+                       lease_of_the_dead_ns + WEIR_SECONDS(1));
+}
+
+WEIR_TEST(survivor, has_what_the_dead_held_within_its_lease_and_a_second)
+{
+    check_takeover(1, LEASE_NS, LEASE_NS);
+}
+
+WEIR_TEST(survivor, shares_what_the_dead_held_within_its_lease_and_a_second)
+{
+    check_takeover(2, LEASE_NS, LEASE_NS);
+}
+
+WEIR_TEST(survivor, of_one_with_a_short_lease_does_not_wait_for_its_own_beat)
+{
+    check_takeover(1, LEASE_NS, WEIR_SECONDS(1));
+    check_takeover(2, LEASE_NS, WEIR_MILLISECONDS(100));
+}
+
+/* ---- while nobody dies ------------------------------------------------------------------------ */
+
+WEIR_TEST(neighbour, who_is_well_wakes_nobody)
+{
+    struct village village;
+    struct person *one, *two;
+    uint64_t beats[2];
+
+    open_village(&village);
+    one = join(&village, LEASE_NS);
+    pass(&village, WEIR_MILLISECONDS(1700));
+    two = join(&village, LEASE_NS);
+    (void)settle(&village);
+    pass(&village, WEIR_SECONDS(10));
+    beats[0] = one->beats;
+    beats[1] = two->beats;
+
+    pass(&village, WEIR_MINUTES(5));
+
+    check_in_range(one->beats - beats[0], 90, 101); /* every three seconds */
+    check_in_range(two->beats - beats[1], 90, 101);
+    close_village(&village);
+}
+
+WEIR_TEST(neighbour, with_the_shortest_lease_wakes_others_four_times_a_second_at_most)
+{
+    struct village village;
+    struct person *one;
+    uint64_t beats;
+
+    open_village(&village);
+    one = join(&village, LEASE_NS);
+    (void)join(&village, WEIR_MILLISECONDS(100));
+    (void)settle(&village);
+    pass(&village, WEIR_SECONDS(10));
+    beats = one->beats;
+
+    pass(&village, WEIR_MINUTES(1));
+
+    check_in_range(one->beats - beats, 20, 241);
+    close_village(&village);
+}
+
+/* It was stopped just after it had renewed its leases, and is continued just before they end. */
+WEIR_TEST(neighbour, who_beats_at_the_last_moment_keeps_what_it_has)
+{
+    struct village village;
+    struct person *one, *two;
+    uint64_t beats, renewals;
+    int64_t taken;
+
+    open_village(&village);
+    one = join(&village, LEASE_NS);
+    two = join(&village, LEASE_NS);
+    (void)settle(&village);
+    pass(&village, WEIR_SECONDS(10));
+    for (renewals = two->renewals; two->renewals == renewals;)
+        check(step(&village, WEIR_FOREVER));
+    taken = epochs(&village);
+    beats = one->beats;
+
+    stop(two);
+    pass(&village, LEASE_NS - WEIR_SECONDS(4));
+    go_on(two);
+    pass(&village, WEIR_MINUTES(1));
+
+    check_int(epochs(&village), taken);
+    check_in_range(one->beats - beats, 28, 31);
+    check_int(held(one), PARTITIONS / 2);
+    check_int(held(two), PARTITIONS / 2);
+    close_village(&village);
+}
