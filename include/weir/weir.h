@@ -14,8 +14,12 @@
 #include <weir/dead_letter.h>
 #include <weir/directive.h>
 #include <weir/error.h>
+#include <weir/execution.h>
 #include <weir/executor.h>
 #include <weir/failures.h>
+#include <weir/flow.h>
+#include <weir/flow_supervisor.h>
+#include <weir/flow_worker.h>
 #include <weir/gate.h>
 #include <weir/heap.h>
 #include <weir/inspect.h>

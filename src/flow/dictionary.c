@@ -396,10 +396,11 @@ enum weir_status weir_dictionary_policy(struct weir_dictionary *self,
     status =
         look_up_text(self, connection, WEIR_TERM_POLICY, number, buffer, &text, error);
     if (status == WEIR_OK && !weir_policy_parse(text, out))
-        status = weir_error_set(error, WEIR_SCHEMA,
-                                "term %" PRId64 " is no policy that this library knows: "
-                                "install a newer weir",
-                                number);
+        status =
+            weir_error_set(error, WEIR_SCHEMA,
+                           "term %" PRId64 " is \"%.*s\", which this library does not "
+                           "know: install a newer weir",
+                           number, (int)(text.size < 64 ? text.size : 64), text.data);
     return status;
 }
 
@@ -465,7 +466,11 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
                                            size_t *count, struct weir_error *error)
 {
     struct fulfilment fulfilment = {.offered = offered};
-    enum weir_status status = learn_new_sets(self, connection, error);
+    enum weir_status status = WEIR_OK;
+
+    /* Who offers nothing fulfils the empty set, and no other that may be new. */
+    if (offered.size > 0)
+        status = learn_new_sets(self, connection, error);
 
     *out = NULL;
     *count = 0;

@@ -183,6 +183,16 @@ static enum weir_status check_text(const char *what, const char *name, const cha
     return WEIR_OK;
 }
 
+enum weir_status weir_tag_check(const char *key, const char *value,
+                                struct weir_error *error)
+{
+    enum weir_status status = weir_tag_key_check(key, error);
+
+    if (status == WEIR_OK)
+        status = check_text("the value of tag", key, value, WEIR_TAG_SIZE_MAX, error);
+    return status;
+}
+
 static enum weir_status check_tag(const struct weir_tag *tags, size_t index,
                                   struct weir_error *error)
 {

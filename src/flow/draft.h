@@ -50,6 +50,11 @@ weir_execution_policy_check(const struct weir_execution_policy *policy,
 WEIR_CHECKED enum weir_status weir_tag_key_check(const char *key,
                                                  struct weir_error *error);
 
+/* With its value, which is there: up to WEIR_TAG_SIZE_MAX bytes of UTF-8: WEIR_INVALID,
+ * WEIR_TOO_LARGE. */
+WEIR_CHECKED enum weir_status weir_tag_check(const char *key, const char *value,
+                                             struct weir_error *error);
+
 /* One process: 1 to WEIR_INSTANCE_SIZE_MAX printable characters without blank: WEIR_INVALID. */
 WEIR_CHECKED enum weir_status weir_instance_check(const char *instance,
                                                   struct weir_error *error);

@@ -49,7 +49,10 @@ enum column {
     WORKER,
     INSTANCE,
     FAILURE,
-    TOLD
+    TOLD,
+    CLOCK, /* from here on: if it is there */
+    INPUT,
+    TAGGED
 };
 
 void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
@@ -71,6 +74,13 @@ void weir_loaded_reset(struct weir_loaded *self)
 {
     weir_arena_reset(&self->texts);
     self->count = 0;
+    self->clock_us = 0;
+    self->inputs = false;
+}
+
+void weir_loaded_allow_inputs(struct weir_loaded *self, size_t count)
+{
+    self->texts.size_max += count * (WEIR_INPUT_SIZE_MAX + (size_t)TEXTS_SIZE_MAX);
 }
 
 /* Room for one more. The array doubles. */
@@ -110,7 +120,7 @@ enum weir_status weir_loaded_copy(struct weir_loaded *self, struct weir_str *tex
     return WEIR_OK;
 }
 
-/* The last value of each enumeration that this library knows. */
+/* The columns have the names that people see in the table. */
 static enum weir_status check_number(const struct weir_stored *stored, const char *what,
                                      int64_t number, bool known, struct weir_error *error)
 {
@@ -141,13 +151,12 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
         check_number(out, "state", state, weir_state_is_known(state), error);
 
     if (status == WEIR_OK)
+        status = check_number(out, "hold", hold, weir_hold_is_known(hold), error);
+    if (status == WEIR_OK)
         status =
-            check_number(out, "hold", hold, within(hold, WEIR_HOLD_MANUAL_PAUSE), error);
+            check_number(out, "pending", pending, weir_pending_is_known(pending), error);
     if (status == WEIR_OK)
-        status = check_number(out, "pending claim", pending,
-                              within(pending, WEIR_PENDING_RESUME), error);
-    if (status == WEIR_OK)
-        status = check_number(out, "attempt type", type,
+        status = check_number(out, "attempt_type", type,
                               within(type, WEIR_ATTEMPT_REPLAY), error);
     if (status != WEIR_OK)
         return status;
@@ -155,6 +164,34 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
     out->row.hold = (enum weir_hold)hold;
     out->row.pending = (enum weir_pending)pending;
     out->row.attempt_type = (enum weir_attempt_type)type;
+    return WEIR_OK;
+}
+
+/* What counts is never negative, and small. A number that is would be taken for a very large one. */
+static enum weir_status check_counts(const struct weir_stored *stored,
+                                     struct weir_rows *rows, struct weir_error *error)
+{
+    static const struct {
+        enum column column;
+        const char *name;
+        int64_t max;
+    } COUNTS[] = {
+        {ATTEMPTS, "attempts", INT32_MAX},  {RETRIES, "retries", UINT32_MAX},
+        {RECLAIMS, "reclaims", UINT32_MAX}, {REPLAYS, "replays", UINT32_MAX},
+        {EPOCH, "epoch", INT64_MAX},        {SETTLED_EPOCH, "settled_epoch", INT64_MAX},
+    };
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++) {
+        int64_t count = weir_rows_integer(rows, COUNTS[i].column);
+
+        if (!within(count, COUNTS[i].max))
+            return weir_error_set(
+                error, WEIR_SCHEMA,
+                "execution %s has %s %lld, which cannot be: its row is damaged",
+                weir_execution_id_format(&stored->row.id, id), COUNTS[i].name,
+                (long long)count);
+    }
     return WEIR_OK;
 }
 
@@ -213,6 +250,24 @@ static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored 
     return status;
 }
 
+/* The clock of the last row counts: by then all are locked. */
+static enum weir_status read_company(struct weir_loaded *self, struct weir_stored *out,
+                                     struct weir_rows *rows, struct weir_error *error)
+{
+    size_t count = rows->cursor.column_count;
+
+    if (count > CLOCK)
+        self->clock_us = weir_rows_integer(rows, CLOCK);
+    if (count <= TAGGED)
+        return WEIR_OK;
+    self->inputs = true;
+    out->tagged = weir_rows_boolean(rows, TAGGED);
+    if (weir_rows_is_null(rows, INPUT))
+        return WEIR_OK;
+    out->input = weir_rows_bytes(rows, INPUT);
+    return weir_loaded_copy(self, &out->input, error);
+}
+
 enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *rows,
                                  struct weir_error *error)
 {
@@ -226,10 +281,14 @@ enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *row
     status = read_identity(out, rows, error);
     if (status == WEIR_OK)
         status = read_standing(out, rows, error);
+    if (status == WEIR_OK)
+        status = check_counts(out, rows, error);
     if (status == WEIR_OK) {
         read_figures(out, rows);
         status = read_texts(self, out, rows, error);
     }
+    if (status == WEIR_OK)
+        status = read_company(self, out, rows, error);
     if (status == WEIR_OK)
         self->count++;
     return status;

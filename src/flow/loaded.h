@@ -29,6 +29,10 @@ struct weir_stored {
     struct weir_str lane_name;
     struct weir_str kind;
     struct weir_str told; /* with the progress */
+
+    /* Of what was picked with inputs, see struct weir_loaded. */
+    struct weir_str input; /* data NULL: none */
+    bool tagged;
 };
 
 struct weir_loaded {
@@ -37,12 +41,18 @@ struct weir_loaded {
     struct weir_stored *rows; /* owned */
     size_t count;
     size_t count_max;
+    int64_t
+        clock_us; /* of the database, when the last row was locked; 0: did not come along */
+    bool inputs; /* came along */
 };
 
 /* Borrows `heap` until fini(). Allocates nothing yet. `count_max` is at least 1. */
 void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
                       size_t count_max);
 void weir_loaded_fini(struct weir_loaded *self);
+
+/* Inputs may come along, of so many rows. */
+void weir_loaded_allow_inputs(struct weir_loaded *self, size_t count);
 
 /* Empty; the memory is kept. */
 void weir_loaded_reset(struct weir_loaded *self);
@@ -54,6 +64,11 @@ void weir_loaded_reset(struct weir_loaded *self);
     " e.replays, e.epoch, e.settled_epoch, e.flow, e.created_us, e.due_us, e.lease_us,"  \
     " e.attempt_deadline_us, e.deadline_us, e.claimed_us, e.started_us, e.ended_us,"     \
     " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told"
+
+/* What add() reads behind them, if it is there: the clock, or the clock, input and whether there are
+ * tags, of sub-selects `i` and `t` that have no row if there is nothing. */
+#define WEIR_CLOCK_COLUMN ", {now}"
+#define WEIR_INPUT_COLUMNS WEIR_CLOCK_COLUMN ", i.bytes, t.tagged"
 
 /* Keep the current row. WEIR_SCHEMA: a number in it is not known here. WEIR_TOO_LARGE: there are
  * count_max already. Its policy and the name of its lane are not there yet. */

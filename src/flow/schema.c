@@ -241,12 +241,24 @@ static const char *const PG_1[] = {
     NULL,
 };
 
+/* When somebody last said that he waits: outside of all transactions (awaited.h). */
+static const char *const PG_2[] = {
+    "CREATE SEQUENCE {p}_awaited",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1001,
         .readable_by = 1001,
         .name = "executions",
         .statements = {[WEIR_SQLITE] = SQLITE_1, [WEIR_POSTGRESQL] = PG_1},
+    },
+    {
+        .number = 1002,
+        .readable_by = 1001,
+        .name = "waiting claims",
+        .statements = {[WEIR_POSTGRESQL] = PG_2}, /* SQLite's file tells of commits */
     },
 };
 

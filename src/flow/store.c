@@ -69,20 +69,24 @@ const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
                             DUE_PG(WEIR_IS_OVER, "ended_us", "e.state + 0 >= 10")},
 };
 
-/* The first entry of the index that the filter lets pass; likewise. */
+/* The first entry of the index behind {1} that the filter lets pass; likewise. With the clock, also
+ * when there is none. */
 #define NEXT_SQLITE(condition, time, more)                                               \
     {                                                                                    \
         .name = "next due",                                                              \
-        .text = "SELECT " time " FROM {p}_execution e WHERE " condition                  \
-                " AND {1} >= 0" more FILTER " ORDER BY " time ", no LIMIT {2}",          \
+        .text = "SELECT (SELECT " time " FROM {p}_execution e WHERE " condition          \
+                " AND " time " > {1}" more FILTER " ORDER BY " time ", no LIMIT {2}),"   \
+                " {now}",                                                                \
         .parameters = "iiittt",                                                          \
     }
 #define NEXT_PG(condition, time, more)                                                   \
     {                                                                                    \
         .name = "next due",                                                              \
-        .text = "SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition     \
-                " ORDER BY " time ", no LIMIT (SELECT 9223372036854775807)) e"           \
-                " WHERE {1} >= 0" more FILTER " LIMIT {2}",                              \
+        .text =                                                                          \
+            "SELECT (SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition \
+            " AND " time " > {1} ORDER BY " time ", no"                                  \
+            " LIMIT (SELECT 9223372036854775807)) e WHERE true" more FILTER              \
+            " LIMIT {2}), {now}",                                                        \
         .parameters = "iiittt",                                                          \
     }
 #define NEXT(condition, time, more)                                                      \
@@ -93,8 +97,7 @@ const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
 
 /* A lease that ends behind its attempt's deadline will be the attempt's to end. */
 #define LEASE_COMES_FIRST                                                                \
-    " AND (attempt_deadline_us = 0 OR"                                                   \
-    " (attempt_deadline_us > lease_us AND attempt_deadline_us > {1}))"
+    " AND (attempt_deadline_us = 0 OR attempt_deadline_us > lease_us)"
 
 const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
     [WEIR_DUE_DELAYED] = NEXT(WEIR_IS_DELAYED, "due_us", ""),
@@ -109,7 +112,8 @@ const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
 const struct weir_sql weir_store_sql_progress = {
     .name = "set progress",
     .text = "UPDATE {p}_execution SET percent = {4}, told = {5} WHERE no = {1}"
-            " AND uuid = {2} AND epoch = {3} AND state + 0 = 4 AND lease_us + 0 > {now}",
+            " AND uuid = {2} AND epoch = {3} AND state + 0 = 4 AND lease_us + 0 > {now}"
+            " AND " WEIR_IS_KNOWN,
     .parameters = "ibiit",
 };
 
@@ -155,10 +159,12 @@ enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap
                           "the execution engine does not work on MariaDB");
 }
 
-enum weir_status weir_store_insert(const struct weir_store *self,
-                                   struct weir_connection *connection,
-                                   struct weir_new_execution *items, size_t count,
-                                   int64_t now_us, struct weir_error *error)
+enum weir_status weir_store_insert_with_postscript(const struct weir_store *self,
+                                                   struct weir_connection *connection,
+                                                   struct weir_new_execution *items,
+                                                   size_t count, int64_t now_us,
+                                                   struct weir_postscript *postscript,
+                                                   struct weir_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         items[i].no = 0;
@@ -166,30 +172,104 @@ enum weir_status weir_store_insert(const struct weir_store *self,
         items[i].stored_id = items[i].id;
         memcpy(items[i].stored_digest, items[i].digest, WEIR_DIGEST_SIZE);
     }
-    return self->ops->insert(self, connection, items, count, now_us, error);
+    return self->ops->insert(self, connection, items, count, now_us, postscript, error);
+}
+
+enum weir_status weir_store_insert(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   struct weir_new_execution *items, size_t count,
+                                   int64_t now_us, struct weir_error *error)
+{
+    struct weir_postscript *postscript;
+    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
+
+    if (status == WEIR_OK)
+        status = weir_store_insert_with_postscript(self, connection, items, count, now_us,
+                                                   postscript, error);
+    if (status == WEIR_OK)
+        status = weir_postscript_send(postscript, connection, error);
+    weir_postscript_destroy(postscript);
+    return status;
 }
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
-/* What the numbers of terms stand for. */
+/* Rows of one load that have a term, by its number, as far as they do not displace each other. */
+struct seen {
+    size_t rows[64]; /* one more than the index; 0: none */
+};
+
+static size_t *seen_at(struct seen *self, int64_t term)
+{
+    return &self->rows[(uint64_t)term % (sizeof self->rows / sizeof self->rows[0])];
+}
+
+/* A term that is not known: whose, and in which column. */
+static enum weir_status blame(enum weir_status status, const char *column,
+                              const struct weir_stored *stored, struct weir_error *error)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    if (status == WEIR_SCHEMA)
+        weir_error_prefix(error, "execution %s: its %s",
+                          weir_execution_id_format(&stored->row.id, id), column);
+    return status;
+}
+
+static enum weir_status resolve_policy(const struct weir_store *self,
+                                       struct weir_connection *connection,
+                                       struct weir_loaded *loaded, size_t index,
+                                       struct seen *seen, struct weir_error *error)
+{
+    struct weir_stored *stored = &loaded->rows[index];
+    size_t *before = seen_at(seen, stored->policy);
+
+    if (*before > 0 && loaded->rows[*before - 1].policy == stored->policy) {
+        stored->row.policy = loaded->rows[*before - 1].row.policy;
+        return WEIR_OK;
+    }
+    *before = index + 1;
+    return blame(weir_dictionary_policy(self->dictionary, connection, stored->policy,
+                                        &stored->row.policy, error),
+                 "policy", stored, error);
+}
+
+static enum weir_status resolve_lane(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     struct weir_loaded *loaded, size_t index,
+                                     struct seen *seen, struct weir_error *error)
+{
+    struct weir_stored *stored = &loaded->rows[index];
+    size_t *before = seen_at(seen, stored->lane);
+    char buffer[WEIR_TERM_SIZE_MAX + 1];
+    enum weir_status status;
+
+    if (*before > 0 && loaded->rows[*before - 1].lane == stored->lane) {
+        stored->lane_name = loaded->rows[*before - 1].lane_name;
+        return WEIR_OK;
+    }
+    *before = index + 1;
+    status = blame(weir_dictionary_text(self->dictionary, connection, WEIR_TERM_LANE,
+                                        stored->lane, buffer, &stored->lane_name, error),
+                   "lane", stored, error);
+    return status == WEIR_OK ? weir_loaded_copy(loaded, &stored->lane_name, error)
+                             : status;
+}
+
+/* What the numbers of terms stand for. In a transaction on SQLite the dictionary remembers nothing,
+ * and a batch of rows has few different terms. */
 enum weir_status weir_store_resolve(const struct weir_store *self,
                                     struct weir_connection *connection,
                                     struct weir_loaded *loaded, struct weir_error *error)
 {
-    char buffer[WEIR_TERM_SIZE_MAX + 1];
+    struct seen policies = {{0}};
+    struct seen lanes = {{0}};
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
-        struct weir_stored *stored = &loaded->rows[i];
-
-        status = weir_dictionary_policy(self->dictionary, connection, stored->policy,
-                                        &stored->row.policy, error);
+        status = resolve_policy(self, connection, loaded, i, &policies, error);
         if (status == WEIR_OK)
-            status =
-                weir_dictionary_text(self->dictionary, connection, WEIR_TERM_LANE,
-                                     stored->lane, buffer, &stored->lane_name, error);
-        if (status == WEIR_OK)
-            status = weir_loaded_copy(loaded, &stored->lane_name, error);
+            status = resolve_lane(self, connection, loaded, i, &lanes, error);
     }
     return status;
 }
@@ -230,6 +310,14 @@ enum weir_status weir_store_pick_ready(const struct weir_store *self,
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
 
+enum weir_status weir_store_is_ready(const struct weir_store *self,
+                                     struct weir_connection *connection,
+                                     const struct weir_ready_query *query, bool *out,
+                                     struct weir_error *error)
+{
+    return self->ops->is_ready(self, connection, query, out, error);
+}
+
 #define DUE_VALUES(query, limit)                                                         \
     VALUES(weir_integer((query)->now_us), weir_integer((int64_t)(limit)),                \
            weir_integer((query)->filter.in_partition ? (query)->filter.partition : -1),  \
@@ -252,17 +340,23 @@ enum weir_status weir_store_pick_due(const struct weir_store *self,
 }
 
 enum weir_status weir_store_next_due(struct weir_connection *connection,
-                                     const struct weir_due_query *query, int64_t *out_us,
-                                     struct weir_error *error)
+                                     const struct weir_due_query *query,
+                                     struct weir_due_time *out, struct weir_error *error)
 {
-    enum weir_status status = weir_connection_query_integer(
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
         connection, &weir_store_sql_next[query->kind][engine_of(connection)],
-        DUE_VALUES(query, 1), out_us, error);
+        DUE_VALUES(query, 1), &rows, error);
 
-    if (status == WEIR_NO_ROW) {
-        *out_us = INT64_MAX;
-        status = WEIR_OK;
+    *out = (struct weir_due_time){.due_us = INT64_MAX};
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        if (!weir_rows_is_null(&rows, 0))
+            out->due_us = weir_rows_integer(&rows, 0);
+        out->now_us = weir_rows_integer(&rows, 1);
     }
+    weir_rows_close(&rows);
     return status;
 }
 
@@ -294,6 +388,23 @@ enum weir_status weir_store_put_results(const struct weir_store *self,
                       : self->ops->put_results(self, connection, results, count, error);
 }
 
+enum weir_status weir_store_rewrite(const struct weir_store *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_rewrite *rewrite,
+                                    struct weir_postscript *postscript,
+                                    struct weir_error *error)
+{
+    return self->ops->rewrite(self, connection, rewrite, postscript, error);
+}
+
+enum weir_status weir_store_clock(struct weir_connection *connection,
+                                  const struct weir_loaded *loaded, int64_t *out_us,
+                                  struct weir_error *error)
+{
+    *out_us = loaded->clock_us;
+    return *out_us > 0 ? WEIR_OK : weir_connection_clock(connection, out_us, error);
+}
+
 enum weir_status weir_store_visit_inputs(const struct weir_store *self,
                                          struct weir_connection *connection,
                                          const int64_t *nos, size_t count,
@@ -316,36 +427,11 @@ enum weir_status weir_store_visit_tags(const struct weir_store *self,
                : self->ops->visit_tags(self, connection, nos, count, visit, state, error);
 }
 
-/* What is left of them is nobody's business any more: not even a state that is not known. */
-enum weir_status weir_store_remove_ended(const struct weir_store *self,
-                                         struct weir_connection *connection,
-                                         const struct weir_due_query *query,
-                                         size_t *removed, struct weir_error *error)
+enum weir_status weir_store_remove(const struct weir_store *self,
+                                   struct weir_connection *connection, const int64_t *nos,
+                                   size_t count, struct weir_error *error)
 {
-    int64_t *nos = weir_heap_zalloc_array(self->heap, query->limit, sizeof *nos);
-    struct weir_rows rows = {.connection = NULL};
-    size_t count = 0;
-    enum weir_status status;
-
-    WEIR_ASSERT(query->kind == WEIR_DUE_ENDED);
-    *removed = 0;
-    if (nos == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu numbers",
-                              query->limit);
-    status = weir_connection_query(
-        connection, &weir_store_sql_due[WEIR_DUE_ENDED][engine_of(connection)],
-        DUE_VALUES(query, query->limit), &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        nos[count++] = weir_rows_integer(&rows, 0);
-    weir_rows_close(&rows);
-    if (status == WEIR_NO_ROW)
-        status = WEIR_OK;
-    if (status == WEIR_OK && count > 0)
-        status = self->ops->remove(self, connection, nos, count, error);
-    if (status == WEIR_OK)
-        *removed = count;
-    weir_heap_free(self->heap, nos);
-    return status;
+    return count == 0 ? WEIR_OK : self->ops->remove(self, connection, nos, count, error);
 }
 
 enum weir_status weir_store_set_progress(struct weir_connection *connection,

@@ -21,6 +21,7 @@
 #include "db/connection.h"
 #include "flow/dictionary.h"
 #include "flow/loaded.h"
+#include "flow/postscript.h"
 #include "weir/flow.h"
 
 /* The conditions of the partial indexes, for schema.c and for all who want to use them. */
@@ -30,6 +31,10 @@
 #define WEIR_HAS_ATTEMPT_DEADLINE "state = 4 AND attempt_deadline_us > 0"
 #define WEIR_HAS_DEADLINE "state < 10 AND deadline_us > 0"
 #define WEIR_IS_OVER "state >= 10"
+
+/* Numbers that loaded.c knows, but for the state. */
+#define WEIR_IS_KNOWN                                                                    \
+    "hold BETWEEN 0 AND 14 AND pending BETWEEN 0 AND 4 AND attempt_type BETWEEN 0 AND 3"
 
 enum { WEIR_DIGEST_SIZE = 16, WEIR_LIST_LOOK_MAX = 10000 };
 
@@ -76,6 +81,7 @@ struct weir_ready_query {
     const int64_t *capsets; /* at least 1 */
     size_t capset_count;
     size_t limit; /* at least 1 */
+    bool inputs;  /* are wanted as well, where they can be had with the rows */
 };
 
 /* What waits for a time. */
@@ -122,6 +128,16 @@ struct weir_new_result {
     struct weir_str bytes;
 };
 
+/* All that rules have changed in one transaction. */
+struct weir_rewrite {
+    const struct weir_stored *rows;
+    size_t row_count;
+    const struct weir_ended_attempt *attempts;
+    size_t attempt_count;
+    const struct weir_new_result *results;
+    size_t result_count;
+};
+
 /* The input and the tags of a claimed one; they live for the visit. */
 struct weir_work_input {
     size_t index; /* in the list that was asked for */
@@ -144,7 +160,8 @@ struct weir_store_ops {
     enum weir_status (*insert)(const struct weir_store *self,
                                struct weir_connection *connection,
                                struct weir_new_execution *items, size_t count,
-                               int64_t now_us, struct weir_error *error);
+                               int64_t now_us, struct weir_postscript *postscript,
+                               struct weir_error *error);
     enum weir_status (*load)(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
                              size_t count, struct weir_loaded *out,
@@ -157,6 +174,10 @@ struct weir_store_ops {
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
                                    struct weir_loaded *out, struct weir_error *error);
+    enum weir_status (*is_ready)(const struct weir_store *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_ready_query *query, bool *out,
+                                 struct weir_error *error);
     enum weir_status (*write)(const struct weir_store *self,
                               struct weir_connection *connection,
                               const struct weir_stored *rows, size_t count,
@@ -169,6 +190,11 @@ struct weir_store_ops {
                                     struct weir_connection *connection,
                                     const struct weir_new_result *results, size_t count,
                                     struct weir_error *error);
+    enum weir_status (*rewrite)(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                const struct weir_rewrite *rewrite,
+                                struct weir_postscript *postscript,
+                                struct weir_error *error);
     enum weir_status (*visit_inputs)(const struct weir_store *self,
                                      struct weir_connection *connection,
                                      const int64_t *nos, size_t count,
@@ -206,6 +232,12 @@ WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
                                                 struct weir_new_execution *items,
                                                 size_t count, int64_t now_us,
                                                 struct weir_error *error);
+
+/* The same; what belongs to the last of them is added to the postscript, where there is one. */
+WEIR_CHECKED enum weir_status weir_store_insert_with_postscript(
+    const struct weir_store *self, struct weir_connection *connection,
+    struct weir_new_execution *items, size_t count, int64_t now_us,
+    struct weir_postscript *postscript, struct weir_error *error);
 
 /* Load and lock, in the order of `no`, waiting for others. Each comes once; those that are not
  * there do not come. */
@@ -252,6 +284,18 @@ weir_store_put_results(const struct weir_store *self, struct weir_connection *co
                        const struct weir_new_result *results, size_t count,
                        struct weir_error *error);
 
+/* All three, as far as there are any, in the postscript where there is one. */
+WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
+                                                 struct weir_connection *connection,
+                                                 const struct weir_rewrite *rewrite,
+                                                 struct weir_postscript *postscript,
+                                                 struct weir_error *error);
+
+/* The database's clock, not before the rows were locked: where it comes with them, it is known. */
+WEIR_CHECKED enum weir_status weir_store_clock(struct weir_connection *connection,
+                                               const struct weir_loaded *loaded,
+                                               int64_t *out_us, struct weir_error *error);
+
 /* Of those that have any, in the order of the list. What `visit` fails with is the answer. */
 WEIR_CHECKED enum weir_status
 weir_store_visit_inputs(const struct weir_store *self, struct weir_connection *connection,
@@ -263,15 +307,19 @@ WEIR_CHECKED enum weir_status weir_store_visit_tags(const struct weir_store *sel
                                                     weir_tag_visit_fn visit, void *state,
                                                     struct weir_error *error);
 
-/* Remove up to `limit` of those that ended before `now_us`, with all that belongs to them.
- * `kind` is WEIR_DUE_ENDED. */
-WEIR_CHECKED enum weir_status weir_store_remove_ended(const struct weir_store *self,
-                                                      struct weir_connection *connection,
-                                                      const struct weir_due_query *query,
-                                                      size_t *removed,
-                                                      struct weir_error *error);
+/* Remove them, with all that belongs to them. They were loaded in this transaction. */
+WEIR_CHECKED enum weir_status weir_store_remove(const struct weir_store *self,
+                                                struct weir_connection *connection,
+                                                const int64_t *nos, size_t count,
+                                                struct weir_error *error);
 
 /* ---- one statement, in a transaction or not ------------------------------------------------ */
+
+/* Is there anything that pick_ready() might find? Without a lock: others may have it by then. */
+WEIR_CHECKED enum weir_status weir_store_is_ready(const struct weir_store *self,
+                                                  struct weir_connection *connection,
+                                                  const struct weir_ready_query *query,
+                                                  bool *out, struct weir_error *error);
 
 /* The newest report of whoever holds the lease: *ours is false, and nothing changed, when that is
  * not the caller. */
@@ -281,10 +329,15 @@ WEIR_CHECKED enum weir_status weir_store_set_progress(struct weir_connection *co
                                                       struct weir_str text, bool *ours,
                                                       struct weir_error *error);
 
-/* When the next of a kind is due; INT64_MAX: none is to come. May have passed already. */
+/* When the first of a kind is due that is due later than `now_us` of the query; with 0 the first of
+ * all, which may be due already. */
+struct weir_due_time {
+    int64_t due_us; /* INT64_MAX: none is to come */
+    int64_t now_us; /* the database's clock */
+};
 WEIR_CHECKED enum weir_status weir_store_next_due(struct weir_connection *connection,
                                                   const struct weir_due_query *query,
-                                                  int64_t *out_us,
+                                                  struct weir_due_time *out,
                                                   struct weir_error *error);
 
 /* Remove up to `limit` keys of idempotency that have run out. */

@@ -6,7 +6,7 @@
  *
  *   keys are taken that are new or have run out; whose they are is read back, if there are any
  *   executions whose key was got are inserted; whose id was there are read back
- *   inputs and tags of the new ones are inserted
+ *   inputs and tags of the new ones are inserted, those of the last chunk in the postscript
  *
  * Each step is a statement of its own, and so sees what others have committed while it waited for
  * them.
@@ -22,7 +22,7 @@ enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
  * By the primary key: those that are new, or have run out. In the order of the keys, so that two
  * who bring the same ones do not wait for each other; of two in this list the first gets it.
  */
-static const struct weir_sql SQL_TAKE_KEYS = {
+const struct weir_sql weir_pg_sql_take_keys = {
     .name = "take keys",
     .text = "INSERT INTO {p}_idempotency AS i (" WEIR_KEY_COLUMNS
             ") SELECT DISTINCT ON (scope, key) " WEIR_KEY_COLUMNS
@@ -45,13 +45,21 @@ const struct weir_sql weir_pg_sql_read_keys = {
 };
 
 /* Waits for another who inserts the same id. */
-static const struct weir_sql SQL_INSERT = {
+const struct weir_sql weir_pg_sql_insert = {
     .name = "insert executions",
     .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") SELECT " WEIR_NEW_COLUMNS
             " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12},"
             " {13}, {14}, {15}, {16}) WITH ORDINALITY AS u (" WEIR_NEW_COLUMNS
             ", n) ORDER BY n ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
     .parameters = "BBIIIIIIIIIIIITT",
+};
+/* The same for one; as all that end with ONE below: an array costs the server more than a row. */
+static const struct weir_sql SQL_INSERT_ONE = {
+    .name = "insert executions",
+    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
+            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16})"
+            " ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
+    .parameters = "bbiiiiiiiiiiiitt",
 };
 const struct weir_sql weir_pg_sql_read_ids = {
     .name = "read ids",
@@ -67,6 +75,11 @@ static const struct weir_sql SQL_INPUTS = {
             " FROM unnest({1}, {2}) AS u (no, bytes)",
     .parameters = "IB",
 };
+static const struct weir_sql SQL_INPUT_ONE = {
+    .name = "insert inputs",
+    .text = "INSERT INTO {p}_input (no, bytes) VALUES ({1}, {2})",
+    .parameters = "ib",
+};
 static const struct weir_sql SQL_TAGS = {
     .name = "insert tags",
     .text = "INSERT INTO {p}_tag (no, key, value) SELECT no, key, value"
@@ -81,12 +94,25 @@ static const struct weir_sql SQL_ATTEMPTS = {
         " AS u (" WEIR_ATTEMPT_COLUMNS ")",
     .parameters = "IIIIIIITTT",
 };
-static const struct weir_sql SQL_RESULTS = {
+static const struct weir_sql SQL_ATTEMPT_ONE = {
+    .name = "insert attempts",
+    .text = "INSERT INTO {p}_attempt (" WEIR_ATTEMPT_COLUMNS ") VALUES ({1}, {2}, {3},"
+            " {4}, {5}, {6}, {7}, {8}, {9}, {10})",
+    .parameters = "iiiiiiittt",
+};
+const struct weir_sql weir_pg_sql_results = {
     .name = "put results",
     .text = "INSERT INTO {p}_result (no, bytes) SELECT no, bytes"
             " FROM unnest({1}, {2}) AS u (no, bytes)"
             " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
     .parameters = "IB",
+};
+
+static const struct weir_sql SQL_RESULT_ONE = {
+    .name = "put results",
+    .text = "INSERT INTO {p}_result (no, bytes) VALUES ({1}, {2})"
+            " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
+    .parameters = "ib",
 };
 
 /* Some of the items, as a table of parameters. `rows[i]` is the item of row i. */
@@ -157,7 +183,7 @@ static enum weir_status query_keys(struct batch *self, struct weir_connection *c
 
     weir_pg_arrays(&self->table, weir_key_types, WEIR_KEY_WIDTH, values);
     values[WEIR_KEY_WIDTH] = weir_integer(now_us);
-    status = weir_connection_execute(connection, &SQL_TAKE_KEYS, values,
+    status = weir_connection_execute(connection, &weir_pg_sql_take_keys, values,
                                      WEIR_KEY_WIDTH + 1, NULL, error);
     if (status == WEIR_OK)
         status = weir_connection_query(connection, &weir_pg_sql_read_keys, values, 2,
@@ -221,8 +247,12 @@ static enum weir_status insert_batch(struct batch *self,
     enum weir_status status;
 
     weir_pg_arrays(&self->table, weir_new_types, WEIR_NEW_WIDTH, values);
-    status = weir_connection_query(connection, &SQL_INSERT, values, WEIR_NEW_WIDTH, &rows,
-                                   error);
+    if (self->count == 1) /* the cells of one row are its values, in order */
+        status = weir_connection_query(connection, &SQL_INSERT_ONE, self->table.cells,
+                                       WEIR_NEW_WIDTH, &rows, error);
+    else
+        status = weir_connection_query(connection, &weir_pg_sql_insert, values,
+                                       WEIR_NEW_WIDTH, &rows, error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = note_number(self, &at, &rows, error);
     weir_rows_close(&rows);
@@ -281,16 +311,28 @@ static enum weir_status read_ids(const struct weir_store *store,
     return status;
 }
 
+/* Takes the table. */
+static void add_rows(struct weir_postscript *postscript, const struct weir_sql *many,
+                     const struct weir_sql *one, struct weir_columns *table,
+                     const enum weir_type *types, size_t width)
+{
+    if (table->row_count > 1) {
+        weir_postscript_add_table(postscript, many, table, types, width);
+        return;
+    }
+    weir_postscript_add(postscript, one, table->cells, width);
+    weir_columns_fini(table);
+}
+
 /* ---- what belongs to them ------------------------------------------------------------------- */
 
-static enum weir_status insert_inputs(const struct weir_store *store,
-                                      struct weir_connection *connection,
+static enum weir_status append_inputs(const struct weir_store *store,
                                       const struct weir_new_execution *items,
-                                      size_t count, struct weir_error *error)
+                                      size_t count, struct weir_postscript *postscript,
+                                      struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_BYTES};
     struct weir_columns table;
-    struct weir_value values[2];
     size_t full = 0;
     size_t row = 0;
     enum weir_status status;
@@ -300,19 +342,17 @@ static enum weir_status insert_inputs(const struct weir_store *store,
     if (full == 0)
         return WEIR_OK;
     status = weir_columns_init(&table, store->heap, 2, full, error);
-    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
         if (items[i].no > 0 && items[i].input.size > 0) {
             weir_columns_set(&table, 0, row, weir_integer(items[i].no));
             weir_columns_set(&table, 1, row++,
                              weir_bytes(items[i].input.data, items[i].input.size));
         }
     }
-    if (status == WEIR_OK) {
-        weir_pg_arrays(&table, TYPES, 2, values);
-        status = weir_connection_execute(connection, &SQL_INPUTS, values, 2, NULL, error);
-    }
-    weir_columns_fini(&table);
-    return status;
+    add_rows(postscript, &SQL_INPUTS, &SQL_INPUT_ONE, &table, TYPES, 2);
+    return WEIR_OK;
 }
 
 static void lay_out_tags(const struct weir_new_execution *item,
@@ -325,15 +365,14 @@ static void lay_out_tags(const struct weir_new_execution *item,
     }
 }
 
-static enum weir_status insert_tags(const struct weir_store *store,
-                                    struct weir_connection *connection,
+static enum weir_status append_tags(const struct weir_store *store,
                                     const struct weir_new_execution *items, size_t count,
+                                    struct weir_postscript *postscript,
                                     struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_TEXT,
                                            WEIR_TYPE_TEXT};
     struct weir_columns table;
-    struct weir_value values[3];
     size_t tags = 0;
     size_t row = 0;
     enum weir_status status;
@@ -343,22 +382,21 @@ static enum weir_status insert_tags(const struct weir_store *store,
     if (tags == 0)
         return WEIR_OK;
     status = weir_columns_init(&table, store->heap, 3, tags, error);
-    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
         if (items[i].no > 0)
             lay_out_tags(&items[i], &table, &row);
     }
-    if (status == WEIR_OK) {
-        weir_pg_arrays(&table, TYPES, 3, values);
-        status = weir_connection_execute(connection, &SQL_TAGS, values, 3, NULL, error);
-    }
-    weir_columns_fini(&table);
-    return status;
+    weir_postscript_add_table(postscript, &SQL_TAGS, &table, TYPES, 3);
+    return WEIR_OK;
 }
 
 static enum weir_status insert_chunk(const struct weir_store *self,
                                      struct weir_connection *connection,
                                      struct weir_new_execution *items, size_t count,
-                                     int64_t now_us, struct weir_error *error)
+                                     int64_t now_us, struct weir_postscript *postscript,
+                                     struct weir_error *error)
 {
     enum weir_status status = take_keys(self, connection, items, count, now_us, error);
 
@@ -367,9 +405,9 @@ static enum weir_status insert_chunk(const struct weir_store *self,
     if (status == WEIR_OK)
         status = read_ids(self, connection, items, count, error);
     if (status == WEIR_OK)
-        status = insert_inputs(self, connection, items, count, error);
+        status = append_inputs(self, items, count, postscript, error);
     if (status == WEIR_OK)
-        status = insert_tags(self, connection, items, count, error);
+        status = append_tags(self, items, count, postscript, error);
     return status;
 }
 
@@ -386,65 +424,88 @@ static size_t chunk_of(const struct weir_new_execution *items, size_t count)
 enum weir_status weir_pg_insert(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 struct weir_new_execution *items, size_t count,
-                                int64_t now_us, struct weir_error *error)
+                                int64_t now_us, struct weir_postscript *postscript,
+                                struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     while (count > 0 && status == WEIR_OK) {
         size_t rows = chunk_of(items, count);
 
-        status = insert_chunk(self, connection, items, rows, now_us, error);
+        status = insert_chunk(self, connection, items, rows, now_us, postscript, error);
         items += rows;
         count -= rows;
+        if (status == WEIR_OK && count > 0)
+            status = weir_postscript_send(postscript, connection, error);
     }
     return status;
 }
 
 /* ---- attempts and results ------------------------------------------------------------------- */
 
+enum weir_status weir_pg_append_attempts(const struct weir_store *self,
+                                         const struct weir_ended_attempt *attempts,
+                                         size_t count, struct weir_postscript *postscript,
+                                         struct weir_error *error)
+{
+    struct weir_columns table;
+    enum weir_status status =
+        weir_columns_init(&table, self->heap, WEIR_ATTEMPT_WIDTH, count, error);
+
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        weir_attempt_lay_out(&attempts[i], table.cells + i, count);
+    add_rows(postscript, &SQL_ATTEMPTS, &SQL_ATTEMPT_ONE, &table, weir_attempt_types,
+             WEIR_ATTEMPT_WIDTH);
+    return WEIR_OK;
+}
+
 enum weir_status weir_pg_add_attempts(const struct weir_store *self,
                                       struct weir_connection *connection,
                                       const struct weir_ended_attempt *attempts,
                                       size_t count, struct weir_error *error)
 {
-    struct weir_value values[WEIR_ATTEMPT_WIDTH];
-    struct weir_columns table;
-    enum weir_status status =
-        weir_columns_init(&table, self->heap, WEIR_ATTEMPT_WIDTH, count, error);
+    struct weir_postscript *postscript;
+    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
 
-    for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        weir_attempt_lay_out(&attempts[i], table.cells + i, count);
-    if (status == WEIR_OK) {
-        weir_pg_arrays(&table, weir_attempt_types, WEIR_ATTEMPT_WIDTH, values);
-        status = weir_connection_execute(connection, &SQL_ATTEMPTS, values,
-                                         WEIR_ATTEMPT_WIDTH, NULL, error);
-    }
-    weir_columns_fini(&table);
+    if (status == WEIR_OK)
+        status = weir_pg_append_attempts(self, attempts, count, postscript, error);
+    if (status == WEIR_OK)
+        status = weir_postscript_send(postscript, connection, error);
+    weir_postscript_destroy(postscript);
     return status;
 }
 
-static enum weir_status put_chunk(const struct weir_store *self,
-                                  struct weir_connection *connection,
-                                  const struct weir_new_result *results, size_t count,
-                                  struct weir_error *error)
+static enum weir_status append_results(const struct weir_store *self,
+                                       const struct weir_new_result *results,
+                                       size_t count, struct weir_postscript *postscript,
+                                       struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_BYTES};
-    struct weir_value values[2];
     struct weir_columns table;
     enum weir_status status = weir_columns_init(&table, self->heap, 2, count, error);
 
-    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
         weir_columns_set(&table, 0, i, weir_integer(results[i].no));
         weir_columns_set(&table, 1, i,
                          weir_bytes(results[i].bytes.data, results[i].bytes.size));
     }
-    if (status == WEIR_OK) {
-        weir_pg_arrays(&table, TYPES, 2, values);
-        status =
-            weir_connection_execute(connection, &SQL_RESULTS, values, 2, NULL, error);
-    }
-    weir_columns_fini(&table);
-    return status;
+    add_rows(postscript, &weir_pg_sql_results, &SQL_RESULT_ONE, &table, TYPES, 2);
+    return WEIR_OK;
+}
+
+/* How many of them one statement takes. */
+static size_t chunk_of_results(const struct weir_new_result *results, size_t count)
+{
+    size_t size = 0;
+    size_t rows = 0;
+
+    while (rows < count && rows < CHUNK_ROWS_MAX && size < CHUNK_SIZE_MAX)
+        size += results[rows++].bytes.size;
+    return rows;
 }
 
 enum weir_status weir_pg_put_results(const struct weir_store *self,
@@ -452,17 +513,29 @@ enum weir_status weir_pg_put_results(const struct weir_store *self,
                                      const struct weir_new_result *results, size_t count,
                                      struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    struct weir_postscript *postscript;
+    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
 
     while (count > 0 && status == WEIR_OK) {
-        size_t size = 0;
-        size_t rows = 0;
+        size_t rows = chunk_of_results(results, count);
 
-        while (rows < count && rows < CHUNK_ROWS_MAX && size < CHUNK_SIZE_MAX)
-            size += results[rows++].bytes.size;
-        status = put_chunk(self, connection, results, rows, error);
+        status = append_results(self, results, rows, postscript, error);
+        if (status == WEIR_OK)
+            status = weir_postscript_send(postscript, connection, error);
         results += rows;
         count -= rows;
     }
+    weir_postscript_destroy(postscript);
     return status;
+}
+
+enum weir_status weir_pg_append_results(const struct weir_store *self,
+                                        struct weir_connection *connection,
+                                        const struct weir_new_result *results,
+                                        size_t count, struct weir_postscript *postscript,
+                                        struct weir_error *error)
+{
+    return chunk_of_results(results, count) == count
+               ? append_results(self, results, count, postscript, error)
+               : weir_pg_put_results(self, connection, results, count, error);
 }

@@ -17,7 +17,8 @@ enum {
     LOOK_GROWTH = 8,
     LOOKS_MAX = 4,
     LOOK_MIN = 32,
-    VISIT_ROWS_MAX = 250
+    VISIT_ROWS_MAX = 250,
+    INPUT_ROWS_MAX = 100 /* with the rows: all of it is in memory twice for a moment */
 };
 
 /* By the primary key, in its order, waiting for others. */
@@ -27,14 +28,22 @@ enum {
 
 const struct weir_sql weir_pg_sql_load = {
     .name = "load executions",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN LOCKED(
         "SELECT DISTINCT no FROM unnest({1}) AS u (no) ORDER BY no", "u", "", ""),
     .parameters = "I",
 };
 
+/* The same for one. */
+const struct weir_sql weir_pg_sql_load_one = {
+    .name = "load executions",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN
+            " FROM (SELECT * FROM {p}_execution WHERE no = {1} FOR NO KEY UPDATE) e",
+    .parameters = "i",
+};
+
 const struct weir_sql weir_pg_sql_load_by_id = {
     .name = "load executions by id",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN LOCKED(
         "SELECT DISTINCT x.no FROM unnest({1}, {2}) AS u (uuid, part)"
         " CROSS JOIN LATERAL (SELECT no FROM {p}_execution o"
         " WHERE o.uuid = u.uuid AND o.part = u.part LIMIT 1) x ORDER BY x.no",
@@ -42,12 +51,28 @@ const struct weir_sql weir_pg_sql_load_by_id = {
     .parameters = "BI",
 };
 
-/* By the index of the ready ones, in its order. Rows that somebody else has are passed over. */
+/*
+ * By the index of the ready ones, in its order. Rows that somebody else has are passed over. The clock
+ * is read outside of the sub-select, and so when the row is locked.
+ */
+#define READY                                                                            \
+    " FROM (SELECT * FROM {p}_execution WHERE " WEIR_IS_READY                            \
+    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"              \
+    " FOR NO KEY UPDATE SKIP LOCKED) e"
 const struct weir_sql weir_pg_sql_ready = {
     .name = "pick ready",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e WHERE " WEIR_IS_READY
-            " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"
-            " FOR NO KEY UPDATE SKIP LOCKED",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN READY,
+    .parameters = "iii",
+};
+
+/* Inputs by their primary key, and of tags whether there are any. */
+#define COMPANY                                                                          \
+    " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no LIMIT 1) i"     \
+    " ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM {p}_tag x"                   \
+    " WHERE x.no = e.no ORDER BY no, key LIMIT 1) t ON true"
+const struct weir_sql weir_pg_sql_ready_with_inputs = {
+    .name = "pick ready",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_INPUT_COLUMNS READY COMPANY,
     .parameters = "iii",
 };
 
@@ -65,7 +90,7 @@ const struct weir_sql weir_pg_sql_ready = {
     " ORDER BY priority DESC, no"
 const struct weir_sql weir_pg_sql_ready_of_many = {
     .name = "pick ready of many",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS LOCKED(
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN LOCKED(
         "SELECT h.no" HEADS " LIMIT {4}) h ORDER BY h.priority DESC, h.no", "c",
         " AND k.state + 0 = 1", " SKIP LOCKED") " LIMIT {3}",
     .parameters = "IIii",
@@ -106,6 +131,18 @@ const struct weir_sql weir_pg_sql_write = {
         " started_us, ended_us, worker, instance, failure) WHERE e.no = u.no"
         " AND " FEW,
     .parameters = "IIIIIIIIIIIIIIIIIIITTT",
+};
+
+/* The same for one: to set up a scan of arrays costs the server more than to write a row. */
+const struct weir_sql weir_pg_sql_write_one = {
+    .name = "write executions",
+    .text = "UPDATE {p}_execution SET state = {2}, hold = {3}, pending = {4},"
+            " attempt_type = {5}, priority = {6}, attempts = {7}, retries = {8},"
+            " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
+            " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
+            " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
+            " worker = {20}, instance = {21}, failure = {22} WHERE no = {1}",
+    .parameters = "iiiiiiiiiiiiiiiiiiittt",
 };
 
 /* By the primary keys. */
@@ -173,8 +210,14 @@ static enum weir_status load(const struct weir_store *self,
 {
     struct weir_rows rows = {.connection = NULL};
     struct weir_columns table;
-    enum weir_status status = list_numbers(self, nos, count, &table, error);
+    enum weir_status status;
 
+    if (count == 1) {
+        status = weir_connection_query(connection, &weir_pg_sql_load_one,
+                                       VALUES(weir_integer(nos[0])), &rows, error);
+        return weir_loaded_add_all(out, status, &rows, error);
+    }
+    status = list_numbers(self, nos, count, &table, error);
     if (status == WEIR_OK)
         status = weir_connection_query(connection, &weir_pg_sql_load,
                                        VALUES(NUMBERS(&table)), &rows, error);
@@ -214,9 +257,10 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
                                     const struct weir_ready_query *query,
                                     struct weir_loaded *out, struct weir_error *error)
 {
+    bool inputs = query->inputs && query->limit <= INPUT_ROWS_MAX;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_pg_sql_ready,
+        connection, inputs ? &weir_pg_sql_ready_with_inputs : &weir_pg_sql_ready,
         VALUES(weir_integer(query->lanes[0]), weir_integer(query->capsets[0]),
                weir_integer((int64_t)query->limit)),
         &rows, error);
@@ -276,26 +320,65 @@ static enum weir_status pick_of_many(struct weir_connection *connection,
     return status;
 }
 
+/* Lanes and sets as arrays. */
+struct heads {
+    struct weir_columns lanes;
+    struct weir_columns capsets;
+    struct weir_value values[2];
+};
+
+static enum weir_status heads_init(struct heads *self, const struct weir_store *store,
+                                   const struct weir_ready_query *query,
+                                   struct weir_error *error)
+{
+    enum weir_status status;
+
+    self->capsets = (struct weir_columns){.heap = store->heap};
+    status = list_numbers(store, query->lanes, query->lane_count, &self->lanes, error);
+    if (status == WEIR_OK)
+        status = list_numbers(store, query->capsets, query->capset_count, &self->capsets,
+                              error);
+    if (status == WEIR_OK) {
+        self->values[0] = NUMBERS(&self->lanes);
+        self->values[1] = NUMBERS(&self->capsets);
+    }
+    return status;
+}
+
+static void heads_fini(struct heads *self)
+{
+    weir_columns_fini(&self->capsets);
+    weir_columns_fini(&self->lanes);
+}
+
 static enum weir_status pick_ready(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
                                    struct weir_loaded *out, struct weir_error *error)
 {
-    struct weir_columns lanes;
-    struct weir_columns capsets = {.heap = self->heap};
+    struct heads heads;
     enum weir_status status;
 
     if (query->lane_count == 1 && query->capset_count == 1)
         return pick_of_one(connection, query, out, error);
-    status = list_numbers(self, query->lanes, query->lane_count, &lanes, error);
+    status = heads_init(&heads, self, query, error);
     if (status == WEIR_OK)
-        status = list_numbers(self, query->capsets, query->capset_count, &capsets, error);
+        status = pick_of_many(connection, heads.values, query, out, error);
+    heads_fini(&heads);
+    return status;
+}
+
+static enum weir_status is_ready(const struct weir_store *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_ready_query *query, bool *out,
+                                 struct weir_error *error)
+{
+    struct heads heads;
+    enum weir_status status = heads_init(&heads, self, query, error);
+
     if (status == WEIR_OK)
-        status = pick_of_many(connection,
-                              (struct weir_value[]){NUMBERS(&lanes), NUMBERS(&capsets)},
-                              query, out, error);
-    weir_columns_fini(&capsets);
-    weir_columns_fini(&lanes);
+        status = is_more(connection, heads.values, 0, out, error);
+    heads_fini(&heads);
     return status;
 }
 
@@ -324,6 +407,50 @@ static enum weir_status write(const struct weir_store *self,
             weir_error_set(error, WEIR_CONFLICT, "%lld executions were written of %zu",
                            (long long)changed, count);
     weir_columns_fini(&table);
+    return status;
+}
+
+/* As many are written as are there: they are locked. */
+static enum weir_status append_rows(const struct weir_store *self,
+                                    const struct weir_stored *rows, size_t count,
+                                    struct weir_postscript *postscript,
+                                    struct weir_error *error)
+{
+    struct weir_value one[WEIR_WRITE_WIDTH];
+    struct weir_columns table;
+    enum weir_status status;
+
+    if (count == 1) {
+        weir_write_lay_out(&rows[0].row, one, 1);
+        weir_postscript_add(postscript, &weir_pg_sql_write_one, one, WEIR_WRITE_WIDTH);
+        return WEIR_OK;
+    }
+    status = weir_columns_init(&table, self->heap, WEIR_WRITE_WIDTH, count, error);
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        weir_write_lay_out(&rows[i].row, table.cells + i, count);
+    weir_postscript_add_table(postscript, &weir_pg_sql_write, &table, weir_write_types,
+                              WEIR_WRITE_WIDTH);
+    return WEIR_OK;
+}
+
+static enum weir_status rewrite(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                const struct weir_rewrite *rewrite,
+                                struct weir_postscript *postscript,
+                                struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (rewrite->row_count > 0)
+        status = append_rows(self, rewrite->rows, rewrite->row_count, postscript, error);
+    if (status == WEIR_OK && rewrite->attempt_count > 0)
+        status = weir_pg_append_attempts(self, rewrite->attempts, rewrite->attempt_count,
+                                         postscript, error);
+    if (status == WEIR_OK && rewrite->result_count > 0)
+        status = weir_pg_append_results(self, connection, rewrite->results,
+                                        rewrite->result_count, postscript, error);
     return status;
 }
 
@@ -419,9 +546,11 @@ const struct weir_store_ops weir_store_pg = {
     .load = load,
     .load_by_id = load_by_id,
     .pick_ready = pick_ready,
+    .is_ready = is_ready,
     .write = write,
     .add_attempts = weir_pg_add_attempts,
     .put_results = weir_pg_put_results,
+    .rewrite = rewrite,
     .visit_inputs = visit_inputs,
     .visit_tags = visit_tags,
     .remove = remove_all,

@@ -12,11 +12,10 @@ void weir_pg_arrays(const struct weir_columns *table, const enum weir_type *type
                     size_t width, struct weir_value *out);
 
 /* As in struct weir_store_ops. */
-WEIR_CHECKED enum weir_status weir_pg_insert(const struct weir_store *self,
-                                             struct weir_connection *connection,
-                                             struct weir_new_execution *items,
-                                             size_t count, int64_t now_us,
-                                             struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_pg_insert(const struct weir_store *self, struct weir_connection *connection,
+               struct weir_new_execution *items, size_t count, int64_t now_us,
+               struct weir_postscript *postscript, struct weir_error *error);
 WEIR_CHECKED enum weir_status
 weir_pg_add_attempts(const struct weir_store *self, struct weir_connection *connection,
                      const struct weir_ended_attempt *attempts, size_t count,
@@ -25,5 +24,15 @@ WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
                                                   struct weir_connection *connection,
                                                   const struct weir_new_result *results,
                                                   size_t count, struct weir_error *error);
+
+/* The same, in the postscript. Results that are too many for one statement are put at once. */
+WEIR_CHECKED enum weir_status
+weir_pg_append_attempts(const struct weir_store *self,
+                        const struct weir_ended_attempt *attempts, size_t count,
+                        struct weir_postscript *postscript, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_pg_append_results(const struct weir_store *self, struct weir_connection *connection,
+                       const struct weir_new_result *results, size_t count,
+                       struct weir_postscript *postscript, struct weir_error *error);
 
 #endif

@@ -16,12 +16,17 @@ const struct weir_sql weir_store_sql_get = {
     .parameters = "bi",
 };
 
-/* enum weir_public_state of a row: as weir_state_public() derives it. */
+/* enum weir_public_state of a row: as weir_state_public() derives it. 63: a number in it is not
+ * known. */
 #define PUBLIC_STATE                                                                     \
-    "CASE e.state WHEN 1 THEN CASE e.pending WHEN 4 THEN 6 ELSE 0 END WHEN 2 THEN 1"     \
+    "CASE WHEN NOT (" WEIR_IS_KNOWN ") THEN 63 ELSE"                                     \
+    " CASE e.state WHEN 1 THEN CASE e.pending WHEN 4 THEN 6 ELSE 0 END WHEN 2 THEN 1"    \
     " WHEN 3 THEN CASE e.hold WHEN 4 THEN 3 WHEN 5 THEN 2 ELSE 0 END WHEN 4 THEN 4"      \
     " WHEN 5 THEN 5 WHEN 10 THEN 7 WHEN 11 THEN 8 WHEN 12 THEN 9 WHEN 13 THEN 10"        \
-    " WHEN 14 THEN 11 ELSE 63 END"
+    " WHEN 14 THEN 11 ELSE 63 END END"
+
+/* What is not known is in every page, so that it is met and refused instead of left out. */
+#define UNKNOWN INT64_MIN
 
 #define WANTED                                                                           \
     " WHERE ({4} = '' OR e.namespace = {4}) AND ({5} = 0 OR e.lane = {5})"               \
@@ -72,13 +77,13 @@ const struct weir_sql weir_store_sql_tagged_end = {
 };
 
 /* By the primary keys. */
-static const struct weir_sql SQL_ATTEMPTS = {
+const struct weir_sql weir_store_sql_attempts = {
     .name = "read attempts",
     .text =
         "SELECT " WEIR_ATTEMPT_COLUMNS " FROM {p}_attempt WHERE no = {1} ORDER BY number",
     .parameters = "i",
 };
-static const struct weir_sql SQL_RESULT = {
+const struct weir_sql weir_store_sql_result = {
     .name = "read result",
     .text = "SELECT bytes FROM {p}_result WHERE no = {1}",
     .parameters = "i",
@@ -132,7 +137,7 @@ static enum weir_status query_page(struct weir_connection *connection,
         text_or_empty(filter->name_space),
         weir_integer(lane),
         text_or_empty(filter->kind),
-        weir_integer(filter->states),
+        weir_integer(filter->states == 0 ? 0 : filter->states | UNKNOWN),
         text_or_empty(filter->tag_key),
         text_or_empty(filter->tag_value),
     };
@@ -244,6 +249,16 @@ enum weir_status weir_store_list(const struct weir_store *self,
     return WEIR_OK;
 }
 
+static enum weir_status refuse_attempt(const struct weir_ended_attempt *attempt,
+                                       const char *column, int64_t number,
+                                       struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "attempt %d has %s %lld, which this library does not know: "
+                          "install a newer weir",
+                          attempt->number, column, (long long)number);
+}
+
 static enum weir_status read_attempt(struct weir_rows *rows,
                                      struct weir_ended_attempt *out,
                                      struct weir_error *error)
@@ -263,14 +278,11 @@ static enum weir_status read_attempt(struct weir_rows *rows,
         .instance = weir_rows_text(rows, 8),
         .failure = weir_rows_text(rows, 9),
     };
-    if (type >= 0 && type <= WEIR_ATTEMPT_REPLAY && outcome >= 0 &&
-        outcome <= WEIR_OUTCOME_EXPIRED)
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_SCHEMA,
-                          "attempt %d of execution number %lld has type %lld and outcome "
-                          "%lld, which this library does not know: install a newer weir",
-                          out->number, (long long)out->no, (long long)type,
-                          (long long)outcome);
+    if (type < 0 || type > WEIR_ATTEMPT_REPLAY)
+        return refuse_attempt(out, "type", type, error);
+    if (outcome < 0 || outcome > WEIR_OUTCOME_EXPIRED)
+        return refuse_attempt(out, "outcome", outcome, error);
+    return WEIR_OK;
 }
 
 enum weir_status weir_store_visit_attempts(struct weir_connection *connection, int64_t no,
@@ -280,7 +292,7 @@ enum weir_status weir_store_visit_attempts(struct weir_connection *connection, i
     struct weir_ended_attempt attempt;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_ATTEMPTS, VALUES(weir_integer(no)), &rows, error);
+        connection, &weir_store_sql_attempts, VALUES(weir_integer(no)), &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         status = read_attempt(&rows, &attempt, error);
@@ -296,7 +308,7 @@ enum weir_status weir_store_read_result(struct weir_connection *connection, int6
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_RESULT, VALUES(weir_integer(no)), &rows, error);
+        connection, &weir_store_sql_result, VALUES(weir_integer(no)), &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);

@@ -12,15 +12,17 @@
 #include "flow/store_columns.h"
 #include "flow/store_statements.h"
 
+enum { INPUT_ROWS_MAX = 100 }; /* with the rows: they are copied once more */
+
 /* By the primary key. */
-static const struct weir_sql SQL_LOAD = {
+const struct weir_sql weir_sqlite_sql_load = {
     .name = "load execution",
     .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e WHERE no = {1}",
     .parameters = "i",
 };
 
 /* By the index on uuid. */
-static const struct weir_sql SQL_FIND = {
+const struct weir_sql weir_sqlite_sql_find = {
     .name = "find execution",
     .text = "SELECT no FROM {p}_execution WHERE uuid = {1} AND part = {2}",
     .parameters = "bi",
@@ -34,7 +36,25 @@ const struct weir_sql weir_sqlite_sql_ready = {
     .parameters = "iii",
 };
 
-static const struct weir_sql SQL_WRITE = {
+/* The same for one lane and set, as a whole. Inputs by their primary key, and of tags whether there
+ * are any. */
+#define READY                                                                            \
+    " FROM {p}_execution e WHERE " WEIR_IS_READY                                         \
+    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"
+const struct weir_sql weir_sqlite_sql_ready_rows = {
+    .name = "pick ready",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS READY,
+    .parameters = "iii",
+};
+const struct weir_sql weir_sqlite_sql_ready_with_inputs = {
+    .name = "pick ready",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN
+            ", (SELECT bytes FROM {p}_input i WHERE i.no = e.no),"
+            " EXISTS (SELECT 1 FROM {p}_tag t WHERE t.no = e.no)" READY,
+    .parameters = "iii",
+};
+
+const struct weir_sql weir_sqlite_sql_write = {
     .name = "write execution",
     .text = "UPDATE {p}_execution SET state = {2}, hold = {3}, pending = {4},"
             " attempt_type = {5}, priority = {6}, attempts = {7}, retries = {8},"
@@ -46,7 +66,7 @@ static const struct weir_sql SQL_WRITE = {
 };
 
 /* By the primary keys. */
-static const struct weir_sql SQL_EXPIRE_KEY = {
+const struct weir_sql weir_sqlite_sql_expire_key = {
     .name = "expire key",
     .text =
         "DELETE FROM {p}_idempotency WHERE scope = {1} AND key = {2} AND until_us <= {3}",
@@ -58,7 +78,7 @@ static const struct weir_sql SQL_TAKE_KEY = {
             ") VALUES ({1}, {2}, {3}, {4}, {5}, {6}) ON CONFLICT (scope, key) DO NOTHING",
     .parameters = "ttbibi",
 };
-static const struct weir_sql SQL_READ_KEY = {
+const struct weir_sql weir_sqlite_sql_read_key = {
     .name = "read key",
     .text =
         "SELECT uuid, part, digest FROM {p}_idempotency WHERE scope = {1} AND key = {2}",
@@ -107,7 +127,7 @@ static const struct weir_sql SQL_READ_INPUT = {
     .text = "SELECT bytes FROM {p}_input WHERE no = {1}",
     .parameters = "i",
 };
-static const struct weir_sql SQL_READ_TAGS = {
+const struct weir_sql weir_sqlite_sql_read_tags = {
     .name = "read tags",
     .text = "SELECT key, value FROM {p}_tag WHERE no = {1} ORDER BY key",
     .parameters = "i",
@@ -132,7 +152,7 @@ static enum weir_status load_one(struct weir_connection *connection, int64_t no,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_LOAD, VALUES(weir_integer(no)), &rows, error);
+        connection, &weir_sqlite_sql_load, VALUES(weir_integer(no)), &rows, error);
 
     return weir_loaded_add_all(out, status, &rows, error);
 }
@@ -196,7 +216,7 @@ static enum weir_status load_by_id(const struct weir_store *self,
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         status =
-            weir_connection_query_integer(connection, &SQL_FIND,
+            weir_connection_query_integer(connection, &weir_sqlite_sql_find,
                                           VALUES(weir_bytes(ids[i].uuid, WEIR_UUID_SIZE),
                                                  weir_integer(ids[i].partition)),
                                           &nos[found], error);
@@ -268,6 +288,22 @@ static enum weir_status choose_of(struct choice *self, struct weir_connection *c
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
+static enum weir_status pick_of_one(struct weir_connection *connection,
+                                    const struct weir_ready_query *query,
+                                    struct weir_loaded *out, struct weir_error *error)
+{
+    bool inputs = query->inputs && query->limit <= INPUT_ROWS_MAX;
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection,
+        inputs ? &weir_sqlite_sql_ready_with_inputs : &weir_sqlite_sql_ready_rows,
+        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capsets[0]),
+               weir_integer((int64_t)query->limit)),
+        &rows, error);
+
+    return weir_loaded_add_all(out, status, &rows, error);
+}
+
 static enum weir_status pick_ready(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
@@ -275,6 +311,9 @@ static enum weir_status pick_ready(const struct weir_store *self,
 {
     struct choice choice = {.limit = query->limit};
     enum weir_status status = WEIR_OK;
+
+    if (query->lane_count == 1 && query->capset_count == 1)
+        return pick_of_one(connection, query, out, error);
 
     choice.best = weir_heap_zalloc_array(self->heap, query->limit, sizeof *choice.best);
     if (choice.best == NULL)
@@ -288,6 +327,27 @@ static enum weir_status pick_ready(const struct weir_store *self,
     for (size_t i = 0; i < choice.count && status == WEIR_OK; i++)
         status = load_one(connection, choice.best[i].no, out, error);
     weir_heap_free(self->heap, choice.best);
+    return status;
+}
+
+static enum weir_status is_ready(const struct weir_store *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_ready_query *query, bool *out,
+                                 struct weir_error *error)
+{
+    struct candidate best;
+    struct choice choice = {.best = &best, .limit = 1};
+    enum weir_status status = WEIR_OK;
+
+    (void)self;
+    for (size_t i = 0; i < query->lane_count && status == WEIR_OK; i++) {
+        for (size_t j = 0; j < query->capset_count && status == WEIR_OK; j++) {
+            if (choice.count == 0)
+                status = choose_of(&choice, connection, query->lanes[i],
+                                   query->capsets[j], error);
+        }
+    }
+    *out = choice.count > 0;
     return status;
 }
 
@@ -321,14 +381,15 @@ static enum weir_status take_key(struct weir_connection *connection,
     enum weir_status status;
 
     weir_key_lay_out(item, values, 1);
-    status = weir_connection_execute(connection, &SQL_EXPIRE_KEY,
+    status = weir_connection_execute(connection, &weir_sqlite_sql_expire_key,
                                      VALUES(values[0], values[1], weir_integer(now_us)),
                                      NULL, error);
     if (status == WEIR_OK)
         status = weir_connection_execute(connection, &SQL_TAKE_KEY, values,
                                          WEIR_KEY_WIDTH, &changed, error);
     if (status == WEIR_OK && changed == 0)
-        status = find_there(connection, &SQL_READ_KEY, values, 2, item, error);
+        status =
+            find_there(connection, &weir_sqlite_sql_read_key, values, 2, item, error);
     if (memcmp(item->stored_id.uuid, item->id.uuid, WEIR_UUID_SIZE) == 0)
         item->duplicate =
             false; /* the key is its own; so whether it is there, its id tells */
@@ -378,11 +439,13 @@ static enum weir_status insert_belongings(struct weir_connection *connection,
 static enum weir_status insert(const struct weir_store *self,
                                struct weir_connection *connection,
                                struct weir_new_execution *items, size_t count,
-                               int64_t now_us, struct weir_error *error)
+                               int64_t now_us, struct weir_postscript *postscript,
+                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     (void)self;
+    (void)postscript;
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (items[i].key.size > 0)
             status = take_key(connection, &items[i], now_us, error);
@@ -409,8 +472,8 @@ static enum weir_status write(const struct weir_store *self,
         int64_t changed = 0;
 
         weir_write_lay_out(&rows[i].row, values, 1);
-        status = weir_connection_execute(connection, &SQL_WRITE, values, WEIR_WRITE_WIDTH,
-                                         &changed, error);
+        status = weir_connection_execute(connection, &weir_sqlite_sql_write, values,
+                                         WEIR_WRITE_WIDTH, &changed, error);
         if (status == WEIR_OK && changed != 1)
             status = weir_error_set(error, WEIR_CONFLICT,
                                     "execution number %lld is not there to be written",
@@ -450,6 +513,25 @@ static enum weir_status put_results(const struct weir_store *self,
             VALUES(weir_integer(results[i].no),
                    weir_bytes(results[i].bytes.data, results[i].bytes.size)),
             NULL, error);
+    return status;
+}
+
+static enum weir_status rewrite(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                const struct weir_rewrite *rewrite,
+                                struct weir_postscript *postscript,
+                                struct weir_error *error)
+{
+    enum weir_status status =
+        write(self, connection, rewrite->rows, rewrite->row_count, error);
+
+    (void)postscript;
+    if (status == WEIR_OK)
+        status = add_attempts(self, connection, rewrite->attempts, rewrite->attempt_count,
+                              error);
+    if (status == WEIR_OK)
+        status =
+            put_results(self, connection, rewrite->results, rewrite->result_count, error);
     return status;
 }
 
@@ -507,7 +589,7 @@ static enum weir_status visit_tags(const struct weir_store *self,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         struct weir_rows rows;
 
-        status = weir_connection_query(connection, &SQL_READ_TAGS,
+        status = weir_connection_query(connection, &weir_sqlite_sql_read_tags,
                                        VALUES(weir_integer(nos[i])), &rows, error);
         while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
             struct weir_work_tag tag = {i, weir_rows_text(&rows, 0),
@@ -527,9 +609,11 @@ const struct weir_store_ops weir_store_sqlite = {
     .load = load,
     .load_by_id = load_by_id,
     .pick_ready = pick_ready,
+    .is_ready = is_ready,
     .write = write,
     .add_attempts = add_attempts,
     .put_results = put_results,
+    .rewrite = rewrite,
     .visit_inputs = visit_inputs,
     .visit_tags = visit_tags,
     .remove = remove_all,

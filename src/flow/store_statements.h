@@ -16,14 +16,24 @@ extern const struct weir_sql weir_store_sql_list;
 extern const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_older;
 extern const struct weir_sql weir_store_sql_tagged_end;
+extern const struct weir_sql weir_store_sql_attempts;
+extern const struct weir_sql weir_store_sql_result;
+extern const struct weir_sql weir_flow_sql_figures;
+extern const struct weir_sql weir_flow_sql_lanes;
 
 /* PostgreSQL */
 extern const struct weir_sql weir_pg_sql_load;
+extern const struct weir_sql weir_pg_sql_load_one;
 extern const struct weir_sql weir_pg_sql_load_by_id;
 extern const struct weir_sql weir_pg_sql_ready;
+extern const struct weir_sql weir_pg_sql_ready_with_inputs;
 extern const struct weir_sql weir_pg_sql_ready_of_many;
 extern const struct weir_sql weir_pg_sql_ready_beyond;
 extern const struct weir_sql weir_pg_sql_write;
+extern const struct weir_sql weir_pg_sql_write_one;
+extern const struct weir_sql weir_pg_sql_insert;
+extern const struct weir_sql weir_pg_sql_results;
+extern const struct weir_sql weir_pg_sql_take_keys;
 extern const struct weir_sql weir_pg_sql_inputs;
 extern const struct weir_sql weir_pg_sql_tags;
 extern const struct weir_sql weir_pg_sql_read_keys;
@@ -32,6 +42,14 @@ extern const struct weir_sql weir_pg_sql_remove[9];
 
 /* SQLite */
 extern const struct weir_sql weir_sqlite_sql_ready;
+extern const struct weir_sql weir_sqlite_sql_ready_rows;
+extern const struct weir_sql weir_sqlite_sql_ready_with_inputs;
+extern const struct weir_sql weir_sqlite_sql_load;
+extern const struct weir_sql weir_sqlite_sql_find;
+extern const struct weir_sql weir_sqlite_sql_write;
+extern const struct weir_sql weir_sqlite_sql_expire_key;
+extern const struct weir_sql weir_sqlite_sql_read_key;
+extern const struct weir_sql weir_sqlite_sql_read_tags;
 
 /* Policies and names of lanes of all that was loaded. */
 WEIR_CHECKED enum weir_status weir_store_resolve(const struct weir_store *self,

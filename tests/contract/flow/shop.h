@@ -155,7 +155,7 @@ static inline size_t shop_pick(struct shop *self, size_t limit)
 {
     struct fixture *fixture = self->fixture;
     const int64_t capset = 0;
-    const struct weir_ready_query query = {&self->lane, 1, &capset, 1, limit};
+    const struct weir_ready_query query = {&self->lane, 1, &capset, 1, limit, false};
 
     check_db(weir_store_pick_ready(&self->store, self->connection, &query, &self->loaded,
                                    &fixture->error),
@@ -176,11 +176,19 @@ static inline size_t shop_pick_due(struct shop *self, const struct weir_due_quer
 static inline int64_t shop_next_due(struct shop *self, const struct weir_due_query *query)
 {
     struct fixture *fixture = self->fixture;
-    int64_t due_us = -1;
+    struct weir_due_time next = {.due_us = -1};
 
-    check_db(weir_store_next_due(self->connection, query, &due_us, &fixture->error),
+    check_db(weir_store_next_due(self->connection, query, &next, &fixture->error),
              WEIR_OK);
-    return due_us;
+    check(next.now_us >= self->now_us);
+    return next.due_us;
+}
+
+/* Of all, however long it has been due. */
+static inline int64_t shop_first_due(struct shop *self, struct weir_due_query query)
+{
+    query.now_us = 0;
+    return shop_next_due(self, &query);
 }
 
 static inline void shop_is(struct weir_str got, const char *want)

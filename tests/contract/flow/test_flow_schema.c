@@ -14,8 +14,8 @@ FLOW_TEST(schema, migrates_again_without_change)
         weir_schema_migrate(&weir_flow_schema, fixture->db, &from, &to, &fixture->error),
         WEIR_OK);
 
-    check_int(from, 1001);
-    check_int(to, 1001);
+    check_int(from, 1002);
+    check_int(to, 1002);
     check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
 }
@@ -28,7 +28,7 @@ POSTGRESQL_TEST(schema, is_missed_by_name)
              WEIR_SCHEMA);
 
     check_str(fixture->error.text, "the database has no tables of the execution engine, "
-                                   "schema 1001 is needed: run 'weir migrate'");
+                                   "schema 1002 is needed: run 'weir migrate'");
     fixture_give(fixture, connection);
 }
 
@@ -45,7 +45,8 @@ FLOW_POSTGRESQL_TEST(schema, has_few_objects_and_is_small)
 {
     static const char NAMES[] =
         "'^weir_(term|execution|input|result|attempt|tag|idempotency|flow|edge"
-        "|edge_group|suspension|waitpoint|signal|secret|budget|usage|spent)(_|$)'";
+        "|edge_group|suspension|waitpoint|signal|secret|budget|usage|spent|awaited)(_|$)"
+        "'";
     char text[512];
     int64_t count;
 

@@ -156,6 +156,58 @@ FLOW_TEST(list, knows_public_states)
     shop_close(&shop);
 }
 
+/* What is stored, as one number: 16 holds and 8 pendings are more than there are. */
+static struct standing standing_of(uint32_t number)
+{
+    static const enum weir_exec_state STATES[] = {
+        WEIR_EXEC_READY,     WEIR_EXEC_DELAYED,   WEIR_EXEC_BLOCKED, WEIR_EXEC_ACTIVE,
+        WEIR_EXEC_SUSPENDED, WEIR_EXEC_SUCCEEDED, WEIR_EXEC_FAILED,  WEIR_EXEC_CANCELLED,
+        WEIR_EXEC_EXPIRED,   WEIR_EXEC_SKIPPED};
+    struct standing standing = {.state = STATES[number / 128],
+                                .hold = (enum weir_hold)(number / 8 % 16),
+                                .pending = (enum weir_pending)(number % 8)};
+
+    standing.shown = weir_state_public(standing.state, standing.hold, standing.pending);
+    return standing;
+}
+
+/* Whatever may be stored: the statement says the same as weir_state_public(). */
+FLOW_TEST(list, finds_by_public_state_what_reading_shows)
+{
+    enum { NUMBERS = 10 * 128 };
+    struct weir_execution_filter filter = {.count = 1000};
+    size_t want[WEIR_STATE_COUNT] = {0};
+    struct shop shop;
+
+    shop_open(&shop, fixture);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        struct standing standing = standing_of(i);
+
+        if (!weir_hold_is_known(standing.hold) ||
+            !weir_pending_is_known(standing.pending))
+            continue;
+        (void)shop_put(&shop, i,
+                       (struct weir_execution_row){.state = standing.state,
+                                                   .hold = standing.hold,
+                                                   .pending = standing.pending});
+        want[standing.shown]++;
+    }
+
+    for (unsigned shown = 0; shown < WEIR_STATE_COUNT; shown++) {
+        filter.states = 1U << shown;
+        (void)list(&shop, &filter);
+        check_int(shop.loaded.count, want[shown]);
+        check(want[shown] > 0);
+        for (size_t i = 0; i < shop.loaded.count; i++) {
+            uint32_t number;
+
+            memcpy(&number, shop.loaded.rows[i].row.id.uuid, sizeof number);
+            check_int(standing_of(number).shown, shown);
+        }
+    }
+    shop_close(&shop);
+}
+
 /* Rare ones among many: a page looks at so many and no more, and says where to go on. */
 static void find_the_rare_one(struct fixture *fixture, const char *tag)
 {

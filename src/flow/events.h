@@ -1,0 +1,41 @@
+/*
+ * events.h - what happens to executions, told in queues of the outbox.
+ *
+ *   queue             type of the message                       about
+ *   flow.completion   success failed cancelled expired skipped  an execution has ended
+ *   flow.lease        acquired reclaimed expired revoked        a worker has got it, or lost it
+ *   flow.operator     priority_changed replayed                 somebody has intervened
+ *
+ * The key is the execution's id, so that the events of one come in order within a queue. The payload
+ * is JSON, with the same first fields for all:
+ *
+ *   {"event":"success","execution":"{fp:7}:0190...","namespace":"default","lane":"orders",
+ *    "kind":"mail","at_us":1700000000000000,"tags":{"tenant.plan":"gold"}, ...}
+ *
+ * Tags that would make it larger than the outbox allows are left out: "tags":null.
+ *
+ * Order    In the transaction of the change: both happen or neither.
+ * Threads  Whoever holds the connection.
+ */
+#ifndef WEIR_FLOW_EVENTS_H
+#define WEIR_FLOW_EVENTS_H
+
+#include "flow/deed.h"
+
+struct weir_outbox;
+
+enum { WEIR_EVENT_SIZE_MIN = 8192, WEIR_EVENT_PARTITIONS = 16 };
+
+/* Make the queues, which drop what nobody reads. *size_max gets the largest payload. WEIR_INVALID: it
+ * is below WEIR_EVENT_SIZE_MIN. */
+WEIR_CHECKED enum weir_status
+weir_events_open(struct weir_outbox *outbox, size_t *size_max, struct weir_error *error);
+
+/* Enqueue what follows from the changes. *told: something was. Nothing without an outbox. */
+WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
+                                               struct weir_connection *connection,
+                                               const struct weir_change *changes,
+                                               size_t count, int64_t now_us, bool *told,
+                                               struct weir_error *error);
+
+#endif

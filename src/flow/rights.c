@@ -1,0 +1,28 @@
+/*
+ * rights.c - see rights.h.
+ */
+#include "flow/rights.h"
+
+#include "flow/store_columns.h"
+
+const struct weir_role_right weir_flow_rights[] = {
+    {"term", "runtime", "SELECT, INSERT", ""}, /* a term is for ever */
+    {"awaited", "runtime", "SELECT, UPDATE", ""},
+
+    {"term", "producer", "SELECT", ""},
+    {"term", "producer", "INSERT", "kind, digest, text"},
+    {"execution", "producer", "INSERT", WEIR_NEW_COLUMNS},
+    {"execution", "producer", "SELECT", "no, uuid, part, digest"},
+    {"input", "producer", "INSERT", "no, bytes"},
+    {"tag", "producer", "INSERT", "no, key, value"},
+    {"idempotency", "producer", "SELECT", ""},
+    {"idempotency", "producer", "INSERT", WEIR_KEY_COLUMNS},
+    {"idempotency", "producer", "UPDATE", "uuid, part, digest, until_us"},
+    {"awaited", "producer", "SELECT", ""},
+
+    {"input", "viewer", "SELECT", "no"},
+    {"result", "viewer", "SELECT", "no"},
+    {"secret", "viewer", "SELECT", "key_id, active, until_us"},
+};
+
+const size_t weir_flow_right_count = sizeof weir_flow_rights / sizeof weir_flow_rights[0];

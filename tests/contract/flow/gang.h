@@ -1,0 +1,286 @@
+/*
+ * gang.h - a worker with a database handle of its own, which a test may lose; and jobs, which are what
+ * its handlers do.
+ *
+ *   struct gang gang;
+ *   struct job job = {.answer = job_complete};
+ *
+ *   gang_open(&gang, fixture);                  options and simulation may be set
+ *   gang_add(&gang, "mail", &job);
+ *   gang_start(&gang);
+ *   id = gang_submit(&gang, "mail");
+ *   gang_expect(&gang, &id, "completed");
+ *   gang_close(&gang);
+ */
+#ifndef WEIR_TEST_GANG_H
+#define WEIR_TEST_GANG_H
+
+#include <stdatomic.h>
+
+#include "base/point.h"
+#include "base/random.h"
+#include "contract/flow/works.h"
+#include "db/db.h"
+#include "lib/stage.h"
+#include "weir/flow_worker.h"
+
+/* What a handler does: waits for `go` if it is to, listening to the stop signal, and answers. */
+struct job {
+    enum weir_answer (*answer)(struct weir_task *task); /* NULL: none */
+    bool waits;
+    bool deaf; /* to the stop signal */
+    _Atomic bool go;
+    _Atomic int begun;
+    _Atomic int ended;
+    _Atomic int stopped;
+    _Atomic int inside;
+    _Atomic int inside_most;
+    _Atomic int64_t stopped_ns; /* when it saw the signal */
+    _Atomic int64_t lease_ns;   /* when the lease of the last one began */
+};
+
+struct gang {
+    struct fixture *fixture;
+    struct weir_db *db;
+    struct weir_flow *flow; /* the worker's */
+    struct weir_flow *eyes; /* the test's */
+    struct weir_flow_worker_options options;
+    struct weir_flow_worker *worker;
+    struct stage *stage; /* of a simulation; NULL: threads */
+    struct weir_points points;
+    _Atomic bool gone;     /* nobody reaches the database */
+    int trouble;           /* of a thousand questions and commits, so many are lost */
+    uint64_t dice;         /* for that; in a simulation only */
+    _Atomic int questions; /* to it, of whatever kind */
+    _Atomic int loads;     /* transactions that renew or settle, and tried to commit */
+    _Atomic int commits;   /* of these, that store results */
+    _Atomic int doubtful;  /* so many of those are not answered */
+    _Atomic bool sticks;   /* those wait */
+    _Atomic int stuck;     /* so many do */
+    _Atomic bool hangs;    /* all that load wait */
+};
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static inline enum weir_answer job_complete(struct weir_task *task)
+{
+    return weir_task_complete(task, "ok", 2);
+}
+
+static inline void job_wait(struct job *self, struct weir_context *context)
+{
+    while (self->waits && !self->go) {
+        if (weir_context_cancelled(context) && !self->deaf) {
+            atomic_store(&self->stopped_ns, weir_context_now(context));
+            atomic_fetch_add(&self->stopped, 1);
+            return;
+        }
+        if (self->deaf)
+            weir_sleep_through(context, WEIR_MILLISECONDS(5));
+        else
+            (void)!weir_sleep(context, WEIR_MILLISECONDS(5));
+    }
+}
+
+static inline enum weir_answer job_handle(struct weir_context *context, void *state,
+                                          struct weir_task *task)
+{
+    struct job *self = state;
+    int inside = atomic_fetch_add(&self->inside, 1) + 1;
+    int most = atomic_load(&self->inside_most);
+    int stopped;
+    enum weir_answer answer = WEIR_NOT_ANSWERED;
+
+    while (inside > most &&
+           !atomic_compare_exchange_weak(&self->inside_most, &most, inside))
+        ;
+    self->lease_ns = weir_task_claimed(task)->claimed_ns;
+    atomic_fetch_add(&self->begun, 1);
+    stopped = self->stopped;
+    job_wait(self, context);
+    if (self->answer != NULL && self->stopped == stopped)
+        answer = self->answer(task);
+    atomic_fetch_sub(&self->inside, 1);
+    atomic_fetch_add(&self->ended, 1);
+    return answer;
+}
+
+/* ---- the database ---------------------------------------------------------------------------- */
+
+/* What the transaction of this thread has done so far, which is all that a commit is told by. */
+static _Thread_local bool gang_loads, gang_puts_results;
+
+static inline void gang_stop_at_commit(struct gang *self)
+{
+    atomic_fetch_add(&self->loads, gang_loads);
+    atomic_fetch_add(&self->commits, gang_puts_results);
+    if (self->hangs && gang_loads)
+        wait_until(!self->hangs);
+    if (!gang_puts_results)
+        return;
+    atomic_fetch_add(&self->stuck, 1);
+    wait_until(!self->sticks);
+    atomic_fetch_sub(&self->stuck, 1);
+}
+
+/* In a simulation, whose only thread we are on. */
+static inline bool gang_has_trouble(struct gang *self)
+{
+    if (self->trouble == 0)
+        return false;
+    self->dice = weir_mix_u64(self->dice + 1);
+    return self->dice % 1000 < (uint64_t)self->trouble;
+}
+
+static inline bool gang_oracle(void *argument, const char *name)
+{
+    struct gang *self = argument;
+    bool lost = false;
+
+    if (strcmp(name, "db.lose") == 0) {
+        atomic_fetch_add(&self->questions, 1);
+        return self->gone || gang_has_trouble(self);
+    }
+    gang_loads = gang_loads || strncmp(name, "load execution", 14) == 0;
+    gang_puts_results = gang_puts_results || strncmp(name, "put result", 10) == 0;
+    if (strcmp(name, "db.commit") == 0)
+        gang_stop_at_commit(self);
+    if (strcmp(name, "db.lose_after_commit") == 0) {
+        lost = (gang_puts_results && atomic_fetch_sub(&self->doubtful, 1) > 0) ||
+               gang_has_trouble(self);
+        gang_loads = gang_puts_results = false;
+    }
+    return lost;
+}
+
+/* ---- its life -------------------------------------------------------------------------------- */
+
+static const char *const GANG_LANES[] = {"orders"};
+
+/* On the database of `options`, where the test's own handle is `seen`. */
+static inline void gang_open_at(struct gang *self, struct fixture *fixture,
+                                const struct weir_db_options *options,
+                                struct weir_db *seen)
+{
+    memset(self, 0, sizeof *self);
+    self->fixture = fixture;
+    self->db = fixture_open(fixture, options);
+    weir_points_init(&self->points);
+    weir_points_set_oracle(&self->points, gang_oracle, self);
+    weir_db_set_points(self->db, &self->points);
+    self->flow = works_open_with(fixture, self->db, NULL);
+    self->eyes = works_open_with(fixture, seen, NULL);
+    weir_flow_worker_options_init(&self->options);
+    self->options.flow = self->flow;
+    self->options.claim = works_claimant(GANG_LANES, "anna");
+}
+
+static inline void gang_open(struct gang *self, struct fixture *fixture)
+{
+    struct weir_db_options options = fixture_options(fixture);
+
+    gang_open_at(self, fixture, &options, fixture->db);
+}
+
+/* A second is the shortest. */
+static inline void gang_open_short(struct gang *self, struct fixture *fixture)
+{
+    gang_open(self, fixture);
+    self->options.claim.lease_ms = 1000;
+}
+
+static inline void gang_open_in(struct gang *self, struct fixture *fixture,
+                                struct stage *stage)
+{
+    gang_open(self, fixture);
+    stage_open(stage, IN_SIMULATION);
+    self->stage = stage;
+    self->options.executor = stage->executor;
+}
+
+static inline void gang_add(struct gang *self, const char *kind, struct job *job)
+{
+    struct fixture *fixture = self->fixture;
+
+    if (self->worker == NULL)
+        check_db(weir_flow_worker_create(&self->options, &self->worker, &fixture->error),
+                 WEIR_OK);
+    check_db(weir_flow_worker_add(self->worker, kind, job_handle, job, &fixture->error),
+             WEIR_OK);
+}
+
+static inline void gang_start(struct gang *self)
+{
+    struct fixture *fixture = self->fixture;
+
+    check_db(weir_flow_worker_start(self->worker, &fixture->error), WEIR_OK);
+}
+
+/* One who does `job` with "mail". */
+static inline void gang_start_with(struct gang *self, struct job *job)
+{
+    gang_add(self, "mail", job);
+    gang_start(self);
+}
+
+static inline void gang_dismiss(struct gang *self)
+{
+    weir_flow_worker_destroy(self->worker);
+    self->worker = NULL;
+}
+
+static inline void gang_close(struct gang *self)
+{
+    gang_dismiss(self);
+    if (self->stage != NULL)
+        stage_close(self->stage);
+    weir_flow_destroy(self->eyes);
+    weir_flow_destroy(self->flow);
+    weir_db_destroy(self->db);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static inline struct weir_execution_id gang_submit(struct gang *self, const char *kind)
+{
+    struct weir_execution_draft draft = works_draft("orders");
+
+    draft.kind = kind;
+    return works_submit_draft(self->fixture, self->eyes, &draft);
+}
+
+static inline void gang_submit_many(struct gang *self, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)gang_submit(self, "mail");
+}
+
+static inline bool gang_is(struct gang *self, const struct weir_execution_id *id,
+                           const char *state)
+{
+    return strcmp(works_state(self->fixture, self->eyes, id), state) == 0;
+}
+
+static inline void gang_expect(struct gang *self, const struct weir_execution_id *id,
+                               const char *state)
+{
+    wait_until(gang_is(self, id, state));
+}
+
+static inline struct weir_flow_worker_stats gang_figures(struct gang *self)
+{
+    struct weir_flow_worker_stats stats;
+
+    weir_flow_worker_read(self->worker, &stats);
+    check_int(stats.claimed, stats.completed + stats.failed + stats.delayed +
+                                 stats.cancelled + stats.returned + stats.fenced +
+                                 stats.waiting + stats.running + stats.settling);
+    return stats;
+}
+
+static inline void gang_run(struct gang *self, int64_t duration_ns)
+{
+    weir_sim_run_until(self->stage->sim, weir_sim_now(self->stage->sim) + duration_ns);
+}
+
+#endif

@@ -1,0 +1,348 @@
+/*
+ * Events: each happens once, with what it tells of, or not at all.
+ */
+#include "contract/flow/works.h"
+#include "lib/outbox_scene.h"
+
+struct desk {
+    struct weir_outbox *outbox;
+    struct weir_flow *flow;
+};
+
+static struct desk desk_open(struct fixture *fixture)
+{
+    struct desk self = {.outbox = scene_outbox(fixture, "anna")};
+
+    self.flow = works_open_with(fixture, fixture->db, self.outbox);
+    return self;
+}
+
+static void desk_close(struct desk *self)
+{
+    weir_flow_destroy(self->flow);
+    weir_outbox_destroy(self->outbox);
+}
+
+/* Messages of this queue and type. */
+static int64_t told(struct fixture *fixture, const char *queue, const char *type)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM weir_log l JOIN weir_queue q"
+                   " ON l.pid / 64 = q.id WHERE q.name = 'flow.%s' AND l.type = '%s'",
+                   queue, type);
+    return fixture_ask(fixture, sql);
+}
+
+static int64_t told_at_all(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT count(*) FROM weir_log");
+}
+
+FLOW_TEST(events, of_a_life_are_told_once_each)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_claim claim;
+
+    (void)works_submit(fixture, desk.flow, "orders");
+    check_int(told_at_all(fixture), 0);
+    claim = works_claim(fixture, desk.flow, "orders", "anna");
+    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_COMPLETE);
+    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_COMPLETE); /* a lost reply */
+
+    check_int(told(fixture, "lease", "acquired"), 1);
+    check_int(told(fixture, "lease", "revoked"), 1);
+    check_int(told(fixture, "completion", "success"), 1);
+    check_int(told_at_all(fixture), 3);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, of_operators_are_told)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+    struct weir_revocation revocation = {.instance = NULL};
+
+    check_db(weir_flow_prioritise(desk.flow, &id, 7, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(desk.flow, &id, 7, &fixture->error), WEIR_OK);
+    (void)works_claim(fixture, desk.flow, "orders", "anna");
+    check_db(weir_flow_revoke(desk.flow, &id, &revocation, &fixture->error), WEIR_OK);
+    (void)works_claim(fixture, desk.flow, "orders", "anna");
+    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
+    check_db(weir_flow_replay(desk.flow, &id, &fixture->error), WEIR_OK);
+
+    check_int(told(fixture, "operator", "priority_changed"), 1);
+    check_int(told(fixture, "operator", "replayed"), 1);
+    check_int(told(fixture, "lease", "acquired"), 1);
+    check_int(told(fixture, "lease", "reclaimed"), 1);
+    check_int(told(fixture, "lease", "revoked"), 2);
+    check_int(told(fixture, "completion", "cancelled"), 1);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+
+    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
+
+    check_int(told(fixture, "completion", "cancelled"), 1);
+    check_int(told_at_all(fixture), 1);
+    desk_close(&desk);
+}
+
+/* All of a change, then a rollback: neither the row nor the event is there. */
+FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_tidings tidings = {.ready = false};
+    struct weir_change change = {.stored = NULL};
+    struct weir_loaded loaded;
+
+    weir_loaded_init(&loaded, &fixture->heap.heap, 1);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_store_load_by_id(&desk.flow->store, connection, &id, 1, &loaded,
+                                   &fixture->error),
+             WEIR_OK);
+    change.stored = &loaded.rows[0];
+    check_int(
+        weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
+        WEIR_RULING_DONE);
+    check_db(
+        weir_deed_store(desk.flow, connection, &change, 1, 5, &tidings, &fixture->error),
+        WEIR_OK);
+    check(tidings.over && tidings.events);
+    weir_connection_rollback(connection);
+
+    check_int(told_at_all(fixture), 0);
+    check_str(works_state(fixture, desk.flow, &id), "waiting");
+    weir_loaded_fini(&loaded);
+    fixture_give(fixture, connection);
+    desk_close(&desk);
+}
+
+/* What the handler of the next test saw. */
+struct heard {
+    char key[64];
+    char payload[1024];
+    _Atomic int count;
+};
+
+static enum weir_outcome hear(struct weir_context *context, void *state,
+                              const struct weir_message *message,
+                              struct weir_reason *reason)
+{
+    struct heard *self = state;
+
+    (void)context;
+    (void)reason;
+    (void)snprintf(self->key, sizeof self->key, "%s", message->key);
+    (void)snprintf(self->payload, sizeof self->payload, "%.*s",
+                   (int)message->payload_size, (const char *)message->payload);
+    self->count++;
+    return WEIR_DONE;
+}
+
+FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
+{
+    static const struct weir_tag TAG = {"tenant.plan", "go\"ld"};
+    struct desk desk = desk_open(fixture);
+    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_handler_options options;
+    struct heard heard = {.count = 0};
+    char id_text[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct weir_execution_id id;
+    struct weir_claim claim;
+
+    weir_handler_options_init(&options);
+    options.queue = "flow.completion";
+    options.on_message = hear;
+    options.state = &heard;
+    scene_add(fixture, desk.outbox, &options);
+    scene_start(fixture, desk.outbox);
+    draft.name_space = "acme";
+    draft.tags = &TAG;
+    draft.tag_count = 1;
+    id = works_submit_draft(fixture, desk.flow, &draft);
+    claim = works_claim(fixture, desk.flow, "orders", "anna");
+    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_FAIL);
+    wait_until(heard.count == 1);
+
+    check_str(heard.key, weir_execution_id_format(&id, id_text));
+    check(strstr(heard.payload, "{\"event\":\"failed\",\"execution\":\"{fp:") ==
+          heard.payload);
+    check(strstr(heard.payload, "\"namespace\":\"acme\",\"lane\":\"orders\","
+                                "\"kind\":\"mail\"") != NULL);
+    check(strstr(heard.payload, "\"reason\":\"because\"") != NULL);
+    check(strstr(heard.payload, "\"tags\":{\"tenant.plan\":\"go\\\"ld\"}}") != NULL);
+    scene_stop(desk.outbox);
+    desk_close(&desk);
+}
+
+/* Types of what came, in the order in which it came. */
+struct order {
+    char types[1024];
+    _Atomic int count;
+};
+
+static enum weir_outcome note_order(struct weir_context *context, void *state,
+                                    const struct weir_message *message,
+                                    struct weir_reason *reason)
+{
+    struct order *self = state;
+    size_t used = strlen(self->types);
+
+    (void)context;
+    (void)reason;
+    (void)snprintf(self->types + used, sizeof self->types - used, "%s ", message->type);
+    self->count++;
+    return WEIR_DONE;
+}
+
+static struct desk desk_open_for(struct fixture *fixture, const char *queue,
+                                 struct order *order)
+{
+    struct desk self = desk_open(fixture);
+    struct weir_handler_options options;
+
+    weir_handler_options_init(&options);
+    options.queue = queue;
+    options.on_message = note_order;
+    options.state = order;
+    scene_add(fixture, self.outbox, &options);
+    return self;
+}
+
+/* Claimed and given back, so often. */
+static void claim_and_fail(struct fixture *fixture, struct weir_flow *flow, int times)
+{
+    for (int i = 0; i < times; i++) {
+        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+
+        works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    }
+}
+
+FLOW_TEST(events, of_a_burst_come_in_their_order)
+{
+    enum { TIMES = 20 };
+    static const char ONCE[] = "acquired revoked ";
+    struct order order = {.types = ""};
+    struct desk desk = desk_open_for(fixture, "flow.lease", &order);
+
+    (void)works_submit_retrying(fixture, desk.flow, TIMES);
+    claim_and_fail(fixture, desk.flow, TIMES);
+    scene_start(fixture, desk.outbox);
+    wait_until(order.count == 2 * TIMES);
+
+    for (size_t i = 0; i < TIMES; i++)
+        check(memcmp(order.types + i * strlen(ONCE), ONCE, strlen(ONCE)) == 0);
+    scene_stop(desk.outbox);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, go_on_behind_what_was_heard_when_the_subscriber_comes_back)
+{
+    struct order first = {.types = ""};
+    struct order second = {.types = ""};
+    struct desk desk = desk_open_for(fixture, "flow.lease", &first);
+
+    scene_start(fixture, desk.outbox);
+    (void)works_submit_retrying(fixture, desk.flow, 1);
+    claim_and_fail(fixture, desk.flow, 1);
+    wait_until(first.count == 2);
+    scene_stop(desk.outbox);
+    (void)works_claim(fixture, desk.flow, "orders", "anna"); /* nobody listens */
+    desk_close(&desk);
+
+    desk = desk_open_for(fixture, "flow.lease", &second);
+    scene_start(fixture, desk.outbox);
+    wait_until(second.count == 1);
+
+    check_str(first.types, "acquired revoked ");
+    check_str(second.types, "acquired ");
+    scene_stop(desk.outbox);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, of_a_failure_for_good_are_told_once)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_settlement settlement = {.verb = WEIR_SETTLE_FAIL, .permanent = true};
+
+    (void)works_submit_retrying(fixture, desk.flow, 5);
+    settlement.claim = works_claim(fixture, desk.flow, "orders", "anna");
+    check_db(weir_flow_settle(desk.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_flow_settle(desk.flow, &settlement, 1, &fixture->error), WEIR_OK);
+
+    check_int(told(fixture, "completion", "failed"), 1);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, of_renewals_are_none)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_renewal renewal;
+
+    (void)works_submit(fixture, desk.flow, "orders");
+    renewal.claim = works_claim(fixture, desk.flow, "orders", "anna");
+    for (int i = 0; i < 3; i++) {
+        check_db(weir_flow_renew(desk.flow, 60000, &renewal, 1, &fixture->error),
+                 WEIR_OK);
+        check_status(renewal.status, WEIR_OK);
+    }
+
+    check_int(told_at_all(fixture), 1); /* that it was acquired */
+    desk_close(&desk);
+}
+
+/* 64 tags of the largest size are more than a payload may have. */
+FLOW_TEST(events, leave_out_tags_that_would_not_fit)
+{
+    static char keys[WEIR_TAGS_MAX][16];
+    static char value[WEIR_TAG_SIZE_MAX + 1];
+    static struct weir_tag tags[WEIR_TAGS_MAX];
+    struct weir_outbox_options small = scene_options(fixture, "anna");
+    struct weir_execution_draft draft = works_draft("orders");
+    struct desk desk;
+    struct weir_execution_id id;
+
+    small.payload_size_max = 8192;
+    desk.outbox = scene_create(fixture, &small);
+    desk.flow = works_open_with(fixture, fixture->db, desk.outbox);
+    memset(value, 'v', WEIR_TAG_SIZE_MAX);
+    for (size_t i = 0; i < WEIR_TAGS_MAX; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "k.%zu", i);
+        tags[i] = (struct weir_tag){keys[i], value};
+    }
+    draft.tags = tags;
+    draft.tag_count = WEIR_TAGS_MAX;
+    id = works_submit_draft(fixture, desk.flow, &draft);
+    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
+
+    check_int(told(fixture, "completion", "cancelled"), 1);
+    check(fixture_ask(fixture, "SELECT length(payload) FROM weir_log") < 1000);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, need_an_outbox_that_takes_their_size)
+{
+    struct weir_outbox_options small = scene_options(fixture, "anna");
+    struct weir_flow_options options;
+    struct weir_flow *flow = NULL;
+
+    small.payload_size_max = 8191;
+    weir_flow_options_init(&options);
+    options.db = fixture->db;
+    options.outbox = scene_create(fixture, &small);
+
+    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_INVALID);
+
+    check_str(fixture->error.text, "create flow: the outbox's payload_size_max is 8191, "
+                                   "must be at least 8192 for events");
+    weir_outbox_destroy(options.outbox);
+}

@@ -1,0 +1,179 @@
+/*
+ * Reading: executions one by one and in pages, attempts, results.
+ */
+#include "contract/flow/works.h"
+
+static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
+
+/* Priorities of a page, which tests use as names. */
+struct page {
+    int32_t names[16];
+    size_t count;
+};
+
+static void note(void *state, const struct weir_execution_info *info)
+{
+    struct page *self = state;
+
+    self->names[self->count++] = info->priority;
+}
+
+static struct weir_execution_id submit_as(struct fixture *fixture, struct weir_flow *flow,
+                                          int32_t name, const char *lane,
+                                          const struct weir_tag *tag)
+{
+    struct weir_execution_draft draft = works_draft(lane);
+
+    draft.priority = name;
+    draft.tags = tag;
+    draft.tag_count = tag != NULL ? 1 : 0;
+    return works_submit_draft(fixture, flow, &draft);
+}
+
+static struct page list(struct fixture *fixture, struct weir_flow *flow,
+                        const struct weir_execution_filter *filter, int64_t *next)
+{
+    struct page page = {.count = 0};
+
+    check_db(weir_flow_list(flow, filter, note, &page, next, &fixture->error), WEIR_OK);
+    return page;
+}
+
+FLOW_TEST(list, gives_pages_from_the_newest_on)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_filter filter = {.count = 2};
+    struct page page;
+    int64_t next = 0;
+
+    for (int32_t i = 1; i <= 3; i++)
+        (void)submit_as(fixture, flow, i, "orders", NULL);
+
+    page = list(fixture, flow, &filter, &next);
+    check_int(page.count, 2);
+    check_int(page.names[0], 3);
+    check_int(page.names[1], 2);
+    check(next > 0);
+    filter.before = next;
+    page = list(fixture, flow, &filter, &next);
+    check_int(page.count, 1);
+    check_int(page.names[0], 1);
+    check_int(next, 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(list, shows_what_lane_state_and_tag_allow)
+{
+    static const struct weir_tag GOLD = {"tenant.plan", "gold"};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_filter by_lane = {.lane = "letters", .count = 10};
+    struct weir_execution_filter by_state = {.states = 1U << WEIR_STATE_ACTIVE,
+                                             .count = 10};
+    struct weir_execution_filter by_tag = {
+        .tag_key = "tenant.plan", .tag_value = "gold", .count = 10};
+    struct page page;
+    int64_t next;
+
+    (void)submit_as(fixture, flow, 1, "letters", NULL);
+    (void)submit_as(fixture, flow, 2, "orders", &GOLD);
+    (void)submit_as(fixture, flow, 3, "orders", NULL);
+    (void)works_claim(fixture, flow, "orders", "anna");
+
+    page = list(fixture, flow, &by_lane, &next);
+    check(page.count == 1 && page.names[0] == 1);
+    page = list(fixture, flow, &by_state, &next);
+    check(page.count == 1 && page.names[0] == 3);
+    page = list(fixture, flow, &by_tag, &next);
+    check(page.count == 1 && page.names[0] == 2);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(list, of_a_bad_filter_is_refused)
+{
+    static const struct weir_execution_filter WRONG[] = {
+        {.count = 0},
+        {.count = 1001},
+        {.count = 1, .states = 1U << WEIR_STATE_COUNT},
+        {.count = 1, .before = -1},
+        {.count = 1, .tag_key = "a.b"},
+    };
+    struct weir_flow *flow = works_open(fixture);
+    struct page page = {.count = 0};
+    int64_t next;
+
+    for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++)
+        check_db(weir_flow_list(flow, &WRONG[i], note, &page, &next, &fixture->error),
+                 WEIR_INVALID);
+
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(attempts, show_the_running_one_last)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id id = works_submit_retrying(fixture, flow, 3);
+    struct weir_claim claim;
+
+    check_int(works_attempts(fixture, flow, &id).count, 0);
+    claim = works_claim(fixture, flow, "orders", "anna");
+    check_str(works_attempts(fixture, flow, &id).text, "0 initial running");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    check_str(works_attempts(fixture, flow, &id).text, "0 initial retry");
+    (void)works_claim(fixture, flow, "orders", "bert");
+
+    check_str(works_attempts(fixture, flow, &id).text,
+              "0 initial retry, 1 retry running");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(result, is_there_only_of_what_was_completed)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_claim claim;
+    void *result = NULL;
+    size_t size = 0;
+
+    check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
+    claim = works_claim(fixture, flow, "orders", "anna");
+    check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_ABANDON);
+
+    check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(read, of_what_is_not_there_names_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct works_view view;
+    struct works_log log;
+    void *result;
+    size_t size;
+
+    check_db(weir_flow_get(flow, &NOBODY, works_note, &view, &fixture->error),
+             WEIR_NOT_FOUND);
+    check_db(
+        weir_flow_attempts(flow, &NOBODY, works_write_attempt, &log, &fixture->error),
+        WEIR_NOT_FOUND);
+    check_db(weir_flow_result(flow, &NOBODY, &result, &size, &fixture->error),
+             WEIR_NOT_FOUND);
+
+    check(strstr(fixture->error.text, "{fp:3}:09090900-") != NULL);
+    weir_flow_destroy(flow);
+}
+
+/* A number of a later version: nothing is guessed. */
+FLOW_TEST(read, of_an_unknown_state_stops_with_a_clear_text)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct works_view view;
+
+    fixture_prepare(fixture, "UPDATE {p}_execution SET state = 9");
+
+    check_db(weir_flow_get(flow, &id, works_note, &view, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_SCHEMA);
+    check(strstr(fixture->error.text, "9") != NULL);
+    weir_flow_destroy(flow);
+}

@@ -1,0 +1,580 @@
+/*
+ * Reconcilers against somebody else, step by step: he is first and quick, first and slow, or second.
+ *
+ *   look -------------------- lock -- rule -- commit
+ *        ^ he comes and goes        ^ he comes, and has to wait
+ *   ^ he has it locked since it was not due, and commits
+ */
+#include <pthread.h>
+
+#include "contract/flow/yard.h"
+
+enum { DUE_MS = 200, IN_TIME_MS = 1000, LONG_US = 60000000 };
+
+enum act { COMPLETES, FAILS, RENEWS, CANCELS, REPLAYS };
+
+/* What happens to one that is due, and what comes of it. */
+struct encounter {
+    enum weir_reconciler which;
+    enum act act;
+    bool works; /* the act */
+    int state;  /* of enum weir_public_state, in the end; GONE */
+    int processed;
+    int attempts; /* that have ended */
+};
+
+enum { GONE = -1 };
+
+/* ---- what is due ----------------------------------------------------------------------------- */
+
+/* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when a supervisor
+ * keeps nothing. */
+static struct weir_claim put(struct yard *yard, const struct encounter *plot, int ms)
+{
+    struct weir_execution_policy policy = yard_policy();
+    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_claim claim = {.epoch = 0};
+
+    policy.retries_max = plot->act == FAILS ? 1 : 0;
+    policy.backoff_initial_ms = 3600 * 1000;
+    policy.attempt_timeout_ms = plot->which == WEIR_RECONCILER_ATTEMPT_TIMEOUT ? ms : 0;
+    draft.deadline_ms = plot->which == WEIR_RECONCILER_EXECUTION_DEADLINE ? ms : 0;
+    if (plot->which == WEIR_RECONCILER_DELAYED_PROMOTER) {
+        draft.delay_ms = ms;
+        claim.id = yard_submit(yard, &draft);
+        claim.no = fixture_ask(yard->fixture, "SELECT max(no) FROM weir_execution");
+        return claim;
+    }
+    claim = yard_employ(
+        yard, &draft, plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? ms * 1000 : LONG_US);
+    if (plot->which == WEIR_RECONCILER_HOUSEKEEPING)
+        check_status(yard_settle(yard, &claim, WEIR_SETTLE_COMPLETE), WEIR_OK);
+    return claim;
+}
+
+static int64_t now_us(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t time_us = 0;
+
+    check_db(weir_connection_clock(connection, &time_us, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+    return time_us;
+}
+
+/* Only the reconciler that it is about; of the others a tick may be under way and nothing more. */
+static void init_patrol(struct patrol *patrol, struct fixture *fixture,
+                        enum weir_reconciler which)
+{
+    patrol_init(patrol, fixture);
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        patrol->options.interval_ms[i] = i == (int)which ? 100 : 3600 * 1000;
+    patrol->options.retention_ms = which == WEIR_RECONCILER_HOUSEKEEPING ? 1 : 0;
+}
+
+static void check_end(struct yard *yard, struct patrol *patrol,
+                      const struct encounter *plot, const struct weir_claim *claim)
+{
+    struct fixture *fixture = yard->fixture;
+
+    check_int(patrol_scan(patrol, plot->which).processed, plot->processed);
+    check_int(patrol_scan(patrol, plot->which).errors, 0);
+    check_int(patrol_scan(patrol, plot->which).ticks_failed, 0);
+    if (plot->state == GONE) {
+        check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
+        return;
+    }
+    check_int(yard_state(yard, &claim->id), plot->state);
+    check_int(yard_attempts(yard, &claim->id).ended, plot->attempts);
+}
+
+/* Of the last one: the next begins with none. */
+static void forget(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "DELETE FROM {p}_attempt");
+    fixture_prepare(fixture, "DELETE FROM {p}_execution");
+}
+
+#define COUNT_OF(plots) (sizeof(plots) / sizeof(plots)[0])
+
+/* ---- quick acts ------------------------------------------------------------------------------ */
+
+/* Somebody who does one thing, from another process. */
+struct visitor {
+    struct yard yard;
+    struct weir_db *db;
+    struct weir_points points;
+    const struct encounter *plot;
+    struct weir_claim claim;
+    enum weir_status status;
+    pthread_t thread;
+    _Atomic int came;
+};
+
+enum { BUSY };
+
+static void visitor_open(struct visitor *self, struct fixture *fixture,
+                         const struct encounter *plot)
+{
+    struct weir_db_options options = fixture_options(fixture);
+
+    *self = (struct visitor){.plot = plot, .db = fixture_open(fixture, &options)};
+    weir_points_init(&self->points);
+    weir_points_arm(&self->points, "db.busy", UINT64_MAX);
+    weir_db_set_points(self->db, &self->points);
+    self->yard = (struct yard){.fixture = fixture,
+                               .flow = yard_make_flow(fixture, self->db, NULL)};
+}
+
+static void visitor_close(struct visitor *self)
+{
+    weir_flow_destroy(self->yard.flow);
+    weir_db_destroy(self->db);
+}
+
+static enum weir_status act(struct visitor *self)
+{
+    struct weir_renewal renewal = {.claim = self->claim};
+    struct weir_error error;
+
+    weir_error_clear(&error);
+    switch (self->plot->act) {
+    case COMPLETES:
+        return yard_settle(&self->yard, &self->claim, WEIR_SETTLE_COMPLETE);
+    case FAILS:
+        return yard_settle(&self->yard, &self->claim, WEIR_SETTLE_FAIL);
+    case RENEWS:
+        check_status(weir_flow_renew(self->yard.flow, 60000, &renewal, 1, &error),
+                     WEIR_OK);
+        return renewal.status;
+    case CANCELS:
+        return weir_flow_cancel(self->yard.flow, &self->claim.id, "enough", &error);
+    case REPLAYS:
+        return weir_flow_replay(self->yard.flow, &self->claim.id, &error);
+    }
+    return WEIR_OK;
+}
+
+static void come_and_go(void *argument)
+{
+    struct visitor *self = argument;
+
+    self->status = act(self);
+    atomic_fetch_add(&self->came, 1);
+}
+
+static const struct encounter BETWEEN_LOOK_AND_LOCK[] = {
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, COMPLETES, true, WEIR_STATE_COMPLETED, 0, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, FAILS, true, WEIR_STATE_DELAYED, 0, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, RENEWS, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, CANCELS, true, WEIR_STATE_CANCELLED, 0, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, COMPLETES, false, WEIR_STATE_WAITING, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, RENEWS, false, WEIR_STATE_WAITING, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, CANCELS, true, WEIR_STATE_CANCELLED, 0, 1},
+    {WEIR_RECONCILER_DELAYED_PROMOTER, CANCELS, true, WEIR_STATE_CANCELLED, 0, 0},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, COMPLETES, true, WEIR_STATE_COMPLETED, 0, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, FAILS, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, RENEWS, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, CANCELS, true, WEIR_STATE_CANCELLED, 0, 1},
+    {WEIR_RECONCILER_HOUSEKEEPING, REPLAYS, true, WEIR_STATE_WAITING, 0, 1},
+};
+
+FLOW_TEST(reconcilers, go_by_what_was_done_since_they_looked)
+{
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
+        const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
+        struct visitor visitor;
+        struct patrol patrol;
+
+        visitor_open(&visitor, fixture, plot);
+        visitor.claim = put(&yard, plot, DUE_MS);
+        init_patrol(&patrol, fixture, plot->which);
+        weir_points_arm_call(&patrol.points, "reconciler.due", 1, come_and_go, &visitor);
+        patrol_start(&patrol);
+        wait_until(atomic_load(&visitor.came) == 1);
+        patrol_wait(&patrol, plot->which);
+
+        check_int(visitor.status == WEIR_OK, plot->works);
+        check_end(&yard, &patrol, plot, &visitor.claim);
+        patrol_close(&patrol);
+        visitor_close(&visitor);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
+
+/* ---- row by row ------------------------------------------------------------------------------ */
+
+/* It cannot be changed, so a batch with it fails. */
+static void poison(struct fixture *fixture, const struct weir_claim *claim)
+{
+    char sql[256];
+
+    if (fixture->engine == WEIR_POSTGRESQL)
+        fixture_prepare(fixture, "CREATE FUNCTION refuse() RETURNS trigger AS"
+                                 " 'BEGIN RAISE EXCEPTION ''poison''; END'"
+                                 " LANGUAGE plpgsql");
+    (void)snprintf(sql, sizeof sql,
+                   fixture->engine == WEIR_POSTGRESQL
+                       ? "CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON weir_execution"
+                         " FOR EACH ROW WHEN (OLD.no = %lld) EXECUTE FUNCTION refuse()"
+                       : "CREATE TRIGGER poison BEFORE UPDATE ON weir_execution"
+                         " WHEN OLD.no = %lld BEGIN SELECT RAISE(ABORT, 'poison'); END",
+                   (long long)claim->no);
+    fixture_prepare(fixture, sql);
+    if (fixture->engine == WEIR_SQLITE) {
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE TRIGGER poison_too BEFORE DELETE ON weir_execution"
+                       " WHEN OLD.no = %lld BEGIN SELECT RAISE(ABORT, 'poison'); END",
+                       (long long)claim->no);
+        fixture_prepare(fixture, sql);
+    }
+}
+
+static void cure(struct fixture *fixture)
+{
+    if (fixture->engine == WEIR_POSTGRESQL) {
+        fixture_prepare(fixture, "DROP FUNCTION refuse CASCADE");
+    } else {
+        fixture_prepare(fixture, "DROP TRIGGER poison");
+        fixture_prepare(fixture, "DROP TRIGGER poison_too");
+    }
+}
+
+/* The batch has failed and both are listed. The first of them cannot be put right. Somebody comes
+ * when the second one is about to be locked. */
+FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
+{
+    enum { SECOND = 2 };
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
+        const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
+        struct visitor visitor;
+        struct patrol patrol;
+        struct weir_claim bad;
+        int64_t due_us;
+
+        visitor_open(&visitor, fixture, plot);
+        bad = put(&yard, plot, DUE_MS);
+        poison(fixture, &bad);
+        visitor.claim = put(&yard, plot, DUE_MS);
+        init_patrol(&patrol, fixture, plot->which);
+        weir_points_arm_call(&patrol.points, "reconciler.row", SECOND, come_and_go,
+                             &visitor);
+        due_us = now_us(fixture) + 2 * DUE_MS * 1000;
+        wait_until(now_us(fixture) > due_us);
+        patrol_start(&patrol);
+        wait_until(atomic_load(&visitor.came) == 1);
+        patrol_wait(&patrol, plot->which);
+
+        check_int(visitor.status == WEIR_OK, plot->works);
+        check_int(patrol_scan(&patrol, plot->which).processed, plot->processed);
+        check(patrol_scan(&patrol, plot->which).errors > 0);
+        check_int(yard_state(&yard, &visitor.claim.id), plot->state);
+        check_int(yard_attempts(&yard, &visitor.claim.id).ended, plot->attempts);
+        patrol_close(&patrol);
+        visitor_close(&visitor);
+        cure(fixture);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
+
+/* ---- acts that come too late ----------------------------------------------------------------- */
+
+static void *act_on_thread(void *argument)
+{
+    come_and_go(argument);
+    return NULL;
+}
+
+static int64_t waiting_for_locks(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT count(*) FROM pg_locks l WHERE NOT l.granted");
+}
+
+static bool has_to_wait(struct visitor *self)
+{
+    struct fixture *fixture = self->yard.fixture;
+
+    if (fixture->engine == WEIR_SQLITE)
+        return atomic_load(&self->points.armed[BUSY].passed) > 0;
+    return waiting_for_locks(fixture) > 0;
+}
+
+/* The reconciler has its rows locked. He comes, and it goes on when he waits for them. */
+static void come_and_wait(void *argument)
+{
+    struct visitor *self = argument;
+
+    check_int(pthread_create(&self->thread, NULL, act_on_thread, self), 0);
+    wait_until(has_to_wait(self));
+    check_int(atomic_load(&self->came), 0);
+}
+
+static const struct encounter WHILE_LOCKED[] = {
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, COMPLETES, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, RENEWS, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, CANCELS, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, COMPLETES, false, WEIR_STATE_WAITING, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, RENEWS, false, WEIR_STATE_WAITING, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, CANCELS, true, WEIR_STATE_CANCELLED, 1, 1},
+    {WEIR_RECONCILER_DELAYED_PROMOTER, CANCELS, true, WEIR_STATE_CANCELLED, 1, 0},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, COMPLETES, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, RENEWS, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, CANCELS, false, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_HOUSEKEEPING, REPLAYS, false, GONE, 1, 0},
+};
+
+FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
+{
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
+        const struct encounter *plot = &WHILE_LOCKED[i];
+        struct visitor visitor;
+        struct patrol patrol;
+
+        visitor_open(&visitor, fixture, plot);
+        visitor.claim = put(&yard, plot, DUE_MS);
+        init_patrol(&patrol, fixture, plot->which);
+        weir_points_arm_call(&patrol.points, "reconciler.locked", 1, come_and_wait,
+                             &visitor);
+        patrol_start(&patrol);
+        wait_until(atomic_load(&visitor.came) == 1);
+        check_int(pthread_join(visitor.thread, NULL), 0);
+        patrol_wait(&patrol, plot->which);
+
+        check_int(visitor.status == WEIR_OK, plot->works);
+        check_end(&yard, &patrol, plot, &visitor.claim);
+        patrol_close(&patrol);
+        visitor_close(&visitor);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
+
+/* ---- slow acts ------------------------------------------------------------------------------- */
+
+/* An act in a transaction that begins while there is time, and ends afterwards. */
+struct slow_act {
+    struct yard *yard;
+    struct weir_connection *connection;
+    struct weir_loaded loaded;
+};
+
+static enum weir_ruling rule(enum act act, struct weir_execution_row *row, int64_t epoch,
+                             int64_t time_us, struct weir_consequence *out)
+{
+    const struct weir_failing failing = {.reason = weir_str("it broke")};
+
+    switch (act) {
+    case COMPLETES:
+        return weir_rule_complete(row, epoch, time_us, out);
+    case FAILS:
+        return weir_rule_fail(row, epoch, &failing, time_us, out);
+    case RENEWS:
+        return weir_rule_renew(row, epoch, LONG_US, time_us);
+    case CANCELS:
+        return weir_rule_cancel(row, weir_str("enough"), time_us, out);
+    case REPLAYS:
+        return weir_rule_replay(row, time_us, out);
+    }
+    return WEIR_RULING_NOTHING;
+}
+
+static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
+                         const struct weir_claim *claim)
+{
+    struct fixture *fixture = yard->fixture;
+    struct weir_flow *flow = yard->flow;
+    struct weir_tidings tidings = {.ready = false};
+    struct weir_change change = {.consequence.failure = weir_str("")};
+    int64_t time_us;
+
+    *self = (struct slow_act){.yard = yard, .connection = fixture_take(fixture)};
+    weir_loaded_init(&self->loaded, flow->heap, 1);
+    check_db(weir_connection_begin(self->connection, &fixture->error), WEIR_OK);
+    check_db(weir_connection_clock(self->connection, &time_us, &fixture->error), WEIR_OK);
+    check_db(weir_store_load(&flow->store, self->connection, &claim->no, 1, &self->loaded,
+                             &fixture->error),
+             WEIR_OK);
+    change.stored = &self->loaded.rows[0];
+    check_int(rule(act, &change.stored->row, claim->epoch, time_us, &change.consequence),
+              WEIR_RULING_DONE);
+    check_db(weir_deed_store(flow, self->connection, &change, 1, time_us, &tidings,
+                             &fixture->error),
+             WEIR_OK);
+}
+
+static void end_slowly(struct slow_act *self)
+{
+    struct fixture *fixture = self->yard->fixture;
+
+    check_db(weir_connection_commit(self->connection, &fixture->error), WEIR_OK);
+    fixture_give(fixture, self->connection);
+    weir_loaded_fini(&self->loaded);
+}
+
+static const struct encounter BEGUN_IN_TIME[] = {
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, COMPLETES, true, WEIR_STATE_COMPLETED, 0, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, FAILS, true, WEIR_STATE_DELAYED, 0, 1},
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, RENEWS, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, COMPLETES, true, WEIR_STATE_COMPLETED, 0, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, FAILS, true, WEIR_STATE_DELAYED, 0, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, RENEWS, true, WEIR_STATE_ACTIVE, 0, 0},
+    {WEIR_RECONCILER_LEASE_EXPIRY, CANCELS, true, WEIR_STATE_CANCELLED, 0, 1},
+    {WEIR_RECONCILER_DELAYED_PROMOTER, CANCELS, true, WEIR_STATE_CANCELLED, 0, 0},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, COMPLETES, true, WEIR_STATE_COMPLETED, 0, 1},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, RENEWS, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_HOUSEKEEPING, REPLAYS, true, WEIR_STATE_WAITING, 0, 1},
+};
+
+/* A lease has to be good when the worker begins; of the others it does not matter. On SQLite the
+ * supervisor waits for the transaction, on PostgreSQL it passes the row over. */
+FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
+{
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(BEGUN_IN_TIME); i++) {
+        const struct encounter *plot = &BEGUN_IN_TIME[i];
+        int ms = plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? IN_TIME_MS : DUE_MS;
+        struct weir_claim claim = put(&yard, plot, ms);
+        int64_t put_us = now_us(fixture);
+        struct slow_act slow;
+        struct patrol patrol;
+
+        begin_slowly(&slow, &yard, plot->act, &claim);
+        wait_until(now_us(fixture) > put_us + ms * 1000);
+        init_patrol(&patrol, fixture, plot->which);
+        patrol_start(&patrol);
+        if (fixture->engine == WEIR_POSTGRESQL)
+            patrol_wait(&patrol, plot->which);
+        check_int(patrol_scan(&patrol, plot->which).processed, 0);
+
+        end_slowly(&slow);
+        patrol_wait(&patrol, plot->which);
+
+        check_end(&yard, &patrol, plot, &claim);
+        patrol_close(&patrol);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
+
+/* ---- two supervisors ------------------------------------------------------------------------- */
+
+static const struct encounter ALONE[] = {
+    {WEIR_RECONCILER_ATTEMPT_TIMEOUT, COMPLETES, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_LEASE_EXPIRY, COMPLETES, true, WEIR_STATE_WAITING, 1, 1},
+    {WEIR_RECONCILER_DELAYED_PROMOTER, COMPLETES, true, WEIR_STATE_WAITING, 1, 0},
+    {WEIR_RECONCILER_EXECUTION_DEADLINE, COMPLETES, true, WEIR_STATE_EXPIRED, 1, 1},
+    {WEIR_RECONCILER_HOUSEKEEPING, COMPLETES, true, GONE, 1, 0},
+};
+
+/* The other one, while the first is at some point. */
+struct rival {
+    struct patrol patrol;
+    const struct encounter *plot;
+    _Atomic bool came;
+};
+
+enum { SEEN }; /* the rival has seen something due */
+
+static void rival_init(struct rival *self, struct fixture *fixture,
+                       const struct encounter *plot)
+{
+    *self = (struct rival){.plot = plot};
+    init_patrol(&self->patrol, fixture, plot->which);
+    weir_points_arm(&self->patrol.points, "reconciler.due", UINT64_MAX);
+}
+
+static void handle_it_all(void *argument)
+{
+    struct rival *self = argument;
+
+    patrol_start(&self->patrol);
+    wait_until(patrol_scan(&self->patrol, self->plot->which).processed == 1);
+    atomic_store(&self->came, true);
+}
+
+/* The first has seen it and is about to lock it, when the other one has done it. */
+FLOW_TEST(two_supervisors, that_have_seen_the_same_handle_it_once)
+{
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
+        const struct encounter *plot = &ALONE[i];
+        struct weir_claim claim = put(&yard, plot, DUE_MS);
+        struct encounter nothing = *plot;
+        struct rival rival;
+        struct patrol first;
+
+        nothing.processed = 0;
+        rival_init(&rival, fixture, plot);
+        init_patrol(&first, fixture, plot->which);
+        weir_points_arm_call(&first.points, "reconciler.due", 1, handle_it_all, &rival);
+        patrol_start(&first);
+        wait_until(atomic_load(&rival.came));
+        patrol_wait(&first, plot->which);
+
+        check_end(&yard, &first, &nothing, &claim);
+        check_end(&yard, &rival.patrol, plot, &claim);
+        patrol_close(&rival.patrol);
+        patrol_close(&first);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
+
+/* On PostgreSQL the other one passes it over, and has come to the end of its cycle. On SQLite it has
+ * seen it, and waits. */
+static void try_it(void *argument)
+{
+    struct rival *self = argument;
+
+    patrol_start(&self->patrol);
+    wait_until(atomic_load(&self->patrol.points.armed[SEEN].passed) > 0);
+    if (self->patrol.fixture->engine == WEIR_POSTGRESQL)
+        wait_until(patrol_scan(&self->patrol, self->plot->which).cycles > 0);
+    check_int(patrol_scan(&self->patrol, self->plot->which).processed, 0);
+    atomic_store(&self->came, true);
+}
+
+FLOW_TEST(two_supervisors, pass_over_what_the_other_one_has)
+{
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
+        const struct encounter *plot = &ALONE[i];
+        struct weir_claim claim = put(&yard, plot, DUE_MS);
+        struct encounter nothing = *plot;
+        struct rival rival;
+        struct patrol first;
+
+        nothing.processed = 0;
+        rival_init(&rival, fixture, plot);
+        init_patrol(&first, fixture, plot->which);
+        weir_points_arm_call(&first.points, "reconciler.locked", 1, try_it, &rival);
+        patrol_start(&first);
+        wait_until(atomic_load(&rival.came));
+        patrol_wait(&first, plot->which);
+        patrol_wait(&rival.patrol, plot->which);
+
+        check_end(&yard, &first, plot, &claim);
+        check_end(&yard, &rival.patrol, &nothing, &claim);
+        patrol_close(&rival.patrol);
+        patrol_close(&first);
+        forget(fixture);
+    }
+    yard_close(&yard);
+}
