@@ -67,7 +67,7 @@ struct weir_command_shared {
     bool quiet;
 };
 
-/* The program itself, in main.c, and the rows, each in the file of its name. */
+/* The program itself, in program.c, and the rows, each in the file of its name. */
 extern const struct weir_command weir_cli_program;
 extern const struct weir_command weir_cli_bench;
 extern const struct weir_command weir_cli_demo;
@@ -82,6 +82,24 @@ extern const struct weir_command weir_cli_dlq_resolve;
 extern const struct weir_command weir_cli_dlq_show;
 extern const struct weir_command weir_cli_doctor;
 extern const struct weir_command weir_cli_enqueue;
+extern const struct weir_command weir_cli_flow;
+extern const struct weir_command weir_cli_flow_abandon;
+extern const struct weir_command weir_cli_flow_cancel;
+extern const struct weir_command weir_cli_flow_claim;
+extern const struct weir_command weir_cli_flow_complete;
+extern const struct weir_command weir_cli_flow_delay;
+extern const struct weir_command weir_cli_flow_fail;
+extern const struct weir_command weir_cli_flow_get;
+extern const struct weir_command weir_cli_flow_list;
+extern const struct weir_command weir_cli_flow_prioritise;
+extern const struct weir_command weir_cli_flow_progress;
+extern const struct weir_command weir_cli_flow_renew;
+extern const struct weir_command weir_cli_flow_replay;
+extern const struct weir_command weir_cli_flow_result;
+extern const struct weir_command weir_cli_flow_revoke;
+extern const struct weir_command weir_cli_flow_submit;
+extern const struct weir_command weir_cli_flow_supervise;
+extern const struct weir_command weir_cli_flow_work;
 extern const struct weir_command weir_cli_help;
 extern const struct weir_command weir_cli_migrate;
 extern const struct weir_command weir_cli_queue;

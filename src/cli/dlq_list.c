@@ -218,10 +218,7 @@ static int show(const struct weir_session *session, int64_t id)
         WEIR_OK)
         code = weir_session_fail(session, &error, NULL);
     else if (session->shared.quiet && !session->shared.json)
-        code = fwrite(weir_buf_text(&showing.text), 1, showing.text.size, stdout) ==
-                       showing.text.size
-                   ? WEIR_EXIT_DONE
-                   : weir_command_fail(session->command, "print: cannot write");
+        code = weir_output_bytes(session->command, weir_buf_get(&showing.text));
     else
         code = weir_output_text(session->command, &showing.text);
     weir_buf_fini(&showing.text);

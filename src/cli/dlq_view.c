@@ -4,16 +4,13 @@
 #include "cli/dlq_view.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/base64.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "db/pause.h"
 #include "weir/heap.h"
 
-enum { JSON_SIZE_MAX = 256 << 20, TIME_SIZE = 40 };
+enum { JSON_SIZE_MAX = 256 << 20 };
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "id", .align = WEIR_TABLE_RIGHT},
@@ -95,48 +92,11 @@ void weir_dlq_view_append_json(const struct weir_dlq_view *self, struct weir_buf
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-/* RFC 3339 with microseconds, in UTC. Returns `out`, of TIME_SIZE bytes. */
-static const char *format_time(int64_t us, char *out)
-{
-    time_t seconds = (time_t)(us / 1000000);
-    struct tm parts;
-    char text[TIME_SIZE] = "";
-
-    if (gmtime_r(&seconds, &parts) != NULL)
-        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    weir_text_format(out, TIME_SIZE, "%s.%06dZ", text, (int)(us % 1000000));
-    return out;
-}
-
-static void add_time(struct weir_buf *json, const char *name, int64_t us)
-{
-    char text[TIME_SIZE];
-
-    if (us != 0)
-        weir_output_add_text(json, name, format_time(us, text));
-    else
-        weir_output_open(json, name, "null");
-}
-
 static void add_uid(struct weir_buf *json, const char *name, const uint8_t *uid)
 {
     char text[WEIR_UID_TEXT_SIZE];
 
     weir_output_add_text(json, name, weir_uid_format(uid, text));
-}
-
-static void add_payload(struct weir_buf *json, const struct weir_dead_letter *letter)
-{
-    struct weir_str payload = {letter->payload, letter->payload_size};
-
-    if (weir_utf8_valid(payload)) {
-        weir_output_open(json, "payload", "");
-        weir_json_append_str(json, payload);
-        return;
-    }
-    weir_output_open(json, "payload_base64", "\"");
-    weir_base64_append(json, payload.data, payload.size);
-    weir_buf_append_text(json, "\"");
 }
 
 static void add_headers(struct weir_buf *json, const struct weir_dead_letter *letter)
@@ -167,10 +127,10 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
     weir_output_add_text(json, "status", weir_dead_letter_status_name(letter->status));
     weir_output_add_number(json, "attempts", letter->attempts);
     weir_output_add_text(json, "reason", letter->reason);
-    add_time(json, "created_at", letter->created_us);
-    add_time(json, "failed_at", letter->failed_us);
-    add_time(json, "deadline_at", letter->deadline_us);
-    add_time(json, "completed_at", letter->completed_us);
+    weir_output_add_time(json, "created_at", letter->created_us);
+    weir_output_add_time(json, "failed_at", letter->failed_us);
+    weir_output_add_time(json, "deadline_at", letter->deadline_us);
+    weir_output_add_time(json, "completed_at", letter->completed_us);
     if (letter->requeued)
         add_uid(json, "requeued_uid", letter->requeued_uid);
     else
@@ -178,7 +138,8 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
     if (letter->payload != NULL)
         weir_output_add_number(json, "payload_size", (int64_t)letter->payload_size);
     if (payload)
-        add_payload(json, letter);
+        weir_output_add_bytes(json, "payload",
+                              (struct weir_str){letter->payload, letter->payload_size});
     weir_buf_append_text(json, "}");
 }
 
@@ -191,10 +152,10 @@ static void add_line(struct weir_buf *text, const char *name, const char *value)
 
 static void add_time_line(struct weir_buf *text, const char *name, int64_t us)
 {
-    char value[TIME_SIZE];
+    char value[WEIR_OUTPUT_TIME_SIZE];
 
     if (us != 0)
-        add_line(text, name, format_time(us, value));
+        add_line(text, name, weir_output_time(us, value));
 }
 
 static void add_payload_lines(struct weir_buf *text,

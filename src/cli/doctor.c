@@ -341,14 +341,17 @@ struct checks {
     void (*library)(struct weir_doctor *self); /* before it is connected */
     void (*server)(struct weir_doctor *self);
     void (*tables)(struct weir_doctor *self); /* only when they fit */
+    void (*flow)(struct weir_doctor *self);   /* likewise */
     void (*file)(struct weir_doctor *self);
 };
 
 static const struct checks CHECKS[] = {
     [WEIR_SQLITE] = {.library = weir_doctor_check_sqlite_library,
+                     .flow = weir_doctor_check_flow,
                      .file = weir_doctor_check_sqlite_file},
     [WEIR_POSTGRESQL] = {.server = weir_doctor_check_pg_server,
-                         .tables = weir_doctor_check_pg_tables},
+                         .tables = weir_doctor_check_pg_tables,
+                         .flow = weir_doctor_check_flow},
     [WEIR_MARIADB] = {.server = weir_doctor_check_maria_server,
                       .tables = weir_doctor_check_maria_tables},
 };
@@ -371,6 +374,8 @@ static void check_all(struct weir_doctor *self)
         check_queues(self);
     if (self->schema_fits && checks->tables != NULL)
         checks->tables(self);
+    if (self->schema_fits && checks->flow != NULL)
+        checks->flow(self);
     if (checks->file != NULL)
         checks->file(self);
 }

@@ -5,6 +5,7 @@
  *   doctor_pg.c       PostgreSQL: version, pooler, rights, old transactions
  *   doctor_maria.c    MariaDB: version, settings, engines of tables, rights, old transactions
  *   doctor_roles.c    the roles of `weir migrate --roles`: what they have too much
+ *   doctor_flow.c     the execution engine: tables, what nobody looks after
  *   doctor_sqlite.c   SQLite: version of the library, file, write-ahead log
  */
 #ifndef WEIR_CLI_DOCTOR_H
@@ -28,6 +29,7 @@ void weir_doctor_check_pg_tables(struct weir_doctor *self);
 void weir_doctor_check_maria_server(struct weir_doctor *self);
 void weir_doctor_check_maria_tables(struct weir_doctor *self);
 void weir_doctor_check_roles(struct weir_doctor *self);
+void weir_doctor_check_flow(struct weir_doctor *self); /* not of MariaDB */
 void weir_doctor_check_sqlite_library(struct weir_doctor *self);
 void weir_doctor_check_sqlite_file(struct weir_doctor *self);
 

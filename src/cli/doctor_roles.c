@@ -2,8 +2,8 @@
  * doctor_roles.c - see doctor.h.
  */
 #include "cli/doctor.h"
+#include "cli/roles.h"
 #include "outbox/roles.h"
-#include "weir/heap.h"
 
 enum { NAMED_MAX = 8 };
 
@@ -46,7 +46,7 @@ void weir_doctor_check_roles(struct weir_doctor *self)
     struct weir_role_plan plan;
     struct weir_error error = {0};
 
-    weir_role_plan_init(&plan, weir_heap_system());
+    weir_roles_plan_init(&plan);
     if (weir_role_plan_read(&plan, self->connection, &error) != WEIR_OK)
         weir_doctor_note_failure(self, "roles", &error);
     else if (plan.blind)

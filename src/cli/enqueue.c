@@ -3,15 +3,12 @@
  */
 #include "cli/enqueue.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/heap.h"
+#include "cli/content.h"
 #include "cli/output.h"
 #include "outbox/catalog.h"
 #include "outbox/names.h"
@@ -232,53 +229,21 @@ enum weir_status weir_enqueue_send(const struct weir_enqueue_plan *plan,
 
 /* ---- one message -------------------------------------------------------------------------- */
 
-/* All of a file, or of standard input; *data is owned. One byte more than allowed is read, so
- * that the library can refuse it. */
-static int read_payload(const struct weir_enqueue_plan *plan, char **data, size_t *size)
-{
-    bool standard_input = strcmp(plan->file, "-") == 0;
-    int file = standard_input ? STDIN_FILENO : open(plan->file, O_RDONLY | O_CLOEXEC);
-    ssize_t got = 1;
-
-    *size = 0;
-    *data = weir_heap_alloc(weir_heap_system(), plan->size_max + 1);
-    if (*data == NULL)
-        return weir_command_fail(plan->session.command, "out of memory");
-    while (file >= 0 && *size <= plan->size_max && got != 0) {
-        got = read(file, *data + *size, plan->size_max + 1 - *size);
-        if (got < 0 && errno != EINTR)
-            break;
-        *size += got > 0 ? (size_t)got : 0;
-    }
-    if (file < 0 || got < 0)
-        return weir_command_fail(plan->session.command, "cannot read %s%s%s: %s",
-                                 standard_input ? "" : "'",
-                                 standard_input ? "standard input" : plan->file,
-                                 standard_input ? "" : "'", strerror(errno));
-    if (!standard_input)
-        close(file);
-    if (*size > plan->size_max)
-        return weir_command_fail(plan->session.command,
-                                 "the payload has more than %zu bytes; --size-max allows "
-                                 "more, up to %d",
-                                 plan->size_max, WEIR_PAYLOAD_SIZE_MAX);
-    return WEIR_EXIT_DONE;
-}
-
 static int enqueue_one(const struct weir_enqueue_plan *plan,
                        struct weir_enqueue_result *result)
 {
     struct weir_draft draft = plan->draft;
     struct weir_error error = {0};
-    char *data = NULL;
+    struct weir_content content = {.data = plan->payload};
     int code = WEIR_EXIT_DONE;
 
-    draft.payload = plan->payload;
-    draft.payload_size = plan->payload != NULL ? strlen(plan->payload) : 0;
-    if (plan->file != NULL) {
-        code = read_payload(plan, &data, &draft.payload_size);
-        draft.payload = data;
-    }
+    content.size = plan->payload != NULL ? strlen(plan->payload) : 0;
+    if (plan->file != NULL)
+        code =
+            weir_content_read(&content, plan->session.command, "payload", plan->file,
+                              plan->size_max, "; --size-max allows more, up to 16777216");
+    draft.payload = content.data;
+    draft.payload_size = content.size;
     if (code == WEIR_EXIT_DONE &&
         weir_enqueue_send(plan, &draft, 1, &result->receipt, &error) != WEIR_OK)
         code = weir_session_fail(&plan->session, &error, plan->queue);
@@ -286,7 +251,7 @@ static int enqueue_one(const struct weir_enqueue_plan *plan,
         result->count = 1;
         result->first_id = result->last_id = result->receipt.id;
     }
-    weir_heap_free(weir_heap_system(), data);
+    weir_content_fini(&content);
     return code;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/roles.h"
 #include "cli/session.h"
 #include "db/db.h"
+#include "flow/schema.h"
 #include "outbox/producer.h"
 #include "outbox/schema.h"
 #include "weir/heap.h"
@@ -71,28 +72,47 @@ const struct weir_command weir_cli_migrate = {
     .run = run,
 };
 
-struct outcome {
+/* Numbers before and after. */
+struct move {
     uint32_t from;
     uint32_t to;
+};
+
+/* The tables of outbox and execution engine; of the latter all is 0 where it does not work. */
+struct outcome {
+    struct move outbox;
+    struct move flow;
     char no_functions[WEIR_PRODUCER_WHY_SIZE]; /* why; "": they are there */
     struct weir_roles_tally roles;
 };
 
+static bool has_flow(const struct weir_session *session)
+{
+    return weir_db_engine(session->db) != WEIR_MARIADB;
+}
+
+static void tell_move(const struct weir_session *session, const char *what,
+                      const struct move *move)
+{
+    if (move->from == move->to)
+        printf("%s: %s %" PRIu32 ", nothing to do\n", session->name, what, move->to);
+    else
+        printf("%s: %s %" PRIu32 " -> %" PRIu32 "\n", session->name, what, move->from,
+               move->to);
+}
+
 static int tell(const struct weir_session *session, const struct wishes *wishes,
                 const struct outcome *outcome)
 {
-    uint32_t from = outcome->from;
-    uint32_t to = outcome->to;
     struct weir_buf json;
     int code;
 
     if (!session->shared.json) {
         if (session->shared.quiet)
             return WEIR_EXIT_DONE;
-        if (from == to)
-            printf("%s: schema %" PRIu32 ", nothing to do\n", session->name, to);
-        else
-            printf("%s: schema %" PRIu32 " -> %" PRIu32 "\n", session->name, from, to);
+        tell_move(session, "schema", &outcome->outbox);
+        if (outcome->flow.from != outcome->flow.to)
+            tell_move(session, "executions", &outcome->flow);
         if (outcome->no_functions[0] != '\0')
             printf("no %s_enqueue() for producers in SQL: %s\n",
                    weir_db_prefix(session->db), outcome->no_functions);
@@ -103,8 +123,10 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
     weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
     weir_output_open(&json, NULL, "{");
     weir_output_add_text(&json, "database", session->name);
-    weir_output_add_number(&json, "from", from);
-    weir_output_add_number(&json, "to", to);
+    weir_output_add_number(&json, "from", outcome->outbox.from);
+    weir_output_add_number(&json, "to", outcome->outbox.to);
+    weir_output_add_number(&json, "executions_from", outcome->flow.from);
+    weir_output_add_number(&json, "executions_to", outcome->flow.to);
     if (outcome->no_functions[0] != '\0')
         weir_output_add_text(&json, "no_functions", outcome->no_functions);
     if (wishes->roles)
@@ -116,6 +138,7 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
 }
 
 static enum weir_status read_version(const struct weir_session *session,
+                                     const struct weir_schema *schema,
                                      struct weir_schema_version *out,
                                      struct weir_error *error)
 {
@@ -127,21 +150,41 @@ static enum weir_status read_version(const struct weir_session *session,
         return WEIR_OK;
     status = weir_db_acquire(session->db, &connection, error);
     if (status == WEIR_OK)
-        status = weir_schema_read(&weir_outbox_schema, connection, out, error);
-    if (status == WEIR_OK && out->number >= weir_outbox_schema.count)
-        status = weir_schema_check(&weir_outbox_schema, connection, error);
+        status = weir_schema_read(schema, connection, out, error);
+    if (status == WEIR_OK && out->number >= schema->base + schema->count)
+        status = weir_schema_check(schema, connection, error);
     weir_db_release(session->db, connection);
     return status;
 }
 
 /* The changes that the database does not have yet. */
-static struct weir_schema missing_after(uint32_t number)
+static struct weir_schema missing_after(const struct weir_schema *schema, uint32_t number)
 {
-    size_t known = weir_outbox_schema.count;
-    size_t skip = number < known ? number : known;
+    size_t there = number > schema->base ? number - schema->base : 0;
+    size_t skip = there < schema->count ? there : schema->count;
+    struct weir_schema missing = *schema;
 
-    return (struct weir_schema){.migrations = weir_outbox_schema.migrations + skip,
-                                .count = known - skip};
+    missing.migrations += skip;
+    missing.count -= skip;
+    return missing;
+}
+
+/* Appends what is missing of a family; *out: what was there, and will be. */
+static enum weir_status append_missing(const struct weir_session *session,
+                                       const struct weir_schema *schema, struct move *out,
+                                       struct weir_buf *sql, struct weir_error *error)
+{
+    struct weir_schema_version version;
+    struct weir_schema missing;
+    enum weir_status status = read_version(session, schema, &version, error);
+
+    missing = missing_after(schema, version.number);
+    out->from = version.number;
+    out->to = missing.count > 0 ? schema->base + (uint32_t)schema->count : version.number;
+    if (status == WEIR_OK && missing.count > 0)
+        status = weir_schema_dump(&missing, weir_db_engine(session->db),
+                                  weir_db_prefix(session->db), sql, error);
+    return status;
 }
 
 /* Rights are granted on tables that are there. */
@@ -172,50 +215,67 @@ static enum weir_status append_functions(const struct weir_session *session,
     return status;
 }
 
+static enum weir_status append_all(const struct weir_session *session,
+                                   const struct wishes *wishes, struct outcome *outcome,
+                                   struct weir_buf *sql, struct weir_error *error)
+{
+    enum weir_status status =
+        append_missing(session, &weir_outbox_schema, &outcome->outbox, sql, error);
+    bool complete;
+
+    if (status == WEIR_OK && outcome->outbox.from != outcome->outbox.to)
+        status = append_functions(session, sql, error);
+    if (status == WEIR_OK && has_flow(session))
+        status = append_missing(session, &weir_flow_schema, &outcome->flow, sql, error);
+    complete = outcome->outbox.from == outcome->outbox.to &&
+               outcome->flow.from == outcome->flow.to;
+    if (wishes->payload_max > 0)
+        weir_buf_append_format(
+            sql, "UPDATE %s_meta SET value = '%" PRId64 "' WHERE name = 'payload_max';\n",
+            weir_db_prefix(session->db), wishes->payload_max);
+    if (complete && !session->shared.json)
+        weir_buf_append_format(sql, "-- schema %" PRIu32 ", nothing to do\n",
+                               outcome->outbox.to);
+    if (status == WEIR_OK && wishes->roles)
+        status = append_roles(session, complete, sql, error);
+    return status;
+}
+
+static int print_json(const struct weir_session *session, const struct outcome *outcome,
+                      const struct weir_buf *sql)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "database", session->name);
+    weir_output_add_number(&json, "from", outcome->outbox.from);
+    weir_output_add_number(&json, "to", outcome->outbox.to);
+    weir_output_add_number(&json, "executions_from", outcome->flow.from);
+    weir_output_add_number(&json, "executions_to", outcome->flow.to);
+    weir_output_add_text(&json, "sql", weir_buf_text(sql));
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(session->command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
 static int print_sql(const struct weir_session *session, const struct wishes *wishes)
 {
-    struct weir_schema_version version;
-    struct weir_schema missing;
+    struct outcome outcome = {.flow = {0, 0}};
     struct weir_error error = {0};
-    struct weir_buf sql, json;
-    enum weir_status status = read_version(session, &version, &error);
+    struct weir_buf sql;
     int code;
 
     weir_buf_init(&sql, weir_heap_system(), TEXT_SIZE_MAX);
-    weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
-    missing = missing_after(version.number);
-    if (status == WEIR_OK && missing.count > 0)
-        status = weir_schema_dump(&missing, weir_db_engine(session->db),
-                                  weir_db_prefix(session->db), &sql, &error);
-    if (status == WEIR_OK && missing.count > 0)
-        status = append_functions(session, &sql, &error);
-    if (wishes->payload_max > 0)
-        weir_buf_append_format(&sql,
-                               "UPDATE %s_meta SET value = '%" PRId64
-                               "' WHERE name = 'payload_max';\n",
-                               weir_db_prefix(session->db), wishes->payload_max);
-    if (missing.count == 0 && !session->shared.json)
-        weir_buf_append_format(&sql, "-- schema %" PRIu32 ", nothing to do\n",
-                               version.number);
-    if (status == WEIR_OK && wishes->roles)
-        status = append_roles(session, missing.count == 0, &sql, &error);
-    if (status != WEIR_OK) {
+    if (append_all(session, wishes, &outcome, &sql, &error) != WEIR_OK)
         code = weir_session_fail(session, &error, NULL);
-    } else if (session->shared.json) {
-        weir_output_open(&json, NULL, "{");
-        weir_output_add_text(&json, "database", session->name);
-        weir_output_add_number(&json, "from", version.number);
-        weir_output_add_number(&json, "to",
-                               missing.count > 0 ? (int64_t)weir_outbox_schema.count
-                                                 : (int64_t)version.number);
-        weir_output_add_text(&json, "sql", weir_buf_text(&sql));
-        weir_buf_append_text(&json, "}");
-        code = weir_output_text(session->command, &json);
-    } else {
+    else if (session->shared.json)
+        code = print_json(session, &outcome, &sql);
+    else
         code = weir_output_lines(session->command, &sql);
-    }
     weir_buf_fini(&sql);
-    weir_buf_fini(&json);
     return code;
 }
 
@@ -231,15 +291,27 @@ static enum weir_status set_payload_max(const struct weir_session *session,
     return status;
 }
 
+static enum weir_status migrate_all(const struct weir_session *session,
+                                    struct outcome *out, struct weir_error *error)
+{
+    enum weir_status status = weir_schema_migrate(
+        &weir_outbox_schema, session->db, &out->outbox.from, &out->outbox.to, error);
+
+    if (status == WEIR_OK)
+        status = weir_producer_make(session->db, out->no_functions, error);
+    if (status == WEIR_OK && has_flow(session))
+        status = weir_schema_migrate(&weir_flow_schema, session->db, &out->flow.from,
+                                     &out->flow.to, error);
+    return status;
+}
+
 static int migrate(const struct weir_session *session, const struct wishes *wishes)
 {
-    struct outcome outcome;
+    struct outcome outcome = {.flow = {0, 0}};
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 
-    if (weir_schema_migrate(&weir_outbox_schema, session->db, &outcome.from, &outcome.to,
-                            &error) != WEIR_OK ||
-        weir_producer_make(session->db, outcome.no_functions, &error) != WEIR_OK)
+    if (migrate_all(session, &outcome, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
     if (wishes->payload_max > 0 &&
         set_payload_max(session, wishes->payload_max, &error) != WEIR_OK)

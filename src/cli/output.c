@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "weir/heap.h"
 
 enum { TEXT_SIZE_MAX = 4 << 20, WIDTH_MIN = 40 };
@@ -81,6 +84,13 @@ int weir_output_text(const struct weir_command *command, const struct weir_buf *
     return print(command, text, "\n");
 }
 
+int weir_output_bytes(const struct weir_command *command, struct weir_str bytes)
+{
+    if (fwrite(bytes.data, 1, bytes.size, stdout) == bytes.size)
+        return WEIR_EXIT_DONE;
+    return weir_command_fail(command, "print: cannot write");
+}
+
 const char *weir_output_age(int64_t age_us, char *out)
 {
     int64_t seconds = age_us / 1000000;
@@ -136,6 +146,18 @@ const char *weir_output_rate(double per_s, char *out)
     return out;
 }
 
+const char *weir_output_time(int64_t us, char *out)
+{
+    time_t seconds = (time_t)(us / 1000000);
+    struct tm parts;
+    char text[WEIR_OUTPUT_TIME_SIZE] = "";
+
+    if (gmtime_r(&seconds, &parts) != NULL)
+        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    weir_text_format(out, WEIR_OUTPUT_TIME_SIZE, "%s.%06dZ", text, (int)(us % 1000000));
+    return out;
+}
+
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 void weir_output_open(struct weir_buf *json, const char *name, const char *bracket)
@@ -181,4 +203,29 @@ void weir_output_add_rate(struct weir_buf *json, const char *name, double per_s)
 void weir_output_add_flag(struct weir_buf *json, const char *name, bool flag)
 {
     weir_output_open(json, name, flag ? "true" : "false");
+}
+
+void weir_output_add_time(struct weir_buf *json, const char *name, int64_t us)
+{
+    char text[WEIR_OUTPUT_TIME_SIZE];
+
+    if (us != 0)
+        weir_output_add_text(json, name, weir_output_time(us, text));
+    else
+        weir_output_open(json, name, "null");
+}
+
+void weir_output_add_bytes(struct weir_buf *json, const char *name, struct weir_str bytes)
+{
+    char encoded[64];
+
+    if (weir_utf8_valid(bytes)) {
+        weir_output_open(json, name, "");
+        weir_json_append_str(json, bytes);
+        return;
+    }
+    weir_text_format(encoded, sizeof encoded, "%s_base64", name);
+    weir_output_open(json, encoded, "\"");
+    weir_base64_append(json, bytes.data, bytes.size);
+    weir_buf_append_text(json, "\"");
 }

@@ -7,6 +7,7 @@
 
 #include "cli/output.h"
 #include "db/db.h"
+#include "flow/rights.h"
 #include "outbox/roles.h"
 #include "weir/heap.h"
 
@@ -17,6 +18,12 @@ int weir_roles_check_engine(const struct weir_session *session)
     return weir_command_misuse(session->command,
                                "--roles: SQLite has no roles; who may do what is said by "
                                "the modes of the file and its folder (docs/roles.md)");
+}
+
+void weir_roles_plan_init(struct weir_role_plan *self)
+{
+    weir_role_plan_init(self, weir_heap_system(), weir_flow_rights,
+                        weir_flow_right_count);
 }
 
 static struct weir_roles_tally tally(const struct weir_role_plan *plan)
@@ -64,7 +71,7 @@ int weir_roles_apply(const struct weir_session *session, struct weir_roles_tally
     enum weir_status status;
     int code = WEIR_EXIT_DONE;
 
-    weir_role_plan_init(&plan, weir_heap_system());
+    weir_roles_plan_init(&plan);
     status = weir_role_plan_apply(&plan, session->db, &failed, &error);
     if (status == WEIR_OK)
         *out = tally(&plan);
@@ -85,7 +92,7 @@ enum weir_status weir_roles_append_sql(const struct weir_session *session,
     enum weir_status status;
     size_t at = 0;
 
-    weir_role_plan_init(&plan, weir_heap_system());
+    weir_roles_plan_init(&plan);
     status = weir_db_acquire(session->db, &connection, error);
     if (status == WEIR_OK)
         status = weir_role_plan_read(&plan, connection, error);

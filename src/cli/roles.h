@@ -9,6 +9,11 @@
 #include "base/buf.h"
 #include "cli/session.h"
 
+struct weir_role_plan;
+
+/* A plan for all tables that this program knows. Owes weir_role_plan_fini(). */
+void weir_roles_plan_init(struct weir_role_plan *self);
+
 /* What was done, in statements. */
 struct weir_roles_tally {
     size_t made;

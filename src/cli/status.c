@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/executions.h"
 #include "cli/queue_view.h"
 #include "cli/session.h"
 #include "weir/heap.h"
@@ -32,7 +33,10 @@ const struct weir_command weir_cli_status = {
         "fencing token of the partition's owner. Works with no process running, and\n"
         "answers at once however much waits: '~' is an estimate. In/s is estimated\n"
         "from the newest messages, out/s is what live processes have said within the\n"
-        "last seconds.\n",
+        "last seconds.\n"
+        "\n"
+        "Without QUEUE also the lanes of the execution engine that have work: what is\n"
+        "ready, counted up to 1000, delayed and active, up to 10000.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -82,6 +86,7 @@ struct status {
     struct weir_table processes;
     struct weir_buf processes_json;
     size_t process_count;
+    struct weir_executions executions; /* of all queues only */
 };
 
 /* ---- partitions --------------------------------------------------------------------------- */
@@ -244,6 +249,8 @@ static enum weir_status read_all(struct status *self, struct weir_error *error)
     if (status == WEIR_OK)
         status =
             weir_outbox_read_processes(outbox, self->queue, add_process, self, error);
+    if (status == WEIR_OK && self->queue == NULL)
+        status = weir_executions_read(&self->executions, self->session.db, error);
     return status;
 }
 
@@ -265,6 +272,7 @@ static void append_json(const struct status *self, struct weir_buf *frame)
     if (self->queue != NULL)
         append_list(frame, "partitions", &self->partitions_json);
     append_list(frame, "processes", &self->processes_json);
+    weir_executions_append_json(&self->executions, frame);
     weir_buf_append_text(frame, "}\n");
 }
 
@@ -294,7 +302,7 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
     if (self->queues.count == 0) {
         weir_buf_append_text(
             frame, "no queues; make one with 'weir queue add NAME --partitions N'\n");
-        return WEIR_OK;
+        return weir_executions_append_table(&self->executions, frame);
     }
     status = weir_output_append_table(&self->queues.table, frame);
     if (status == WEIR_OK && self->queue != NULL)
@@ -304,6 +312,8 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
         weir_buf_append_text(frame, "no process delivers\n");
     else if (status == WEIR_OK)
         status = weir_output_append_table(&self->processes, frame);
+    if (status == WEIR_OK)
+        status = weir_executions_append_table(&self->executions, frame);
     return status;
 }
 
@@ -374,6 +384,7 @@ static void open_status(struct status *self)
                     sizeof PROCESS_COLUMNS / sizeof PROCESS_COLUMNS[0]);
     weir_buf_init(&self->partitions_json, heap, JSON_SIZE_MAX);
     weir_buf_init(&self->processes_json, heap, JSON_SIZE_MAX);
+    weir_executions_init(&self->executions);
 }
 
 static void close_status(struct status *self)
@@ -383,6 +394,7 @@ static void close_status(struct status *self)
     weir_table_fini(&self->processes);
     weir_buf_fini(&self->partitions_json);
     weir_buf_fini(&self->processes_json);
+    weir_executions_fini(&self->executions);
 }
 
 static bool take_watch(const struct weir_command *self, struct status *out)

@@ -244,6 +244,21 @@ bool weir_child_is_silent(const struct weir_child *self)
     return self->answer_size == 0;
 }
 
+void weir_child_drain(struct weir_child *self, struct weir_buf *out)
+{
+    do {
+        weir_buf_append(out, self->answer, self->answer_size);
+        self->answer_size = 0;
+        read_out(self);
+    } while (self->answer_size > 0);
+}
+
+void weir_child_ask(const struct weir_child *self)
+{
+    if (self->pid != 0 && !self->ended)
+        (void)kill(-self->pid, SIGTERM);
+}
+
 void weir_child_kill(struct weir_child *self)
 {
     if (self->pid != 0 && !self->ended)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 enum { WEIR_CHILD_WORDS_SIZE = 200, WEIR_CHILD_ANSWER_SIZE = 1024 };
@@ -67,6 +68,13 @@ bool weir_child_take_answer(struct weir_child *self, char *out);
 
 /* Nothing of its standard output is there to be taken. */
 bool weir_child_is_silent(const struct weir_child *self);
+
+/* All that is there of its standard output, to the end of `out`, in whatever lines. After its end
+ * that is the rest. */
+void weir_child_drain(struct weir_child *self, struct weir_buf *out);
+
+/* Ask it and its group to end (SIGTERM). Nothing when it has ended. */
+void weir_child_ask(const struct weir_child *self);
 
 /* Kill it with all its group, and reap it. Nothing when it has ended. */
 void weir_child_kill(struct weir_child *self);

@@ -8,69 +8,82 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/heap.h"
+#include "base/text.h"
 #include "weir/message.h"
 
-enum { VARIABLES = 8, TEXTS_SIZE_MAX = 16 * 1024 };
+enum { TEXTS_SIZE_MAX = 192 * 1024, NUMBER_SIZE = 24 };
 
-static const char *const NAMES[VARIABLES] = {
-    "WEIR_QUEUE=", "WEIR_PARTITION=", "WEIR_SEQ=",      "WEIR_ID=",
-    "WEIR_KEY=",   "WEIR_TYPE=",      "WEIR_ATTEMPTS=", "WEIR_EPOCH=",
-};
-
-static bool is_ours(const char *text)
+/* "NAME=value" is one of the variables. */
+static bool is_given(const char *text, const struct weir_environment_variable *variables,
+                     size_t count)
 {
-    for (size_t i = 0; i < VARIABLES; i++) {
-        if (strncmp(text, NAMES[i], strlen(NAMES[i])) == 0)
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(variables[i].name);
+
+        if (strncmp(text, variables[i].name, size) == 0 && text[size] == '=')
             return true;
     }
     return false;
 }
 
-static void write_texts(struct weir_buf *out, const struct weir_message *message)
-{
-    char uid[WEIR_UID_TEXT_SIZE];
-
-    /* In the order of NAMES. */
-    weir_buf_append_format(out, "%s%s%c", NAMES[0], message->queue, '\0');
-    weir_buf_append_format(out, "%s%" PRId32 "%c", NAMES[1], message->partition, '\0');
-    weir_buf_append_format(out, "%s%" PRId64 "%c", NAMES[2], message->seq, '\0');
-    weir_buf_append_format(out, "%s%s%c", NAMES[3], weir_uid_format(message->uid, uid),
-                           '\0');
-    weir_buf_append_format(out, "%s%s%c", NAMES[4],
-                           message->key != NULL ? message->key : "", '\0');
-    weir_buf_append_format(out, "%s%s%c", NAMES[5], message->type, '\0');
-    weir_buf_append_format(out, "%s%" PRIu32 "%c", NAMES[6], message->attempts, '\0');
-    weir_buf_append_format(out, "%s%" PRId64 "%c", NAMES[7], message->epoch, '\0');
-}
-
 enum weir_status weir_environment_init(struct weir_environment *self,
                                        const struct weir_heap *heap,
-                                       const struct weir_message *message)
+                                       const struct weir_environment_variable *variables,
+                                       size_t count)
 {
     size_t inherited = 0;
-    size_t count = 0;
+    size_t filled = 0;
     char *text;
 
+    WEIR_ASSERT(count <= WEIR_ENVIRONMENT_VARIABLES_MAX);
     self->heap = heap;
     weir_buf_init(&self->texts, heap, TEXTS_SIZE_MAX);
-    write_texts(&self->texts, message);
+    for (size_t i = 0; i < count; i++)
+        weir_buf_append_format(&self->texts, "%s=%s%c", variables[i].name,
+                               variables[i].value, '\0');
     while (environ != NULL && environ[inherited] != NULL)
         inherited++;
-    self->list =
-        weir_heap_zalloc_array(heap, inherited + VARIABLES + 1, sizeof *self->list);
+    self->list = weir_heap_zalloc_array(heap, inherited + count + 1, sizeof *self->list);
     if (self->list == NULL || weir_buf_status(&self->texts) != WEIR_OK)
         return WEIR_NO_MEMORY;
     for (size_t i = 0; i < inherited; i++) {
-        if (!is_ours(environ[i]))
-            self->list[count++] = environ[i];
+        if (!is_given(environ[i], variables, count))
+            self->list[filled++] = environ[i];
     }
     text = self->texts.data;
-    for (size_t i = 0; i < VARIABLES; i++) {
-        self->list[count++] = text;
+    for (size_t i = 0; i < count; i++) {
+        self->list[filled++] = text;
         text += strlen(text) + 1;
     }
     return WEIR_OK;
+}
+
+enum weir_status weir_environment_init_message(struct weir_environment *self,
+                                               const struct weir_heap *heap,
+                                               const struct weir_message *message)
+{
+    char uid[WEIR_UID_TEXT_SIZE];
+    char partition[NUMBER_SIZE], seq[NUMBER_SIZE], attempts[NUMBER_SIZE],
+        epoch[NUMBER_SIZE];
+    const struct weir_environment_variable variables[] = {
+        {"WEIR_QUEUE", message->queue},
+        {"WEIR_PARTITION", partition},
+        {"WEIR_SEQ", seq},
+        {"WEIR_ID", weir_uid_format(message->uid, uid)},
+        {"WEIR_KEY", message->key != NULL ? message->key : ""},
+        {"WEIR_TYPE", message->type},
+        {"WEIR_ATTEMPTS", attempts},
+        {"WEIR_EPOCH", epoch},
+    };
+
+    weir_text_format(partition, sizeof partition, "%" PRId32, message->partition);
+    weir_text_format(seq, sizeof seq, "%" PRId64, message->seq);
+    weir_text_format(attempts, sizeof attempts, "%" PRIu32, message->attempts);
+    weir_text_format(epoch, sizeof epoch, "%" PRId64, message->epoch);
+    return weir_environment_init(self, heap, variables,
+                                 sizeof variables / sizeof variables[0]);
 }
 
 void weir_environment_fini(struct weir_environment *self)

@@ -1,5 +1,7 @@
 /*
- * environment.h - what a handler process knows about its message without reading it.
+ * environment.h - our environment for a process, with some variables of its own.
+ *
+ * What a handler process knows about its message without reading it:
  *
  *   WEIR_QUEUE  WEIR_PARTITION  WEIR_SEQ  WEIR_ID  WEIR_KEY  WEIR_TYPE  WEIR_ATTEMPTS  WEIR_EPOCH
  *
@@ -7,6 +9,8 @@
  */
 #ifndef WEIR_SINK_ENVIRONMENT_H
 #define WEIR_SINK_ENVIRONMENT_H
+
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "weir/status.h"
@@ -20,10 +24,23 @@ struct weir_environment {
     char **list;           /* owned; NULL at the end */
 };
 
-/* Owes a fini(), also when it fails: with WEIR_NO_MEMORY. */
-WEIR_CHECKED enum weir_status weir_environment_init(struct weir_environment *self,
-                                                    const struct weir_heap *heap,
-                                                    const struct weir_message *message);
+enum { WEIR_ENVIRONMENT_VARIABLES_MAX = 16 };
+
+struct weir_environment_variable {
+    const char *name;
+    const char *value; /* copied; without zeros in it */
+};
+
+/* Those `count` instead of ours of the same names, at most WEIR_ENVIRONMENT_VARIABLES_MAX. Owes a
+ * fini(), also when it fails: with WEIR_NO_MEMORY. */
+WEIR_CHECKED enum weir_status
+weir_environment_init(struct weir_environment *self, const struct weir_heap *heap,
+                      const struct weir_environment_variable *variables, size_t count);
+
+/* The facts about a message, likewise. */
+WEIR_CHECKED enum weir_status
+weir_environment_init_message(struct weir_environment *self, const struct weir_heap *heap,
+                              const struct weir_message *message);
 void weir_environment_fini(struct weir_environment *self);
 
 #endif

@@ -134,7 +134,7 @@ static enum weir_outcome deliver_one(struct weir_context *context, void *state,
     const struct weir_heap *heap = self->sink.options.heap;
     struct weir_environment environment;
     struct weir_buf line;
-    enum weir_status status = weir_environment_init(&environment, heap, message);
+    enum weir_status status = weir_environment_init_message(&environment, heap, message);
     enum weir_outcome outcome;
 
     (void)context;

@@ -269,6 +269,43 @@ check_mariadb() {
     end_server "$WEIR_RUN_DIR/mariadb_$$_odd.pid"
 }
 
+# work STATE COLUMNS...: an execution in this state, with these columns set besides.
+work() {
+    sql "$WEIR_DB" "
+        INSERT INTO weir_term (kind, digest, text) VALUES (1, 'orders', 'orders')
+            ON CONFLICT DO NOTHING;
+        INSERT INTO weir_execution (uuid, digest, part, state, hold, pending, lane, capset, policy,
+                priority, flow, created_us, due_us, deadline_us, namespace, kind)
+            SELECT decode(md5(random()::text), 'hex'), '', 0, $1, 0, 0, id, 0, 0, 0, 0, 1, 0, 0,
+                'default', 'mail' FROM weir_term WHERE text = 'orders';
+        UPDATE weir_execution SET ${2:-kind = kind}
+            WHERE no = (SELECT max(no) FROM weir_execution)" >/dev/null
+}
+
+tells_of_executions() {
+    work 1
+    work 4 'lease_us = 9000000000000000'
+    ends 0 doctor
+    says 'schema 1002; 1 ready, 0 delayed, 1 active' 'nothing is overdue'
+    ends 0 doctor --json
+    finding executions ok ''
+    finding supervisor ok ''
+}
+
+warns_that_no_supervisor_runs() {
+    work 2 'due_us = 1'
+    work 4 'lease_us = 1'
+    work 4 'lease_us = 9000000000000000, attempt_deadline_us = 1'
+    work 1 'deadline_us = 1'
+    ends 0 doctor
+    says 'a lease is over for' 'a delay is over for' 'an attempt is over its limit for' \
+        'a deadline has passed for' 'run one where the engine is used'
+    ends 0 doctor --json
+    json '[.findings[] | select(.check == "supervisor") | .verdict] ==
+        ["warning", "warning", "warning", "warning"]'
+    sql "$WEIR_DB" 'DELETE FROM weir_execution'
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "finds nothing wrong on $engine" finds_nothing_wrong
@@ -287,6 +324,8 @@ for engine in $engines; do
         it 'warns of commits that a crash can lose' warns_of_lost_commits
         it 'looks for old transactions' warns_of_an_old_transaction
         it 'tells what a user may do' tells_what_a_user_may
+        it 'tells of executions' tells_of_executions
+        it 'warns that no supervisor runs' warns_that_no_supervisor_runs
     fi
 done
 it 'refuses a URL of no engine' refuses 2 'scheme is unknown' doctor --db oracle://x

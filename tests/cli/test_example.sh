@@ -77,6 +77,12 @@ example batch_queues 'delivers both queues' '8 orders, 3 notifications'
 example custom_prefix 'has tables of its own' 'chat: hello
 log: mini_chat_outbox_log
 others: 0'
+example flow_worker 'tries again what has failed' 'Hello, Alice!
+  attempt 0: done
+tea
+  attempt 0: the kettle is cold
+  attempt 1: done'
+it "flow_worker does the same on PostgreSQL" prints_the_same postgresql flow_worker
 for name in retry_reject dead_letters batch_queues; do
     it "$name does the same on PostgreSQL" prints_the_same postgresql "$name"
     it "$name does the same on MariaDB" prints_the_same mariadb "$name"

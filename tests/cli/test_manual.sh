@@ -56,6 +56,8 @@ completes_by_table() {
     completes "$scratch/payload" weir enqueue orders --file "$scratch/pay"
     completes 'queue' weir help qu
     completes 'orders owls' weir relay --queue o
+    completes 'submit supervise' weir flow su
+    completes "$scratch/payload" weir flow claim --input-to "$scratch/pay"
     completes 'beginning now' weir relay --queue orders --from ''
 }
 

@@ -185,10 +185,15 @@ shares_under_one_name() {
     cat "$scratch"/share-[abc] | jq -r .payload | sort -n | cmp - <(seq 1 "$number")
 }
 
+# Both names are there before the messages: one that comes later gets what is still kept.
 gets_everything_under_each_name() {
     queue named
     start name-a --queue named --as a --to stdout:
     start name-b --queue named --as b --to stdout:
+    subscribed() {
+        [ "$("$weir" status named --json | jq '.queues[0].subscriptions')" -eq 2 ]
+    }
+    until_true subscribed
     fill named 1 200
     until_true has "$scratch/name-a" 200
     until_true has "$scratch/name-b" 200

@@ -130,6 +130,28 @@ keeps_to_the_width() {
     done
 }
 
+# Two in one lane, one of them overdue, and one in another.
+shows_executions() {
+    sql "$WEIR_DB" "
+        INSERT INTO weir_term (kind, digest, text) VALUES (1, 'a', 'orders'), (1, 'b', 'letters');
+        INSERT INTO weir_execution (uuid, digest, part, state, hold, pending, lane, capset, policy,
+                priority, flow, created_us, due_us, deadline_us, namespace, kind, lease_us)
+            SELECT decode(md5(n::text), 'hex'), '', 0, CASE n WHEN 1 THEN 4 ELSE 1 END, 0, 0, id, 0,
+                0, 0, 0, 1, 0, 0, 'default', 'mail', 1
+            FROM weir_term, generate_series(1, 3) n
+            WHERE text = CASE n WHEN 3 THEN 'letters' ELSE 'orders' END" >/dev/null
+    ends 0 status
+    grep -qE '^lane +ready +oldest +delayed +active$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^letters +1 +[0-9]+ d [0-9]+ h +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^orders +1 +[0-9]+ d [0-9]+ h +0 +1$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    says 'no supervisor runs'
+    ends 0 status --json
+    json '.executions | .ready == 2 and .active == 1 and .delayed == 0 and .ended == 0 and
+        .overdue_seconds > 60 and [.lanes[].lane] == ["letters", "orders"]'
+    ends 0 status many --json
+    json 'has("executions") | not'
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "shows that there is nothing on $engine" shows_that_there_is_nothing
@@ -137,6 +159,7 @@ for engine in $engines; do
     it "shows one queue on $engine" shows_one_queue
     it "shows an estimate of very much on $engine" shows_an_estimate
     it "watches a queue on $engine" watches
+    [ "$engine" != postgresql ] || it 'shows executions' shows_executions
     it "names a missing queue on $engine" refuses 1 "did you mean 'many'?" status manny
 done
 for engine in postgresql mariadb; do

@@ -1,0 +1,55 @@
+/*
+ * program.c - the program itself as a command: its help, and finding the command that was meant.
+ */
+#include <getopt.h>
+#include <stddef.h>
+
+#include "cli/command.h"
+
+static int run_program(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'V', "version", NULL, "print the version"},
+};
+
+const struct weir_command weir_cli_program = {
+    .name = "",
+    .usage = "COMMAND [OPTION...]",
+    .details =
+        "Weir delivers messages out of the database that an application already\n"
+        "has: what is enqueued in a transaction is delivered if and only if it\n"
+        "commits, in order. Beside messages it keeps work that has to end exactly\n"
+        "once, see 'weir flow --help'.\n"
+        "\n"
+        "To see it at work:\n"
+        "  weir demo\n"
+        "\n"
+        "By hand, on SQLite:\n"
+        "  weir migrate                        make the tables in weir.db\n"
+        "  weir queue add orders --partitions 8\n"
+        "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
+        "  weir status\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run_program,
+};
+
+static int run_program(const struct weir_command *self, int argc, char **argv)
+{
+    optind = 0;
+    switch (weir_command_next_option(self, argc, argv)) {
+    case 'V':
+        optind = 0;
+        return weir_cli_version.run(&weir_cli_version, 1, argv);
+    case WEIR_OPTIONS_HELPED:
+        return WEIR_EXIT_DONE;
+    case WEIR_OPTIONS_MISUSED:
+        return WEIR_EXIT_MISUSE;
+    default:
+        break;
+    }
+    if (optind >= argc)
+        return weir_command_misuse(self, "no command given, try 'weir demo'");
+    return weir_command_dispatch(argc - optind, argv + optind);
+}

@@ -1,0 +1,321 @@
+#!/usr/bin/env bash
+# `weir flow work` and `weir flow supervise`: processes that run until they are stopped, or until
+# nothing is left.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+# submit LANE [OPTION...]: prints the id.
+submit() {
+    local lane=$1
+    shift
+    "$weir" flow submit --lane "$lane" --kind job --quiet "$@"
+}
+
+# works LANE COMMAND [OPTION...]: until nothing is left.
+works() {
+    local lane=$1 command=$2
+    shift 2
+    ends 0 flow work --lane "$lane" --exec "$command" --drain "$@"
+}
+
+# work LANE COMMAND [OPTION...]: in the background; $pid is its process. What it says is in
+# $scratch/work-err.
+work() {
+    local lane=$1 command=$2
+    shift 2
+    "$weir" flow work --lane "$lane" --exec "$command" "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
+    pid=$!
+    trap 'kill -KILL "$pid" 2>/dev/null || true' EXIT # of the case, which is a subshell
+}
+
+# is STATE ID
+is() {
+    [ "$("$weir" flow get "$2" --quiet)" = "$1" ]
+}
+
+exists() {
+    [ -e "$1" ]
+}
+
+# over PID: there is no such process, or it is a zombie.
+over() {
+    ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$1/status" 2>/dev/null
+}
+
+# gone FILE: the process whose number is in it.
+gone() {
+    over "$(cat "$1")"
+}
+
+# got JQ-FILTER ID: holds for it.
+got() {
+    "$weir" flow get "$2" --json | jq -e "$1" >/dev/null
+}
+
+# ---- answers of a process --------------------------------------------------------------------
+
+completes() {
+    local id
+    id=$(submit done --input hello)
+    works 'done' 'cat; echo " world"'
+    [ "$("$weir" flow result "$id")" = 'hello world' ]
+    grep -qE '^1 execution in [0-9.]+ s, [0-9]+/s: 1 completed; nothing is left$' "$scratch/err"
+}
+
+# The database is that of --db, though the environment says something else.
+knows_its_execution() {
+    local id db=$WEIR_DB
+    id=$(submit facts --tag shop.plan=gold --namespace shop)
+    WEIR_DB=sqlite:nowhere ends 0 flow work --lane facts --drain --db "$db" --exec "
+        echo \"\$WEIR_ID \$WEIR_LANE \$WEIR_KIND \$WEIR_NAMESPACE \$WEIR_ATTEMPT \$WEIR_ATTEMPT_TYPE\"
+        echo \"\$WEIR_EPOCH \$WEIR_TAGS\"
+        '$weir' flow progress -q \"\$WEIR_TOKEN\" --percent 50"
+    [ "$("$weir" flow result "$id")" = "$id facts job shop 0 initial
+1 {\"shop.plan\":\"gold\"}" ]
+    got '.progress.percent == 50' "$id"
+}
+
+is_tried_again() {
+    local id
+    id=$(submit retried --retries 2 --backoff 1ms)
+    works retried "echo first >&2; echo 'the bank said no' >&2; [ \$WEIR_ATTEMPT = 2 ]"
+    got '.state == "completed" and .attempts == 3' "$id"
+    got '[.attempts_log[].outcome] == ["retry", "retry", "success"] and
+        .attempts_log[0].failure == "exit code 1: the bank said no"' "$id"
+}
+
+is_delayed() {
+    local id flag=$scratch/delayed-$engine
+    id=$(submit delayed)
+    works delayed "[ -e '$flag' ] || { touch '$flag'; exit 75; }" --delay 10ms
+    got '.state == "completed" and .attempts == 1 and .retries == 0' "$id"
+}
+
+fails_for_good() {
+    local id
+    id=$(submit good --retries 9)
+    works good "echo 'no such customer' >&2; exit 65"
+    got '.state == "failed" and .attempts == 1 and .failure == "no such customer"' "$id"
+}
+
+fails_by_a_signal() {
+    local id
+    id=$(submit signal)
+    works signal 'kill -SEGV $$'
+    got '.state == "failed" and (.failure | startswith("killed by signal 11"))' "$id"
+}
+
+bounds_the_result() {
+    local id
+    id=$(submit large --retries 9)
+    works large 'yes' --json
+    json '.failed == 1'
+    got '.state == "failed" and .failure == "standard output has more than 1048576 bytes"' "$id"
+    id=$(submit full)
+    works full 'head -c 1048576 /dev/zero'
+    [ "$("$weir" flow result "$id" | wc -c)" -eq 1048576 ]
+}
+
+# Each waits until there are three.
+runs_several_at_once() {
+    seq 1 3 | "$weir" flow submit --lane several --kind n --lines -q >/dev/null
+    mkdir "$scratch/several-$engine"
+    works several "touch '$scratch/several-$engine/'\$\$
+        while [ \$(ls '$scratch/several-$engine' | wc -l) -lt 3 ]; do sleep 0.02; done" \
+        --concurrency 3 --json
+    json '.completed == 3'
+}
+
+is_a_shell_loop() {
+    local token i
+    for i in 1 2 3; do submit loop --input "$i" >/dev/null; done
+    while token=$("$weir" flow claim -q --lane loop --input-to "$scratch/in") && [ -n "$token" ]; do
+        "$weir" flow complete -q "$token" --result "$(($(cat "$scratch/in") * 2))"
+    done
+    ends 0 flow list --lane loop --state completed --json
+    json '.executions | length == 3'
+    [ "$("$weir" flow result "$(jq -r '.executions[0].id' "$scratch/out")")" = 6 ]
+}
+
+# ---- claims that are lost, processes that are stopped ----------------------------------------
+
+# It gets SIGTERM, which it can heed; and SIGKILL if it does not.
+ends_what_was_cancelled() {
+    local id child=$scratch/child-$engine
+    id=$(submit "cancel-$1")
+    work "cancel-$1" "trap '$2' TERM; echo \$\$ >'$child.new'; mv '$child.new' '$child'
+        while :; do sleep 0.02; done" --lease 1s
+    until_true exists "$child"
+    "$weir" flow cancel -q "$id"
+    until_true gone "$child"
+    is cancelled "$id"
+    kill "$pid"
+    wait "$pid"
+    rm "$child"
+}
+
+asks_first() {
+    rm -f "$scratch/asked"
+    ends_what_was_cancelled asked "touch $scratch/asked; exit 1"
+    exists "$scratch/asked"
+}
+
+lets_finish_what_runs() {
+    local first second
+    first=$(submit grace)
+    second=$(submit grace)
+    rm -f "$scratch/runs" "$scratch/go"
+    work grace "touch '$scratch/runs'; until [ -e '$scratch/go' ]; do sleep 0.02; done; echo fine" \
+        --concurrency 1 --grace 1h --json
+    until_true exists "$scratch/runs"
+    kill "$pid"
+    touch "$scratch/go"
+    wait "$pid"
+    is completed "$first"
+    is waiting "$second"
+    jq -e '.completed == 1 and .ended == "stopped" and .unfinished == 0' "$scratch/work-out"
+}
+
+gives_back_what_does_not_end() {
+    local id child=$scratch/child-$engine
+    id=$(submit back)
+    work back "echo \$\$ >'$child.new'; mv '$child.new' '$child'; exec sleep 1000" \
+        --lease 1h --grace 10ms --json
+    until_true exists "$child"
+    kill "$pid"
+    wait "$pid"
+    gone "$child"
+    is resumable "$id"
+    got '.attempts == 1 and .retries == 0 and .reclaims == 0' "$id"
+    jq -e '.given_back == 1 and .unfinished == 0' "$scratch/work-out"
+    rm "$child"
+}
+
+# The process dies with its worker, and another worker gets the execution.
+survives_a_kill() {
+    local id child=$scratch/child-$engine
+    id=$(submit killed)
+    work killed "echo \$\$ >'$child.new'; mv '$child.new' '$child'; exec sleep 1000" --lease 1s
+    until_true exists "$child"
+    kill -KILL "$pid"
+    wait "$pid" || true
+    until_true gone "$child"
+    works killed 'echo fine'
+    got '.state == "completed" and .attempts == 2 and .reclaims == 1' "$id"
+    rm "$child"
+}
+
+ends_at_once_by_a_second_signal() {
+    local result=0
+    submit second >/dev/null
+    rm -f "$scratch/runs"
+    work second "touch '$scratch/runs'; exec sleep 1000" --grace 1h
+    until_true exists "$scratch/runs"
+    kill "$pid"
+    asked() {
+        kill "$pid" 2>/dev/null
+        over "$pid"
+    }
+    until_true asked
+    wait "$pid" || result=$?
+    [ "$result" -eq 143 ]
+}
+
+# ---- supervisors -----------------------------------------------------------------------------
+
+# supervise [OPTION...]: in the background, as work().
+supervise() {
+    "$weir" flow supervise "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
+    pid=$!
+    trap 'kill -KILL "$pid" 2>/dev/null || true' EXIT
+}
+
+puts_right_what_is_overdue() {
+    local lost timed_out late
+    lost=$(submit overdue)
+    timed_out=$(submit overdue --attempt-timeout 1ms)
+    late=$(submit overdue-later --deadline 1ms)
+    "$weir" flow claim -q --lane overdue --count 2 --lease 1s >/dev/null
+    supervise --json
+    until_true is waiting "$lost"
+    until_true is expired "$timed_out"
+    until_true is expired "$late"
+    kill "$pid"
+    wait "$pid"
+    jq -e '[.reconcilers[] | select(.handled > 0) | .name] ==
+        ["attempt_timeout", "lease_expiry", "execution_deadline"] and .unfinished == 0' \
+        "$scratch/work-out"
+}
+
+promotes_in_time() {
+    local id
+    id=$(submit promoted --delay 10ms)
+    supervise
+    until_true is waiting "$id"
+    kill "$pid"
+    wait "$pid"
+    grep -qE '^delayed_promoter +[0-9]+ +1 +0 *$' "$scratch/work-out"
+}
+
+removes_what_ended_long_ago() {
+    local id
+    id=$(submit kept)
+    "$weir" flow cancel -q "$id"
+    supervise --retention 1ms --interval housekeeping=100ms
+    forgotten() {
+        [ -z "$("$weir" flow list --lane kept --quiet)" ]
+    }
+    until_true forgotten
+    kill "$pid"
+    wait "$pid"
+}
+
+leaves_supervising_to_others() {
+    local id
+    id=$(submit alone --delay 10ms)
+    supervise
+    works alone true --no-supervise --json
+    json 'has("reconcilers") | not'
+    is completed "$id"
+    kill "$pid"
+    wait "$pid"
+}
+
+refuses_bad_options() {
+    refuses 2 'lane LANE is needed' flow work --exec true
+    refuses 2 'exec COMMAND is needed' flow work --lane a
+    refuses 2 'exec COMMAND is needed' flow work --lane a --exec ' '
+    refuses 2 'from 1 to 512' flow work --lane a --exec true --concurrency 513
+    refuses 2 'from 1 s to 1 h' flow work --lane a --exec true --lease 10ms
+    refuses 2 "--lane 'a' is given twice" flow work --lane a --lane a --exec true
+    refuses 2 "did you mean 'lease_expiry'?" flow supervise --interval lease_expry=1s
+    refuses 2 'from 100 ms' flow supervise --interval lease_expiry=1ms
+}
+
+for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
+    [ "$engine" != mariadb ] || continue
+    use_engine "$engine"
+    it "completes with standard output as the result, on $engine" completes
+    it "tells the process about its execution, on $engine" knows_its_execution
+    it "tries again what fails, with the last words as reason, on $engine" is_tried_again
+    it "delays what ends with 75, on $engine" is_delayed
+    it "fails for good what ends with 65, on $engine" fails_for_good
+    it "fails what ends by a signal, on $engine" fails_by_a_signal
+    it "bounds the result, on $engine" bounds_the_result
+    it "runs several at once, on $engine" runs_several_at_once
+    it "can be a loop in shell, on $engine" is_a_shell_loop
+    it "asks a process to end whose claim is lost, on $engine" asks_first
+    it "kills a process that does not heed it, on $engine" ends_what_was_cancelled deaf ''
+    it "lets finish what runs, and begins nothing, on $engine" lets_finish_what_runs
+    it "gives back what does not end within the grace, on $engine" gives_back_what_does_not_end
+    it "leaves nothing behind when it is killed, on $engine" survives_a_kill
+    it "ends at once by a second signal, on $engine" ends_at_once_by_a_second_signal
+    it "puts right what is overdue, on $engine" puts_right_what_is_overdue
+    it "promotes delays and says what it did, on $engine" promotes_in_time
+    it "removes what ended long ago, on $engine" removes_what_ended_long_ago
+    it "leaves supervising to others, on $engine" leaves_supervising_to_others
+done
+it 'refuses options that are wrong' refuses_bad_options
+
+finish
