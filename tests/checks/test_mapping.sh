@@ -31,6 +31,14 @@ engines() {
     "$mapping" "$scratch/engines"
 }
 
+# A tree with our page about flows, less what the expression of sed deletes.
+curtailed() {
+    mkdir -p "$scratch/curtailed/docs/internals" "$scratch/curtailed/tests"
+    cp "$sample/tests/test_door.c" "$scratch/curtailed/tests"
+    sed "$1" "$root/docs/internals/flow.md" >"$scratch/curtailed/docs/internals/flow.md"
+    "$mapping" "$scratch/curtailed"
+}
+
 it 'every test that a page names is there' "$mapping" "$root"
 it 'a test that is not there is named with its line' \
     fails_naming 'docs/internals/promising.md:5:door__opens_outwards' "$mapping" "$sample"
@@ -45,4 +53,10 @@ it 'a test is not there on an engine that its macro leaves out' \
     fails_naming 'door__is_painted_on_sqlite' engines door__is_painted_on_sqlite
 it 'a test for one engine is not there on another' \
     fails_naming 'door__is_heavy_on_postgresql' engines door__is_heavy_on_postgresql
+it 'a row of the specification that is not listed is named' \
+    fails_naming 'no row for T9 of section 7' curtailed '/^| T9 /d'
+it 'so is each of a range' \
+    fails_naming 'no row for D4 of section 7' curtailed '/^| D1 to D5 /d'
+it 'a hole is not taken for a row of the same name' \
+    fails_naming 'no row for C7 of section 9' curtailed '/^| C7 /d'
 finish

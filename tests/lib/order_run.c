@@ -318,6 +318,7 @@ static void make_outages(struct order_run *self)
             server_restart(self->fixture->server);
         }
         self->result->outages++;
+        atomic_store(&self->stage->outages, self->result->outages);
     }
 }
 

@@ -26,6 +26,7 @@ enum { ORDER_DEFAULT, ORDER_AUDIT };
 
 struct order_stage {
     _Atomic bool written;                    /* writers: that is enough */
+    _Atomic uint32_t outages;                /* that are over */
     _Atomic bool lull;                       /* writers: wait */
     _Atomic bool over;                       /* deliverers and helpers: leave */
     _Atomic uint32_t busy;                   /* writers inside a transaction */

@@ -165,11 +165,15 @@ static enum weir_status write_body(struct writer *self, bool *keep)
                       BATCH_ROWS, 20000);
 }
 
+/* However fast they are, outages find everybody at work. */
 static void note_commit(struct writer *self)
 {
-    if (ledger_commit(self->run->ledger, self->transaction) >=
-        self->run->options->messages)
-        atomic_store(&self->run->stage->written, true);
+    const struct order_options *options = self->run->options;
+    struct order_stage *stage = self->run->stage;
+
+    if (ledger_commit(self->run->ledger, self->transaction) >= options->messages &&
+        atomic_load(&stage->outages) == options->outages)
+        atomic_store(&stage->written, true);
 }
 
 /* The connection is gone: another one, when there is a server again. */

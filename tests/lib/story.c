@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "lib/chronicle.h"
 #include "lib/test.h"
 
-enum { NOTES_MAX = 200, NOTE_SIZE = 120, EPOCHS_MAX = 4096 };
+enum { EPOCHS_MAX = 4096 };
 
 enum outcome { OPEN, COMMITTING, COMMITTED, ROLLED_BACK, IN_DOUBT };
 
@@ -44,8 +44,7 @@ struct stream {
 };
 
 struct story {
-    const int64_t *clock_ns;
-    bool loud;
+    struct chronicle chronicle;
     uint32_t message_max;
     struct transaction *transactions;
     uint32_t transaction_count;
@@ -56,10 +55,6 @@ struct story {
     uint32_t disturbances;
     uint64_t delivered;
     uint64_t again;
-    uint64_t fingerprint;
-    char notes[NOTES_MAX][NOTE_SIZE];
-    uint64_t note_count;
-    char violation[STORY_TEXT_SIZE];
 };
 
 static void *allocate(size_t count, size_t size)
@@ -74,8 +69,8 @@ struct story *story_create(uint32_t message_max, const int64_t *clock_ns, bool l
 {
     struct story *self = allocate(1, sizeof *self);
 
-    self->clock_ns = clock_ns;
-    self->loud = loud;
+    self->chronicle.clock_ns = clock_ns;
+    self->chronicle.loud = loud;
     self->message_max = message_max;
     self->transactions = allocate(message_max + 1, sizeof *self->transactions);
     self->messages = allocate(message_max + 1, sizeof *self->messages);
@@ -101,56 +96,41 @@ void story_destroy(struct story *self)
 
 /* ---- notes -------------------------------------------------------------------------------- */
 
-static void keep_note(struct story *self, const char *who, const char *text)
-{
-    char *note = self->notes[self->note_count++ % NOTES_MAX];
-
-    (void)snprintf(note, NOTE_SIZE, "%12.3f ms  %-10s %s", (double)*self->clock_ns / 1e6,
-                   who, text);
-    self->fingerprint = weir_mix_u64(self->fingerprint ^ weir_hash_text(note));
-    if (self->loud)
-        printf("# %s\n", note);
-}
-
 void story_note(struct story *self, const char *who, const char *format, ...)
 {
-    char text[NOTE_SIZE];
+    char text[CHRONICLE_NOTE_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keep_note(self, who, text);
+    chronicle_note(&self->chronicle, who, "%s", text);
 }
 
 void story_violate(struct story *self, const char *format, ...)
 {
+    char text[STORY_TEXT_SIZE];
     va_list arguments;
 
-    if (self->violation[0] != '\0')
-        return;
     va_start(arguments, format);
-    (void)vsnprintf(self->violation, sizeof self->violation, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keep_note(self, "VIOLATION", self->violation);
+    chronicle_violate(&self->chronicle, "%s", text);
 }
 
 const char *story_violation(const struct story *self)
 {
-    return self->violation;
+    return self->chronicle.violation;
 }
 
 void story_print(const struct story *self)
 {
-    uint64_t first = self->note_count > NOTES_MAX ? self->note_count - NOTES_MAX : 0;
-
-    for (uint64_t i = first; i < self->note_count; i++)
-        printf("# %s\n", self->notes[i % NOTES_MAX]);
+    chronicle_print(&self->chronicle);
 }
 
 uint64_t story_fingerprint(const struct story *self)
 {
-    return self->fingerprint;
+    return self->chronicle.fingerprint;
 }
 
 /* ---- producers ---------------------------------------------------------------------------- */

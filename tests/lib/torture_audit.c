@@ -292,15 +292,19 @@ static bool hits(const struct torture_fault *fault, const struct torture_record 
 }
 
 /* What a fault does to the living goes on for as long as they may believe in a lease. */
+static int64_t felt_until_us(const struct audit *self, const struct torture_fault *fault)
+{
+    return fault->end_us +
+           (fault->kind == TORTURE_KILL ? 0 : self->run->options->lease_ns / 1000);
+}
+
 static bool explains(const struct audit *self, const struct torture_fault *fault,
                      const struct torture_record *before,
                      const struct torture_record *record)
 {
-    int64_t after_us =
-        fault->kind == TORTURE_KILL ? 0 : self->run->options->lease_ns / 1000;
-
     return atomic_load(&fault->written) && hits(fault, before, record) &&
-           fault->begin_us <= record->at_us && fault->end_us + after_us >= before->at_us;
+           fault->begin_us <= record->at_us &&
+           felt_until_us(self, fault) >= before->at_us;
 }
 
 /* What else happened then, for people: faults, and what came and was acknowledged in the lane. */
@@ -309,6 +313,7 @@ static void print_story(const struct walk *self, int64_t from_us, int64_t to_us)
     static const char *const KINDS[] = {"kill", "stop", "outage", "held up"};
     const struct audit *audit = self->audit;
 
+    printf("# from %" PRId64 " ms on:\n", from_us / 1000);
     for (uint32_t i = 0; i < audit->fault_count; i++) {
         const struct torture_fault *fault = &audit->faults[i];
 
@@ -340,8 +345,8 @@ static uint32_t *again_of(const struct walk *self, uint32_t fault)
     return &self->audit->again[(size_t)fault * TORTURE_LANES + (size_t)self->lane];
 }
 
-/* The latest fault that explains why a message came again, and has not explained a whole batch
- * already. */
+/* A fault that explains why a message came again, and has not explained a whole batch already. Of
+ * several the one that is over first: later ones may be needed for what comes later. */
 static void audit_repeat(struct walk *self, const struct torture_record *before,
                          const struct torture_record *record)
 {
@@ -355,8 +360,8 @@ static void audit_repeat(struct walk *self, const struct torture_record *before,
             continue;
         if (*again_of(self, i) == TORTURE_BATCH)
             full++;
-        else if (found == UINT32_MAX ||
-                 audit->faults[i].begin_us >= audit->faults[found].begin_us)
+        else if (found == UINT32_MAX || felt_until_us(audit, &audit->faults[i]) <
+                                            felt_until_us(audit, &audit->faults[found]))
             found = i;
     }
     if (found == UINT32_MAX && audit->result->broken[TORTURE_T5] == 0)

@@ -52,7 +52,7 @@ static void note(const struct reader *self, const struct weir_message *message)
         record->process = TORTURE_NOBODY;
     record->seq = message->seq;
     record->epoch = message->epoch;
-    record->at_us = torture_now_us();
+    record->at_us = cast_now_us();
     if (is_planted(self, TORTURE_WORK_LATE, message))
         record->at_us += 1000000;
     memcpy(record->uid, message->uid, WEIR_UID_SIZE);
@@ -151,13 +151,13 @@ static void *watch(void *argument)
 {
     struct torture *run = argument;
     int64_t most_us = run->options->lease_ns / 1000 / 5;
-    int64_t before_us = torture_now_us();
+    int64_t before_us = cast_now_us();
 
     for (;;) {
         int64_t now_us;
 
         order_rest_us(10000);
-        now_us = torture_now_us();
+        now_us = cast_now_us();
         if (now_us - before_us > most_us)
             (void)torture_add_fault(run->stage,
                                     &(struct torture_fault){.kind = TORTURE_HELD_UP,

@@ -5,13 +5,11 @@
  * Whether a transaction has committed is noted before and after: one whose process was killed in
  * between is in doubt.
  */
-#include <libpq-fe.h>
-#include <mysql.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <string.h>
 
 #include "db/connection.h"
+#include "lib/adopted.h"
 #include "lib/effects.h"
 #include "lib/order_stage.h"
 #include "lib/torture_stage.h"
@@ -191,47 +189,6 @@ static void write_transaction(struct producer *self)
 
 /* ---- on a connection of the application's ------------------------------------------------- */
 
-static enum weir_status adopt_sqlite(struct producer *self, sqlite3 **handle,
-                                     struct weir_connection **out)
-{
-    if (sqlite3_open(self->run->fixture->database, handle) != SQLITE_OK)
-        return WEIR_LOST;
-    (void)sqlite3_busy_timeout(*handle, 10000);
-    return weir_connection_adopt_sqlite(self->db, *handle, out, &self->error);
-}
-
-/* That its server is killed. */
-static void hush(void *state, const char *text)
-{
-    (void)state;
-    (void)text;
-}
-
-static enum weir_status adopt_postgresql(struct producer *self, PGconn **handle,
-                                         struct weir_connection **out)
-{
-    *handle = PQconnectdb(self->run->fixture->url);
-    if (PQstatus(*handle) != CONNECTION_OK)
-        return WEIR_LOST;
-    (void)PQsetNoticeProcessor(*handle, hush, NULL);
-    return weir_connection_adopt_postgresql(self->db, *handle, out, &self->error);
-}
-
-static enum weir_status adopt_mariadb(struct producer *self, MYSQL **handle,
-                                      struct weir_connection **out)
-{
-    const struct fixture *fixture = self->run->fixture;
-
-    *handle = mysql_init(NULL);
-    if (*handle == NULL ||
-        mysql_options(*handle, MYSQL_SET_CHARSET_NAME, "utf8mb4") != 0 ||
-        mysql_real_connect(*handle, "127.0.0.1", SERVER_USER, SERVER_PASSWORD,
-                           fixture->database, server_port(fixture->server), NULL,
-                           0) == NULL)
-        return WEIR_LOST;
-    return weir_connection_adopt_mariadb(self->db, *handle, out, &self->error);
-}
-
 /* Whatever goes wrong in a COMMIT, it may have been done. */
 static void commit_adopted(struct producer *self, struct weir_connection *connection)
 {
@@ -257,31 +214,14 @@ static void write_adopted_on(struct producer *self, struct weir_connection *conn
 
 static void write_adopted(struct producer *self)
 {
-    struct weir_connection *connection = NULL;
-    sqlite3 *sqlite = NULL;
-    PGconn *postgresql = NULL;
-    MYSQL *mariadb = NULL;
-    enum weir_status status = WEIR_LOST;
+    struct adopted adopted;
+    enum weir_status status =
+        adopted_open(&adopted, self->run->fixture, self->db, &self->error);
 
-    switch (self->run->fixture->engine) {
-    case WEIR_SQLITE:
-        status = adopt_sqlite(self, &sqlite, &connection);
-        break;
-    case WEIR_POSTGRESQL:
-        status = adopt_postgresql(self, &postgresql, &connection);
-        break;
-    case WEIR_MARIADB:
-        status = adopt_mariadb(self, &mariadb, &connection);
-        break;
-    }
     must(self, "adopt", status);
     if (status == WEIR_OK)
-        write_adopted_on(self, connection);
-    weir_connection_disown(connection);
-    (void)sqlite3_close(sqlite);
-    PQfinish(postgresql);
-    if (mariadb != NULL)
-        mysql_close(mariadb);
+        write_adopted_on(self, adopted.connection);
+    adopted_close(&adopted);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */

@@ -4,11 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "db/pause.h"
 #include "lib/effects.h"
@@ -21,21 +17,17 @@
 /* Between two faults; and how much longer than its lease a process is stopped. */
 enum { GAP_MS_MIN = 50, GAP_MS_MAX = 800, STOP_MS_MORE = 700, BRIEF_MS = 60 };
 
-/* An order that is not obeyed by then is withdrawn. */
-enum { ORDER_MS_MAX = 1500 };
-
 /* Segments that a run fills and the sweep can empty. */
 enum { SEGMENT_BITS = 12 };
 
 struct seat {
-    pid_t pid;
     uint32_t process;            /* a consumer's number */
     struct torture_fault *fault; /* of one that is stopped; otherwise NULL */
-    int64_t until_ns;
 };
 
 struct driver {
-    struct torture torture; /* first: what forked processes go on with */
+    struct torture torture; /* what forked processes go on with */
+    struct cast cast;
     struct seat seats[TORTURE_SEATS];
 };
 
@@ -62,120 +54,38 @@ static bool is_consumer(uint32_t seat)
     return seat >= TORTURE_PRODUCERS;
 }
 
+static void live(void *state, uint32_t number)
+{
+    struct driver *self = state;
+    struct torture *torture = &self->torture;
+
+    torture->seat = number;
+    torture->process = self->seats[number].process;
+    torture->chance = order_mix(torture->chance ^ (number + 1) * 1000003U);
+    if (is_consumer(number))
+        torture_consume(torture);
+    else
+        torture_produce(torture);
+}
+
 static void start(struct driver *self, uint32_t number)
 {
     struct torture *torture = &self->torture;
-    struct seat *seat = &self->seats[number];
-    pid_t parent = getpid();
-    pid_t pid;
 
-    *seat = (struct seat){0};
-    atomic_store(&torture->stage->order[number], 0);
+    self->seats[number] = (struct seat){0};
     atomic_store(&torture->stage->ready[number], 0);
     if (is_consumer(number))
-        seat->process = atomic_fetch_add(&torture->stage->consumers, 1);
+        self->seats[number].process = atomic_fetch_add(&torture->stage->consumers, 1);
     torture->chance = order_mix(torture->chance);
-    (void)fflush(stdout);
-    pid = fork();
-    check(pid >= 0);
-    seat->pid = pid;
-    if (pid > 0)
-        return;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    torture->seat = number;
-    torture->process = seat->process;
-    torture->chance = order_mix(torture->chance ^ (number + 1) * 1000003U);
-    if (getppid() == parent && is_consumer(number))
-        torture_consume(torture);
-    else if (getppid() == parent)
-        torture_produce(torture);
-    _exit(0);
+    cast_start(&self->cast, number);
 }
 
-static void close_fixture(struct fixture *fixture)
+static void goes_on(void *state, uint32_t number)
 {
-    weir_db_destroy(fixture->db);
-    fixture->db = NULL;
-}
+    struct driver *self = state;
 
-static void open_fixture(struct fixture *fixture)
-{
-    struct weir_db_options options = fixture_options(fixture);
-
-    if (fixture->db == NULL)
-        fixture->db = fixture_open(fixture, &options);
-}
-
-/* A test that fails leaves nobody behind. */
-__attribute__((noreturn)) static void fail(struct driver *self, const char *text)
-{
-    for (uint32_t i = 0; i < TORTURE_SEATS; i++) {
-        if (self->seats[i].pid != 0) {
-            (void)kill(self->seats[i].pid, SIGKILL);
-            (void)waitpid(self->seats[i].pid, NULL, 0);
-        }
-    }
-    open_fixture(self->torture.fixture);
-    weir_test_fail(__FILE__, __LINE__, "WEIR_SEED=%" PRIu64 ": %s",
-                   self->torture.options->seed, text);
-}
-
-static void fail_of_trouble(struct driver *self)
-{
-    order_rest_us(100000); /* for the text of whoever was first */
-    fail(self,
-         self->torture.stage->troubled ? self->torture.stage->trouble : "a process died");
-}
-
-/* Nobody ends without being told. */
-static void check_trouble(struct driver *self)
-{
-    for (uint32_t i = 0; i < TORTURE_SEATS; i++) {
-        struct seat *seat = &self->seats[i];
-
-        if (seat->pid != 0 && waitpid(seat->pid, NULL, WNOHANG) == seat->pid) {
-            seat->pid = 0;
-            fail_of_trouble(self);
-        }
-    }
-}
-
-/* ---- those who lie ------------------------------------------------------------------------ */
-
-static void go_on(struct seat *seat)
-{
-    (void)kill(seat->pid, SIGCONT);
-    seat->fault->end_us = torture_now_us();
-    seat->fault = NULL;
-}
-
-static void let_go_on(struct driver *self, bool all)
-{
-    int64_t now_ns = weir_pause_now_ns();
-
-    for (uint32_t i = 0; i < TORTURE_SEATS; i++) {
-        struct seat *seat = &self->seats[i];
-
-        if (seat->fault != NULL && (all || seat->until_ns <= now_ns))
-            go_on(seat);
-    }
-}
-
-/* Told to end: within a minute, and well. */
-static void await(struct driver *self, struct seat *seat, const char *trouble)
-{
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
-    int status = 0;
-
-    while (waitpid(seat->pid, &status, WNOHANG) != seat->pid) {
-        if (weir_pause_now_ns() > end_ns)
-            fail(self, trouble);
-        let_go_on(self, false); /* it may wait for one of them */
-        order_rest_us(2000);
-    }
-    seat->pid = 0;
-    if (status != 0)
-        fail_of_trouble(self);
+    self->seats[number].fault->end_us = cast_now_us();
+    self->seats[number].fault = NULL;
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
@@ -201,7 +111,7 @@ static struct torture_fault *note_fault(struct driver *self, uint32_t number,
             .kind = kind,
             .process = is_consumer(number) ? self->seats[number].process : TORTURE_NOBODY,
             .begin_us = begin_us,
-            .end_us = torture_now_us()});
+            .end_us = cast_now_us()});
 }
 
 static void bury(struct driver *self, uint32_t number, int64_t begin_us)
@@ -210,21 +120,6 @@ static void bury(struct driver *self, uint32_t number, int64_t begin_us)
     self->torture.result->kills++;
     doubt(self, number);
     start(self, number);
-}
-
-/* Could anybody write? Others may, for moments. */
-static bool blocks_everybody(struct driver *self)
-{
-    struct fixture *fixture = self->torture.fixture;
-
-    if (fixture->engine != WEIR_SQLITE)
-        return false;
-    for (int i = 0; i < 20; i++) {
-        if (fixture_is_unlocked(fixture, "effect"))
-            return false;
-        order_rest_us(5000);
-    }
-    return true;
 }
 
 /* On SQLite it may be in the middle of writing, and then everybody waits for it: not for long. */
@@ -238,69 +133,38 @@ static void let_lie(struct driver *self, uint32_t number, int64_t begin_us)
     seat->fault = note_fault(self, number, TORTURE_STOP, begin_us);
     seat->fault->end_us = INT64_MAX / 2;
     torture->result->stops++;
-    if (blocks_everybody(self)) {
+    if (cast_blocks_everybody(&self->cast)) {
         ms = BRIEF_MS;
         seat->fault->process = TORTURE_EVERYBODY;
         torture->result->brief_stops++;
     }
-    seat->until_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(ms);
+    cast_lay(&self->cast, number, ms);
 }
 
-/* It has ended or stopped, by this signal and no other. */
-static bool is_struck(struct driver *self, uint32_t number, int signal_number,
-                      int64_t wait_ns)
-{
-    int64_t end_ns = weir_pause_now_ns() + wait_ns;
-    int status = 0;
-
-    while (waitpid(self->seats[number].pid, &status, WNOHANG | WUNTRACED) == 0) {
-        if (weir_pause_now_ns() > end_ns)
-            return false;
-        let_go_on(self, false);
-        order_rest_us(500);
-    }
-    if (WIFSTOPPED(status) && WSTOPSIG(status) == signal_number)
-        return true;
-    if (!WIFSTOPPED(status))
-        self->seats[number].pid = 0;
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number)
-        fail_of_trouble(self);
-    return true;
-}
-
-/* At a point; false: it had no occasion to pass it. */
-static bool strike_at_place(struct driver *self, uint32_t number, int signal_number)
+/* An order for a place where that process passes; 0: none. */
+static uint32_t choose_order(struct driver *self, uint32_t number, int signal_number)
 {
     struct torture *torture = &self->torture;
     bool consumer = is_consumer(number);
-    uint32_t place = torture->options->place != NULL
-                         ? torture_place_of(consumer, torture->options->place)
-                         : torture_roll(torture, consumer ? TORTURE_CONSUMER_PLACES
-                                                          : TORTURE_PRODUCER_PLACES);
-    _Atomic uint32_t *order = &torture->stage->order[number];
+    const char *place = torture->options->place;
 
-    atomic_store(order, torture_order(signal_number, place));
-    if (is_struck(self, number, signal_number, WEIR_MILLISECONDS(ORDER_MS_MAX)) ||
-        (atomic_exchange(order, 0) == 0 &&
-         is_struck(self, number, signal_number, WEIR_SECONDS(10)))) {
-        torture->result->at_places++;
-        return true;
-    }
-    return false;
+    if (place != NULL)
+        return torture_order(signal_number, torture_place_of(consumer, place));
+    if (torture_roll(torture, 2) != 0)
+        return 0;
+    return torture_order(signal_number,
+                         torture_roll(torture, consumer ? TORTURE_CONSUMER_PLACES
+                                                        : TORTURE_PRODUCER_PLACES));
 }
 
 static void strike(struct driver *self, uint32_t number, int signal_number)
 {
-    struct torture *torture = &self->torture;
-    bool at_place = torture->options->place != NULL || torture_roll(torture, 2) == 0;
-    int64_t begin_us = torture_now_us();
+    uint32_t order = choose_order(self, number, signal_number);
+    bool at_place;
+    int64_t begin_us;
 
-    if (!at_place || !strike_at_place(self, number, signal_number)) {
-        begin_us = torture_now_us();
-        (void)kill(self->seats[number].pid, signal_number);
-        if (!is_struck(self, number, signal_number, WEIR_SECONDS(10)))
-            fail(self, "a process does not obey a signal");
-    }
+    cast_strike(&self->cast, number, signal_number, order, &at_place, &begin_us);
+    self->torture.result->at_places += at_place;
     if (signal_number == SIGKILL)
         bury(self, number, begin_us);
     else
@@ -322,26 +186,14 @@ static uint32_t choose_victim(struct driver *self)
     return number;
 }
 
-static uint32_t lying(const struct driver *self)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < TORTURE_SEATS; i++)
-        count += self->seats[i].fault != NULL;
-    return count;
-}
-
 static void strike_somebody(struct driver *self)
 {
     struct torture *torture = &self->torture;
     uint32_t lying_max = torture->fixture->engine == WEIR_SQLITE ? 1 : 2;
     int signal_number = torture_roll(torture, 5) < 2 ? SIGSTOP : SIGKILL;
 
-    while (lying(self) >= lying_max) {
-        check_trouble(self);
-        let_go_on(self, false);
-        order_rest_us(2000);
-    }
+    while (cast_lying(&self->cast) >= lying_max)
+        cast_rest(&self->cast, 2);
     if (torture->options->signal != 0)
         signal_number = torture->options->signal;
     strike(self, choose_victim(self), signal_number);
@@ -350,26 +202,15 @@ static void strike_somebody(struct driver *self)
 static void make_outage(struct driver *self)
 {
     struct torture *torture = &self->torture;
-    struct torture_fault *fault = note_fault(self, 0, TORTURE_OUTAGE, torture_now_us());
+    struct torture_fault *fault = note_fault(self, 0, TORTURE_OUTAGE, cast_now_us());
 
     fault->process = TORTURE_EVERYBODY;
     fault->end_us = INT64_MAX / 2;
     server_kill(torture->fixture->server);
     order_rest_us(torture_roll(torture, 300000));
     server_restart(torture->fixture->server);
-    fault->end_us = torture_now_us();
+    fault->end_us = cast_now_us();
     torture->result->outages++;
-}
-
-static void rest(struct driver *self, uint32_t ms)
-{
-    int64_t end_ns = weir_pause_now_ns() + WEIR_MILLISECONDS((int64_t)ms);
-
-    do {
-        check_trouble(self);
-        let_go_on(self, false);
-        order_rest_us(5000);
-    } while (weir_pause_now_ns() < end_ns);
 }
 
 static bool all_are_ready(const struct driver *self)
@@ -387,8 +228,8 @@ static void wait_for_consumers(struct driver *self)
 
     while (!all_are_ready(self)) {
         if (weir_pause_now_ns() > end_ns)
-            fail(self, "consumers do not start");
-        rest(self, 5);
+            cast_fail(&self->cast, "consumers do not start");
+        cast_rest(&self->cast, 5);
     }
 }
 
@@ -398,10 +239,9 @@ static void end_next(struct driver *self)
     struct torture *torture = &self->torture;
     uint32_t number = TORTURE_PRODUCERS + torture->result->ends % TORTURE_CONSUMERS;
 
-    if (self->seats[number].fault != NULL)
-        go_on(&self->seats[number]);
-    (void)kill(self->seats[number].pid, SIGTERM);
-    await(self, &self->seats[number], "a consumer does not end");
+    cast_go_on(&self->cast, number);
+    (void)kill(self->cast.seats[number].pid, SIGTERM);
+    cast_await(&self->cast, number, "a consumer does not end");
     torture->result->ends++;
     start(self, number);
     wait_for_consumers(self);
@@ -435,7 +275,8 @@ static void strike_all(struct driver *self)
         uint32_t luck = torture_roll(torture, outages + ends + others);
 
         print_progress(torture, outages + ends + others);
-        rest(self, GAP_MS_MIN + torture_roll(torture, GAP_MS_MAX - GAP_MS_MIN));
+        cast_rest(&self->cast,
+                  GAP_MS_MIN + torture_roll(torture, GAP_MS_MAX - GAP_MS_MIN));
         if (luck < outages) {
             make_outage(self);
             outages--;
@@ -447,7 +288,7 @@ static void strike_all(struct driver *self)
             others--;
         }
     }
-    let_go_on(self, true);
+    cast_let_go_on(&self->cast, true);
 }
 
 static void wait_for_messages(struct driver *self)
@@ -456,12 +297,12 @@ static void wait_for_messages(struct driver *self)
 
     while (ledger_committed(self->torture.ledger) < self->torture.options->messages) {
         if (weir_pause_now_ns() > end_ns)
-            fail(self, "producers do not get on");
-        rest(self, 10);
+            cast_fail(&self->cast, "producers do not get on");
+        cast_rest(&self->cast, 10);
     }
     atomic_store(&self->torture.stage->enough, true);
     for (uint32_t i = 0; i < TORTURE_PRODUCERS; i++)
-        await(self, &self->seats[i], "a producer does not end");
+        cast_await(&self->cast, i, "a producer does not end");
 }
 
 static bool is_drained(struct driver *self, struct weir_outbox *outbox)
@@ -475,7 +316,7 @@ static bool is_drained(struct driver *self, struct weir_outbox *outbox)
             TORTURE_SUBSCRIPTIONS[i % LEDGER_STREAMS], &drained, &fixture->error);
 
         if (status != WEIR_OK && weir_status_class(status) != WEIR_CLASS_RETRY)
-            fail(self, fixture->error.text);
+            cast_fail(&self->cast, fixture->error.text);
         drained &= status == WEIR_OK;
     }
     return drained;
@@ -489,12 +330,12 @@ static void wait_until_drained(struct driver *self)
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 
-    open_fixture(fixture);
+    cast_open_fixture(&self->cast);
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
     while (!is_drained(self, outbox) && weir_pause_now_ns() < end_ns)
-        rest(self, 20);
+        cast_rest(&self->cast, 20);
     weir_outbox_destroy(outbox);
 }
 
@@ -503,9 +344,9 @@ static void end_all(struct driver *self)
     wait_for_messages(self);
     wait_until_drained(self);
     for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++)
-        (void)kill(self->seats[i].pid, SIGTERM);
+        (void)kill(self->cast.seats[i].pid, SIGTERM);
     for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++)
-        await(self, &self->seats[i], "a consumer does not end");
+        cast_await(&self->cast, i, "a consumer does not end");
 }
 
 static void add_queues(struct fixture *fixture)
@@ -587,12 +428,19 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
 
     *out = (struct torture_result){0};
     self.torture.stage = make_stage(&self.torture);
+    self.cast = (struct cast){.fixture = fixture,
+                              .board = &self.torture.stage->board,
+                              .seed = options->seed,
+                              .seat_count = TORTURE_SEATS,
+                              .state = &self,
+                              .live = live,
+                              .goes_on = goes_on};
     self.torture.ledger = ledger_create(TORTURE_RECORDS_MAX / 4);
     outbox_small_segments(fixture, SEGMENT_BITS);
     effects_prepare(fixture);
     torture_prepare_audit(fixture);
     add_queues(fixture);
-    close_fixture(fixture);
+    cast_close_fixture(&self.cast);
     for (uint32_t i = 0; i < TORTURE_SEATS; i++)
         start(&self, i);
     wait_for_consumers(&self);

@@ -5,13 +5,8 @@
 
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "db/db.h"
 #include "lib/order_stage.h"
 
 const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
@@ -32,46 +27,22 @@ uint32_t torture_roll(struct torture *self, uint32_t n)
     return (uint32_t)(self->chance % n);
 }
 
-int64_t torture_now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 void torture_give_up(struct torture *self, const char *format, ...)
 {
     va_list args;
 
-    if (!atomic_exchange(&self->stage->troubled, true)) {
-        va_start(args, format);
-        (void)vsnprintf(self->stage->trouble, sizeof self->stage->trouble, format, args);
-        va_end(args);
-    }
-    _exit(1);
-}
-
-static void say(void *state, enum weir_log_level level, const char *line)
-{
-    (void)state;
-    fprintf(stderr, "# %d %s %s\n", (int)getpid(), weir_log_level_name(level), line);
+    va_start(args, format);
+    cast_give_up(&self->stage->board, format, args);
 }
 
 struct weir_db *torture_open_db(struct torture *self)
 {
-    struct weir_db_options options;
     struct weir_error error;
-    struct weir_db *db = NULL;
+    struct weir_db *db =
+        cast_open_db(self->fixture, &self->stage->points, &self->process, &error);
 
-    weir_error_clear(&error);
-    weir_db_options_init(&options);
-    options.url = self->fixture->url;
-    if (getenv("WEIR_VERBOSE") != NULL)
-        options.log = (struct weir_log){.write = say, .minimum = WEIR_LOG_INFO};
-    if (weir_db_create(&options, &db, &error) != WEIR_OK)
+    if (db == NULL)
         torture_give_up(self, "open: %s", error.text);
-    weir_db_set_points(db, &self->stage->points);
     return db;
 }
 
@@ -102,7 +73,7 @@ uint32_t torture_place_of(bool consumer, const char *name)
 
 void torture_pass(struct torture *self, const char *name)
 {
-    _Atomic uint32_t *mine = &self->stage->order[self->seat];
+    _Atomic uint32_t *mine = &self->stage->board.order[self->seat];
     uint32_t order = atomic_load(mine);
     bool consumer = self->seat >= TORTURE_PRODUCERS;
 

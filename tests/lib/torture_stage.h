@@ -1,9 +1,8 @@
 /*
  * torture_stage.h - the inside of torture.h: what the processes of a run share.
  *
- * As in order_stage.h: the test's process forks all others, with no connection open while it does,
- * and nobody else may fail a check. A process has a *seat*, which its successor takes over; consumers
- * have a number too, which nobody has again.
+ * The processes are a cast (cast.h). Consumers have a number beside their seat, which nobody has
+ * again.
  */
 #ifndef WEIR_TEST_TORTURE_STAGE_H
 #define WEIR_TEST_TORTURE_STAGE_H
@@ -14,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/point.h"
+#include "lib/cast.h"
 #include "lib/torture.h"
 #include "weir/db.h"
 #include "weir/message.h"
@@ -78,16 +78,14 @@ struct torture_fault {
 };
 
 struct torture_stage {
-    _Atomic bool enough;                   /* producers: end */
-    _Atomic uint32_t order[TORTURE_SEATS]; /* what to do at which point; 0: nothing */
+    _Atomic bool enough;     /* producers: end */
+    struct cast_board board; /* orders: what to do at which point */
     _Atomic uint32_t
         transaction[TORTURE_PRODUCERS]; /* that is being committed; 0: none */
     _Atomic uint32_t consumers;         /* numbers given */
     _Atomic uint32_t
         ready[TORTURE_SEATS]; /* number of the consumer that delivers, plus one */
     struct weir_points points;
-    _Atomic bool troubled;
-    char trouble[512];
     _Atomic uint32_t fault_count;
     struct torture_fault faults[TORTURE_FAULTS_MAX];
     _Atomic size_t record_count;
@@ -116,15 +114,11 @@ void torture_consume(struct torture *self);
 /* From 0 to below `n`. */
 uint32_t torture_roll(struct torture *self, uint32_t n);
 
-/* Microseconds since 1970: the clock of the databases too, which are on this machine. */
-int64_t torture_now_us(void);
-
 /* Leave, with the first trouble of all as text. */
 __attribute__((noreturn, format(printf, 2, 3))) void
 torture_give_up(struct torture *self, const char *format, ...);
 
-/* A database handle of this process, with the stage's points. WEIR_VERBOSE=1: what the library
- * has to say goes to the error output. */
+/* A database handle of this process, with the stage's points. */
 struct weir_db *torture_open_db(struct torture *self);
 
 /* An order: this signal to yourself when you pass this place. */

@@ -3,16 +3,15 @@
  */
 #include "lib/world.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/random.h"
 #include "lib/host.h"
 #include "lib/place.h"
+#include "lib/sqlite_file.h"
 #include "lib/test.h"
 #include "outbox/outbox.h"
 #include "ward/context.h"
@@ -762,46 +761,11 @@ static const char *template_path(void)
     return path;
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    static char buffer[1024 * 1024];
-    int source = open(from, O_RDONLY | O_CLOEXEC);
-    int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ssize_t size;
-
-    check(source >= 0 && target >= 0);
-    while ((size = read(source, buffer, sizeof buffer)) > 0)
-        check(write(target, buffer, (size_t)size) == size);
-    check(size == 0);
-    (void)close(source);
-    (void)close(target);
-}
-
-static void remove_files(const char *path)
-{
-    char name[PLACE_SIZE + 32];
-
-    (void)unlink(path);
-    (void)snprintf(name, sizeof name, "%s-wal", path);
-    (void)unlink(name);
-    (void)snprintf(name, sizeof name, "%s-shm", path);
-    (void)unlink(name);
-}
-
-/* What was not moved into the file yet is part of it. */
 static void make_database(struct world *self)
 {
-    char from[PLACE_SIZE + 32];
-    char to[PLACE_SIZE + 32];
-
     (void)snprintf(self->path, sizeof self->path, "%s/w", place_of_program());
     (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
-    remove_files(self->path);
-    copy_file(template_path(), self->path);
-    (void)snprintf(from, sizeof from, "%s-wal", template_path());
-    (void)snprintf(to, sizeof to, "%s-wal", self->path);
-    if (access(from, F_OK) == 0)
-        copy_file(from, to);
+    sqlite_file_copy(template_path(), self->path);
 }
 
 /* ---- effects ------------------------------------------------------------------------------ */
@@ -848,7 +812,7 @@ static void clean_up(struct world *self)
         if (it->host != NULL)
             host_crash(it->host);
     }
-    remove_files(self->path);
+    sqlite_file_remove(self->path);
     story_destroy(self->story);
 }
 

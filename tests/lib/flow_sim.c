@@ -1,0 +1,634 @@
+/*
+ * flow_sim.c - see flow_sim.h.
+ */
+#include "lib/flow_sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/flow_sim_world.h"
+#include "lib/sqlite_file.h"
+#include "lib/test.h"
+#include "ward/context.h"
+
+enum { RECONCILERS = 5 }; /* that run */
+
+#define LOOK_NS WEIR_MILLISECONDS(50)
+#define JUMP_US INT64_C(15000000)
+#define JUMP_FAR_US                                                                      \
+    (INT64_C(25) * 3600 * 1000000) /* beyond what keys of idempotency last */
+#define HEAL_MAX_NS WEIR_MINUTES(10)
+#define END_MAX_NS WEIR_MINUTES(5)
+
+uint32_t flow_world_below(struct flow_world *self, uint32_t limit)
+{
+    return weir_random_below(&self->random, limit);
+}
+
+bool flow_world_one_in(struct flow_world *self, uint32_t n)
+{
+    return flow_world_below(self, n) == 0;
+}
+
+int64_t flow_world_up_to_ms(struct flow_world *self, uint32_t most)
+{
+    return WEIR_MICROSECONDS(1 + flow_world_below(self, most * 1000));
+}
+
+bool flow_world_happens(struct flow_world *self, enum flow_fault fault,
+                        uint32_t one_in_so_many)
+{
+    return (self->faults & (1U << fault)) != 0 && flow_world_one_in(self, one_in_so_many);
+}
+
+static bool fine(const struct flow_world *self)
+{
+    return self->chronicle.violation[0] == '\0';
+}
+
+/* ---- what the library is told at its fault points ------------------------------------------ */
+
+static bool disturb(struct flow_process *who, const char *what)
+{
+    who->world->disturbances++;
+    chronicle_note(&who->world->chronicle, who->name, "%s", what);
+    return true;
+}
+
+/* In steps: whoever dies meanwhile must get out of the database. */
+static void wait_long(struct flow_process *who, struct weir_context *context)
+{
+    int64_t end_ns = weir_context_now(context) + flow_world_up_to_ms(who->world, 2500);
+
+    (void)disturb(who, "waits long for the database");
+    while (weir_context_now(context) < end_ns && !host_is_dying(who->host))
+        weir_sleep_through(context, WEIR_MILLISECONDS(5));
+}
+
+/* One more call of the database, or one more reply: is this where the process ends? */
+static void count_call(struct flow_process *who)
+{
+    struct flow_world *world = who->world;
+    bool planned = ++world->db_calls == world->plan->crash_call;
+
+    if (world->healed || who->crash || host_is_dying(who->host))
+        return;
+    if (planned || flow_world_happens(world, FLOW_CRASHES, 500))
+        who->crash = disturb(who, "crashes at a call of the database");
+}
+
+/* A call takes its time, and the process may end there; then it fails, as every call after it until
+ * all is cut off. */
+static bool decide_call(struct flow_process *who)
+{
+    struct flow_world *world = who->world;
+    struct weir_context *context = weir_context_current();
+
+    if (context == NULL)
+        return false;
+    count_call(who);
+    if (flow_world_happens(world, FLOW_SLOW, 300))
+        wait_long(who, context);
+    else if (who->crash || host_is_dying(who->host) || flow_world_one_in(world, 3))
+        weir_sleep_through(context, flow_world_up_to_ms(world, 1));
+    if (who->crash || host_is_dying(who->host))
+        return true;
+    return flow_world_happens(world, FLOW_ERRORS, 200) &&
+           disturb(who, "loses a connection");
+}
+
+static bool decide_reply(struct flow_process *who)
+{
+    if (weir_context_current() == NULL)
+        return false;
+    count_call(who);
+    return who->crash || (flow_world_happens(who->world, FLOW_DOUBTS, 12) &&
+                          disturb(who, "loses a reply"));
+}
+
+static bool decide(void *argument, const char *name)
+{
+    struct flow_process *who = argument;
+    struct flow_world *world = who->world;
+
+    if (world->plan->bug != NULL && strcmp(world->plan->bug, name) == 0)
+        return true;
+    if (strncmp(name, "db.", 3) != 0)
+        return false;
+    if (strcmp(name, "db.lose") == 0)
+        return decide_call(who);
+    if (strcmp(name, "db.lose_after_commit") == 0)
+        return decide_reply(who);
+    if (strcmp(name, "db.fail") == 0)
+        return flow_world_happens(world, FLOW_ERRORS, 200) &&
+               disturb(who, "is refused a call");
+    if (strcmp(name, "db.busy") == 0)
+        return host_is_dying(who->host) || (flow_world_happens(world, FLOW_ERRORS, 30) &&
+                                            disturb(who, "waits for no lock"));
+    return false;
+}
+
+/* ---- a process ----------------------------------------------------------------------------- */
+
+static enum weir_status open_flow(struct flow_process *self, struct weir_error *error)
+{
+    struct weir_outbox_options outbox;
+    struct weir_flow_options flow;
+    enum weir_status status;
+
+    weir_outbox_options_init(&outbox);
+    outbox.db = host_db(self->host);
+    outbox.executor = host_executor(self->host);
+    outbox.process_name = self->name;
+    outbox.stats_interval_ns = 0;
+    status = weir_outbox_create(&outbox, &self->outbox, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_flow_options_init(&flow);
+    flow.db = host_db(self->host);
+    flow.outbox = self->outbox;
+    status = weir_flow_create(&flow, &self->flow, error);
+    if (status != WEIR_OK) {
+        weir_outbox_destroy(self->outbox);
+        self->outbox = NULL;
+    }
+    return status;
+}
+
+static struct weir_flow_supervisor *start_supervisor(struct flow_process *self)
+{
+    struct weir_flow_supervisor_options options;
+    struct weir_flow_supervisor *supervisor = NULL;
+
+    weir_flow_supervisor_options_init(&options);
+    options.flow = self->flow;
+    options.executor = host_executor(self->host);
+    options.retention_ms = (int64_t)self->world->plan->retention * 1000;
+    options.interval_ms[WEIR_RECONCILER_HOUSEKEEPING] = 2500;
+    check_status(weir_flow_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
+    check_status(weir_flow_supervisor_start(supervisor, NULL), WEIR_OK);
+    return supervisor;
+}
+
+static bool others_are_done(const struct flow_process *self)
+{
+    for (uint32_t i = 1; i < self->actor_count; i++) {
+        if (!self->actors[i].done)
+            return false;
+    }
+    return true;
+}
+
+/* Each of them waits for its time or is at work, whatever has gone wrong. */
+static void check_supervisor(struct flow_process *self,
+                             struct weir_flow_supervisor *supervisor)
+{
+    struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
+    size_t count = weir_flow_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
+
+    for (size_t i = 0; i < count; i++) {
+        if (infos[i].state != WEIR_SCAN_WAITING && infos[i].state != WEIR_SCAN_TICKING)
+            chronicle_violate(&self->world->chronicle, "%s of %s is %s", infos[i].name,
+                              self->name, weir_scan_state_name(infos[i].state));
+    }
+    if (count != RECONCILERS)
+        chronicle_violate(&self->world->chronicle, "%s has %zu reconcilers", self->name,
+                          count);
+}
+
+static void stop_supervisor(struct flow_process *self,
+                            struct weir_flow_supervisor *supervisor)
+{
+    size_t unfinished;
+
+    if (supervisor == NULL)
+        return;
+    check_supervisor(self, supervisor);
+    unfinished = weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(10));
+    if (unfinished != 0)
+        chronicle_violate(&self->world->chronicle, "%s leaves %zu reconcilers behind",
+                          self->name, unfinished);
+    weir_flow_supervisor_destroy(supervisor);
+}
+
+/* As a program would, it begins anew until that works. */
+static void keep(struct flow_actor *actor)
+{
+    struct flow_process *self = actor->process;
+    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_error error;
+
+    while (open_flow(self, &error) != WEIR_OK) {
+        chronicle_note(&self->world->chronicle, self->name, "%s", error.text);
+        weir_sleep_through(actor->context, LOOK_NS);
+    }
+    chronicle_note(&self->world->chronicle, self->name, "runs");
+    if (self->supervises)
+        supervisor = start_supervisor(self);
+    while (!self->world->ending || !others_are_done(self))
+        weir_sleep_through(actor->context, LOOK_NS);
+    if (self->serves)
+        flow_actor_read_all(actor);
+    stop_supervisor(self, supervisor);
+    weir_flow_destroy(self->flow);
+    weir_outbox_destroy(self->outbox);
+    self->flow = NULL;
+    self->outbox = NULL;
+}
+
+static void act(struct flow_actor *actor, uint32_t index)
+{
+    struct flow_process *self = actor->process;
+
+    while (self->flow == NULL)
+        weir_sleep_through(actor->context, WEIR_MILLISECONDS(10));
+    if (self->works)
+        flow_actor_work(actor);
+    else if (index <= self->world->plan->submitters)
+        flow_actor_submit(actor);
+    else
+        flow_actor_operate(actor);
+}
+
+static void live(struct host *host, struct weir_context *context, uint32_t index,
+                 void *argument)
+{
+    struct flow_process *self = argument;
+    struct flow_actor *actor = &self->actors[index];
+
+    (void)host;
+    actor->context = context;
+    if (index == 0)
+        keep(actor);
+    else
+        act(actor, index);
+    actor->done = true;
+    actor->context = NULL;
+}
+
+/* Who calls? Called from within SQLite, on the fiber that does. */
+static uint32_t tell_call(void *state, int64_t *now_ns)
+{
+    struct flow_world *self = state;
+    const struct weir_context *context = weir_context_current();
+
+    *now_ns = context != NULL ? weir_context_now(context) : self->now_ns;
+    for (uint32_t i = 0; context != NULL && i < self->process_count; i++) {
+        const struct flow_process *process = &self->processes[i];
+
+        for (uint32_t j = 0; j < process->actor_count; j++) {
+            const struct flow_actor *actor = &process->actors[j];
+
+            if (actor->context == context)
+                return actor->call != NULL ? actor->call->number : 0;
+        }
+    }
+    return 0;
+}
+
+/* ---- processes come and go ----------------------------------------------------------------- */
+
+static void boot(struct flow_process *self)
+{
+    struct flow_world *world = self->world;
+
+    self->boot_ns = WEIR_FOREVER;
+    for (uint32_t i = 0; i < self->actor_count; i++) {
+        struct flow_actor *actor = &self->actors[i];
+
+        *actor = (struct flow_actor){.process = self};
+        (void)snprintf(actor->name, sizeof actor->name, "%s.%u", self->name, i);
+    }
+    self->host = host_boot(&(struct host_options){
+        .name = self->name,
+        .seed = weir_random_next(&world->random),
+        .now_ns = world->now_ns,
+        .url = world->url,
+        .oracle = decide,
+        .oracle_argument = self,
+        .main = live,
+        .argument = self,
+        .mains = self->actor_count,
+    });
+    host_set_wall_error(self->host, world->error_us);
+}
+
+static void crash(struct flow_process *self)
+{
+    self->crash = false;
+    self->resume_ns = 0;
+    host_crash(self->host);
+    self->host = NULL;
+    self->flow = NULL;
+    self->outbox = NULL;
+    for (uint32_t i = 0; i < self->actor_count; i++) {
+        self->actors[i].context = NULL;
+        self->actors[i].call = NULL; /* nobody will ever be told */
+    }
+    self->boot_ns = self->world->now_ns + flow_world_up_to_ms(self->world, 2000);
+}
+
+static void end(struct flow_process *self)
+{
+    int64_t left = host_end(self->host);
+
+    if (left != 0)
+        chronicle_violate(&self->world->chronicle, "%s has not freed %" PRId64 " blocks",
+                          self->name, left);
+    self->host = NULL;
+}
+
+static void resume(struct flow_process *self)
+{
+    chronicle_note(&self->world->chronicle, self->name, "goes on");
+    self->resume_ns = 0;
+    host_jump(self->host, self->world->now_ns);
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+/* When something happens to this process, or in it. */
+static int64_t next_of(const struct flow_process *self)
+{
+    if (self->host == NULL)
+        return self->boot_ns;
+    return self->resume_ns != 0 ? self->resume_ns : host_next_ns(self->host);
+}
+
+static struct flow_process *choose_next(struct flow_world *self, int64_t *next_ns)
+{
+    struct flow_process *chosen = NULL;
+
+    *next_ns = WEIR_FOREVER;
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        struct flow_process *it = &self->processes[i];
+        int64_t time_ns = next_of(it);
+
+        if (time_ns < *next_ns || (time_ns == *next_ns && time_ns != WEIR_FOREVER &&
+                                   flow_world_one_in(self, 2))) {
+            *next_ns = time_ns;
+            chosen = it;
+        }
+    }
+    return chosen;
+}
+
+static void go_on(struct flow_process *self)
+{
+    if (self->host == NULL) {
+        boot(self);
+    } else if (self->resume_ns != 0) {
+        resume(self);
+    } else {
+        host_run_until(self->host, self->world->now_ns);
+        if (self->crash)
+            crash(self);
+        else if (host_is_done(self->host))
+            end(self);
+    }
+}
+
+static void pause_somebody(struct flow_world *self, struct flow_process *who)
+{
+    if (who->resume_ns != 0)
+        return;
+    who->resume_ns =
+        self->now_ns + flow_world_up_to_ms(self, flow_world_one_in(self, 2) ? 300 : 5000);
+    (void)disturb(who, "stands still");
+}
+
+/* All processes are on one machine, so they have one clock. */
+static void turn_the_clock(struct flow_world *self)
+{
+    if (flow_world_one_in(self, 12))
+        self->error_us += JUMP_FAR_US;
+    else
+        self->error_us +=
+            (int64_t)flow_world_below(self, 2 * (uint32_t)JUMP_US) - JUMP_US;
+    flow_model_clock(self->model, self->now_ns, self->error_us);
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        if (self->processes[i].host != NULL)
+            host_set_wall_error(self->processes[i].host, self->error_us);
+    }
+    self->disturbances++;
+    chronicle_note(&self->chronicle, "world", "the clock is wrong by %" PRId64 " ms",
+                   self->error_us / 1000);
+}
+
+/* Something happens to one of the processes. */
+static void strike(struct flow_world *self)
+{
+    struct flow_process *who =
+        &self->processes[flow_world_below(self, self->process_count)];
+
+    self->chaos_ns = self->now_ns + flow_world_up_to_ms(self, 1500);
+    if (flow_world_happens(self, FLOW_CLOCKS, 3)) {
+        turn_the_clock(self);
+    } else if (who->host == NULL) {
+        return;
+    } else if (flow_world_happens(self, FLOW_PAUSES, 2)) {
+        pause_somebody(self, who);
+    } else if (flow_world_happens(self, FLOW_CRASHES, 3) && who->resume_ns == 0) {
+        (void)disturb(who, "crashes");
+        crash(who);
+    }
+}
+
+/* One step; false: nothing can happen any more, or not before `limit_ns`. */
+static bool step(struct flow_world *self, int64_t limit_ns)
+{
+    int64_t next_ns;
+    struct flow_process *who = choose_next(self, &next_ns);
+
+    if (!self->healed && self->chaos_ns < next_ns && self->chaos_ns < limit_ns) {
+        self->now_ns = self->chaos_ns;
+        strike(self);
+        return true;
+    }
+    if (who == NULL || next_ns > limit_ns)
+        return false;
+    if (next_ns > self->now_ns)
+        self->now_ns = next_ns;
+    go_on(who);
+    return true;
+}
+
+/* ---- the three phases ---------------------------------------------------------------------- */
+
+static void live_in_chaos(struct flow_world *self)
+{
+    int64_t limit_ns = WEIR_SECONDS(2) + flow_world_up_to_ms(self, 5000);
+
+    while (fine(self) && step(self, limit_ns))
+        ;
+    self->now_ns = limit_ns;
+}
+
+/* Nobody submits any more, or changes his mind about what has ended. */
+static bool clients_are_done(const struct flow_world *self)
+{
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        const struct flow_process *it = &self->processes[i];
+
+        if (it->serves && (it->host == NULL || !others_are_done(it)))
+            return false;
+    }
+    return true;
+}
+
+static bool drained(struct flow_world *self)
+{
+    return clients_are_done(self) && flow_journal_open_count(self->journal) == 0;
+}
+
+static void heal(struct flow_world *self)
+{
+    int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
+    int64_t look_ns = self->now_ns;
+    bool done = false;
+
+    chronicle_note(&self->chronicle, "world", "heals");
+    self->healed = true;
+    self->faults = 0;
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        struct flow_process *it = &self->processes[i];
+
+        if (it->resume_ns != 0)
+            resume(it);
+        if (it->host == NULL)
+            it->boot_ns = self->now_ns;
+    }
+    while (fine(self) && !done && step(self, limit_ns)) {
+        if (self->now_ns < look_ns)
+            continue;
+        look_ns = self->now_ns + LOOK_NS;
+        done = drained(self);
+    }
+    if (fine(self) && !done)
+        chronicle_violate(&self->chronicle,
+                          "%" PRId64 " executions are stuck long after all is well",
+                          flow_journal_open_count(self->journal));
+}
+
+static bool all_ended(const struct flow_world *self)
+{
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        if (self->processes[i].host != NULL)
+            return false;
+    }
+    return true;
+}
+
+static void end_all(struct flow_world *self)
+{
+    int64_t limit_ns = self->now_ns + END_MAX_NS;
+
+    chronicle_note(&self->chronicle, "world", "ends");
+    self->ending = true;
+    while (fine(self) && !all_ended(self) && step(self, limit_ns))
+        ;
+    if (fine(self) && !all_ended(self))
+        chronicle_violate(&self->chronicle, "a process does not stop");
+    if (fine(self) && flow_journal_orphans(self->journal) != 0)
+        chronicle_violate(&self->chronicle, "M6: something is left of what was removed");
+}
+
+/* ---- a whole world ------------------------------------------------------------------------- */
+
+static struct flow_process *add_process(struct flow_world *self, const char *name,
+                                        uint32_t number, uint32_t actors)
+{
+    struct flow_process *process = &self->processes[self->process_count++];
+
+    check(self->process_count <= FLOW_PROCESSES_MAX);
+    check(actors <= FLOW_ACTORS_MAX);
+    *process = (struct flow_process){.world = self, .actor_count = actors};
+    process->boot_ns = flow_world_up_to_ms(self, 200);
+    (void)snprintf(process->name, sizeof process->name, "%s-%u", name, number);
+    return process;
+}
+
+static void make_processes(struct flow_world *self)
+{
+    const struct flow_plan *plan = self->plan;
+
+    add_process(self, "client", 1, 1 + plan->submitters + plan->operators)->serves = true;
+    for (uint32_t i = 0; i < plan->workers; i++) {
+        struct flow_process *process = add_process(self, "worker", i + 1, 3);
+
+        process->works = true;
+        process->supervises = plan->together != 0 && i < plan->supervisors;
+    }
+    for (uint32_t i = 0; i < plan->supervisors; i++) {
+        if (plan->together == 0 || i >= plan->workers)
+            add_process(self, "super", i + 1, 1)->supervises = true;
+    }
+}
+
+static void begin(struct flow_world *self, bool loud)
+{
+    weir_random_init(&self->random, self->plan->seed);
+    self->chronicle.clock_ns = &self->now_ns;
+    self->chronicle.loud = loud;
+    flow_world_make_drafts(self);
+    self->model = flow_model_create(&(struct flow_model_options){
+        .chronicle = &self->chronicle,
+        .drafts = self->drafts,
+        .draft_count = self->plan->drafts,
+        .retention_us = (int64_t)self->plan->retention * 1000000,
+        .punctual = (self->plan->faults & ~(1U << FLOW_WORKERS)) == 0 &&
+                    self->plan->crash_call == 0,
+    });
+    (void)snprintf(self->path, sizeof self->path, "%s/f", place_of_program());
+    (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
+    sqlite_file_copy(flow_journal_template(), self->path);
+    self->journal = flow_journal_open(self->path, tell_call, self);
+    make_processes(self);
+}
+
+static void clean_up(struct flow_world *self)
+{
+    self->faults = 0;
+    for (uint32_t i = 0; i < self->process_count; i++) {
+        if (self->processes[i].host != NULL)
+            host_crash(self->processes[i].host);
+    }
+    flow_journal_close(self->journal);
+    sqlite_file_remove(self->path);
+    flow_model_destroy(self->model);
+}
+
+void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
+                  struct flow_outcome *out)
+{
+    static struct flow_world world;
+    char trouble[CHRONICLE_TEXT_SIZE];
+    bool healed;
+
+    world = (struct flow_world){.plan = plan, .faults = plan->faults};
+    memset(out, 0, sizeof *out);
+    begin(&world, loud);
+    live_in_chaos(&world);
+    if (fine(&world))
+        heal(&world);
+    healed = fine(&world);
+    if (healed)
+        end_all(&world);
+    /* Also of a world that has come to nothing: what the model says first says more. */
+    memcpy(trouble, world.chronicle.violation, sizeof trouble);
+    world.chronicle.violation[0] = '\0';
+    flow_journal_walk(world.journal, world.model);
+    flow_model_judge(world.model, healed, &out->figures);
+    if (trouble[0] != '\0')
+        chronicle_violate(&world.chronicle, "%s", trouble);
+    (void)snprintf(out->violation, sizeof out->violation, "%s",
+                   world.chronicle.violation);
+    out->fingerprint = world.chronicle.fingerprint;
+    out->virtual_ns = world.now_ns;
+    out->db_calls = world.db_calls;
+    out->disturbances = world.disturbances;
+    if (tell && !loud && !fine(&world))
+        chronicle_print(&world.chronicle);
+    clean_up(&world);
+}

@@ -1,0 +1,102 @@
+/*
+ * flow_sim_world.h - the inside of a simulated world of executions (flow_sim.h).
+ *
+ *   flow_sim.c         processes, faults, time, the three phases
+ *   flow_sim_actors.c  what submitters, workers and operators do
+ *   flow_sim_plan.c    plans
+ */
+#ifndef WEIR_TEST_FLOW_SIM_WORLD_H
+#define WEIR_TEST_FLOW_SIM_WORLD_H
+
+#include "base/random.h"
+#include "lib/flow_journal.h"
+#include "lib/flow_sim.h"
+#include "lib/host.h"
+#include "lib/place.h"
+#include "weir/flow_supervisor.h"
+#include "weir/outbox.h"
+
+enum {
+    FLOW_PROCESSES_MAX = 6,
+    FLOW_ACTORS_MAX = 5,
+    FLOW_DRAFTS_MAX = 24,
+    FLOW_HELD_MAX = 4,
+    FLOW_CLAIMS_KEPT = 16,
+    FLOW_KNOWN_MAX = 128
+};
+
+struct flow_process;
+struct flow_world;
+
+/* A fiber that calls the engine. */
+struct flow_actor {
+    struct flow_process *process;
+    char name[32];
+    struct weir_context *context; /* NULL: it does not run */
+    struct flow_call *call;       /* that it is in the middle of */
+    bool done;
+    struct weir_claim held[FLOW_HELD_MAX];
+    size_t held_count;
+};
+
+typedef void (*flow_act_fn)(struct flow_actor *self);
+
+/* A process, across its lives. */
+struct flow_process {
+    struct flow_world *world;
+    char name[16];
+    bool supervises;
+    bool serves; /* submitters and operators are in it */
+    bool works;
+    struct host *host; /* NULL: it is down */
+    struct weir_outbox *outbox;
+    struct weir_flow *flow;                    /* NULL: not open (yet, or any more) */
+    struct flow_actor actors[FLOW_ACTORS_MAX]; /* the first opens and closes it */
+    uint32_t actor_count;
+    int64_t boot_ns;   /* when it comes back */
+    int64_t resume_ns; /* when it goes on; 0: it runs */
+    bool crash;        /* as soon as what runs now has paused */
+};
+
+struct flow_world {
+    const struct flow_plan *plan;
+    struct weir_random random;
+    struct chronicle chronicle;
+    struct flow_model *model;
+    struct flow_journal *journal;
+    int64_t now_ns;
+    int64_t chaos_ns; /* when something happens next */
+    int64_t error_us; /* of the database's clock */
+    uint32_t faults;  /* that happen now */
+    uint32_t db_calls;
+    uint32_t disturbances;
+    char path[PLACE_SIZE + 16];
+    char url[PLACE_SIZE + 32];
+    struct flow_process processes[FLOW_PROCESSES_MAX];
+    uint32_t process_count;
+    struct flow_draft drafts[FLOW_DRAFTS_MAX];
+    uint32_t draft_next;
+    struct weir_execution_id known[FLOW_KNOWN_MAX]; /* of executions, as answered */
+    size_t known_count;
+    struct weir_claim claims[FLOW_CLAIMS_KEPT]; /* the last ones of anybody */
+    size_t claim_count;
+    bool healed; /* no more faults */
+    bool ending;
+};
+
+uint32_t flow_world_below(struct flow_world *self, uint32_t limit);
+bool flow_world_one_in(struct flow_world *self, uint32_t n);
+int64_t flow_world_up_to_ms(struct flow_world *self, uint32_t most);
+bool flow_world_happens(struct flow_world *self, enum flow_fault fault,
+                        uint32_t one_in_so_many);
+
+void flow_world_make_drafts(struct flow_world *self);
+
+void flow_actor_submit(struct flow_actor *self);
+void flow_actor_work(struct flow_actor *self);
+void flow_actor_operate(struct flow_actor *self);
+
+/* Everything that is there, as it can be read. */
+void flow_actor_read_all(struct flow_actor *self);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * test_flow.c - random worlds of executions from a seed; see lib/flow_sim.h.
+ *
+ * WEIR_SEEDS=n runs so many worlds instead of 2,000 (20,000 with WEIR_LONG); WEIR_PLAN="seed=7 ..."
+ * runs only that world and prints what happens in it, WEIR_BUG=name with a planted bug.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/flow_sim.h"
+#include "lib/test.h"
+
+enum {
+    SEEDS = 2000,
+    SEEDS_LONG = 20000,
+    SEEDS_FOR_A_BUG = 500,
+    SHRINK_RUNS = 60,
+    TEXT_SIZE = 300
+};
+
+#define SMALL_WORLD                                                                      \
+    "seed=1 submitters=1 operators=1 workers=1 supervisors=1 together=1 drafts=3 "       \
+    "retention=0 crash_call=0 faults=none"
+
+static bool is_long(void)
+{
+    const char *longer = getenv("WEIR_LONG");
+
+    return longer != NULL && strcmp(longer, "1") == 0;
+}
+
+static uint64_t seeds(void)
+{
+    const char *number = getenv("WEIR_SEEDS");
+
+    if (number != NULL)
+        return strtoull(number, NULL, 10);
+    return is_long() ? SEEDS_LONG : SEEDS;
+}
+
+static size_t open_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    check(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+/* What repeats it, as small as can be found quickly. */
+static void report(const struct flow_plan *plan, const struct flow_outcome *outcome)
+{
+    struct flow_outcome again;
+    struct flow_plan small = flow_plan_shrink(plan, SHRINK_RUNS);
+    char text[TEXT_SIZE];
+
+    flow_plan_format(&small, text, sizeof text);
+    flow_sim_run(&small, false, true, &again);
+    printf("# seed %" PRIu64
+           ": %s\n# a smaller world: %s\n# replay with WEIR_PLAN=\"%s\"\n",
+           plan->seed, outcome->violation, again.violation, text);
+}
+
+static void add(struct flow_figures *self, const struct flow_figures *more)
+{
+    self->executions += more->executions;
+    self->attempts += more->attempts;
+    self->ends += more->ends;
+    self->calls += more->calls;
+    self->doubts += more->doubts;
+    self->refusals += more->refusals;
+    self->removed += more->removed;
+    self->steps += more->steps;
+}
+
+static void print(uint64_t worlds, const struct flow_figures *self, double virtual_hours)
+{
+    printf("# %" PRIu64 " worlds, %" PRIu64 " executions, %" PRIu64 " attempts, %" PRIu64
+           " steps, %" PRIu64 " ends, %" PRIu64 " calls, %" PRIu64
+           " without a reply, %" PRIu64 " refused, %" PRIu64
+           " removed, %.1f virtual hours\n",
+           worlds, self->executions, self->attempts, self->steps, self->ends, self->calls,
+           self->doubts, self->refusals, self->removed, virtual_hours);
+}
+
+WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
+{
+    struct flow_figures totals = {0};
+    double virtual_hours = 0;
+    size_t files = 0;
+
+    if (getenv("WEIR_PLAN") != NULL)
+        return; /* the next test runs it */
+    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+        struct flow_plan plan = flow_plan_of_seed(seed);
+        struct flow_outcome outcome;
+
+        flow_sim_run(&plan, false, false, &outcome);
+        if (outcome.violation[0] != '\0') {
+            report(&plan, &outcome);
+            weir_test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed,
+                           outcome.violation);
+        }
+        add(&totals, &outcome.figures);
+        virtual_hours += (double)outcome.virtual_ns / 3.6e12;
+        if (seed == 1)
+            files = open_files();
+    }
+    check_int(open_files(), files);
+    print(seeds(), &totals, virtual_hours);
+    check(totals.executions > 0);
+}
+
+WEIR_TEST(flow_world, runs_a_plan_that_is_given)
+{
+    const char *text = getenv("WEIR_PLAN");
+    struct flow_outcome outcome;
+    struct flow_plan plan;
+
+    if (text == NULL)
+        text = SMALL_WORLD;
+    check(flow_plan_parse(&plan, text));
+    plan.bug = getenv("WEIR_BUG");
+    flow_sim_run(&plan, getenv("WEIR_PLAN") != NULL, true, &outcome);
+    check_str(outcome.violation, "");
+}
+
+WEIR_TEST(flow_world, is_the_same_for_the_same_seed)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct flow_plan plan = flow_plan_of_seed(seed);
+        struct flow_outcome one;
+        struct flow_outcome other;
+
+        flow_sim_run(&plan, false, false, &one);
+        flow_sim_run(&plan, false, false, &other);
+        check(one.fingerprint == other.fingerprint);
+    }
+}
+
+WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
+{
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct flow_plan plan = flow_plan_of_seed(seed);
+        struct flow_outcome outcome;
+
+        plan.faults &= 1U << FLOW_WORKERS;
+        flow_sim_run(&plan, false, true, &outcome);
+        check_str(outcome.violation, "");
+        check_int(outcome.figures.doubts, 0);
+    }
+}
+
+/* A world in which nothing else goes wrong, as often as it has calls of the database and replies:
+ * each time the process that makes the next one of them ends there. */
+WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
+{
+    struct flow_figures totals = {0};
+    struct flow_outcome outcome;
+    struct flow_plan plan;
+    uint32_t calls = 0;
+
+    check(flow_plan_parse(&plan, SMALL_WORLD));
+    do {
+        plan.crash_call = ++calls;
+        flow_sim_run(&plan, false, true, &outcome);
+        if (outcome.violation[0] != '\0')
+            weir_test_fail(__FILE__, __LINE__, "crash at call %u: %s", calls,
+                           outcome.violation);
+        add(&totals, &outcome.figures);
+    } while (outcome.disturbances > 0);
+    check(calls > 100);
+    print(calls, &totals, 0);
+}
+
+/* The seed that finds a planted bug; it must be among the first few hundred. */
+static void find(const char *bug)
+{
+    for (uint64_t seed = 1; seed <= SEEDS_FOR_A_BUG; seed++) {
+        struct flow_plan plan = flow_plan_of_seed(seed);
+        struct flow_outcome outcome;
+
+        plan.bug = bug;
+        flow_sim_run(&plan, false, false, &outcome);
+        if (outcome.violation[0] != '\0') {
+            printf("# %s is found by seed %" PRIu64 ": %s\n", bug, seed,
+                   outcome.violation);
+            return;
+        }
+    }
+    weir_test_fail(__FILE__, __LINE__, "%s is not found by %d seeds", bug,
+                   SEEDS_FOR_A_BUG);
+}
+
+WEIR_TEST(flow_world, finds_a_settlement_without_epoch)
+{
+    find("settle.no_epoch");
+}
+
+WEIR_TEST(flow_world, finds_a_repeated_settlement_that_is_not_known_again)
+{
+    find("settle.no_memory");
+}
+
+WEIR_TEST(flow_world, finds_a_claim_that_fences_nobody_out)
+{
+    find("claim.same_epoch");
+}
+
+WEIR_TEST(flow_world, finds_an_attempt_that_is_not_written_down)
+{
+    find("deed.no_attempt");
+}
+
+WEIR_TEST(flow_world, finds_an_end_that_nobody_is_told)
+{
+    find("deed.no_event");
+}
+
+WEIR_TEST(flow_world, finds_a_reconciler_that_forgets)
+{
+    find("reconciler.forgets");
+}
+
+WEIR_TEST(flow_world, finds_a_reconciler_that_does_it_twice)
+{
+    find("reconciler.twice");
+}
+
+WEIR_TEST(flow_world, finds_a_reconciler_that_comes_too_early)
+{
+    find("reconciler.early");
+}
