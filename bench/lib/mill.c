@@ -1,0 +1,265 @@
+/*
+ * mill.c - see mill.h.
+ */
+#include "lib/mill.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/must.h"
+
+/* Nobody's lease is to run out on a busy machine. */
+#define LEASE_MS 600000
+
+static const char GRAIN[BENCH_GRAIN_SIZE] = "grain";
+static const char FLOUR[BENCH_FLOUR_SIZE] = "flour";
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static void open_outbox(struct bench_mill *self)
+{
+    struct weir_outbox_options options;
+    struct weir_error error;
+
+    weir_outbox_options_init(&options);
+    options.db = self->db;
+    bench_must_ok(weir_outbox_create(&options, &self->outbox, &error), &error,
+                  "create the outbox");
+}
+
+static void open_flow(struct bench_mill *self)
+{
+    struct weir_flow_options options;
+    struct weir_error error;
+
+    weir_flow_options_init(&options);
+    options.db = self->db;
+    options.outbox = self->outbox;
+    bench_must_ok(weir_flow_create(&options, &self->flow, &error), &error,
+                  "create the engine");
+}
+
+static void open_supervisor(struct bench_mill *self)
+{
+    struct weir_flow_supervisor_options options;
+    struct weir_error error;
+
+    weir_flow_supervisor_options_init(&options);
+    options.flow = self->flow;
+    bench_must_ok(weir_flow_supervisor_create(&options, &self->supervisor, &error),
+                  &error, "create the supervisor");
+    bench_must_ok(weir_flow_supervisor_start(self->supervisor, &error), &error,
+                  "start the supervisor");
+}
+
+void bench_mill_open(struct bench_mill *self, const struct bench_mill_options *options)
+{
+    struct weir_db_options db;
+    struct weir_error error;
+
+    memset(self, 0, sizeof *self);
+    weir_db_options_init(&db);
+    db.url = options->url;
+    bench_must_ok(weir_db_create(&db, &self->db, &error), &error, "open the database");
+    bench_must_ok(weir_outbox_migrate(self->db, &error), &error, "migrate the outbox");
+    bench_must_ok(weir_flow_migrate(self->db, &error), &error, "migrate the engine");
+    if (options->events)
+        open_outbox(self);
+    open_flow(self);
+    if (options->supervised)
+        open_supervisor(self);
+}
+
+void bench_mill_close(struct bench_mill *self)
+{
+    weir_flow_supervisor_destroy(self->supervisor);
+    weir_flow_destroy(self->flow);
+    weir_outbox_destroy(self->outbox);
+    weir_db_destroy(self->db);
+}
+
+/* ---- single calls ------------------------------------------------------------------------- */
+
+static void submit(struct bench_mill *self, const struct weir_execution_draft *drafts,
+                   size_t count, struct weir_submission *out)
+{
+    struct weir_error error;
+
+    bench_must_ok(weir_flow_submit(self->flow, NULL, drafts, count, out, &error), &error,
+                  "submit");
+}
+
+static struct weir_execution_draft *make_drafts(size_t count)
+{
+    struct weir_execution_draft *drafts = bench_must_alloc(count, sizeof *drafts);
+
+    for (size_t i = 0; i < count; i++)
+        drafts[i] = (struct weir_execution_draft){.lane = BENCH_LANE,
+                                                  .kind = "grind",
+                                                  .input = GRAIN,
+                                                  .input_size = sizeof GRAIN};
+    return drafts;
+}
+
+void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *delays_ms,
+                       struct weir_submission *out)
+{
+    struct weir_execution_draft *drafts = make_drafts(count);
+
+    for (size_t i = 0; i < count && delays_ms != NULL; i++)
+        drafts[i].delay_ms = delays_ms[i];
+    submit(self, drafts, count, out);
+    free(drafts);
+}
+
+size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
+                        int64_t wait_ms, struct weir_claimed **out)
+{
+    static const char *const LANES[] = {BENCH_LANE};
+    struct weir_claim_options options;
+    struct weir_error error;
+    size_t claimed = 0;
+
+    weir_claim_options_init(&options);
+    options.lanes = LANES;
+    options.lane_count = 1;
+    options.worker = "bench";
+    options.instance = "miller";
+    options.lease_ms = lease_ms;
+    options.wait_ms = wait_ms;
+    bench_must_ok(weir_flow_claim(self->flow, &options, count, out, &claimed, &error),
+                  &error, "claim");
+    return claimed;
+}
+
+void bench_mill_complete(struct bench_mill *self, const struct weir_claimed *claimed,
+                         size_t count)
+{
+    struct weir_settlement *items = bench_must_alloc(count, sizeof *items);
+    struct weir_error error;
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct weir_settlement){.claim = claimed[i].claim,
+                                            .verb = WEIR_SETTLE_COMPLETE,
+                                            .result = FLOUR,
+                                            .result_size = sizeof FLOUR};
+    bench_must_ok(weir_flow_settle(self->flow, items, count, &error), &error, "settle");
+    for (size_t i = 0; i < count; i++)
+        bench_must(items[i].status == WEIR_OK, "a completion was refused");
+    free(items);
+}
+
+uint64_t bench_mill_handled(struct bench_mill *self, enum weir_reconciler which)
+{
+    struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
+    size_t count =
+        weir_flow_supervisor_read(self->supervisor, infos, WEIR_RECONCILER_COUNT);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(infos[i].name, weir_reconciler_name(which)) == 0)
+            return infos[i].processed;
+    }
+    bench_must(false, "the reconciler does not run");
+    return 0;
+}
+
+static void take_created(void *state, const struct weir_execution_info *info)
+{
+    *(int64_t *)state = info->created_us;
+}
+
+int64_t bench_mill_created_us(struct bench_mill *self, const struct weir_execution_id *id)
+{
+    struct weir_error error;
+    int64_t created_us = 0;
+
+    bench_must_ok(weir_flow_get(self->flow, id, take_created, &created_us, &error),
+                  &error, "read an execution");
+    return created_us;
+}
+
+/* ---- many threads ------------------------------------------------------------------------- */
+
+/* One thread. */
+struct miller {
+    struct bench_mill *mill;
+    pthread_t thread;
+    uint64_t share;
+    size_t batch;
+    uint64_t completed;
+    struct bench_mill_times times;
+};
+
+/* False: there was nothing to be done. */
+static bool grind(struct miller *self)
+{
+    struct weir_claimed *claimed = NULL;
+    int64_t begun_ns = bench_now_ns();
+    int64_t claimed_ns;
+    size_t count = bench_mill_claim(self->mill, self->batch, LEASE_MS, 0, &claimed);
+
+    claimed_ns = bench_now_ns();
+    self->times.claim_ns += claimed_ns - begun_ns;
+    if (count == 0)
+        return false;
+    bench_must(claimed[0].input_size == sizeof GRAIN, "the input has come along");
+    bench_mill_complete(self->mill, claimed, count);
+    self->times.settle_ns += bench_now_ns() - claimed_ns;
+    weir_claimed_free(self->mill->flow, claimed);
+    self->completed += count;
+    return true;
+}
+
+/* Whoever is through helps the others: what one has submitted another may have claimed. */
+static void *mill(void *state)
+{
+    struct miller *self = state;
+    struct weir_execution_draft *drafts = make_drafts(self->batch);
+
+    for (uint64_t sent = 0; sent < self->share; sent += self->batch) {
+        int64_t begun_ns = bench_now_ns();
+
+        submit(self->mill, drafts, self->batch, NULL);
+        self->times.submit_ns += bench_now_ns() - begun_ns;
+        self->times.calls++;
+        (void)grind(self);
+    }
+    while (grind(self))
+        ;
+    free(drafts);
+    return NULL;
+}
+
+static void add_times(struct bench_mill_times *self, const struct bench_mill_times *other)
+{
+    self->submit_ns += other->submit_ns;
+    self->claim_ns += other->claim_ns;
+    self->settle_ns += other->settle_ns;
+    self->calls += other->calls;
+}
+
+int64_t bench_mill_run(struct bench_mill *self, uint64_t count, size_t batch,
+                       struct bench_mill_times *times)
+{
+    struct miller millers[BENCH_MILLERS];
+    uint64_t completed = 0;
+    int64_t begun_ns = bench_now_ns();
+
+    bench_must(count % (batch * BENCH_MILLERS) == 0, "executions that can be divided");
+    for (size_t i = 0; i < BENCH_MILLERS; i++) {
+        millers[i] =
+            (struct miller){.mill = self, .share = count / BENCH_MILLERS, .batch = batch};
+        bench_must(pthread_create(&millers[i].thread, NULL, mill, &millers[i]) == 0,
+                   "start a thread");
+    }
+    for (size_t i = 0; i < BENCH_MILLERS; i++) {
+        (void)pthread_join(millers[i].thread, NULL);
+        completed += millers[i].completed;
+        if (times != NULL)
+            add_times(times, &millers[i].times);
+    }
+    bench_must(completed == count, "each execution is completed once");
+    return bench_now_ns() - begun_ns;
+}
