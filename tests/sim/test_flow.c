@@ -158,17 +158,19 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
 }
 
 /* A world in which nothing else goes wrong, as often as it has calls of the database and replies:
- * each time the process that makes the next one of them ends there. */
+ * each time the process that makes the next one of them ends there. Who wants fewer worlds gets every
+ * third. */
 WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
 {
     struct flow_figures totals = {0};
     struct flow_outcome outcome;
     struct flow_plan plan;
+    uint32_t stride = seeds() < SEEDS ? 3 : 1;
     uint32_t calls = 0;
 
     check(flow_plan_parse(&plan, SMALL_WORLD));
     do {
-        plan.crash_call = ++calls;
+        plan.crash_call = calls += stride;
         flow_sim_run(&plan, false, true, &outcome);
         if (outcome.violation[0] != '\0')
             weir_test_fail(__FILE__, __LINE__, "crash at call %u: %s", calls,
@@ -176,7 +178,7 @@ WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
         add(&totals, &outcome.figures);
     } while (outcome.disturbances > 0);
     check(calls > 100);
-    print(calls, &totals, 0);
+    print(calls / stride, &totals, 0);
 }
 
 /* The seed that finds a planted bug; it must be among the first few hundred. */
