@@ -48,14 +48,15 @@ WEIR_TEST(child, gives_all_of_its_output)
     weir_buf_fini(&out);
 }
 
-/* The shell waits for its sleep; both are asked. */
+/* The shell waits for another process, which is the one that says that it is there: both are asked. */
 WEIR_TEST(child, ends_with_its_group_when_it_is_asked)
 {
     struct weir_child child;
     struct weir_buf out;
 
     weir_buf_init(&out, weir_heap_system(), OUTPUT_MAX);
-    open_child(&child, "trap 'echo asked; exit 3' TERM; echo ready; sleep 1000; :");
+    open_child(&child, "trap 'echo asked; exit 3' TERM;"
+                       " sh -c 'echo ready; exec sleep 1000'; :");
     attend(&child, &out, "ready");
     weir_child_ask(&child);
     attend(&child, &out, NULL);
