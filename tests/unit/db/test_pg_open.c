@@ -77,7 +77,7 @@ WEIR_TEST(pg_open, overrides_the_defaults_of_the_database)
     snprintf(text, sizeof text,
              "ALTER DATABASE %s SET default_transaction_isolation = 'serializable';"
              "ALTER DATABASE %s SET TimeZone = 'Asia/Tokyo';"
-             "ALTER DATABASE %s SET statement_timeout = 1",
+             "ALTER DATABASE %s SET statement_timeout = '7s'",
              stall.database, stall.database, stall.database);
     server_execute(stall.server, NULL, text);
     link = stall_link(&stall);
