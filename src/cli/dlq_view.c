@@ -145,19 +145,6 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
 
 /* ---- in full ------------------------------------------------------------------------------ */
 
-static void add_line(struct weir_buf *text, const char *name, const char *value)
-{
-    weir_buf_append_format(text, "%-13s %s\n", name, value);
-}
-
-static void add_time_line(struct weir_buf *text, const char *name, int64_t us)
-{
-    char value[WEIR_OUTPUT_TIME_SIZE];
-
-    if (us != 0)
-        add_line(text, name, weir_output_time(us, value));
-}
-
 static void add_payload_lines(struct weir_buf *text,
                               const struct weir_dead_letter *letter)
 {
@@ -180,18 +167,18 @@ void weir_dlq_append_text(struct weir_buf *text, const struct weir_dead_letter *
     weir_buf_append_format(text, "%-13s %s/%s/%" PRId32 "/%" PRId64 "\n", "of",
                            letter->queue, letter->subscription, letter->partition,
                            letter->seq);
-    add_line(text, "status", status_text(letter));
+    weir_output_line(text, "status", status_text(letter));
     weir_buf_append_format(text, "%-13s %" PRIu32 "\n", "attempts", letter->attempts);
-    add_line(text, "reason", letter->reason);
-    add_time_line(text, "created", letter->created_us);
-    add_time_line(text, "failed", letter->failed_us);
-    add_time_line(text, "claimed until", letter->deadline_us);
-    add_time_line(text, "completed", letter->completed_us);
-    add_line(text, "uid", weir_uid_format(letter->uid, uid));
+    weir_output_line(text, "reason", letter->reason);
+    weir_output_time_line(text, "created", letter->created_us);
+    weir_output_time_line(text, "failed", letter->failed_us);
+    weir_output_time_line(text, "claimed until", letter->deadline_us);
+    weir_output_time_line(text, "completed", letter->completed_us);
+    weir_output_line(text, "uid", weir_uid_format(letter->uid, uid));
     if (letter->requeued)
-        add_line(text, "requeued as", weir_uid_format(letter->requeued_uid, uid));
-    add_line(text, "key", letter->key != NULL ? letter->key : "-");
-    add_line(text, "type", letter->type);
+        weir_output_line(text, "requeued as", weir_uid_format(letter->requeued_uid, uid));
+    weir_output_line(text, "key", letter->key != NULL ? letter->key : "-");
+    weir_output_line(text, "type", letter->type);
     for (size_t i = 0; i < letter->header_count; i++)
         weir_buf_append_format(text, "%-13s %s: %s\n", i == 0 ? "headers" : "",
                                letter->headers[i].name, letter->headers[i].value);

@@ -181,7 +181,10 @@ static int get(const struct weir_flow_session *session,
     return code;
 }
 
-static int run_get(const struct weir_command *self, int argc, char **argv)
+typedef int (*show_fn)(const struct weir_flow_session *session,
+                       const struct weir_execution_id *id);
+
+static int run(const struct weir_command *self, int argc, char **argv, show_fn show_one)
 {
     struct weir_flow_session session;
     struct weir_execution_id id;
@@ -191,9 +194,14 @@ static int run_get(const struct weir_command *self, int argc, char **argv)
         return code;
     code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = get(&session, &id);
+        code = show_one(&session, &id);
     weir_flow_session_close(&session);
     return code;
+}
+
+static int run_get(const struct weir_command *self, int argc, char **argv)
+{
+    return run(self, argc, argv, get);
 }
 
 /* ---- result ------------------------------------------------------------------------------- */
@@ -261,15 +269,5 @@ static int print_result(const struct weir_flow_session *session,
 
 static int run_result(const struct weir_command *self, int argc, char **argv)
 {
-    struct weir_flow_session session;
-    struct weir_execution_id id;
-    int code = parse(self, argc, argv, &id);
-
-    if (code >= 0)
-        return code;
-    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = print_result(&session, &id);
-    weir_flow_session_close(&session);
-    return code;
+    return run(self, argc, argv, print_result);
 }

@@ -242,19 +242,6 @@ void weir_flow_append_members(struct weir_buf *json,
 
 /* ---- in full ------------------------------------------------------------------------------ */
 
-static void add_line(struct weir_buf *text, const char *name, const char *value)
-{
-    weir_buf_append_format(text, "%-13s %s\n", name, value);
-}
-
-static void add_time_line(struct weir_buf *text, const char *name, int64_t us)
-{
-    char value[WEIR_OUTPUT_TIME_SIZE];
-
-    if (us != 0)
-        add_line(text, name, weir_output_time(us, value));
-}
-
 static void add_numbers(struct weir_buf *text, const struct weir_execution_info *info)
 {
     weir_buf_append_format(text, "%-13s %" PRId32 "\n", "priority", info->priority);
@@ -275,23 +262,23 @@ void weir_flow_append_text(struct weir_buf *text, const struct weir_execution_in
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char why[WEIR_FLOW_WHY_SIZE];
 
-    add_line(text, "execution", weir_execution_id_format(&info->id, id));
+    weir_output_line(text, "execution", weir_execution_id_format(&info->id, id));
     weir_flow_spell_why(info, now_us, why);
     weir_buf_append_format(text, "%-13s %s%s%s\n", "state",
                            weir_public_state_name(info->state),
                            why[0] != '\0' ? ": " : "", why);
-    add_line(text, "lane", info->lane);
-    add_line(text, "kind", info->kind);
-    add_line(text, "namespace", info->name_space);
+    weir_output_line(text, "lane", info->lane);
+    weir_output_line(text, "kind", info->kind);
+    weir_output_line(text, "namespace", info->name_space);
     add_numbers(text, info);
     if (info->progress_percent >= 0)
         weir_buf_append_format(
             text, "%-13s %" PRId32 " %%%s%s\n", "progress", info->progress_percent,
             info->progress_text[0] != '\0' ? ", " : "", info->progress_text);
-    add_time_line(text, "created", info->created_us);
-    add_time_line(text, "started", info->started_us);
-    add_time_line(text, "due", info->due_us);
-    add_time_line(text, "lease until", info->lease_us);
-    add_time_line(text, "deadline", info->deadline_us);
-    add_time_line(text, "ended", info->ended_us);
+    weir_output_time_line(text, "created", info->created_us);
+    weir_output_time_line(text, "started", info->started_us);
+    weir_output_time_line(text, "due", info->due_us);
+    weir_output_time_line(text, "lease until", info->lease_us);
+    weir_output_time_line(text, "deadline", info->deadline_us);
+    weir_output_time_line(text, "ended", info->ended_us);
 }

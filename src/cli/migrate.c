@@ -101,11 +101,33 @@ static void tell_move(const struct weir_session *session, const char *what,
                move->to);
 }
 
+/* What all JSON of this command begins with. */
+static void open_json(struct weir_buf *json, const struct weir_session *session,
+                      const struct outcome *outcome)
+{
+    weir_buf_init(json, weir_heap_system(), TEXT_SIZE_MAX);
+    weir_output_open(json, NULL, "{");
+    weir_output_add_text(json, "database", session->name);
+    weir_output_add_number(json, "from", outcome->outbox.from);
+    weir_output_add_number(json, "to", outcome->outbox.to);
+    weir_output_add_number(json, "executions_from", outcome->flow.from);
+    weir_output_add_number(json, "executions_to", outcome->flow.to);
+}
+
+static int close_json(struct weir_buf *json, const struct weir_session *session)
+{
+    int code;
+
+    weir_buf_append_text(json, "}");
+    code = weir_output_text(session->command, json);
+    weir_buf_fini(json);
+    return code;
+}
+
 static int tell(const struct weir_session *session, const struct wishes *wishes,
                 const struct outcome *outcome)
 {
     struct weir_buf json;
-    int code;
 
     if (!session->shared.json) {
         if (session->shared.quiet)
@@ -120,21 +142,12 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
             weir_roles_tell(&outcome->roles);
         return WEIR_EXIT_DONE;
     }
-    weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "database", session->name);
-    weir_output_add_number(&json, "from", outcome->outbox.from);
-    weir_output_add_number(&json, "to", outcome->outbox.to);
-    weir_output_add_number(&json, "executions_from", outcome->flow.from);
-    weir_output_add_number(&json, "executions_to", outcome->flow.to);
+    open_json(&json, session, outcome);
     if (outcome->no_functions[0] != '\0')
         weir_output_add_text(&json, "no_functions", outcome->no_functions);
     if (wishes->roles)
         weir_roles_append_json(&outcome->roles, &json);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return close_json(&json, session);
 }
 
 static enum weir_status read_version(const struct weir_session *session,
@@ -245,20 +258,10 @@ static int print_json(const struct weir_session *session, const struct outcome *
                       const struct weir_buf *sql)
 {
     struct weir_buf json;
-    int code;
 
-    weir_buf_init(&json, weir_heap_system(), TEXT_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "database", session->name);
-    weir_output_add_number(&json, "from", outcome->outbox.from);
-    weir_output_add_number(&json, "to", outcome->outbox.to);
-    weir_output_add_number(&json, "executions_from", outcome->flow.from);
-    weir_output_add_number(&json, "executions_to", outcome->flow.to);
+    open_json(&json, session, outcome);
     weir_output_add_text(&json, "sql", weir_buf_text(sql));
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return close_json(&json, session);
 }
 
 static int print_sql(const struct weir_session *session, const struct wishes *wishes)

@@ -158,6 +158,19 @@ const char *weir_output_time(int64_t us, char *out)
     return out;
 }
 
+void weir_output_line(struct weir_buf *text, const char *name, const char *value)
+{
+    weir_buf_append_format(text, "%-13s %s\n", name, value);
+}
+
+void weir_output_time_line(struct weir_buf *text, const char *name, int64_t us)
+{
+    char value[WEIR_OUTPUT_TIME_SIZE];
+
+    if (us != 0)
+        weir_output_line(text, name, weir_output_time(us, value));
+}
+
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 void weir_output_open(struct weir_buf *json, const char *name, const char *bracket)

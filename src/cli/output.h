@@ -61,6 +61,10 @@ const char *weir_output_rate(double per_s, char *out);
  * WEIR_OUTPUT_TIME_SIZE bytes. */
 const char *weir_output_time(int64_t us, char *out);
 
+/* "name          value", a line of something shown in full; the second leaves out a time that is 0. */
+void weir_output_line(struct weir_buf *text, const char *name, const char *value);
+void weir_output_time_line(struct weir_buf *text, const char *name, int64_t us);
+
 /* Append `"name":"text"` and `"name":number`, with a comma in front unless an object or a list
  * begins there. */
 void weir_output_add_text(struct weir_buf *json, const char *name, const char *text);

@@ -189,6 +189,20 @@ static enum weir_status write_down(struct weir_flow *flow,
     return status;
 }
 
+/* The postscript is the caller's, also after a failure. */
+static enum weir_status compose(struct weir_flow *flow,
+                                struct weir_connection *connection,
+                                struct weir_change *changes, size_t count, int64_t now_us,
+                                struct weir_tidings *fresh, struct weir_postscript **out,
+                                struct weir_error *error)
+{
+    enum weir_status status = weir_postscript_create(flow->heap, out, error);
+
+    return status == WEIR_OK
+               ? write_down(flow, connection, changes, count, now_us, fresh, *out, error)
+               : status;
+}
+
 enum weir_status weir_deed_leave(struct weir_flow *flow,
                                  struct weir_connection *connection,
                                  struct weir_change *changes, size_t count,
@@ -196,22 +210,20 @@ enum weir_status weir_deed_leave(struct weir_flow *flow,
                                  struct weir_error *error)
 {
     struct weir_tidings fresh = {.ready = false};
-    struct weir_postscript *postscript;
+    struct weir_postscript *postscript = NULL;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_postscript_create(flow->heap, &postscript, error);
-    if (status == WEIR_OK)
-        status = write_down(flow, connection, changes, count, now_us, &fresh, postscript,
-                            error);
-    if (status == WEIR_OK) {
-        weir_postscript_leave(postscript, connection);
-        add(tidings, &fresh);
-        return WEIR_OK;
+    status =
+        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
+    if (status != WEIR_OK) {
+        weir_postscript_destroy(postscript);
+        return status;
     }
-    weir_postscript_destroy(postscript);
-    return status;
+    weir_postscript_leave(postscript, connection);
+    add(tidings, &fresh);
+    return WEIR_OK;
 }
 
 enum weir_status weir_deed_store(struct weir_flow *flow,
@@ -221,15 +233,13 @@ enum weir_status weir_deed_store(struct weir_flow *flow,
                                  struct weir_error *error)
 {
     struct weir_tidings fresh = {.ready = false};
-    struct weir_postscript *postscript;
+    struct weir_postscript *postscript = NULL;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_postscript_create(flow->heap, &postscript, error);
-    if (status == WEIR_OK)
-        status = write_down(flow, connection, changes, count, now_us, &fresh, postscript,
-                            error);
+    status =
+        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
     if (status == WEIR_OK)
         status = weir_postscript_send(postscript, connection, error);
     if (status == WEIR_OK)

@@ -17,6 +17,41 @@ const enum weir_type weir_write_types[WEIR_WRITE_WIDTH] = {
 const enum weir_type weir_attempt_types[WEIR_ATTEMPT_WIDTH] = {I, I, I, I, I,
                                                                I, I, T, T, T};
 
+const struct weir_sql weir_store_sql_insert_one = {
+    .name = "insert execution",
+    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
+            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16})"
+            " ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
+    .parameters = "bbiiiiiiiiiiiitt",
+};
+const struct weir_sql weir_store_sql_input_one = {
+    .name = "insert input",
+    .text = "INSERT INTO {p}_input (no, bytes) VALUES ({1}, {2})",
+    .parameters = "ib",
+};
+const struct weir_sql weir_store_sql_write_one = {
+    .name = "write execution",
+    .text = "UPDATE {p}_execution SET state = {2}, hold = {3}, pending = {4},"
+            " attempt_type = {5}, priority = {6}, attempts = {7}, retries = {8},"
+            " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
+            " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
+            " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
+            " worker = {20}, instance = {21}, failure = {22} WHERE no = {1}",
+    .parameters = "iiiiiiiiiiiiiiiiiiittt",
+};
+const struct weir_sql weir_store_sql_attempt_one = {
+    .name = "insert attempt",
+    .text = "INSERT INTO {p}_attempt (" WEIR_ATTEMPT_COLUMNS ") VALUES ({1}, {2}, {3},"
+            " {4}, {5}, {6}, {7}, {8}, {9}, {10})",
+    .parameters = "iiiiiiittt",
+};
+const struct weir_sql weir_store_sql_result_one = {
+    .name = "put result",
+    .text = "INSERT INTO {p}_result (no, bytes) VALUES ({1}, {2})"
+            " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
+    .parameters = "ib",
+};
+
 void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
                       struct weir_value *out, size_t stride)
 {
@@ -59,7 +94,7 @@ void weir_key_lay_out(const struct weir_new_execution *item, struct weir_value *
         out[i * stride] = values[i];
 }
 
-/* In the order of WRITE in store_pg.c and store_sqlite.c. */
+/* In the order of write_one, and of the arrays in store_pg.c. */
 void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value *out,
                         size_t stride)
 {

@@ -3,6 +3,9 @@
  *
  * Value `i` of a row is at `out[i * stride]`: stride 1 for a statement about one row, the number
  * of rows for arrays by column (outbox/columns.h).
+ *
+ * Statements about one row are the same for both, too: SQLite has no others, and on PostgreSQL an array
+ * costs the server more than a row.
  */
 #ifndef WEIR_FLOW_STORE_COLUMNS_H
 #define WEIR_FLOW_STORE_COLUMNS_H
@@ -38,6 +41,13 @@ enum { WEIR_ATTEMPT_WIDTH = 10 };
 extern const enum weir_type weir_attempt_types[WEIR_ATTEMPT_WIDTH];
 void weir_attempt_lay_out(const struct weir_ended_attempt *attempt,
                           struct weir_value *out, size_t stride);
+
+extern const struct weir_sql
+    weir_store_sql_insert_one; /* gives `no` and uuid, if it is new */
+extern const struct weir_sql weir_store_sql_input_one;
+extern const struct weir_sql weir_store_sql_write_one; /* by the primary key */
+extern const struct weir_sql weir_store_sql_attempt_one;
+extern const struct weir_sql weir_store_sql_result_one;
 
 /* The item is found, and is this one: from two columns (part, digest) behind the uuid. */
 WEIR_CHECKED enum weir_status weir_new_found(struct weir_new_execution *item,

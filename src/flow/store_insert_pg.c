@@ -53,14 +53,6 @@ const struct weir_sql weir_pg_sql_insert = {
             ", n) ORDER BY n ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
     .parameters = "BBIIIIIIIIIIIITT",
 };
-/* The same for one; as all that end with ONE below: an array costs the server more than a row. */
-static const struct weir_sql SQL_INSERT_ONE = {
-    .name = "insert executions",
-    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
-            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16})"
-            " ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
-    .parameters = "bbiiiiiiiiiiiitt",
-};
 const struct weir_sql weir_pg_sql_read_ids = {
     .name = "read ids",
     .text = "SELECT u.n, e.uuid, e.part, e.digest FROM unnest({1}) WITH ORDINALITY"
@@ -74,11 +66,6 @@ static const struct weir_sql SQL_INPUTS = {
     .text = "INSERT INTO {p}_input (no, bytes) SELECT no, bytes"
             " FROM unnest({1}, {2}) AS u (no, bytes)",
     .parameters = "IB",
-};
-static const struct weir_sql SQL_INPUT_ONE = {
-    .name = "insert inputs",
-    .text = "INSERT INTO {p}_input (no, bytes) VALUES ({1}, {2})",
-    .parameters = "ib",
 };
 static const struct weir_sql SQL_TAGS = {
     .name = "insert tags",
@@ -94,25 +81,12 @@ static const struct weir_sql SQL_ATTEMPTS = {
         " AS u (" WEIR_ATTEMPT_COLUMNS ")",
     .parameters = "IIIIIIITTT",
 };
-static const struct weir_sql SQL_ATTEMPT_ONE = {
-    .name = "insert attempts",
-    .text = "INSERT INTO {p}_attempt (" WEIR_ATTEMPT_COLUMNS ") VALUES ({1}, {2}, {3},"
-            " {4}, {5}, {6}, {7}, {8}, {9}, {10})",
-    .parameters = "iiiiiiittt",
-};
 const struct weir_sql weir_pg_sql_results = {
     .name = "put results",
     .text = "INSERT INTO {p}_result (no, bytes) SELECT no, bytes"
             " FROM unnest({1}, {2}) AS u (no, bytes)"
             " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
     .parameters = "IB",
-};
-
-static const struct weir_sql SQL_RESULT_ONE = {
-    .name = "put results",
-    .text = "INSERT INTO {p}_result (no, bytes) VALUES ({1}, {2})"
-            " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
-    .parameters = "ib",
 };
 
 /* Some of the items, as a table of parameters. `rows[i]` is the item of row i. */
@@ -248,8 +222,8 @@ static enum weir_status insert_batch(struct batch *self,
 
     weir_pg_arrays(&self->table, weir_new_types, WEIR_NEW_WIDTH, values);
     if (self->count == 1) /* the cells of one row are its values, in order */
-        status = weir_connection_query(connection, &SQL_INSERT_ONE, self->table.cells,
-                                       WEIR_NEW_WIDTH, &rows, error);
+        status = weir_connection_query(connection, &weir_store_sql_insert_one,
+                                       self->table.cells, WEIR_NEW_WIDTH, &rows, error);
     else
         status = weir_connection_query(connection, &weir_pg_sql_insert, values,
                                        WEIR_NEW_WIDTH, &rows, error);
@@ -351,7 +325,7 @@ static enum weir_status append_inputs(const struct weir_store *store,
                              weir_bytes(items[i].input.data, items[i].input.size));
         }
     }
-    add_rows(postscript, &SQL_INPUTS, &SQL_INPUT_ONE, &table, TYPES, 2);
+    add_rows(postscript, &SQL_INPUTS, &weir_store_sql_input_one, &table, TYPES, 2);
     return WEIR_OK;
 }
 
@@ -456,8 +430,8 @@ enum weir_status weir_pg_append_attempts(const struct weir_store *self,
         return status;
     for (size_t i = 0; i < count; i++)
         weir_attempt_lay_out(&attempts[i], table.cells + i, count);
-    add_rows(postscript, &SQL_ATTEMPTS, &SQL_ATTEMPT_ONE, &table, weir_attempt_types,
-             WEIR_ATTEMPT_WIDTH);
+    add_rows(postscript, &SQL_ATTEMPTS, &weir_store_sql_attempt_one, &table,
+             weir_attempt_types, WEIR_ATTEMPT_WIDTH);
     return WEIR_OK;
 }
 
@@ -493,7 +467,8 @@ static enum weir_status append_results(const struct weir_store *self,
         weir_columns_set(&table, 1, i,
                          weir_bytes(results[i].bytes.data, results[i].bytes.size));
     }
-    add_rows(postscript, &weir_pg_sql_results, &SQL_RESULT_ONE, &table, TYPES, 2);
+    add_rows(postscript, &weir_pg_sql_results, &weir_store_sql_result_one, &table, TYPES,
+             2);
     return WEIR_OK;
 }
 

@@ -133,18 +133,6 @@ const struct weir_sql weir_pg_sql_write = {
     .parameters = "IIIIIIIIIIIIIIIIIIITTT",
 };
 
-/* The same for one: to set up a scan of arrays costs the server more than to write a row. */
-const struct weir_sql weir_pg_sql_write_one = {
-    .name = "write executions",
-    .text = "UPDATE {p}_execution SET state = {2}, hold = {3}, pending = {4},"
-            " attempt_type = {5}, priority = {6}, attempts = {7}, retries = {8},"
-            " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
-            " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
-            " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
-            " worker = {20}, instance = {21}, failure = {22} WHERE no = {1}",
-    .parameters = "iiiiiiiiiiiiiiiiiiittt",
-};
-
 /* By the primary keys. */
 const struct weir_sql weir_pg_sql_inputs = {
     .name = "read inputs",
@@ -422,7 +410,7 @@ static enum weir_status append_rows(const struct weir_store *self,
 
     if (count == 1) {
         weir_write_lay_out(&rows[0].row, one, 1);
-        weir_postscript_add(postscript, &weir_pg_sql_write_one, one, WEIR_WRITE_WIDTH);
+        weir_postscript_add(postscript, &weir_store_sql_write_one, one, WEIR_WRITE_WIDTH);
         return WEIR_OK;
     }
     status = weir_columns_init(&table, self->heap, WEIR_WRITE_WIDTH, count, error);

@@ -54,17 +54,6 @@ const struct weir_sql weir_sqlite_sql_ready_with_inputs = {
     .parameters = "iii",
 };
 
-const struct weir_sql weir_sqlite_sql_write = {
-    .name = "write execution",
-    .text = "UPDATE {p}_execution SET state = {2}, hold = {3}, pending = {4},"
-            " attempt_type = {5}, priority = {6}, attempts = {7}, retries = {8},"
-            " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
-            " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
-            " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
-            " worker = {20}, instance = {21}, failure = {22} WHERE no = {1}",
-    .parameters = "iiiiiiiiiiiiiiiiiiittt",
-};
-
 /* By the primary keys. */
 const struct weir_sql weir_sqlite_sql_expire_key = {
     .name = "expire key",
@@ -90,35 +79,10 @@ static const struct weir_sql SQL_READ_ID = {
     .parameters = "b",
 };
 
-static const struct weir_sql SQL_INSERT = {
-    .name = "insert execution",
-    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
-            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16})"
-            " ON CONFLICT (uuid) DO NOTHING RETURNING no",
-    .parameters = "bbiiiiiiiiiiiitt",
-};
-static const struct weir_sql SQL_INPUT = {
-    .name = "insert input",
-    .text = "INSERT INTO {p}_input (no, bytes) VALUES ({1}, {2})",
-    .parameters = "ib",
-};
 static const struct weir_sql SQL_TAG = {
     .name = "insert tag",
     .text = "INSERT INTO {p}_tag (no, key, value) VALUES ({1}, {2}, {3})",
     .parameters = "itt",
-};
-static const struct weir_sql SQL_ATTEMPT = {
-    .name = "insert attempt",
-    .text =
-        "INSERT INTO {p}_attempt (" WEIR_ATTEMPT_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
-        " {5}, {6}, {7}, {8}, {9}, {10})",
-    .parameters = "iiiiiiittt",
-};
-static const struct weir_sql SQL_RESULT = {
-    .name = "put result",
-    .text = "INSERT INTO {p}_result (no, bytes) VALUES ({1}, {2})"
-            " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
-    .parameters = "ib",
 };
 
 /* By the primary keys. */
@@ -404,7 +368,7 @@ static enum weir_status insert_execution(struct weir_connection *connection,
     enum weir_status status;
 
     weir_new_lay_out(item, now_us, values, 1);
-    status = weir_connection_query_integer(connection, &SQL_INSERT, values,
+    status = weir_connection_query_integer(connection, &weir_store_sql_insert_one, values,
                                            WEIR_NEW_WIDTH, &item->no, error);
     if (status == WEIR_NO_ROW) {
         item->no = 0;
@@ -423,7 +387,7 @@ static enum weir_status insert_belongings(struct weir_connection *connection,
 
     if (item->input.size > 0)
         status = weir_connection_execute(
-            connection, &SQL_INPUT,
+            connection, &weir_store_sql_input_one,
             VALUES(weir_integer(item->no),
                    weir_bytes(item->input.data, item->input.size)),
             NULL, error);
@@ -472,7 +436,7 @@ static enum weir_status write(const struct weir_store *self,
         int64_t changed = 0;
 
         weir_write_lay_out(&rows[i].row, values, 1);
-        status = weir_connection_execute(connection, &weir_sqlite_sql_write, values,
+        status = weir_connection_execute(connection, &weir_store_sql_write_one, values,
                                          WEIR_WRITE_WIDTH, &changed, error);
         if (status == WEIR_OK && changed != 1)
             status = weir_error_set(error, WEIR_CONFLICT,
@@ -493,7 +457,7 @@ static enum weir_status add_attempts(const struct weir_store *self,
     (void)self;
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         weir_attempt_lay_out(&attempts[i], values, 1);
-        status = weir_connection_execute(connection, &SQL_ATTEMPT, values,
+        status = weir_connection_execute(connection, &weir_store_sql_attempt_one, values,
                                          WEIR_ATTEMPT_WIDTH, NULL, error);
     }
     return status;
@@ -509,7 +473,7 @@ static enum weir_status put_results(const struct weir_store *self,
     (void)self;
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         status = weir_connection_execute(
-            connection, &SQL_RESULT,
+            connection, &weir_store_sql_result_one,
             VALUES(weir_integer(results[i].no),
                    weir_bytes(results[i].bytes.data, results[i].bytes.size)),
             NULL, error);

@@ -5,15 +5,14 @@
  * plan must be good without statistics, for values and without them, and one that was made when
  * the tables were empty must be good for all that comes later.
  */
-#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "contract/flow/shop.h"
+#include "flow/store_columns.h"
 #include "flow/store_statements.h"
-
-enum { PLAN_SIZE = 64 * 1024 };
+#include "lib/explain.h"
 
 enum {
     SORTS = 1,   /* what is sorted is limited */
@@ -104,7 +103,7 @@ static const struct sample SAMPLES[] = {
      0},
     {&weir_pg_sql_write, ALL_OF_22, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_load_one, "5", {"weir_execution_pkey"}, 0},
-    {&weir_pg_sql_write_one, ONE_OF_22, {"weir_execution_pkey"}, 0},
+    {&weir_store_sql_write_one, ONE_OF_22, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_insert, ALL_OF_16, {"weir_execution_uuid_key"}, SORTS},
     {&weir_pg_sql_results,
      "'{1,2}', '{\"\\\\x05\",\"\\\\x06\"}'",
@@ -159,74 +158,6 @@ enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
 
 /* ---- PostgreSQL ----------------------------------------------------------------------------- */
 
-static void execute(PGconn *native, const char *text)
-{
-    PGresult *result = PQexec(native, text);
-    ExecStatusType status = PQresultStatus(result);
-
-    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
-    PQclear(result);
-}
-
-static const char *type_of(char letter)
-{
-    switch (letter) {
-    case 'i':
-        return "bigint";
-    case 't':
-        return "text";
-    case 'b':
-        return "bytea";
-    case 'I':
-        return "bigint[]";
-    case 'T':
-        return "text[]";
-    default:
-        check(letter == 'B');
-        return "bytea[]";
-    }
-}
-
-/* As the library prepares it, under the name s<number>. */
-static void prepare(struct fixture *fixture, PGconn *native, size_t number)
-{
-    const struct weir_sql *sql = SAMPLES[number].sql;
-    struct weir_buf text;
-
-    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
-    weir_buf_append_format(&text, "PREPARE s%zu", number);
-    for (size_t i = 0; sql->parameters[i] != '\0'; i++)
-        weir_buf_append_format(&text, "%s%s", i == 0 ? " (" : ", ",
-                               type_of(sql->parameters[i]));
-    weir_buf_append_text(&text, ") AS ");
-    check_db(weir_sql_expand(sql, WEIR_POSTGRESQL, "weir", &text, &fixture->error),
-             WEIR_OK);
-    execute(native, weir_buf_text(&text));
-    weir_buf_fini(&text);
-}
-
-static void explain(PGconn *native, size_t number, char out[PLAN_SIZE])
-{
-    PGresult *result;
-    char text[1024];
-    size_t size = 0;
-
-    (void)snprintf(text, sizeof text, "EXPLAIN EXECUTE s%zu(%s)", number,
-                   SAMPLES[number].arguments);
-    result = PQexec(native, text);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
-    for (int i = 0; i < PQntuples(result); i++) {
-        int length =
-            snprintf(out + size, PLAN_SIZE - size, "%s\n", PQgetvalue(result, i, 0));
-
-        check(length > 0 && (size_t)length < PLAN_SIZE - size);
-        size += (size_t)length;
-    }
-    PQclear(result);
-}
-
 static bool has(const char *plan, const char *words)
 {
     return strstr(plan, words) != NULL;
@@ -256,7 +187,7 @@ static void check_plans(PGconn *native, const char *kind)
 
     check(plan != NULL);
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
-        explain(native, i, plan);
+        explain(native, i, SAMPLES[i].arguments, plan);
         if (getenv("WEIR_TEST_SHOW_PLANS") != NULL)
             (void)printf("# %s (%s)\n%s\n", SAMPLES[i].sql->name, kind, plan);
         check_plan(&SAMPLES[i], kind, plan);
@@ -302,13 +233,13 @@ FLOW_POSTGRESQL_TEST(plans, of_many_rows_that_nobody_analyzed_use_the_indexes)
     fill(fixture);
 
     for (size_t i = 0; i < SAMPLE_COUNT; i++)
-        prepare(fixture, native, i);
-    execute(native, "SET plan_cache_mode = force_custom_plan");
+        explain_prepare(fixture, native, i, SAMPLES[i].sql);
+    explain_execute(native, "SET plan_cache_mode = force_custom_plan");
     check_plans(native, "custom");
-    execute(native, "SET plan_cache_mode = force_generic_plan");
+    explain_execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "generic");
 
-    execute(native, "DISCARD ALL");
+    explain_execute(native, "DISCARD ALL");
     fixture_give(fixture, connection);
 }
 
@@ -318,11 +249,11 @@ FLOW_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
     PGconn *native = weir_connection_native(connection);
 
     for (size_t i = 0; i < SAMPLE_COUNT; i++)
-        prepare(fixture, native, i);
-    execute(native, "SET plan_cache_mode = force_generic_plan");
+        explain_prepare(fixture, native, i, SAMPLES[i].sql);
+    explain_execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "made when empty");
 
-    execute(native, "DISCARD ALL");
+    explain_execute(native, "DISCARD ALL");
     fixture_give(fixture, connection);
 }
 
@@ -358,7 +289,7 @@ static const struct sqlite_sample SQLITE_SAMPLES[] = {
     {&weir_store_sql_progress, "INTEGER PRIMARY KEY"},
     {&weir_sqlite_sql_load, "INTEGER PRIMARY KEY"},
     {&weir_sqlite_sql_find, "sqlite_autoindex_weir_execution_1"},
-    {&weir_sqlite_sql_write, "INTEGER PRIMARY KEY"},
+    {&weir_store_sql_write_one, "INTEGER PRIMARY KEY"},
     {&weir_sqlite_sql_expire_key, "PRIMARY KEY (scope=? AND key=?)"},
     {&weir_sqlite_sql_read_key, "PRIMARY KEY (scope=? AND key=?)"},
     {&weir_sqlite_sql_read_tags, "PRIMARY KEY (no=?)"},

@@ -505,36 +505,6 @@ static void handle_it_all(void *argument)
     atomic_store(&self->came, true);
 }
 
-/* The first has seen it and is about to lock it, when the other one has done it. */
-FLOW_TEST(two_supervisors, that_have_seen_the_same_handle_it_once)
-{
-    struct yard yard;
-
-    yard_open(&yard, fixture);
-    for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
-        const struct encounter *plot = &ALONE[i];
-        struct weir_claim claim = put(&yard, plot, DUE_MS);
-        struct encounter nothing = *plot;
-        struct rival rival;
-        struct patrol first;
-
-        nothing.processed = 0;
-        rival_init(&rival, fixture, plot);
-        init_patrol(&first, fixture, plot->which);
-        weir_points_arm_call(&first.points, "reconciler.due", 1, handle_it_all, &rival);
-        patrol_start(&first);
-        wait_until(atomic_load(&rival.came));
-        patrol_wait(&first, plot->which);
-
-        check_end(&yard, &first, &nothing, &claim);
-        check_end(&yard, &rival.patrol, plot, &claim);
-        patrol_close(&rival.patrol);
-        patrol_close(&first);
-        forget(fixture);
-    }
-    yard_close(&yard);
-}
-
 /* On PostgreSQL the other one passes it over, and has come to the end of its cycle. On SQLite it has
  * seen it, and waits. */
 static void try_it(void *argument)
@@ -549,32 +519,54 @@ static void try_it(void *argument)
     atomic_store(&self->came, true);
 }
 
-FLOW_TEST(two_supervisors, pass_over_what_the_other_one_has)
+/* Of two who meet, one has handled it and the other one has not. */
+struct meeting {
+    const char *point; /* at which the first one stops, for the other to act */
+    void (*act)(void *rival);
+    bool first_wins;
+};
+
+static void meet(struct fixture *fixture, struct yard *yard, const struct encounter *plot,
+                 const struct meeting *meeting)
+{
+    struct weir_claim claim = put(yard, plot, DUE_MS);
+    struct encounter nothing = *plot;
+    struct rival rival;
+    struct patrol first;
+
+    nothing.processed = 0;
+    rival_init(&rival, fixture, plot);
+    init_patrol(&first, fixture, plot->which);
+    weir_points_arm_call(&first.points, meeting->point, 1, meeting->act, &rival);
+    patrol_start(&first);
+    wait_until(atomic_load(&rival.came));
+    patrol_wait(&first, plot->which);
+    patrol_wait(&rival.patrol, plot->which);
+
+    check_end(yard, &first, meeting->first_wins ? plot : &nothing, &claim);
+    check_end(yard, &rival.patrol, meeting->first_wins ? &nothing : plot, &claim);
+    patrol_close(&rival.patrol);
+    patrol_close(&first);
+    forget(fixture);
+}
+
+static void meet_over_all(struct fixture *fixture, const struct meeting *meeting)
 {
     struct yard yard;
 
     yard_open(&yard, fixture);
-    for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
-        const struct encounter *plot = &ALONE[i];
-        struct weir_claim claim = put(&yard, plot, DUE_MS);
-        struct encounter nothing = *plot;
-        struct rival rival;
-        struct patrol first;
-
-        nothing.processed = 0;
-        rival_init(&rival, fixture, plot);
-        init_patrol(&first, fixture, plot->which);
-        weir_points_arm_call(&first.points, "reconciler.locked", 1, try_it, &rival);
-        patrol_start(&first);
-        wait_until(atomic_load(&rival.came));
-        patrol_wait(&first, plot->which);
-        patrol_wait(&rival.patrol, plot->which);
-
-        check_end(&yard, &first, plot, &claim);
-        check_end(&yard, &rival.patrol, &nothing, &claim);
-        patrol_close(&rival.patrol);
-        patrol_close(&first);
-        forget(fixture);
-    }
+    for (size_t i = 0; i < COUNT_OF(ALONE); i++)
+        meet(fixture, &yard, &ALONE[i], meeting);
     yard_close(&yard);
+}
+
+/* The first has seen it and is about to lock it, when the other one has done it. */
+FLOW_TEST(two_supervisors, that_have_seen_the_same_handle_it_once)
+{
+    meet_over_all(fixture, &(struct meeting){"reconciler.due", handle_it_all, false});
+}
+
+FLOW_TEST(two_supervisors, pass_over_what_the_other_one_has)
+{
+    meet_over_all(fixture, &(struct meeting){"reconciler.locked", try_it, true});
 }

@@ -4,17 +4,16 @@
  * Leaves are never analyzed, so a plan must be good without statistics; and sessions live long,
  * so one that was made when the tables were empty must be good for a million rows.
  */
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "lib/explain.h"
 #include "lib/outbox_engines.h"
 #include "outbox/dead_letter_statements.h"
 #include "outbox/statements_pg.h"
 
-enum { PLAN_SIZE = 64 * 1024, DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64 };
 
 enum {
     SORTS = 1, /* it may sort, what is limited */
@@ -40,139 +39,77 @@ struct sample {
 
 static const struct sample SAMPLES[] = {
     {&weir_pg_sql_probe, "", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
-    {&weir_pg_sql_recheck, "(7)", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
-    {&weir_pg_sql_insert_cut, "(NULL)", {"weir_cut_0_no_idx"}, 0},
-    {&weir_pg_sql_cuts, "(7, 3)", {"weir_cut_0_no_idx", "weir_aside_pkey"}, 0},
+    {&weir_pg_sql_recheck, "7", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
+    {&weir_pg_sql_insert_cut, "NULL", {"weir_cut_0_no_idx"}, 0},
+    {&weir_pg_sql_cuts, "7, 3", {"weir_cut_0_no_idx", "weir_aside_pkey"}, 0},
     {&weir_pg_sql_new[0],
-     "(1000, 66536, " PAGE ")",
+     "1000, 66536, " PAGE,
      {"weir_log_0_id_idx", "weir_aside_pkey"},
      0},
     {&weir_pg_sql_new[0],
-     "(1000, 66536, " PAGE_OF_SOME ")",
+     "1000, 66536, " PAGE_OF_SOME,
      {"weir_log_0_id_idx", "weir_aside_pkey", "hashed SubPlan"},
      0},
     {&weir_pg_sql_late,
-     "(0, 900000, '500:600:500,501', '5000:5000:', NULL, 1000, 1000000, 1, 700)",
+     "0, 900000, '500:600:500,501', '5000:5000:', NULL, 1000, 1000000, 1, 700",
      {"weir_log_0_xid_id_idx", "weir_aside_pkey"},
      SORTS},
     {&weir_pg_sql_late,
-     "(0, 900000, '500:600:500,501', '5000:5000:', '{64}', 1000, 1000000, 1, 700)",
+     "0, 900000, '500:600:500,501', '5000:5000:', '{64}', 1000, 1000000, 1, 700",
      {"weir_log_0_xid_id_idx", "weir_aside_pkey"},
      SORTS},
-    {&weir_pg_sql_aside, "(1, 0, 5, 9, NULL, 100, 1000)", {"weir_aside_pkey"}, SMALL},
-    {&weir_pg_sql_aside_bound, "(1, 0, 5)", {"weir_aside_pkey"}, SMALL},
+    {&weir_pg_sql_aside, "1, 0, 5, 9, NULL, 100, 1000", {"weir_aside_pkey"}, SMALL},
+    {&weir_pg_sql_aside_bound, "1, 0, 5", {"weir_aside_pkey"}, SMALL},
     {&weir_pg_sql_lag_marks,
-     "(1, 20000)",
+     "1, 20000",
      {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_xid_id_idx"},
      SORTS},
-    {&weir_pg_sql_lag_pieces, "(1000, 20, 1024)", {"weir_log_0_id_idx"}, 0},
+    {&weir_pg_sql_lag_pieces, "1000, 20, 1024", {"weir_log_0_id_idx"}, 0},
     {&weir_pg_sql_lag_sample,
-     "(1, '{0,300000,600000}', 128, 1000, 20000)",
+     "1, '{0,300000,600000}', 128, 1000, 20000",
      {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx"},
      SORTS},
     {&weir_pg_sql_lag_aside,
-     "(1, 1000)",
+     "1, 1000",
      {"weir_ack_0_subscription_pid_version_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_pg_sql_lag_count,
-     "(1, 1000, 0, '{1000,300000,600000}', 100001, 10000, 1500000, 18, 500000)",
+     "1, 1000, 0, '{1000,300000,600000}', 100001, 10000, 1500000, 18, 500000",
      {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_pg_sql_lag_guess,
-     "(1)",
+     "1",
      {"weir_ack_0_subscription_pid_version_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_pg_sql_waits,
-     "(1, 'default', 9223372036854775807)",
+     "1, 'default', 9223372036854775807",
      {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
      SORTS},
     {&weir_letter_sql_list[WEIR_POSTGRESQL],
-     "(" EVERYTHING ", 1000, 1, 0, 0, 0, " NEWEST ")",
+     EVERYTHING ", 1000, 1, 0, 0, 0, " NEWEST,
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
     {&weir_letter_sql_list[WEIR_POSTGRESQL],
-     "(" EVERYTHING ", 1000, 1, 1, 1, 1, " NEWEST ")",
+     EVERYTHING ", 1000, 1, 1, 1, 1, " NEWEST,
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
     {&weir_letter_sql_claim[WEIR_POSTGRESQL],
-     "(" EVERYTHING ", 1000, 100)",
+     EVERYTHING ", 1000, 100",
      {"weir_dead_letter_open"},
      SMALL | CUSTOM},
     {&weir_letter_sql_requeue[WEIR_POSTGRESQL],
-     "(" EVERYTHING ", 5000, 100000, 500, 1000)",
+     EVERYTHING ", 5000, 100000, 500, 1000",
      {"weir_dead_letter_pkey"},
      SMALL},
     {&weir_letter_sql_expire[WEIR_POSTGRESQL],
-     "(500, 1000000, 999000)",
+     "500, 1000000, 999000",
      {"weir_dead_letter_closed", "Index Cond: (completed_us"},
      SORTS | SMALL},
 };
 enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
-
-static void execute(PGconn *native, const char *text)
-{
-    PGresult *result = PQexec(native, text);
-    ExecStatusType status = PQresultStatus(result);
-
-    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
-    PQclear(result);
-}
-
-static const char *type_of(char letter)
-{
-    switch (letter) {
-    case 'i':
-        return "bigint";
-    case 't':
-        return "text";
-    default:
-        check(letter == 'I');
-        return "bigint[]";
-    }
-}
-
-/* As the library prepares it, under the name s<number>. */
-static void prepare(struct fixture *fixture, PGconn *native, size_t number)
-{
-    const struct weir_sql *sql = SAMPLES[number].sql;
-    const char *letters = sql->parameters != NULL ? sql->parameters : "";
-    struct weir_buf text;
-
-    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
-    weir_buf_append_format(&text, "PREPARE s%zu", number);
-    for (size_t i = 0; letters[i] != '\0'; i++)
-        weir_buf_append_format(&text, "%s%s", i == 0 ? " (" : ", ", type_of(letters[i]));
-    weir_buf_append_text(&text, letters[0] != '\0' ? ") AS " : " AS ");
-    check_db(weir_sql_expand(sql, WEIR_POSTGRESQL, "weir", &text, &fixture->error),
-             WEIR_OK);
-    execute(native, weir_buf_text(&text));
-    weir_buf_fini(&text);
-}
-
-static void explain(PGconn *native, size_t number, char out[PLAN_SIZE])
-{
-    PGresult *result;
-    char text[512];
-    size_t size = 0;
-
-    (void)snprintf(text, sizeof text, "EXPLAIN EXECUTE s%zu%s", number,
-                   SAMPLES[number].arguments);
-    result = PQexec(native, text);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        weir_test_fail(__FILE__, __LINE__, "%s: %s", text, PQerrorMessage(native));
-    for (int i = 0; i < PQntuples(result); i++) {
-        int length =
-            snprintf(out + size, PLAN_SIZE - size, "%s\n", PQgetvalue(result, i, 0));
-
-        check(length > 0 && (size_t)length < PLAN_SIZE - size);
-        size += (size_t)length;
-    }
-    PQclear(result);
-}
 
 static bool begins(const char *line, const char *word)
 {
@@ -255,7 +192,7 @@ static PGconn *begin_planning(struct fixture *fixture, struct weir_connection *c
 
 static void end_planning(struct fixture *fixture, struct weir_connection *connection)
 {
-    execute(weir_connection_native(connection), "DEALLOCATE ALL");
+    explain_execute(weir_connection_native(connection), "DEALLOCATE ALL");
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);
 }
@@ -269,7 +206,7 @@ static void check_plans(PGconn *native, const char *kind, unsigned without)
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         if ((SAMPLES[i].traits & without) != 0)
             continue;
-        explain(native, i, plan);
+        explain(native, i, SAMPLES[i].arguments, plan);
         if (getenv("WEIR_TEST_SHOW_PLANS") != NULL)
             (void)printf("# %s (%s)\n%s\n", SAMPLES[i].sql->name, kind, plan);
         check_plan(&SAMPLES[i], kind, plan);
@@ -279,12 +216,12 @@ static void check_plans(PGconn *native, const char *kind, unsigned without)
 
 static void prepare_all(struct fixture *fixture, PGconn *native)
 {
-    execute(native, "SELECT set_config('weir.cut', 'true', true),"
-                    " set_config('weir.hi', '1', true),"
-                    " set_config('weir.own', '1', true),"
-                    " set_config('weir.snap', '1:1:', true)");
+    explain_execute(native, "SELECT set_config('weir.cut', 'true', true),"
+                            " set_config('weir.hi', '1', true),"
+                            " set_config('weir.own', '1', true),"
+                            " set_config('weir.snap', '1:1:', true)");
     for (size_t i = 0; i < SAMPLE_COUNT; i++)
-        prepare(fixture, native, i);
+        explain_prepare(fixture, native, i, SAMPLES[i].sql);
 }
 
 /* As after a bad night, and the nights before. */
@@ -331,9 +268,9 @@ OUTBOX_POSTGRESQL_TEST(plans, of_a_million_rows_that_nobody_analyzed_use_the_ind
 
     native = begin_planning(fixture, connection);
     prepare_all(fixture, native);
-    execute(native, "SET plan_cache_mode = force_custom_plan");
+    explain_execute(native, "SET plan_cache_mode = force_custom_plan");
     check_plans(native, "custom", 0);
-    execute(native, "SET plan_cache_mode = force_generic_plan");
+    explain_execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "generic", CUSTOM);
 
     end_planning(fixture, connection);
@@ -345,7 +282,7 @@ OUTBOX_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
     PGconn *native = begin_planning(fixture, connection);
 
     prepare_all(fixture, native);
-    execute(native, "SET plan_cache_mode = force_generic_plan");
+    explain_execute(native, "SET plan_cache_mode = force_generic_plan");
     check_plans(native, "made when empty", SMALL);
 
     end_planning(fixture, connection);
