@@ -37,6 +37,7 @@ enum {
     WEIR_CAPABILITIES_MAX = 256,
     WEIR_CAPABILITIES_SIZE_MAX = 4096, /* as a list with commas */
     WEIR_TAGS_MAX = 64,
+    WEIR_BUDGETS_MAX = 16,
     WEIR_TAG_SIZE_MAX = 256,
     WEIR_FAILURE_SIZE_MAX = 1024,
     WEIR_RETRIES_MAX_MAX = 1000000,
@@ -51,6 +52,11 @@ enum {
 struct weir_execution_id {
     uint8_t uuid[WEIR_UUID_SIZE];
     uint16_t partition; /* minted with it, and part of it for ever */
+};
+
+/* Of a flow, see weir/graph.h. */
+struct weir_graph_id {
+    uint8_t uuid[WEIR_UUID_SIZE];
 };
 
 struct weir_tag {
@@ -89,6 +95,9 @@ struct weir_execution_draft {
     size_t capability_count;
     const struct weir_tag *tags;
     size_t tag_count;
+    const char *const
+        *budgets; /* that must not be exceeded when it is claimed; see weir/budget.h */
+    size_t budget_count;
     const char
         *idempotency_key; /* the same within 24 h is the same execution; NULL: none */
 };
@@ -150,6 +159,9 @@ struct weir_execution_info {
     int32_t priority;
     enum weir_public_state state;
     const char *blocked_by; /* "waiting_for_retry_backoff"; "none" when nothing is */
+    const char *budget;     /* that it waits for; "" when it waits for none */
+    bool has_graph;
+    struct weir_graph_id graph; /* whose member it is; zero when it is of none */
     int64_t epoch;
     int32_t attempts;           /* so far, the running one included */
     uint32_t retries, reclaims; /* since the last replay */

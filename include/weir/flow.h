@@ -122,9 +122,10 @@ struct weir_execution_filter {
     const char *kind;
     const char *tag_key; /* with tag_value */
     const char *tag_value;
-    uint32_t states; /* 1 << enum weir_public_state, or-ed; 0: all */
-    int64_t before;  /* the `next` of the page before; 0: from the newest */
-    size_t count;    /* 1 to 1000 */
+    const struct weir_graph_id *graph; /* whose members; NULL: any */
+    uint32_t states;                   /* 1 << enum weir_public_state, or-ed; 0: all */
+    int64_t before; /* the `next` of the page before; 0: from the newest */
+    size_t count;   /* 1 to 1000 */
 };
 
 typedef void (*weir_execution_visit_fn)(void *state,

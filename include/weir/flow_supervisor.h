@@ -21,8 +21,7 @@
  * The interval is the safety net; a reconciler is woken when something is due before that. Other
  * processes say so of what is due within the default interval: with a longer one, a time further off
  * that one of them has set may be kept late, by the interval at most. So may any of them where nobody
- * can be told (behind a transaction pooler, or with no_notify). The five for suspensions, budgets and
- * dependencies have settings, and do not run yet.
+ * can be told (behind a transaction pooler, or with no_notify).
  *
  * Life     create, start, stop(grace), destroy, as weir/scanner.h. Statements of those that have not
  *          finished within the grace are cancelled, and destroy() waits for that: then nothing of
@@ -63,7 +62,8 @@ struct weir_flow_supervisor_options {
     const char *name_space;     /* only work of this namespace; copied; NULL: of any */
     const char *tag_key; /* and with this tag; copied, as its value; NULL: with any */
     const char *tag_value;
-    int64_t retention_ms; /* how long what has ended is kept; default 24 h; 0: for ever */
+    /* How long what has ended is kept, members as long as their flow; default 24 h; 0: for ever. */
+    int64_t retention_ms;
 };
 
 WEIR_BEGIN_DECLS

@@ -14,7 +14,8 @@
  * waits for a handler. While there is nothing to do it waits without polling.
  *
  *   claim --> waiting --permit--> running --answer--> settled
- *                |                   |                  ^
+ *                |                   |  |               ^
+ *                |                   |  +-- suspend(): it waits for the world, not for this worker
  *                +---- stop(): given back --------------+
  *
  * Stop signal   weir_context_cancelled() becomes true, and what the handler waits for ends with
@@ -27,6 +28,10 @@
  * Answers  Are stored although the database is away for a while, or does not say whether it has stored
  *          them: they are sent again until it answers, or the lease is over. What comes too late is
  *          refused by the database, and has changed nothing.
+ * Suspended     Has ended for the worker: its permit is free when the handler returns, no lease is
+ *          kept, and nothing that the handler answers afterwards counts. When the condition holds the
+ *          handler is called again, from its beginning, here or elsewhere: weir_task_signals() says
+ *          what came.
  * Failure  A handler that panics, or returns without an answer, has failed ("handler_panic: ...",
  *          "no_answer"), with retries as the policy has them. A kind without handler is put off for
  *          WEIR_UNHANDLED_DELAY_MS, which is no attempt of anybody's: somebody else may know it, or this
@@ -41,6 +46,7 @@
 
 #include <weir/context.h>
 #include <weir/flow.h>
+#include <weir/suspension.h>
 
 struct weir_flow_worker;
 struct weir_task;
@@ -75,6 +81,7 @@ struct weir_flow_worker_stats {
     uint64_t failed;
     uint64_t delayed;
     uint64_t cancelled;
+    uint64_t suspended;
     uint64_t returned;  /* given back, or put off because nobody here knows the kind */
     uint64_t unhandled; /* of those, the latter */
     uint64_t fenced;    /* no answer was stored: the lease was lost */
@@ -142,6 +149,44 @@ WEIR_API enum weir_answer weir_task_fail_for_good(struct weir_task *self,
     WEIR_PRINTF(2, 3);
 WEIR_API enum weir_answer weir_task_delay(struct weir_task *self, int64_t delay_ms);
 WEIR_API enum weir_answer weir_task_cancel(struct weir_task *self, const char *reason);
+
+/*
+ * Waiting for the world. A handler that is called looks first at what came, and what is not there yet
+ * it asks for and waits for:
+ *
+ *   weir_task_signals(task, note, &answer, &error);
+ *   if (answer.came)
+ *       return weir_task_complete(task, answer.text, answer.size);
+ *   weir_task_waitpoint(task, &editor, WEEK_MS, &error);
+ *   send_mail(editor.token);
+ *   weir_task_suspend(task, &options, &satisfied, &error);
+ *
+ * The token is sent before: whoever dies after it has the same token when it is called again, and
+ * whoever dies after suspend() is not called again. An answer that is faster than suspend() makes it
+ * `satisfied`.
+ */
+WEIR_CHECKED WEIR_API enum weir_status weir_task_signals(struct weir_task *self,
+                                                         weir_signal_visit_fn visit,
+                                                         void *state,
+                                                         struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status
+weir_task_waitpoint(struct weir_task *self, struct weir_waitpoint *waitpoint,
+                    int64_t expires_ms, struct weir_error *error);
+
+/*
+ * weir_flow_suspend() of this execution, at once. WEIR_OK: it is suspended, and the handler returns
+ * WEIR_ANSWERED; or *satisfied, and it goes on. While the database is away, or does not say what it has
+ * done, the call is repeated, which gives the same tokens, until the stop signal. Then, and else:
+ *
+ *   WEIR_FENCED     the claim is lost, as the stop signal says too
+ *   WEIR_IN_DOUBT   nobody knows. Whatever the handler answers, the execution is given back, unless
+ *                   it is suspended
+ *   WEIR_CLOSED     it is suspended already, or the worker was destroyed meanwhile
+ *   any other       it is not suspended
+ */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_task_suspend(struct weir_task *self, struct weir_suspend_options *options,
+                  bool *satisfied, struct weir_error *error);
 
 WEIR_END_DECLS
 

@@ -20,6 +20,10 @@
     X(OUT_OF_RANGE, REJECT, "out of range")                                              \
     X(TOO_LARGE, REJECT, "too large")                                                    \
     X(MISMATCH, REJECT, "it exists and is different")                                    \
+    X(FOREIGN, REJECT, "it belongs to something else")                                   \
+    X(CYCLE, REJECT, "it would lead in a circle")                                        \
+    X(TOO_DEEP, REJECT, "nested too deep")                                               \
+    X(STALE, RETRY, "it has changed meanwhile")                                          \
     X(NO_MEMORY, RETRY, "out of memory")                                                 \
     X(SYSTEM, RETRY, "the operating system refused")                                     \
     X(BUSY, RETRY, "busy")                                                               \

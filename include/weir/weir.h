@@ -9,6 +9,7 @@
 #include <weir/api.h>
 #include <weir/assert.h>
 #include <weir/batch.h>
+#include <weir/budget.h>
 #include <weir/context.h>
 #include <weir/db.h>
 #include <weir/dead_letter.h>
@@ -21,6 +22,7 @@
 #include <weir/flow_supervisor.h>
 #include <weir/flow_worker.h>
 #include <weir/gate.h>
+#include <weir/graph.h>
 #include <weir/heap.h>
 #include <weir/inspect.h>
 #include <weir/listener.h>
@@ -36,6 +38,7 @@
 #include <weir/sim.h>
 #include <weir/stats.h>
 #include <weir/status.h>
+#include <weir/suspension.h>
 #include <weir/time.h>
 #include <weir/version.h>
 #include <weir/ward.h>

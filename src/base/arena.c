@@ -94,6 +94,32 @@ char *weir_arena_copy_text(struct weir_arena *self, const char *text)
     return copy;
 }
 
+bool weir_arena_keep(struct weir_arena *self, struct weir_str *text)
+{
+    char *copy = weir_arena_alloc(self, text->size + 1);
+
+    if (copy == NULL)
+        return false;
+    if (text->size > 0)
+        memcpy(copy, text->data, text->size);
+    copy[text->size] = '\0';
+    text->data = copy;
+    return true;
+}
+
+void *weir_arena_grow(struct weir_arena *self, void *items, size_t count, size_t size)
+{
+    enum { FIRST = 16 };
+    void *more;
+
+    if (count > 0 && (count < FIRST || (count & (count - 1)) != 0))
+        return items;
+    more = weir_arena_alloc(self, (count == 0 ? FIRST : 2 * count) * size);
+    if (more != NULL && count > 0)
+        memcpy(more, items, count * size);
+    return more;
+}
+
 void weir_arena_reset(struct weir_arena *self)
 {
     self->used = 0;

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 
+#include "base/str.h"
 #include "weir/api.h"
 
 struct weir_heap;
@@ -39,6 +40,14 @@ WEIR_CHECKED void *weir_arena_alloc(struct weir_arena *self, size_t size);
 
 /* A zero-terminated copy of `text`. NULL as above. */
 WEIR_CHECKED char *weir_arena_copy_text(struct weir_arena *self, const char *text);
+
+/* `text` is copied, with a zero behind it, and is that copy now. False as above. */
+WEIR_CHECKED bool weir_arena_keep(struct weir_arena *self, struct weir_str *text);
+
+/* Room for one more of `count` items of `size` bytes: where they are now. Begins with NULL and 0. The
+ * array doubles, so only whoever adds one by one may call it. NULL as above. */
+WEIR_CHECKED void *weir_arena_grow(struct weir_arena *self, void *items, size_t count,
+                                   size_t size);
 
 /* Everything handed out is gone; the largest block is kept for the next time. */
 void weir_arena_reset(struct weir_arena *self);

@@ -46,7 +46,7 @@ struct weir_points {
 #ifdef WEIR_POINTS
 #define WEIR_POINT(points, name) weir_points_fires(points, name)
 #else
-#define WEIR_POINT(points, name) ((void)(points), false)
+#define WEIR_POINT(points, name) ((void)(points), (void)(name), false)
 #endif
 
 void weir_points_init(struct weir_points *self);

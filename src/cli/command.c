@@ -18,7 +18,13 @@
 #include "base/nearest.h"
 #include "base/text.h"
 
-enum { OPTIONS_MAX = 32, LETTERS_END = 256, SHARED_DB = 512, SHARED_PREFIX };
+enum {
+    OPTIONS_MAX = 32,
+    MEMBERS_MAX = 48,
+    LETTERS_END = 256,
+    SHARED_DB = 512,
+    SHARED_PREFIX
+};
 
 #define DEFAULT_DB "sqlite:weir.db"
 
@@ -85,10 +91,10 @@ const struct weir_command *weir_command_find(const struct weir_command *group,
         group != NULL ? group->members : weir_command_table;
     size_t count = group != NULL ? group->member_count : weir_command_count;
     const char *space = group != NULL ? " " : "";
-    const char *names[OPTIONS_MAX] = {NULL};
+    const char *names[MEMBERS_MAX] = {NULL};
     const char *nearest;
 
-    WEIR_ASSERT(count <= OPTIONS_MAX);
+    WEIR_ASSERT(count <= MEMBERS_MAX);
     for (size_t i = 0; i < count; i++) {
         names[i] = weir_command_word(commands[i]);
         if (strcmp(names[i], name) == 0)
@@ -119,6 +125,7 @@ static int take_group_options(const struct weir_command *group, int argc, char *
     }
 }
 
+/* A member may be a group again: `weir flow budget create`. */
 static int run_member(const struct weir_command *group, int argc, char **argv)
 {
     const struct weir_command *member;
@@ -134,6 +141,8 @@ static int run_member(const struct weir_command *group, int argc, char **argv)
     member = weir_command_find(group, argv[0]);
     if (member == NULL)
         return WEIR_EXIT_MISUSE;
+    if (member->members != NULL)
+        return run_member(member, argc, argv);
     optind = 0;
     return member->run(member, argc, argv);
 }

@@ -44,7 +44,8 @@ struct weir_command_option {
 };
 
 struct weir_command {
-    const char *name;    /* "" for the program itself; "queue add" for one of a group */
+    const char *name;    /* "" for the program itself; "queue add" for one of a group,
+                            "flow budget create" for one of a group's group */
     const char *summary; /* one line in the list of commands */
     const char *usage;   /* what follows the name */
     const char *details; /* the body of its help; lines end in newlines */
@@ -52,7 +53,7 @@ struct weir_command {
     size_t option_count;                       /* at most 24 */
     bool uses_db;                              /* takes the shared options, too */
     const struct weir_command *const *members; /* of a group; then it has no run() */
-    size_t member_count;
+    size_t member_count;                       /* at most 48 */
 
     /* argv[0] is the command's name. Returns an enum weir_exit. */
     int (*run)(const struct weir_command *self, int argc, char **argv);
@@ -84,21 +85,43 @@ extern const struct weir_command weir_cli_doctor;
 extern const struct weir_command weir_cli_enqueue;
 extern const struct weir_command weir_cli_flow;
 extern const struct weir_command weir_cli_flow_abandon;
+extern const struct weir_command weir_cli_flow_add;
+extern const struct weir_command weir_cli_flow_approve;
+extern const struct weir_command weir_cli_flow_budget;
+extern const struct weir_command weir_cli_flow_budget_change;
+extern const struct weir_command weir_cli_flow_budget_create;
+extern const struct weir_command weir_cli_flow_budget_list;
+extern const struct weir_command weir_cli_flow_budget_release;
+extern const struct weir_command weir_cli_flow_budget_report;
+extern const struct weir_command weir_cli_flow_budget_reset;
+extern const struct weir_command weir_cli_flow_budget_show;
 extern const struct weir_command weir_cli_flow_cancel;
 extern const struct weir_command weir_cli_flow_claim;
 extern const struct weir_command weir_cli_flow_complete;
+extern const struct weir_command weir_cli_flow_create;
 extern const struct weir_command weir_cli_flow_delay;
+extern const struct weir_command weir_cli_flow_edge;
 extern const struct weir_command weir_cli_flow_fail;
 extern const struct weir_command weir_cli_flow_get;
+extern const struct weir_command weir_cli_flow_graphs;
+extern const struct weir_command weir_cli_flow_key;
+extern const struct weir_command weir_cli_flow_key_rotate;
 extern const struct weir_command weir_cli_flow_list;
 extern const struct weir_command weir_cli_flow_prioritise;
 extern const struct weir_command weir_cli_flow_progress;
 extern const struct weir_command weir_cli_flow_renew;
 extern const struct weir_command weir_cli_flow_replay;
 extern const struct weir_command weir_cli_flow_result;
+extern const struct weir_command weir_cli_flow_resume;
 extern const struct weir_command weir_cli_flow_revoke;
+extern const struct weir_command weir_cli_flow_show;
+extern const struct weir_command weir_cli_flow_signal;
+extern const struct weir_command weir_cli_flow_signals;
 extern const struct weir_command weir_cli_flow_submit;
 extern const struct weir_command weir_cli_flow_supervise;
+extern const struct weir_command weir_cli_flow_suspend;
+extern const struct weir_command weir_cli_flow_waitpoint;
+extern const struct weir_command weir_cli_flow_waitpoints;
 extern const struct weir_command weir_cli_flow_work;
 extern const struct weir_command weir_cli_help;
 extern const struct weir_command weir_cli_migrate;

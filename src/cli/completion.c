@@ -58,17 +58,19 @@ static void print_path(const struct weir_command *command)
         putchar(*at == ' ' ? '/' : *at);
 }
 
-/* Each command under the one before it; what else stands there is skipped. */
+/* Each command under the one before it, NULL under none; what else stands there is skipped. */
 static void print_walk(const struct weir_command *const *commands, size_t count,
-                       const char *parent)
+                       const struct weir_command *parent)
 {
     for (size_t i = 0; i < count; i++) {
-        printf("            %s/%s) command=", parent, weir_command_word(commands[i]));
+        printf("            ");
+        if (parent != NULL)
+            print_path(parent);
+        printf("/%s) command=", weir_command_word(commands[i]));
         print_path(commands[i]);
         puts(" ;;");
         if (commands[i]->members != NULL)
-            print_walk(commands[i]->members, commands[i]->member_count,
-                       commands[i]->name);
+            print_walk(commands[i]->members, commands[i]->member_count, commands[i]);
     }
 }
 
@@ -142,7 +144,7 @@ static void print_values(const struct weir_command *command)
 void weir_completion_print(void)
 {
     fputs(HEAD, stdout);
-    print_walk(weir_command_table, weir_command_count, "");
+    print_walk(weir_command_table, weir_command_count, NULL);
     puts("        esac\n"
          "    done\n"
          "    case $command in\n"

@@ -21,6 +21,8 @@
 #include "base/duration.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/demo_flow.h"
+#include "cli/demo_orders.h"
 #include "cli/demo_shop.h"
 #include "cli/demo_site.h"
 #include "cli/demo_table.h"
@@ -39,20 +41,21 @@
 #define DRAIN_LOOK WEIR_MILLISECONDS(20)
 #define DRAIN_PATIENCE WEIR_SECONDS(10) /* without anything being delivered */
 
-enum { OPTION_DIR = 256, JSON_SIZE_MAX = 16 << 10 };
+enum { OPTION_DIR = 256, OPTION_FLOW, JSON_SIZE_MAX = 16 << 10 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
+    {OPTION_FLOW, "flow", NULL, "an order workflow on the execution engine instead"},
     {'s', "seconds", "N", "end after N seconds, 0.1 to 86400; else at Ctrl-C"},
-    {'r', "rate", "N", "orders per second, 1 to 10000; default 100"},
+    {'r', "rate", "N", "orders per second, 1 to 10000 (100); --flow: 1 to 50 (10)"},
     {OPTION_DIR, "dir", "PATH", "keep the database, as PATH/demo.db"},
 };
 
 const struct weir_command weir_cli_demo = {
     .name = "demo",
     .summary = "show messages flowing, live, and whether all arrive",
-    .usage = "[--seconds N] [--rate N] [--dir PATH | --db URL]",
+    .usage = "[--flow] [--seconds N] [--rate N] [--dir PATH | --db URL]",
     .details =
         "Runs a small shop in a temporary SQLite database, with nothing to configure.\n"
         "Four producers place orders: a row in the shop's table and a message about\n"
@@ -71,7 +74,14 @@ const struct weir_command weir_cli_demo = {
         "in that database: queue 'weir-demo' and table weir_demo_order, which are\n"
         "removed at the end. WEIR_DB is not heeded.\n"
         "\n"
+        "With --flow each order is a flow of executions: reserve, charge, approve by\n"
+        "signal, a race of two carriers, ship. A budget holds some back until it is\n"
+        "reset. Three processes do the work, and every second or so one of them is\n"
+        "killed. At the end the database is audited: each order ended once, each join\n"
+        "fired once, ledger and counters agree, nothing is left over.\n"
+        "\n"
         "  weir demo --seconds 10\n"
+        "  weir demo --flow\n"
         "  weir demo --rate 2000 --db postgresql:///test\n"
         "  weir demo --db mariadb://me@localhost/test\n",
     .options = OPTIONS,
@@ -86,6 +96,8 @@ struct demo {
     const struct weir_command *command;
     int64_t limit_ns; /* WEIR_FOREVER: until a signal */
     int64_t rate;
+    bool rate_given;
+    bool flow;
     const char *dir; /* NULL: none given */
     bool json;
     enum form form;
@@ -128,7 +140,11 @@ static int take_option(struct demo *self, int id)
         return weir_command_misuse(self->command,
                                    "--seconds is '%s', must be a number from %g to %g",
                                    optarg, SECONDS_MIN, SECONDS_MAX);
+    case OPTION_FLOW:
+        self->flow = true;
+        return WEIR_EXIT_DONE;
     case 'r':
+        self->rate_given = true;
         return weir_command_number(self->command, "rate", optarg, 1, WEIR_SHOP_RATE_MAX,
                                    &self->rate);
     case OPTION_DIR:
@@ -160,6 +176,15 @@ static int parse_options(struct demo *self, int argc, char **argv)
     shared = weir_command_shared();
     if (code == WEIR_EXIT_DONE && self->dir != NULL && shared.db_given)
         code = weir_command_misuse(self->command, "--dir and --db exclude each other");
+    if (code == WEIR_EXIT_DONE && self->flow && shared.db_given)
+        code = weir_command_misuse(self->command,
+                                   "--flow and --db exclude each other: its executions "
+                                   "could not be removed again");
+    if (code == WEIR_EXIT_DONE && self->flow && self->rate_given &&
+        self->rate > WEIR_ORDERS_RATE_MAX)
+        code = weir_command_misuse(
+            self->command, "--rate is %" PRId64 ", must be from 1 to %d with --flow",
+            self->rate, WEIR_ORDERS_RATE_MAX);
     self->json = shared.json;
     self->form = shared.json || shared.quiet ? FORM_SILENT : FORM_LIVE;
     return code == WEIR_EXIT_DONE ? -1 : code;
@@ -486,6 +511,20 @@ static int run_at_site(struct demo *self)
     return code;
 }
 
+static int run_flow(const struct demo *self)
+{
+    const struct weir_demo_flow_options options = {
+        .command = self->command,
+        .limit_ns = self->limit_ns,
+        .rate = self->rate_given ? self->rate : WEIR_ORDERS_RATE_DEFAULT,
+        .dir = self->dir,
+        .json = self->json,
+        .quiet = self->form == FORM_SILENT,
+    };
+
+    return weir_demo_flow_run(&options);
+}
+
 static int run(const struct weir_command *command, int argc, char **argv)
 {
     struct demo *self = calloc(1, sizeof *self); /* too large for the stack */
@@ -497,6 +536,8 @@ static int run(const struct weir_command *command, int argc, char **argv)
     self->limit_ns = WEIR_FOREVER;
     self->rate = RATE_DEFAULT;
     code = parse_options(self, argc, argv);
+    if (code < 0 && self->flow)
+        code = run_flow(self);
     if (code >= 0)
         goto out;
 

@@ -255,10 +255,9 @@ static int clear_ground(struct weir_demo_site *self)
     return WEIR_EXIT_DONE;
 }
 
-int weir_demo_site_open(struct weir_demo_site *self, const struct weir_command *command,
-                        const char *dir)
+int weir_demo_site_found(struct weir_demo_site *self, const struct weir_command *command,
+                         const char *dir)
 {
-    struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 
     *self = (struct weir_demo_site){
@@ -267,8 +266,15 @@ int weir_demo_site_open(struct weir_demo_site *self, const struct weir_command *
         code = make_given_folder(self, dir);
     else if (!self->session.shared.db_given)
         code = make_temporary_folder(self);
-    if (code == WEIR_EXIT_DONE)
-        code = create_db(self);
+    return code == WEIR_EXIT_DONE ? create_db(self) : code;
+}
+
+int weir_demo_site_open(struct weir_demo_site *self, const struct weir_command *command,
+                        const char *dir)
+{
+    struct weir_error error = {0};
+    int code = weir_demo_site_found(self, command, dir);
+
     if (code != WEIR_EXIT_DONE)
         return code;
     if (make_tables(self, &error) != WEIR_OK || create_outbox(self, &error) != WEIR_OK)

@@ -30,8 +30,13 @@ struct weir_demo_site {
     bool made;      /* queue and table are there */
 };
 
-/* WEIR_EXIT_DONE, or what the command returns after close(), which is owed either way. `dir` may
- * be NULL. */
+/* Folder and database, and nothing in it. WEIR_EXIT_DONE, or what the command returns after close(),
+ * which is owed either way. `dir` may be NULL. */
+WEIR_CHECKED int weir_demo_site_found(struct weir_demo_site *self,
+                                      const struct weir_command *command,
+                                      const char *dir);
+
+/* The same, with outbox and table for the shop. */
 WEIR_CHECKED int weir_demo_site_open(struct weir_demo_site *self,
                                      const struct weir_command *command, const char *dir);
 

@@ -47,38 +47,107 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
     return 1;
 }
 
+static void judge_supervisor(struct weir_doctor *self,
+                             const struct weir_flow_figures *figures)
+{
+    size_t late = name_late(self, "a lease is over", figures->late_lease_us);
+
+    late += name_late(self, "a delay is over", figures->late_delay_us);
+    late += name_late(self, "an attempt is over its limit", figures->late_attempt_us);
+    late += name_late(self, "a deadline has passed", figures->late_deadline_us);
+    late += name_late(self, "a suspension is over its limit", figures->late_wait_us);
+    late +=
+        name_late(self, "members of a flow are to be cancelled", figures->late_cancel_us);
+    late += name_late(self, "the period of a budget is over", figures->late_reset_us);
+    if (late == 0)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "supervisor", "",
+                          "nothing is overdue");
+}
+
+static void judge_suspensions(struct weir_doctor *self,
+                              const struct weir_flow_figures *figures)
+{
+    char count[WEIR_COUNT_SIZE];
+
+    if (figures->escalated > 0)
+        weir_findings_add(
+            &self->findings, WEIR_VERDICT_WARNING, "suspensions",
+            "resume or cancel them: 'weir flow list --state suspended'",
+            "%s waited too long and were escalated: they wait for an operator",
+            weir_executions_count(figures->escalated, WEIR_FIGURES_MAX, count));
+}
+
+/* Who waits for a budget that is not exceeded is let in by a supervisor, within seconds. */
+static void judge_budget(void *state, const struct weir_held_figures *held)
+{
+    struct weir_doctor *self = state;
+    char count[WEIR_COUNT_SIZE];
+    char age[WEIR_AGE_SIZE];
+
+    (void)weir_executions_count(held->waiting, WEIR_FIGURES_MAX, count);
+    if (!held->exceeded)
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
+                          "if it stays so, no supervisor runs",
+                          "%s wait for budget \"%s\", which is not used up", count,
+                          held->budget);
+    else if (!held->is_reset)
+        weir_findings_add(
+            &self->findings, WEIR_VERDICT_WARNING, "budgets",
+            "raise its limit or reset it",
+            "budget \"%s\" is used up, %s wait for it, and it has no period",
+            held->budget, count);
+    else
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
+                          "raise its limit or reset it, if they should not wait",
+                          "budget \"%s\" is used up, and %s wait until it is reset in %s",
+                          held->budget, count, weir_output_age(held->reset_us, age));
+}
+
 static void judge(struct weir_doctor *self, uint32_t number,
                   const struct weir_flow_figures *figures)
 {
     char ready[WEIR_COUNT_SIZE];
     char delayed[WEIR_COUNT_SIZE];
     char active[WEIR_COUNT_SIZE];
-    size_t late = name_late(self, "a lease is over", figures->late_lease_us);
+    char suspended[WEIR_COUNT_SIZE];
+    char held[WEIR_COUNT_SIZE];
+    char flows[WEIR_COUNT_SIZE];
 
-    late += name_late(self, "a delay is over", figures->late_delay_us);
-    late += name_late(self, "an attempt is over its limit", figures->late_attempt_us);
-    late += name_late(self, "a deadline has passed", figures->late_deadline_us);
-    if (late == 0)
-        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "supervisor", "",
-                          "nothing is overdue");
-    weir_findings_add(&self->findings, WEIR_VERDICT_OK, "executions", "",
-                      "schema %" PRIu32 "; %s ready, %s delayed, %s active", number,
-                      weir_executions_count(figures->ready, WEIR_FIGURES_MAX, ready),
-                      weir_executions_count(figures->delayed, WEIR_FIGURES_MAX, delayed),
-                      weir_executions_count(figures->active, WEIR_FIGURES_MAX, active));
+    judge_supervisor(self, figures);
+    judge_suspensions(self, figures);
+    weir_findings_add(
+        &self->findings, WEIR_VERDICT_OK, "executions", "",
+        "schema %" PRIu32 "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
+        "budget; %s open flows",
+        number, weir_executions_count(figures->ready, WEIR_FIGURES_MAX, ready),
+        weir_executions_count(figures->delayed, WEIR_FIGURES_MAX, delayed),
+        weir_executions_count(figures->active, WEIR_FIGURES_MAX, active),
+        weir_executions_count(figures->suspended, WEIR_FIGURES_MAX, suspended),
+        weir_executions_count(figures->held, WEIR_FIGURES_MAX, held),
+        weir_executions_count(figures->flows, WEIR_FIGURES_MAX, flows));
+}
+
+static enum weir_status look(struct weir_doctor *self, uint32_t number,
+                             struct weir_error *error)
+{
+    struct weir_flow_figures figures;
+    enum weir_status status = weir_flow_read_figures(self->connection, &figures, error);
+
+    if (status == WEIR_OK)
+        judge(self, number, &figures);
+    if (status == WEIR_OK && figures.held > 0)
+        status = weir_flow_read_held(self->connection, judge_budget, self, error);
+    return status;
 }
 
 void weir_doctor_check_flow(struct weir_doctor *self)
 {
-    struct weir_flow_figures figures;
     struct weir_error error = {0};
     uint32_t number = 0;
 
-    if (!check_tables(self, &number))
+    if (!check_tables(self, &number) || look(self, number, &error) == WEIR_OK)
         return;
-    if (weir_flow_read_figures(self->connection, &figures, &error) == WEIR_OK)
-        judge(self, number, &figures);
-    else if (error.status == WEIR_DENIED)
+    if (error.status == WEIR_DENIED)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "executions",
                           "see docs/roles.md", "this user may not see them");
     else

@@ -93,13 +93,57 @@ enum weir_status weir_executions_read(struct weir_executions *self, struct weir_
 
 static int64_t latest(const struct weir_flow_figures *figures)
 {
-    const int64_t late_us[] = {figures->late_delay_us, figures->late_lease_us,
-                               figures->late_attempt_us, figures->late_deadline_us};
+    const int64_t late_us[] = {figures->late_delay_us,   figures->late_lease_us,
+                               figures->late_attempt_us, figures->late_deadline_us,
+                               figures->late_wait_us,    figures->late_cancel_us,
+                               figures->late_reset_us};
     int64_t most_us = 0;
 
     for (size_t i = 0; i < sizeof late_us / sizeof late_us[0]; i++)
         most_us = late_us[i] > most_us ? late_us[i] : most_us;
     return most_us;
+}
+
+/* "3 suspended, 1 escalated, 2 wait for a budget": of those that are not 0. */
+struct phrase {
+    int64_t count;
+    const char *words;
+};
+
+static void append_phrases(struct weir_buf *frame, const struct phrase *phrases,
+                           size_t count)
+{
+    const char *before = "";
+    char number[WEIR_COUNT_SIZE];
+
+    for (size_t i = 0; i < count; i++) {
+        if (phrases[i].count == 0)
+            continue;
+        weir_buf_append_format(
+            frame, "%s%s %s", before,
+            weir_executions_count(phrases[i].count, WEIR_FIGURES_MAX, number),
+            phrases[i].words);
+        before = ", ";
+    }
+    if (before[0] != '\0')
+        weir_buf_append_text(frame, "\n");
+}
+
+static void append_waits(const struct weir_flow_figures *figures, struct weir_buf *frame)
+{
+    const struct phrase waits[] = {{figures->suspended, "suspended"},
+                                   {figures->escalated, "of them escalated"},
+                                   {figures->held, "held by a budget"}};
+    const struct phrase flows[] = {{figures->flows, "open flows"},
+                                   {figures->cancelling, "joins with members to cancel"}};
+
+    append_phrases(frame, waits, sizeof waits / sizeof waits[0]);
+    append_phrases(frame, flows, sizeof flows / sizeof flows[0]);
+}
+
+static bool waits(const struct weir_flow_figures *figures)
+{
+    return figures->suspended + figures->held + figures->flows + figures->cancelling > 0;
 }
 
 enum weir_status weir_executions_append_table(const struct weir_executions *self,
@@ -108,10 +152,12 @@ enum weir_status weir_executions_append_table(const struct weir_executions *self
     char age[WEIR_AGE_SIZE];
     enum weir_status status = WEIR_OK;
 
-    if (self->lane_count == 0)
+    if (!self->there || (self->lane_count == 0 && !waits(&self->figures)))
         return WEIR_OK;
     weir_buf_append_text(frame, "\n");
-    status = weir_output_append_table(&self->lanes, frame);
+    if (self->lane_count > 0)
+        status = weir_output_append_table(&self->lanes, frame);
+    append_waits(&self->figures, frame);
     if (latest(&self->figures) > WEIR_FIGURES_LATE_US)
         weir_buf_append_format(
             frame, "overdue by %s: no supervisor runs, or it is behind (weir doctor)\n",
@@ -129,6 +175,11 @@ void weir_executions_append_json(const struct weir_executions *self,
     weir_output_add_number(json, "delayed", self->figures.delayed);
     weir_output_add_number(json, "active", self->figures.active);
     weir_output_add_number(json, "ended", self->figures.ended);
+    weir_output_add_number(json, "suspended", self->figures.suspended);
+    weir_output_add_number(json, "escalated", self->figures.escalated);
+    weir_output_add_number(json, "held_by_budget", self->figures.held);
+    weir_output_add_number(json, "open_flows", self->figures.flows);
+    weir_output_add_number(json, "cancel_backlog", self->figures.cancelling);
     weir_output_add_number(json, "counted_up_to", WEIR_FIGURES_MAX);
     weir_output_add_seconds(json, "overdue_seconds", latest(&self->figures));
     weir_output_open(json, "lanes", "[");

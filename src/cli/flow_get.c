@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/flow_budget.h"
 #include "cli/flow_session.h"
 #include "cli/flow_view.h"
+#include "cli/flow_wait.h"
 #include "cli/flow_words.h"
 #include "weir/heap.h"
 
@@ -18,7 +20,10 @@ const struct weir_command weir_cli_flow_get = {
     .name = "flow get",
     .summary = "show one execution, its attempts, and why it does not move",
     .usage = "ID",
-    .details = "With --quiet only its state is printed. JSON has the attempts too.\n",
+    .details =
+        "Of one that is suspended it says what is missing, and of one that a budget\n"
+        "holds back, which. With --quiet only its state is printed. JSON has the\n"
+        "attempts too.\n",
     .uses_db = true,
     .run = run_get,
 };
@@ -71,7 +76,8 @@ static const struct weir_table_column COLUMNS[] = {
 struct showing {
     const struct weir_flow_session *session;
     enum weir_public_state state;
-    struct weir_buf text; /* lines for people, or JSON */
+    struct weir_buf text;  /* lines for people, or JSON */
+    struct weir_buf facts; /* those that come behind what it waits for */
     struct weir_table attempts;
     size_t attempt_count;
 };
@@ -81,10 +87,56 @@ static void show_execution(void *state, const struct weir_execution_info *info)
     struct showing *self = state;
 
     self->state = info->state;
-    if (self->session->session.shared.json)
+    if (self->session->session.shared.json) {
         weir_flow_append_members(&self->text, info, self->session->now_us);
+        return;
+    }
+    weir_flow_append_state(&self->text, info, self->session->now_us);
+    weir_flow_append_facts(&self->facts, info);
+}
+
+static void show_suspension(void *state, const struct weir_suspension_info *info)
+{
+    struct showing *self = state;
+
+    if (self->session->session.shared.json)
+        weir_flow_append_suspension_json(&self->text, info);
     else
-        weir_flow_append_text(&self->text, info, self->session->now_us);
+        weir_flow_append_suspension(&self->text, info);
+}
+
+static void show_budget(void *state, const struct weir_budget_info *info)
+{
+    struct showing *self = state;
+
+    if (self->session->session.shared.json)
+        weir_flow_append_budget_json(&self->text, NULL, info);
+    else
+        weir_flow_append_budget(&self->text, info, self->session->now_us);
+}
+
+/* What it waits for, when that is more than a time or a worker. */
+static enum weir_status show_wait(struct showing *self,
+                                  const struct weir_execution_id *id,
+                                  struct weir_error *error)
+{
+    bool json = self->session->session.shared.json;
+    enum weir_status status = WEIR_OK;
+
+    if (self->state == WEIR_STATE_SUSPENDED)
+        status =
+            weir_flow_suspension(self->session->flow, id, show_suspension, self, error);
+    else if (json)
+        weir_output_open(&self->text, "suspension", "null");
+    if (status != WEIR_OK)
+        return status;
+    if (json)
+        weir_output_open(&self->text, "budgets", "[");
+    if (self->state == WEIR_STATE_RATE_LIMITED)
+        status = weir_budget_of(self->session->flow, id, show_budget, self, error);
+    if (json)
+        weir_buf_append_text(&self->text, "]");
+    return status;
 }
 
 static void add_attempt_json(struct weir_buf *json, const struct weir_attempt_info *info)
@@ -145,8 +197,11 @@ static enum weir_status show(struct showing *self, const struct weir_execution_i
     if (json)
         weir_output_open(&self->text, NULL, "{");
     status = weir_flow_get(self->session->flow, id, show_execution, self, error);
+    if (status == WEIR_OK)
+        status = show_wait(self, id, error);
     if (status != WEIR_OK)
         return status;
+    weir_buf_append(&self->text, weir_buf_text(&self->facts), self->facts.size);
     if (json)
         weir_output_open(&self->text, "attempts_log", "[");
     status = weir_flow_attempts(self->session->flow, id, show_attempt, self, error);
@@ -167,6 +222,7 @@ static int get(const struct weir_flow_session *session,
     int code;
 
     weir_buf_init(&showing.text, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&showing.facts, weir_heap_system(), JSON_SIZE_MAX);
     weir_table_init(&showing.attempts, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     if (show(&showing, id, &error) != WEIR_OK)
@@ -177,6 +233,7 @@ static int get(const struct weir_flow_session *session,
     else
         code = weir_output_lines(session->session.command, &showing.text);
     weir_table_fini(&showing.attempts);
+    weir_buf_fini(&showing.facts);
     weir_buf_fini(&showing.text);
     return code;
 }
@@ -233,6 +290,7 @@ static int tell_none(const struct weir_flow_session *session,
     int code;
 
     weir_buf_init(&showing.text, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&showing.facts, weir_heap_system(), JSON_SIZE_MAX);
     weir_execution_id_format(id, text);
     if (weir_flow_get(session->flow, id, show_execution, &showing, &error) != WEIR_OK)
         code = weir_flow_session_fail(session, &error);
@@ -240,6 +298,7 @@ static int tell_none(const struct weir_flow_session *session,
         code = weir_command_fail(session->session.command,
                                  "%s is %s and has no result; see 'weir flow get %s'",
                                  text, weir_public_state_name(showing.state), text);
+    weir_buf_fini(&showing.facts);
     weir_buf_fini(&showing.text);
     return code;
 }

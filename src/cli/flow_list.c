@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "cli/flow_graph.h"
 #include "cli/flow_session.h"
 #include "cli/flow_view.h"
 #include "cli/flow_words.h"
@@ -30,6 +31,7 @@ static const struct weir_command_option OPTIONS[] = {
     {'l', "lane", "LANE", "only of this lane"},
     {'k', "kind", "KIND", "only of this kind"},
     {'n', "namespace", "NAME", "only of this namespace"},
+    {'f', "flow", "FLOW", "only members of this flow"},
     {OPTION_TAG, "tag", "KEY=VALUE", "only with this tag"},
     {'m', "limit", "N", "at most so many, 1 to 10000; default 100"},
     {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
@@ -57,6 +59,7 @@ struct listing {
     struct weir_flow_session session;
     struct weir_execution_filter filter;
     struct weir_tag tag;
+    struct weir_graph_id graph;
     size_t limit;
     struct weir_flow_view view;
     size_t count; /* visited */
@@ -102,6 +105,9 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case 'n':
         out->filter.name_space = value;
         break;
+    case 'f':
+        out->filter.graph = &out->graph;
+        return weir_flow_take_graph(self, value, &out->graph);
     case OPTION_TAG:
         code = weir_flow_take_tag(self, value, &out->tag);
         out->filter.tag_key = out->tag.key;

@@ -1,6 +1,6 @@
 /*
- * flow_operate.c - what operators do to executions: `weir flow cancel`, `revoke`, `prioritise` and
- * `replay`.
+ * flow_operate.c - what operators do to executions: `weir flow cancel`, `revoke`, `prioritise`,
+ * `replay` and `resume`.
  *
  * Ids one after the other, each in a transaction of its own. What is refused is told in a line, and
  * the others are done all the same; a database that fails ends it.
@@ -10,12 +10,14 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "cli/flow_graph.h"
 #include "cli/flow_session.h"
 #include "cli/flow_words.h"
 #include "cli/output.h"
 #include "weir/heap.h"
+#include "weir/suspension.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE };
+enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE, OPTION_MEMBERS };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -23,9 +25,12 @@ static int run_cancel(const struct weir_command *self, int argc, char **argv);
 static int run_revoke(const struct weir_command *self, int argc, char **argv);
 static int run_prioritise(const struct weir_command *self, int argc, char **argv);
 static int run_replay(const struct weir_command *self, int argc, char **argv);
+static int run_resume(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option CANCEL_OPTIONS[] = {
     {'R', "reason", "TEXT", "why; the first 1024 bytes are kept"},
+    {'f', "flow", "FLOW", "a flow, in place of executions"},
+    {OPTION_MEMBERS, "members", "all|pending|none", "of the flow; default all"},
 };
 static const struct weir_command_option REVOKE_OPTIONS[] = {
     {OPTION_INSTANCE, "instance", "NAME", "only from this one"},
@@ -35,13 +40,21 @@ static const struct weir_command_option PRIORITISE_OPTIONS[] = {
     {'p', "priority", "N", "0 to 9000, larger first; needed"},
 };
 
+static const struct weir_command_option RESUME_OPTIONS[] = {
+    {'d', "delay", "D", "go on so long from now; default at once"},
+};
+
 const struct weir_command weir_cli_flow_cancel = {
     .name = "flow cancel",
     .summary = "end executions as cancelled, whoever holds them",
-    .usage = "ID... [--reason TEXT]",
+    .usage = "ID... | --flow FLOW [--members WHO] [--reason TEXT]",
     .details =
         "Whoever works on one can change nothing any more, and hears of it when it\n"
-        "renews. What has ended in another way is refused; what is cancelled stays so.\n",
+        "renews. What has ended in another way is refused; what is cancelled stays so.\n"
+        "\n"
+        "A flow that is cancelled takes no more members. Those it has are cancelled, "
+        "all\n"
+        "that have not ended or those that nobody has begun; or they go on.\n",
     .options = CANCEL_OPTIONS,
     .option_count = COUNT_OF(CANCEL_OPTIONS),
     .uses_db = true,
@@ -82,6 +95,19 @@ const struct weir_command weir_cli_flow_replay = {
     .run = run_replay,
 };
 
+const struct weir_command weir_cli_flow_resume = {
+    .name = "flow resume",
+    .summary = "let suspended executions go on, whatever they wait for",
+    .usage = "ID... [--delay D]",
+    .details =
+        "The same attempt goes on, with any worker. What is not suspended is refused.\n"
+        "To answer as those would who are waited for, there is 'weir flow approve'.\n",
+    .options = RESUME_OPTIONS,
+    .option_count = COUNT_OF(RESUME_OPTIONS),
+    .uses_db = true,
+    .run = run_resume,
+};
+
 struct operating;
 typedef enum weir_status (*operate_fn)(struct operating *self,
                                        const struct weir_execution_id *id,
@@ -98,8 +124,11 @@ struct operating {
     const char *done; /* "cancelled" */
 
     const char *reason;
+    const char *flow;    /* NULL: executions */
+    const char *members; /* NULL: not given */
     struct weir_revocation wanted;
     int64_t priority; /* -1: not given */
+    int64_t delay_ms;
 
     struct weir_revocation revocation; /* of the last one */
     bool unchanged;                    /* it was so already */
@@ -121,6 +150,15 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case 'p':
         return weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX,
                                    &out->priority);
+    case 'f':
+        out->flow = value;
+        break;
+    case OPTION_MEMBERS:
+        out->members = value;
+        break;
+    case 'd':
+        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->delay_ms);
     case OPTION_INSTANCE:
         out->wanted.instance = value;
         break;
@@ -148,7 +186,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
             return weir_command_misuse(self, "more than %d ids", WEIR_FLOW_WORDS_MAX);
         code = weir_flow_take_id(self, argv[optind], &out->ids[out->count++]);
     }
-    if (code == WEIR_EXIT_DONE && out->count == 0)
+    if (code == WEIR_EXIT_DONE && out->count == 0 && out->flow == NULL)
         code = weir_command_misuse(self, "which execution? an ID is needed");
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
@@ -295,6 +333,12 @@ static enum weir_status replay(struct operating *self, const struct weir_executi
     return weir_flow_replay(self->session.flow, id, error);
 }
 
+static enum weir_status resume(struct operating *self, const struct weir_execution_id *id,
+                               struct weir_error *error)
+{
+    return weir_flow_resume(self->session.flow, id, self->delay_ms, error);
+}
+
 /* ---- the commands ------------------------------------------------------------------------- */
 
 static struct operating operating; /* too large for a stack */
@@ -303,7 +347,17 @@ static int run_cancel(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, &operating);
 
-    return code < 0 ? run_ids(self, &operating, cancel, "cancelled") : code;
+    if (code >= 0)
+        return code;
+    if (operating.flow != NULL && operating.count > 0)
+        return weir_command_misuse(self, "--flow and ids of executions, which is it?");
+    if (operating.flow == NULL && operating.members != NULL)
+        return weir_command_misuse(self,
+                                   "--members are of a flow, --flow FLOW is needed");
+    if (operating.flow != NULL)
+        return weir_flow_graph_cancel(self, operating.flow, operating.members,
+                                      operating.reason);
+    return run_ids(self, &operating, cancel, "cancelled");
 }
 
 static int run_revoke(const struct weir_command *self, int argc, char **argv)
@@ -327,4 +381,11 @@ static int run_replay(const struct weir_command *self, int argc, char **argv)
     int code = parse(self, argc, argv, &operating);
 
     return code < 0 ? run_ids(self, &operating, replay, "replayed") : code;
+}
+
+static int run_resume(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operating);
+
+    return code < 0 ? run_ids(self, &operating, resume, "resumed") : code;
 }

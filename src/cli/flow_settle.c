@@ -13,11 +13,12 @@
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/flow_session.h"
+#include "cli/flow_view.h"
 #include "cli/flow_words.h"
 #include "cli/output.h"
 #include "weir/heap.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, PERCENT_MAX = 100, TRUTH_SIZE = 128 };
+enum { JSON_SIZE_MAX = 1 << 20, PERCENT_MAX = 100 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define LEASE_MS_DEFAULT (WEIR_SECONDS(30) / WEIR_MILLISECONDS(1))
@@ -233,24 +234,6 @@ static int parse(const struct weir_command *self, int argc, char **argv, const c
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
-/* "it is active, held for another 12.0 s (epoch 3)" */
-static void spell_truth(const struct settling *self, const struct weir_truth *truth,
-                        char *out)
-{
-    int64_t left_us = truth->lease_us - self->session.now_us;
-    char age[WEIR_AGE_SIZE];
-
-    if (truth->lease_us > 0 && left_us > 0)
-        weir_text_format(out, TRUTH_SIZE,
-                         "it is %s, held for another %s (epoch %" PRId64 ")",
-                         weir_public_state_name(truth->state),
-                         weir_output_age(left_us, age), truth->epoch);
-    else
-        weir_text_format(out, TRUTH_SIZE, "it is %s%s (epoch %" PRId64 ")",
-                         weir_public_state_name(truth->state),
-                         truth->lease_us > 0 ? ", its lease is over" : "", truth->epoch);
-}
-
 /* One line for each claim that was refused. Returns the exit code. */
 static int tell_refused(const struct settling *self)
 {
@@ -259,12 +242,12 @@ static int tell_refused(const struct settling *self)
 
     for (size_t i = 0; i < self->count; i++) {
         char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-        char truth[TRUTH_SIZE];
+        char truth[WEIR_FLOW_TRUTH_SIZE];
 
         if (self->verdicts[i] == WEIR_OK)
             continue;
         weir_execution_id_format(&self->claims[i].id, id);
-        spell_truth(self, &self->truths[i], truth);
+        weir_flow_spell_truth(&self->truths[i], self->session.now_us, truth);
         if (self->verdicts[i] == WEIR_FENCED)
             code =
                 weir_command_fail(command, "%s: the claim has been lost; %s", id, truth);

@@ -12,29 +12,18 @@
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/fields.h"
+#include "cli/flow_drafting.h"
 #include "cli/flow_session.h"
-#include "cli/flow_words.h"
 #include "cli/lines.h"
 #include "cli/output.h"
 #include "flow/draft.h"
 #include "weir/heap.h"
 
 enum {
-    OPTION_ATTEMPT_TIMEOUT = 256,
-    OPTION_BACKOFF,
-    OPTION_BACKOFF_MAX,
-    OPTION_BATCH,
-    OPTION_CAPABILITY,
-    OPTION_DEADLINE,
-    OPTION_DELAY,
-    OPTION_ID,
+    OPTION_BATCH = 256,
     OPTION_KEY_FIELD,
     OPTION_LINES,
     OPTION_PARTITIONS,
-    OPTION_RECLAIMS,
-    OPTION_REPLAYS,
-    OPTION_RETRIES,
-    OPTION_TAG,
 };
 enum {
     BATCH_DEFAULT = 1000,
@@ -46,23 +35,8 @@ enum {
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'l', "lane", "LANE", "the line it waits in; needed"},
-    {'k', "kind", "KIND", "what is to be done, for its worker; needed"},
-    {'i', "input", "INPUT", "for its worker: a text, @FILE, or - for stdin"},
-    {'K', "key", "KEY", "within 24 h the same key is the same execution"},
-    {'p', "priority", "N", "0 to 9000, larger first; default 0"},
-    {OPTION_DELAY, "delay", "D", "not before so long from now"},
-    {OPTION_DEADLINE, "deadline", "D", "over by then, whatever happens"},
-    {'r', "retries", "N", "after the first attempt; default 0"},
-    {OPTION_BACKOFF, "backoff", "D", "before the first retry, then doubled; default 1s"},
-    {OPTION_BACKOFF_MAX, "backoff-max", "D", "at most so long; default 60s"},
-    {OPTION_ATTEMPT_TIMEOUT, "attempt-timeout", "D", "of each attempt; default none"},
-    {OPTION_RECLAIMS, "reclaims", "N", "leases that may be lost; default 100"},
-    {OPTION_REPLAYS, "replays", "N", "by an operator; up to 1000, default 10"},
-    {OPTION_CAPABILITY, "capability", "C", "that its worker must have; may be repeated"},
-    {OPTION_TAG, "tag", "KEY=VALUE", "as in tenant.plan=gold; may be given 64 times"},
-    {'n', "namespace", "NAME", "whose it is; default 'default'"},
-    {OPTION_ID, "id", "ID", "its id; default a new one"},
+    WEIR_DRAFTING_OPTIONS,
+    {WEIR_DRAFTING_ID, "id", "ID", "its id; default a new one"},
     {OPTION_LINES, "lines", NULL, "one per line of standard input, its input"},
     {OPTION_KEY_FIELD, "key-field", "F", "lines are JSON objects; this field is the key"},
     {OPTION_BATCH, "batch", "N", "lines per transaction, 1 to 10000; default 1000"},
@@ -93,13 +67,7 @@ const struct weir_command weir_cli_flow_submit = {
 
 struct submitting {
     struct weir_flow_session session;
-    struct weir_execution_draft draft; /* of each, but for what its line says */
-    struct weir_execution_policy policy;
-    bool backoff_max_given;
-    struct weir_execution_id id;
-    const char *capabilities[WEIR_CAPABILITIES_MAX];
-    struct weir_tag tags[WEIR_TAGS_MAX];
-    const char *input; /* as it was given; NULL: none */
+    struct weir_drafting drafting; /* of each, but for what its line says */
     struct weir_content content;
     uint32_t partitions; /* 0: the default */
 
@@ -116,158 +84,45 @@ struct submitting {
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static int take_count(const struct weir_command *self, const char *option,
-                      const char *value, uint32_t max, uint32_t *out)
-{
-    int64_t number = 0;
-    int code = weir_command_number(self, option, value, 0, max, &number);
-
-    *out = (uint32_t)number;
-    return code;
-}
-
-static int add_capability(const struct weir_command *self, struct submitting *out,
-                          const char *value)
-{
-    if (out->draft.capability_count == WEIR_CAPABILITIES_MAX)
-        return weir_command_misuse(self, "more than %d capabilities",
-                                   WEIR_CAPABILITIES_MAX);
-    out->capabilities[out->draft.capability_count++] = value;
-    return WEIR_EXIT_DONE;
-}
-
-static int add_tag(const struct weir_command *self, struct submitting *out, char *value)
-{
-    if (out->draft.tag_count == WEIR_TAGS_MAX)
-        return weir_command_misuse(self, "more than %d tags", WEIR_TAGS_MAX);
-    return weir_flow_take_tag(self, value, &out->tags[out->draft.tag_count++]);
-}
-
-/* Backoff, timeouts and limits: what is frozen with it. */
-static int take_policy(const struct weir_command *self, struct submitting *out, int id,
-                       const char *value)
-{
-    struct weir_execution_policy *policy = &out->policy;
-
-    switch (id) {
-    case 'r':
-        return take_count(self, "retries", value, WEIR_RETRIES_MAX_MAX,
-                          &policy->retries_max);
-    case OPTION_BACKOFF:
-        return weir_flow_take_ms(self, "backoff", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &policy->backoff_initial_ms);
-    case OPTION_BACKOFF_MAX:
-        out->backoff_max_given = true;
-        return weir_flow_take_ms(self, "backoff-max", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &policy->backoff_max_ms);
-    case OPTION_ATTEMPT_TIMEOUT:
-        return weir_flow_take_ms(self, "attempt-timeout", value, 1,
-                                 WEIR_FLOW_DURATION_MS_MAX, &policy->attempt_timeout_ms);
-    case OPTION_RECLAIMS:
-        return take_count(self, "reclaims", value, WEIR_RECLAIMS_MAX_MAX,
-                          &policy->reclaims_max);
-    case OPTION_REPLAYS:
-        return take_count(self, "replays", value, WEIR_REPLAYS_MAX_MAX,
-                          &policy->replays_max);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
-
-static int take_number(const struct weir_command *self, struct submitting *out, int id,
-                       const char *value)
-{
-    int64_t number = 0;
-    int code;
-
-    switch (id) {
-    case 'p':
-        code =
-            weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX, &number);
-        out->draft.priority = (int32_t)number;
-        return code;
-    case OPTION_BATCH:
-        code = weir_command_number(self, "batch", value, 1, WEIR_BATCH_MAX, &number);
-        out->batch = (size_t)number;
-        return code;
-    case OPTION_PARTITIONS:
-        code = weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX, &number);
-        out->partitions = (uint32_t)number;
-        return code;
-    case OPTION_DELAY:
-        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->draft.delay_ms);
-    case OPTION_DEADLINE:
-        return weir_flow_take_ms(self, "deadline", value, 1, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->draft.deadline_ms);
-    default:
-        return take_policy(self, out, id, value);
-    }
-}
-
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
     struct submitting *out = state;
+    int64_t number = 0;
+    int code = WEIR_EXIT_DONE;
 
     switch (id) {
-    case 'l':
-        out->draft.lane = value;
-        break;
-    case 'k':
-        out->draft.kind = value;
-        break;
-    case 'i':
-        out->input = value;
-        break;
-    case 'K':
-        out->draft.idempotency_key = value;
-        break;
-    case 'n':
-        out->draft.name_space = value;
-        break;
-    case OPTION_CAPABILITY:
-        return add_capability(self, out, value);
-    case OPTION_TAG:
-        return add_tag(self, out, value);
-    case OPTION_ID:
-        out->draft.id = &out->id;
-        return weir_flow_take_id(self, value, &out->id);
     case OPTION_LINES:
         out->lines = true;
         break;
     case OPTION_KEY_FIELD:
         out->key_field = value;
         break;
+    case OPTION_BATCH:
+        code = weir_command_number(self, "batch", value, 1, WEIR_BATCH_MAX, &number);
+        out->batch = (size_t)number;
+        break;
+    case OPTION_PARTITIONS:
+        code = weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX, &number);
+        out->partitions = (uint32_t)number;
+        break;
+    case WEIR_DRAFTING_TAG:
+        return weir_drafting_add_tag(&out->drafting, self, value);
     default:
-        return take_number(self, out, id, value);
+        return weir_drafting_take(&out->drafting, self, id, value);
     }
-    return WEIR_EXIT_DONE;
+    return code;
 }
 
 static int check_together(const struct weir_command *self, const struct submitting *out)
 {
-    if (out->draft.lane == NULL)
-        return weir_command_misuse(self, "which lane? --lane LANE is needed");
-    if (out->draft.kind == NULL)
-        return weir_command_misuse(self, "what is to be done? --kind KIND is needed");
+    const struct weir_execution_draft *draft = &out->drafting.draft;
+
     if (!out->lines && (out->key_field != NULL || out->batch > 0))
         return weir_command_misuse(self, "--batch and --key-field are for --lines");
-    if (out->lines && (out->input != NULL || out->draft.id != NULL ||
-                       out->draft.idempotency_key != NULL))
+    if (out->lines && (out->drafting.input != NULL || draft->id != NULL ||
+                       draft->idempotency_key != NULL))
         return weir_command_misuse(
             self, "--input, --key and --id are of one execution; --lines makes many");
-    return WEIR_EXIT_DONE;
-}
-
-static int check_draft(const struct weir_command *self, const struct submitting *out)
-{
-    struct weir_error error = {0};
-
-    if (weir_execution_draft_check(&out->draft,
-                                   out->partitions > 0 ? out->partitions
-                                                       : WEIR_FLOW_PARTITIONS_DEFAULT,
-                                   &error) != WEIR_OK)
-        return weir_command_misuse(self, "%s", error.text);
     return WEIR_EXIT_DONE;
 }
 
@@ -277,21 +132,15 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 {
     int code;
 
-    weir_execution_policy_init(&out->policy);
-    out->draft.policy = &out->policy;
-    out->draft.capabilities = out->capabilities;
-    out->draft.tags = out->tags;
+    weir_drafting_init(&out->drafting);
     code = weir_command_take_options(self, argc, argv, take_option, out);
     if (code >= 0)
         return code;
-    if (!out->backoff_max_given &&
-        out->policy.backoff_initial_ms > out->policy.backoff_max_ms)
-        out->policy.backoff_max_ms = out->policy.backoff_initial_ms;
     code = weir_command_no_operands(self, argc, argv);
     if (code == WEIR_EXIT_DONE)
         code = check_together(self, out);
     if (code == WEIR_EXIT_DONE)
-        code = check_draft(self, out);
+        code = weir_drafting_finish(&out->drafting, self, out->partitions);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
@@ -331,12 +180,16 @@ static int tell_refused(const struct submitting *self, const struct weir_error *
     if (counted && error->status == WEIR_MISMATCH)
         return weir_command_fail(self->session.session.command, "%s",
                                  error->text + strlen(COUNTED));
+    if (counted && error->status == WEIR_NOT_FOUND) /* nothing else is looked for */
+        return weir_command_fail(self->session.session.command,
+                                 "%s; 'weir flow budget list' lists all",
+                                 error->text + strlen(COUNTED));
     return weir_flow_session_fail(&self->session, error);
 }
 
 static int submit_one(struct submitting *self)
 {
-    struct weir_execution_draft draft = self->draft;
+    struct weir_execution_draft draft = self->drafting.draft;
     struct weir_submission submission = {.duplicate = false};
     struct weir_error error = {0};
 
@@ -371,7 +224,7 @@ static enum weir_status fill_draft(void *state, size_t index, struct weir_str li
     struct weir_execution_draft *draft = &self->drafts[index];
     enum weir_status status = WEIR_OK;
 
-    *draft = self->draft;
+    *draft = self->drafting.draft;
     draft->input = line.data;
     draft->input_size = line.size;
     if (self->key_field != NULL)
@@ -488,9 +341,9 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     code = WEIR_EXIT_DONE;
-    if (submitting.input != NULL)
-        code = weir_content_take(&submitting.content, self, "input", submitting.input,
-                                 WEIR_INPUT_SIZE_MAX);
+    if (submitting.drafting.input != NULL)
+        code = weir_content_take(&submitting.content, self, "input",
+                                 submitting.drafting.input, WEIR_INPUT_SIZE_MAX);
     if (code == WEIR_EXIT_DONE) {
         code = weir_flow_session_open(
             &submitting.session, self, WEIR_FLOW_SESSION_SILENT,

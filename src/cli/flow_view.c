@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "weir/graph.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 256 << 20 };
@@ -105,6 +106,20 @@ static void spell_block(const struct weir_execution_info *info, char *out)
         *at = *at == '_' ? ' ' : *at;
 }
 
+/* A suspension that takes too long ends in a way of its own, if somebody notices. */
+static void spell_suspension(const struct weir_execution_info *info, int64_t now_us,
+                             char *out)
+{
+    char age[WEIR_AGE_SIZE];
+
+    if (info->due_us != 0 && now_us - info->due_us > LATE_US)
+        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+                         "its timeout passed %s ago" NO_SUPERVISOR,
+                         weir_output_age(now_us - info->due_us, age));
+    else
+        spell_block(info, out);
+}
+
 static void spell_waiting(const struct weir_execution_info *info, char *out)
 {
     if (strcmp(info->blocked_by, "waiting_for_worker") != 0)
@@ -134,9 +149,14 @@ const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t 
         spell_lease(info, now_us, out);
         break;
     case WEIR_STATE_RATE_LIMITED:
-    case WEIR_STATE_WAITING_CHILDREN:
-    case WEIR_STATE_SUSPENDED:
         spell_block(info, out);
+        break;
+    case WEIR_STATE_WAITING_CHILDREN:
+        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+                         "for other members of its flow, see 'weir flow show'");
+        break;
+    case WEIR_STATE_SUSPENDED:
+        spell_suspension(info, now_us, out);
         break;
     default:
         weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", info->failure);
@@ -145,9 +165,27 @@ const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t 
     return out;
 }
 
+const char *weir_flow_spell_truth(const struct weir_truth *truth, int64_t now_us,
+                                  char *out)
+{
+    int64_t left_us = truth->lease_us - now_us;
+    char age[WEIR_AGE_SIZE];
+
+    if (truth->lease_us > 0 && left_us > 0)
+        weir_text_format(out, WEIR_FLOW_TRUTH_SIZE,
+                         "it is %s, held for another %s (epoch %" PRId64 ")",
+                         weir_public_state_name(truth->state),
+                         weir_output_age(left_us, age), truth->epoch);
+    else
+        weir_text_format(out, WEIR_FLOW_TRUTH_SIZE, "it is %s%s (epoch %" PRId64 ")",
+                         weir_public_state_name(truth->state),
+                         truth->lease_us > 0 ? ", its lease is over" : "", truth->epoch);
+    return out;
+}
+
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static enum weir_tone tone_of(enum weir_public_state state)
+enum weir_tone weir_flow_state_tone(enum weir_public_state state)
 {
     switch (state) {
     case WEIR_STATE_COMPLETED:
@@ -173,7 +211,7 @@ void weir_flow_view_add(void *state, const struct weir_execution_info *info)
 
     self->count++;
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_execution_id_format(&info->id, id));
-    weir_table_add(table, tone_of(info->state), "%s",
+    weir_table_add(table, weir_flow_state_tone(info->state), "%s",
                    weir_public_state_name(info->state));
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->lane);
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->kind);
@@ -212,17 +250,28 @@ static void append_progress(struct weir_buf *json, const struct weir_execution_i
 void weir_flow_append_members(struct weir_buf *json,
                               const struct weir_execution_info *info, int64_t now_us)
 {
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char why[WEIR_FLOW_WHY_SIZE];
+
+    weir_flow_append_members_why(json, info, weir_flow_spell_why(info, now_us, why));
+}
+
+void weir_flow_append_members_why(struct weir_buf *json,
+                                  const struct weir_execution_info *info, const char *why)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     weir_output_add_text(json, "id", weir_execution_id_format(&info->id, id));
     weir_output_add_text(json, "namespace", info->name_space);
+    if (info->has_graph)
+        weir_output_add_text(json, "flow", weir_graph_id_format(&info->graph, id));
+    else
+        weir_output_open(json, "flow", "null");
     weir_output_add_text(json, "lane", info->lane);
     weir_output_add_text(json, "kind", info->kind);
     weir_output_add_number(json, "priority", info->priority);
     weir_output_add_text(json, "state", weir_public_state_name(info->state));
     weir_output_add_text(json, "blocked_by", info->blocked_by);
-    weir_output_add_text(json, "why", weir_flow_spell_why(info, now_us, why));
+    weir_output_add_text(json, "why", why);
     weir_output_add_number(json, "epoch", info->epoch);
     weir_output_add_number(json, "attempts", info->attempts);
     weir_output_add_number(json, "retries", info->retries);
@@ -256,8 +305,8 @@ static void add_numbers(struct weir_buf *text, const struct weir_execution_info 
     weir_buf_append_text(text, "\n");
 }
 
-void weir_flow_append_text(struct weir_buf *text, const struct weir_execution_info *info,
-                           int64_t now_us)
+void weir_flow_append_state(struct weir_buf *text, const struct weir_execution_info *info,
+                            int64_t now_us)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char why[WEIR_FLOW_WHY_SIZE];
@@ -267,9 +316,17 @@ void weir_flow_append_text(struct weir_buf *text, const struct weir_execution_in
     weir_buf_append_format(text, "%-13s %s%s%s\n", "state",
                            weir_public_state_name(info->state),
                            why[0] != '\0' ? ": " : "", why);
+}
+
+void weir_flow_append_facts(struct weir_buf *text, const struct weir_execution_info *info)
+{
+    char flow[WEIR_GRAPH_ID_TEXT_SIZE];
+
     weir_output_line(text, "lane", info->lane);
     weir_output_line(text, "kind", info->kind);
     weir_output_line(text, "namespace", info->name_space);
+    if (info->has_graph)
+        weir_output_line(text, "flow", weir_graph_id_format(&info->graph, flow));
     add_numbers(text, info);
     if (info->progress_percent >= 0)
         weir_buf_append_format(
@@ -277,7 +334,8 @@ void weir_flow_append_text(struct weir_buf *text, const struct weir_execution_in
             info->progress_text[0] != '\0' ? ", " : "", info->progress_text);
     weir_output_time_line(text, "created", info->created_us);
     weir_output_time_line(text, "started", info->started_us);
-    weir_output_time_line(text, "due", info->due_us);
+    if (info->state != WEIR_STATE_SUSPENDED) /* of which more is said, see flow_get.c */
+        weir_output_time_line(text, "due", info->due_us);
     weir_output_time_line(text, "lease until", info->lease_us);
     weir_output_time_line(text, "deadline", info->deadline_us);
     weir_output_time_line(text, "ended", info->ended_us);

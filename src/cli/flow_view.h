@@ -10,9 +10,9 @@
 #define WEIR_CLI_FLOW_VIEW_H
 
 #include "cli/output.h"
-#include "weir/execution.h"
+#include "weir/flow.h"
 
-enum { WEIR_FLOW_WHY_SIZE = 1280 };
+enum { WEIR_FLOW_WHY_SIZE = 1280, WEIR_FLOW_TRUTH_SIZE = 128 };
 
 struct weir_flow_view {
     struct weir_table table;
@@ -35,12 +35,25 @@ void weir_flow_view_append_json(const struct weir_flow_view *self, struct weir_b
 const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t now_us,
                                 char *out);
 
-/* The members of its JSON object. */
+/* How it stands, for who has lost the claim: "it is active, held for another 12.0 s (epoch 3)". Returns
+ * `out`, of WEIR_FLOW_TRUTH_SIZE bytes. */
+const char *weir_flow_spell_truth(const struct weir_truth *truth, int64_t now_us,
+                                  char *out);
+
+/* How a state is shown. */
+enum weir_tone weir_flow_state_tone(enum weir_public_state state);
+
+/* The members of its JSON object; with `why` from somebody who knows better. */
 void weir_flow_append_members(struct weir_buf *json,
                               const struct weir_execution_info *info, int64_t now_us);
+void weir_flow_append_members_why(struct weir_buf *json,
+                                  const struct weir_execution_info *info,
+                                  const char *why);
 
-/* As lines for people, without its attempts. */
-void weir_flow_append_text(struct weir_buf *text, const struct weir_execution_info *info,
-                           int64_t now_us);
+/* As lines for people, without its attempts: which one it is and how it stands; and all else. */
+void weir_flow_append_state(struct weir_buf *text, const struct weir_execution_info *info,
+                            int64_t now_us);
+void weir_flow_append_facts(struct weir_buf *text,
+                            const struct weir_execution_info *info);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 const char *weir_flow_token_format(const struct weir_claim *claim, char *out)
@@ -74,6 +75,41 @@ int weir_flow_take_tag(const struct weir_command *command, char *word,
     *equals = '\0';
     *out = (struct weir_tag){.key = word, .value = equals + 1};
     return WEIR_EXIT_DONE;
+}
+
+int weir_flow_take_amount(const struct weir_command *command, const char *option,
+                          char *word, const char **name, int64_t *out)
+{
+    char *equals = strrchr(word, '=');
+    const char *digits = equals != NULL ? equals + 1 : "";
+    size_t size = strspn(digits, "0123456789");
+
+    errno = 0;
+    *out = strtoll(digits, NULL, 10);
+    if (equals == NULL || equals == word || size == 0 || digits[size] != '\0' ||
+        errno != 0)
+        return weir_command_misuse(
+            command, "%s is '%s', must be NAME=N, a whole number from 0 to %" PRId64,
+            option, word, INT64_MAX);
+    *equals = '\0';
+    *name = word;
+    return WEIR_EXIT_DONE;
+}
+
+int weir_flow_take_name(const struct weir_command *command, const char *option,
+                        const char *value, const char *const *names, size_t count,
+                        size_t *out)
+{
+    const char *nearest = weir_nearest_find(value, names, count);
+
+    for (*out = 0; *out < count; ++*out) {
+        if (strcmp(names[*out], value) == 0)
+            return WEIR_EXIT_DONE;
+    }
+    return weir_command_misuse(command, "--%s is '%s', which is not known%s%s%s", option,
+                               value, nearest != NULL ? ", did you mean '" : "",
+                               nearest != NULL ? nearest : "",
+                               nearest != NULL ? "'?" : "");
 }
 
 int weir_flow_take_ms(const struct weir_command *command, const char *option,

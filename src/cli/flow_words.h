@@ -33,6 +33,16 @@ WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const cha
 WEIR_CHECKED int weir_flow_take_tag(const struct weir_command *command, char *word,
                                     struct weir_tag *out);
 
+/* "dimension=7": a name and a whole number from 0 on; the word is cut in two at its last '='. */
+WEIR_CHECKED int weir_flow_take_amount(const struct weir_command *command,
+                                       const char *option, char *word, const char **name,
+                                       int64_t *out);
+
+/* One of `names`, by its place; a mistake is told with the nearest. */
+WEIR_CHECKED int weir_flow_take_name(const struct weir_command *command,
+                                     const char *option, const char *value,
+                                     const char *const *names, size_t count, size_t *out);
+
 /* Duration of an option, in milliseconds, from `min_ms` to `max_ms`. */
 WEIR_CHECKED int weir_flow_take_ms(const struct weir_command *command, const char *option,
                                    const char *value, int64_t min_ms, int64_t max_ms,

@@ -19,7 +19,7 @@
 
 enum { TEXT_SIZE_MAX = 4 << 20, WIDTH_MIN = 40 };
 
-static enum weir_tone_use tones_of_output(void)
+enum weir_tone_use weir_output_tones(void)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *kind = getenv("TERM");
@@ -30,7 +30,7 @@ static enum weir_tone_use tones_of_output(void)
     return WEIR_TONES_ON;
 }
 
-static size_t width_of_output(void)
+size_t weir_output_width(void)
 {
     struct winsize size = {0};
 
@@ -56,7 +56,7 @@ static int print(const struct weir_command *command, const struct weir_buf *text
 enum weir_status weir_output_append_table(const struct weir_table *table,
                                           struct weir_buf *text)
 {
-    return weir_table_print(table, width_of_output(), tones_of_output(), text);
+    return weir_table_print(table, weir_output_width(), weir_output_tones(), text);
 }
 
 int weir_output_table(const struct weir_command *command, const struct weir_table *table)

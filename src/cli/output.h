@@ -24,6 +24,10 @@ enum {
     WEIR_OUTPUT_TIME_SIZE = 40
 };
 
+/* Of standard output: a width of 0 is no limit, and colours are only for a terminal. */
+size_t weir_output_width(void);
+enum weir_tone_use weir_output_tones(void);
+
 /* Titles and rows to the end of a text, for the width and the colours of standard output. */
 WEIR_CHECKED enum weir_status weir_output_append_table(const struct weir_table *table,
                                                        struct weir_buf *text);

@@ -9,6 +9,7 @@
  * it is ended on the spot. When all that was picked had to be ended, the next pick takes more.
  */
 #include "flow/claim.h"
+#include "flow/budget_store.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -168,7 +169,71 @@ static void put_first(struct errand *self, const struct weir_change *change)
     self->changes[self->claimed++] = *change;
 }
 
-static void judge(struct errand *self, int64_t now_us)
+/* The budget that holds it back; 0: none. It is asked again under its lock: whoever resets it then sees
+ * who waits. One that was reset meanwhile holds nobody back, but another one may. */
+static enum weir_status find_exceeded(struct weir_connection *connection, int64_t no,
+                                      int64_t *budget, struct weir_error *error)
+{
+    bool exceeded = false;
+    enum weir_status status;
+
+    do {
+        status = weir_budget_exceeded(connection, no, budget, error);
+        if (status == WEIR_OK && *budget != 0)
+            status = weir_budget_lock_exceeded(connection, *budget, &exceeded, error);
+    } while (status == WEIR_OK && *budget != 0 && !exceeded);
+    return status;
+}
+
+/* Until the reconciler finds that nothing holds it back any more. */
+static enum weir_status admit(struct errand *self, struct weir_connection *connection,
+                              struct weir_change *change, bool *admitted,
+                              struct weir_error *error)
+{
+    struct weir_execution_row *row = &change->stored->row;
+    int64_t budget = 0;
+    enum weir_status status = find_exceeded(connection, row->no, &budget, error);
+
+    *admitted = budget == 0;
+    if (status != WEIR_OK || budget == 0)
+        return status;
+    if (weir_rule_block(row, WEIR_HOLD_BUDGET, &change->consequence) ==
+        WEIR_RULING_DONE) {
+        self->changes[self->change_count++] = *change;
+        self->expired++;
+    }
+    return weir_budget_wait(connection, row->no, budget, true, error);
+}
+
+/* Who has several at once locks their budgets at once. */
+static enum weir_status lock_budgets(struct errand *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
+{
+    const struct weir_heap *heap = self->flow->heap;
+    int64_t *nos = NULL;
+    size_t count = 0;
+    enum weir_status status;
+
+    for (size_t i = 0; i < self->loaded.count; i++)
+        count += self->loaded.rows[i].budgeted;
+    if (count < 2)
+        return WEIR_OK;
+    nos = weir_heap_zalloc_array(heap, count, sizeof *nos);
+    if (nos == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu budgets", count);
+    count = 0;
+    for (size_t i = 0; i < self->loaded.count; i++) {
+        if (self->loaded.rows[i].budgeted)
+            nos[count++] = self->loaded.rows[i].row.no;
+    }
+    status = weir_budgets_lock_exceeded(connection, heap, nos, count, error);
+    weir_heap_free(heap, nos);
+    return status;
+}
+
+static enum weir_status judge(struct errand *self, struct weir_connection *connection,
+                              int64_t now_us, struct weir_error *error)
 {
     struct weir_points *points = weir_db_config(self->flow->db)->points;
     struct weir_claimant claimant = claimant_of(self->options);
@@ -176,8 +241,17 @@ static void judge(struct errand *self, int64_t now_us)
     for (size_t i = 0; i < self->loaded.count && self->claimed < self->wanted; i++) {
         struct weir_change change = {.stored = &self->loaded.rows[i]};
         struct weir_execution_row *row = &change.stored->row;
-        enum weir_ruling ruling =
-            weir_rule_claim(row, &claimant, now_us, &change.consequence);
+        bool admitted = true;
+        enum weir_status status = WEIR_OK;
+        enum weir_ruling ruling;
+
+        if (change.stored->budgeted && !WEIR_POINT(points, "claim.no_budget")) /* a bug */
+            status = admit(self, connection, &change, &admitted, error);
+        if (status != WEIR_OK)
+            return status;
+        if (!admitted)
+            continue;
+        ruling = weir_rule_claim(row, &claimant, now_us, &change.consequence);
 
         if (ruling == WEIR_RULING_DONE) {
             if (WEIR_POINT(points, "claim.same_epoch")) /* a bug: fences nobody out */
@@ -190,6 +264,7 @@ static void judge(struct errand *self, int64_t now_us)
             self->expired++;
         }
     }
+    return WEIR_OK;
 }
 
 /* ---- what the worker gets ------------------------------------------------------------------ */
@@ -369,9 +444,12 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
         status = make_changes(self, error);
     if (status != WEIR_OK)
         return status;
-    judge(self, now_us);
-    status = weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                             now_us, &self->tidings, error);
+    status = lock_budgets(self, connection, error);
+    if (status == WEIR_OK)
+        status = judge(self, connection, now_us, error);
+    if (status == WEIR_OK)
+        status = weir_deed_leave(self->flow, connection, self->changes,
+                                 self->change_count, now_us, &self->tidings, error);
     if (status == WEIR_OK && self->claimed > 0)
         status = fill_hoard(self, connection, error);
     return status;

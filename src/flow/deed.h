@@ -48,7 +48,8 @@ struct weir_tidings {
 /* All kinds of times that come by the clock; the ended ones are old some day. */
 #define WEIR_DUE_TIMERS                                                                  \
     (1U << WEIR_DUE_DELAYED | 1U << WEIR_DUE_LEASE | 1U << WEIR_DUE_ATTEMPT |            \
-     1U << WEIR_DUE_DEADLINE)
+     1U << WEIR_DUE_WAIT | 1U << WEIR_DUE_DEADLINE | 1U << WEIR_DUE_SIBLINGS |           \
+     1U << WEIR_DUE_EDGES | 1U << WEIR_DUE_BUDGET)
 
 /* The intervals of the specification. What is due later than that is told to nobody in another
  * process: its reconciler looks before. */
@@ -56,7 +57,11 @@ enum {
     WEIR_DELAYED_LOOK_MS = 750,
     WEIR_LEASE_LOOK_MS = 1500,
     WEIR_ATTEMPT_LOOK_MS = 2000,
-    WEIR_DEADLINE_LOOK_MS = 5000
+    WEIR_WAIT_LOOK_MS = 2000,
+    WEIR_DEADLINE_LOOK_MS = 5000,
+    WEIR_SIBLINGS_LOOK_MS = 1000,
+    WEIR_EDGES_LOOK_MS = 15000,
+    WEIR_BUDGET_LOOK_MS = 15000
 };
 
 /* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows that no rule has
@@ -73,8 +78,18 @@ weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
                 struct weir_change *changes, size_t count, int64_t now_us,
                 struct weir_tidings *tidings, struct weir_error *error);
 
+/* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
+ * the transaction in which the rows were loaded. *edges: so many were open. */
+WEIR_CHECKED enum weir_status
+weir_deed_resolve(struct weir_flow *flow, struct weir_connection *connection,
+                  struct weir_change *changes, size_t count, int64_t now_us,
+                  struct weir_tidings *tidings, size_t *edges, struct weir_error *error);
+
 /* What becomes of a row: added to the tidings. For rows that do not come through store(): new ones. */
 void weir_deed_note(struct weir_tidings *tidings, const struct weir_execution_row *row);
+
+void weir_deed_note_due(struct weir_tidings *tidings, enum weir_due_kind kind,
+                        int64_t due_us);
 
 /* Inside the transaction: those who wait in other processes hear of it when it commits. store() does
  * this by itself. */

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "flow/capabilities.h"
 #include "outbox/names.h"
+#include "weir/budget.h"
 
 #define MULTIPLIER_MAX 1000.0
 
@@ -286,6 +287,30 @@ static enum weir_status check_input(const struct weir_execution_draft *draft,
     return WEIR_OK;
 }
 
+static enum weir_status check_budgets(const char *const *budgets, size_t count,
+                                      struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (count > WEIR_BUDGETS_MAX)
+        return weir_error_set(error, WEIR_TOO_LARGE,
+                              "there are %zu budgets, must be at most %d", count,
+                              WEIR_BUDGETS_MAX);
+    if (budgets == NULL && count > 0)
+        return weir_error_set(error, WEIR_INVALID, "budgets is NULL, must be %zu budgets",
+                              count);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        status =
+            weir_printable_check("budget", budgets[i], WEIR_BUDGET_NAME_SIZE_MAX, error);
+        for (size_t j = 0; j < i && status == WEIR_OK; j++) {
+            if (strcmp(budgets[i], budgets[j]) == 0)
+                status = weir_error_set(error, WEIR_INVALID,
+                                        "budget \"%s\" is named twice", budgets[i]);
+        }
+    }
+    return status;
+}
+
 static enum weir_status check_key(const char *key, struct weir_error *error)
 {
     if (key == NULL)
@@ -318,6 +343,8 @@ enum weir_status weir_execution_draft_check(const struct weir_execution_draft *d
     if (status == WEIR_OK)
         status = check_tags(draft->tags, draft->tag_count, error);
     if (status == WEIR_OK)
+        status = check_budgets(draft->budgets, draft->budget_count, error);
+    if (status == WEIR_OK)
         status = check_key(draft->idempotency_key, error);
     return status;
 }
@@ -344,7 +371,7 @@ enum weir_status weir_execution_drafts_check(const struct weir_execution_draft *
  * A digest of digests: every text is digested by itself, so that no two neighbours can be cut
  * differently and an input need not be copied. Numbers go in as eight bytes, lowest first.
  */
-enum { DIGEST_PARTS_SIZE = 512 };
+enum { DIGEST_PARTS_SIZE = 1024 };
 
 struct parts {
     uint8_t bytes[DIGEST_PARTS_SIZE];
@@ -417,6 +444,26 @@ static void add_tags(struct parts *self, const struct weir_execution_draft *draf
     add_bytes(self, digests, (size_t)(at - digests));
 }
 
+/* In the order of their names, which are there once each. Without any there is nothing, so that what was
+ * submitted before there were budgets is the same. */
+static void add_budgets(struct parts *self, const struct weir_execution_draft *draft)
+{
+    const char *before = "";
+
+    for (size_t n = 0; n < draft->budget_count; n++) {
+        const char *next = NULL;
+
+        for (size_t i = 0; i < draft->budget_count; i++) {
+            const char *name = draft->budgets[i];
+
+            if (strcmp(name, before) > 0 && (next == NULL || strcmp(name, next) < 0))
+                next = name;
+        }
+        add_text(self, next);
+        before = next;
+    }
+}
+
 void weir_execution_draft_digest(const struct weir_execution_draft *draft,
                                  uint8_t out[WEIR_DRAFT_DIGEST_SIZE])
 {
@@ -434,5 +481,6 @@ void weir_execution_draft_digest(const struct weir_execution_draft *draft,
     add_number(&parts, (uint64_t)draft->deadline_ms);
     add_capabilities(&parts, draft);
     add_tags(&parts, draft);
+    add_budgets(&parts, draft);
     weir_md5(parts.bytes, parts.size, out);
 }

@@ -13,9 +13,10 @@
 #include "base/heap.h"
 #include "base/json.h"
 #include "flow/flow.h"
+#include "flow/waits.h"
 #include "outbox/outbox.h"
 
-enum queue { COMPLETION, LEASE, OPERATOR, QUEUE_COUNT };
+enum queue { COMPLETION, LEASE, OPERATOR, SIGNAL, QUEUE_COUNT };
 
 enum {
     FAILURE_SHOWN = 256,
@@ -33,7 +34,9 @@ static const struct {
 } QUEUES[QUEUE_COUNT] = {
     [COMPLETION] = {"flow.completion", WEIR_NEWS_COMPLETION},
     [LEASE] = {"flow.lease", LEASE_NEWS},
-    [OPERATOR] = {"flow.operator", WEIR_NEWS_PRIORITY | WEIR_NEWS_REPLAYED},
+    [OPERATOR] = {"flow.operator",
+                  WEIR_NEWS_PRIORITY | WEIR_NEWS_REPLAYED | WEIR_NEWS_RESUMED},
+    [SIGNAL] = {"flow.signal", 0}, /* weir_events_signal() */
 };
 
 enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
@@ -149,7 +152,9 @@ static const char *event_name(enum queue queue, const struct weir_change *change
     case LEASE:
         return lease_event(news);
     default:
-        return news & WEIR_NEWS_PRIORITY ? "priority_changed" : "replayed";
+        return news & WEIR_NEWS_PRIORITY   ? "priority_changed"
+               : news & WEIR_NEWS_REPLAYED ? "replayed"
+                                           : "resumed";
     }
 }
 
@@ -197,9 +202,20 @@ static void add_intervention(struct weir_buf *out, const struct weir_change *cha
     if (change->consequence.news & WEIR_NEWS_PRIORITY) {
         add_number(out, "priority_before", change->consequence.priority_before);
         add_number(out, "priority", row->priority);
-    } else {
+    } else if (change->consequence.news & WEIR_NEWS_REPLAYED) {
         add_number(out, "replays", row->replays);
     }
+}
+
+/* What all events begin with. */
+static void begin_event(struct weir_buf *out, const char *name, const char *id,
+                        const struct weir_stored *stored, int64_t now_us)
+{
+    weir_buf_append_format(out, "{\"event\":\"%s\",\"execution\":\"%s\"", name, id);
+    add_text(out, "namespace", stored->name_space);
+    add_text(out, "lane", stored->lane_name);
+    add_text(out, "kind", stored->kind);
+    add_number(out, "at_us", now_us);
 }
 
 static void write_event(struct weir_buf *out, enum queue queue,
@@ -207,12 +223,7 @@ static void write_event(struct weir_buf *out, enum queue queue,
 {
     const struct weir_stored *stored = change->stored;
 
-    weir_buf_append_format(out, "{\"event\":\"%s\",\"execution\":\"%s\"",
-                           event_name(queue, change), id);
-    add_text(out, "namespace", stored->name_space);
-    add_text(out, "lane", stored->lane_name);
-    add_text(out, "kind", stored->kind);
-    add_number(out, "at_us", now_us);
+    begin_event(out, event_name(queue, change), id, stored, now_us);
     if (queue == COMPLETION)
         add_completion(out, &stored->row);
     else if (queue == LEASE)
@@ -351,6 +362,56 @@ enum weir_status weir_events_send(struct weir_flow *flow,
             status = send_to((enum queue)i, flow, connection, changes, count, &tags,
                              now_us, error);
     }
+    tags_fini(&tags, flow->heap);
+    return status;
+}
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+/* Its payload is not told: whoever resumes reads it, and others need not know. */
+static void write_signal(struct weir_buf *out, const struct weir_signal_row *signal,
+                         struct weir_str waitpoint_key)
+{
+    add_text(out, "signal", signal->name);
+    add_text(out, "waitpoint", waitpoint_key);
+    add_text(out, "source_type", signal->source_type);
+    add_text(out, "source", signal->source);
+}
+
+enum weir_status weir_events_signal(struct weir_flow *flow,
+                                    struct weir_connection *connection,
+                                    struct weir_stored *stored,
+                                    const struct weir_signal_row *signal,
+                                    struct weir_str waitpoint_key, const char *effect,
+                                    int64_t now_us, bool *told, struct weir_error *error)
+{
+    struct weir_change change = {.stored = stored, .consequence = {.news = 1}};
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct mailing mailing;
+    struct tags tags;
+    enum weir_status status;
+
+    if (flow->outbox == NULL)
+        return WEIR_OK;
+    status = tags_read(&tags, flow, connection, &change, 1, error);
+    if (status == WEIR_OK)
+        status = mailing_init(&mailing, flow, 1, error);
+    else
+        mailing = (struct mailing){.count = 0};
+    if (status == WEIR_OK) {
+        begin_event(&mailing.text, effect, weir_execution_id_format(&stored->row.id, id),
+                    stored, now_us);
+        write_signal(&mailing.text, signal, waitpoint_key);
+        write_tags(&mailing.text, &tags, 0, flow->event_size_max);
+        mailing.drafts[mailing.count++] =
+            (struct weir_draft){.partition = WEIR_ANY_PARTITION,
+                                .key = id,
+                                .type = effect,
+                                .payload_size = mailing.text.size};
+        status = mailing_send(&mailing, flow, connection, SIGNAL, error);
+        *told = true;
+    }
+    mailing_fini(&mailing, flow);
     tags_fini(&tags, flow->heap);
     return status;
 }

@@ -4,7 +4,8 @@
  *   queue             type of the message                       about
  *   flow.completion   success failed cancelled expired skipped  an execution has ended
  *   flow.lease        acquired reclaimed expired revoked        a worker has got it, or lost it
- *   flow.operator     priority_changed replayed                 somebody has intervened
+ *   flow.signal       resumed kept buffered ignored             a signal has come
+ *   flow.operator     priority_changed replayed resumed         somebody has intervened
  *
  * The key is the execution's id, so that the events of one come in order within a queue. The payload
  * is JSON, with the same first fields for all:
@@ -37,5 +38,13 @@ WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
                                                const struct weir_change *changes,
                                                size_t count, int64_t now_us, bool *told,
                                                struct weir_error *error);
+
+/* One signal, and what it did. */
+struct weir_signal_row;
+WEIR_CHECKED enum weir_status
+weir_events_signal(struct weir_flow *flow, struct weir_connection *connection,
+                   struct weir_stored *stored, const struct weir_signal_row *signal,
+                   struct weir_str waitpoint_key, const char *effect, int64_t now_us,
+                   bool *told, struct weir_error *error);
 
 #endif

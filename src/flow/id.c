@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/quote.h"
+#include "weir/graph.h"
 
 static const char PREFIX[] = "{fp:";
 static const char DIGITS[] = "0123456789abcdef";
@@ -76,6 +77,17 @@ static char *put_number(char *out, uint16_t number)
     return out;
 }
 
+static char *put_uuid(char *out, const uint8_t *uuid)
+{
+    for (size_t i = 0; i < WEIR_UUID_SIZE; i++) {
+        if (has_dash_before(i))
+            *out++ = '-';
+        *out++ = DIGITS[uuid[i] >> 4];
+        *out++ = DIGITS[uuid[i] & 15];
+    }
+    return out;
+}
+
 const char *weir_execution_id_format(const struct weir_execution_id *self, char *out)
 {
     char *at = out;
@@ -84,13 +96,7 @@ const char *weir_execution_id_format(const struct weir_execution_id *self, char 
     at = put_number(at + strlen(PREFIX), self->partition);
     *at++ = '}';
     *at++ = ':';
-    for (size_t i = 0; i < WEIR_UUID_SIZE; i++) {
-        if (has_dash_before(i))
-            *at++ = '-';
-        *at++ = DIGITS[self->uuid[i] >> 4];
-        *at++ = DIGITS[self->uuid[i] & 15];
-    }
-    *at = '\0';
+    *put_uuid(at, self->uuid) = '\0';
     return out;
 }
 
@@ -145,6 +151,17 @@ static bool read_uuid(const char **at, uint8_t out[WEIR_UUID_SIZE])
     return true;
 }
 
+const char *weir_uuid_format(const uint8_t uuid[WEIR_UUID_SIZE], char *out)
+{
+    *put_uuid(out, uuid) = '\0';
+    return out;
+}
+
+bool weir_uuid_parse(const char *text, uint8_t out[WEIR_UUID_SIZE])
+{
+    return read_uuid(&text, out) && *text == '\0';
+}
+
 static enum weir_status refuse(struct weir_error *error, const char *text,
                                const char *rule)
 {
@@ -174,6 +191,32 @@ enum weir_status weir_execution_id_parse(const char *text, struct weir_execution
     if (!read_uuid(&at, id.uuid) || *at != '\0')
         return refuse(error, text,
                       "must end in a uuid, 32 hexadecimal digits as 8-4-4-4-12");
+    *out = id;
+    return WEIR_OK;
+}
+
+/* ---- flows --------------------------------------------------------------------------------- */
+
+const char *weir_graph_id_format(const struct weir_graph_id *self, char *out)
+{
+    *put_uuid(out, self->uuid) = '\0';
+    return out;
+}
+
+enum weir_status weir_graph_id_parse(const char *text, struct weir_graph_id *out,
+                                     struct weir_error *error)
+{
+    struct weir_graph_id id;
+    const char *at = text;
+
+    if (text == NULL)
+        return weir_error_set(error, WEIR_INVALID, "flow id is NULL, must be a uuid");
+    if (!read_uuid(&at, id.uuid) || *at != '\0')
+        return weir_error_set(
+            error, WEIR_INVALID,
+            "flow id \"%.64s\" must be a uuid, 32 hexadecimal digits as "
+            "8-4-4-4-12",
+            text);
     *out = id;
     return WEIR_OK;
 }

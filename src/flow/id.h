@@ -12,6 +12,8 @@
 #ifndef WEIR_FLOW_ID_H
 #define WEIR_FLOW_ID_H
 
+#include <stdbool.h>
+
 #include "base/random.h"
 #include "weir/execution.h"
 
@@ -24,5 +26,10 @@ struct weir_mint {
 /* `chance`: 64 random bits, another 64 for each mint. */
 void weir_mint_init(struct weir_mint *self, int64_t now_us, uint64_t chance);
 void weir_mint_uuid(struct weir_mint *self, uint8_t out[WEIR_UUID_SIZE]);
+
+/* As text, 8-4-4-4-12. format() returns `out`; parse(): is it one, and nothing else? */
+enum { WEIR_UUID_TEXT_SIZE = 37 };
+const char *weir_uuid_format(const uint8_t uuid[WEIR_UUID_SIZE], char *out);
+bool weir_uuid_parse(const char *text, uint8_t out[WEIR_UUID_SIZE]);
 
 #endif

@@ -10,9 +10,9 @@
 
 enum {
     ROWS_FIRST = 16,
-    /* Worker, instance, namespace, kind, failure, and what was told with the progress. */
+    /* Worker, instance, namespace, kind, budget, failure, and what was told with the progress. */
     TEXTS_SIZE_MAX =
-        4 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256
+        5 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256
 };
 
 /* The order of WEIR_EXECUTION_COLUMNS. */
@@ -50,9 +50,13 @@ enum column {
     INSTANCE,
     FAILURE,
     TOLD,
+    ON_TIMEOUT,
+    BUDGETED,
     CLOCK, /* from here on: if it is there */
     INPUT,
-    TAGGED
+    TAGGED,
+    GRAPH = CLOCK, /* or these two */
+    BUDGET = INPUT
 };
 
 void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
@@ -147,6 +151,7 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
     int64_t hold = weir_rows_integer(rows, HOLD);
     int64_t pending = weir_rows_integer(rows, PENDING);
     int64_t type = weir_rows_integer(rows, ATTEMPT_TYPE);
+    int64_t on_timeout = weir_rows_integer(rows, ON_TIMEOUT);
     enum weir_status status =
         check_number(out, "state", state, weir_state_is_known(state), error);
 
@@ -158,8 +163,12 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
     if (status == WEIR_OK)
         status = check_number(out, "attempt_type", type,
                               within(type, WEIR_ATTEMPT_REPLAY), error);
+    if (status == WEIR_OK)
+        status = check_number(out, "on_timeout", on_timeout,
+                              weir_on_timeout_is_known(on_timeout), error);
     if (status != WEIR_OK)
         return status;
+    out->row.on_timeout = (enum weir_on_timeout)on_timeout;
     out->row.state = (enum weir_exec_state)state;
     out->row.hold = (enum weir_hold)hold;
     out->row.pending = (enum weir_pending)pending;
@@ -214,6 +223,7 @@ static void read_figures(struct weir_stored *out, struct weir_rows *rows)
     struct weir_execution_row *row = &out->row;
 
     out->percent = (int32_t)weir_rows_integer(rows, PERCENT);
+    out->budgeted = weir_rows_integer(rows, BUDGETED) != 0;
     out->lane = weir_rows_integer(rows, LANE);
     out->capset = weir_rows_integer(rows, CAPSET);
     out->policy = weir_rows_integer(rows, POLICY);
@@ -250,12 +260,26 @@ static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored 
     return status;
 }
 
+static enum weir_status read_belongings(struct weir_loaded *self, struct weir_stored *out,
+                                        struct weir_rows *rows, struct weir_error *error)
+{
+    struct weir_str uuid = weir_rows_bytes(rows, GRAPH);
+
+    out->has_graph = uuid.size == WEIR_UUID_SIZE;
+    if (out->has_graph)
+        memcpy(out->graph.uuid, uuid.data, WEIR_UUID_SIZE);
+    out->budget = weir_rows_text(rows, BUDGET);
+    return weir_loaded_copy(self, &out->budget, error);
+}
+
 /* The clock of the last row counts: by then all are locked. */
 static enum weir_status read_company(struct weir_loaded *self, struct weir_stored *out,
                                      struct weir_rows *rows, struct weir_error *error)
 {
     size_t count = rows->cursor.column_count;
 
+    if (count == BUDGET + 1)
+        return read_belongings(self, out, rows, error);
     if (count > CLOCK)
         self->clock_us = weir_rows_integer(rows, CLOCK);
     if (count <= TAGGED)
@@ -277,7 +301,7 @@ enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *row
     if (status != WEIR_OK)
         return status;
     out = &self->rows[self->count];
-    *out = (struct weir_stored){.lane_name = weir_str("")};
+    *out = (struct weir_stored){.lane_name = weir_str(""), .budget = weir_str("")};
     status = read_identity(out, rows, error);
     if (status == WEIR_OK)
         status = read_standing(out, rows, error);

@@ -25,10 +25,16 @@ struct weir_stored {
     int64_t policy;
     int64_t created_us;
     int32_t percent; /* of progress; -1: none told */
+    bool budgeted;   /* it is charged to budgets */
     struct weir_str name_space;
     struct weir_str lane_name;
     struct weir_str kind;
     struct weir_str told; /* with the progress */
+
+    /* Of what was read for people: what it belongs to. */
+    bool has_graph;
+    struct weir_graph_id graph;
+    struct weir_str budget; /* that it waits for; "": none */
 
     /* Of what was picked with inputs, see struct weir_loaded. */
     struct weir_str input; /* data NULL: none */
@@ -63,12 +69,22 @@ void weir_loaded_reset(struct weir_loaded *self);
     " e.lane, e.capset, e.policy, e.priority, e.attempts, e.retries, e.reclaims,"        \
     " e.replays, e.epoch, e.settled_epoch, e.flow, e.created_us, e.due_us, e.lease_us,"  \
     " e.attempt_deadline_us, e.deadline_us, e.claimed_us, e.started_us, e.ended_us,"     \
-    " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told"
+    " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told, e.on_timeout, "      \
+    "e.budgeted"
 
 /* What add() reads behind them, if it is there: the clock, or the clock, input and whether there are
  * tags, of sub-selects `i` and `t` that have no row if there is nothing. */
 #define WEIR_CLOCK_COLUMN ", {now}"
 #define WEIR_INPUT_COLUMNS WEIR_CLOCK_COLUMN ", i.bytes, t.tagged"
+
+/* Or these: the flow, and the budget that it waits for. By primary keys, and only where there is
+ * one: an index of all who wait would be read for each. */
+#define WEIR_BELONGING_COLUMNS                                                           \
+    ", CASE WHEN e.flow > 0 THEN (SELECT f.uuid FROM {p}_flow f WHERE f.no = e.flow"     \
+    " AND f.state <> 4) END, CASE WHEN e.state = 3 AND e.hold = 5 THEN"                  \
+    " (SELECT b.name FROM {p}_spent s JOIN {p}_budget b ON b.no = s.budget"              \
+    " WHERE s.no = e.no AND s.dimension = '' AND s.amount + 0 > 0"                       \
+    " ORDER BY s.budget LIMIT 1) END"
 
 /* Keep the current row. WEIR_SCHEMA: a number in it is not known here. WEIR_TOO_LARGE: there are
  * count_max already. Its policy and the name of its lane are not there yet. */

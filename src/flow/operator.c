@@ -3,8 +3,10 @@
  */
 #include <inttypes.h>
 
+#include "base/arith.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
+#include "weir/suspension.h"
 
 struct intervention;
 typedef enum weir_ruling (*rule_fn)(struct intervention *self,
@@ -19,6 +21,7 @@ struct intervention {
     const char *verb; /* for the text of a refusal: "cancelled" */
     struct weir_str reason;
     int32_t priority;
+    int64_t delay_us;
     struct weir_revocation *revocation;
     enum weir_ruling ruling; /* out */
     struct weir_loaded loaded;
@@ -192,5 +195,34 @@ enum weir_status weir_flow_replay(struct weir_flow *self,
     struct intervention intervention = {
         .flow = self, .id = id, .rule = replay, .verb = "replayed"};
 
+    return intervene(&intervention, error);
+}
+
+static enum weir_ruling resume(struct intervention *self, struct weir_execution_row *row,
+                               int64_t now_us, struct weir_consequence *out)
+{
+    enum weir_ruling ruling =
+        weir_rule_resume(row, weir_sat_add_i64(now_us, self->delay_us), now_us, out);
+
+    if (ruling == WEIR_RULING_DONE)
+        out->news |= WEIR_NEWS_RESUMED;
+    return ruling;
+}
+
+enum weir_status weir_flow_resume(struct weir_flow *self,
+                                  const struct weir_execution_id *id, int64_t delay_ms,
+                                  struct weir_error *error)
+{
+    struct intervention intervention = {.flow = self,
+                                        .id = id,
+                                        .rule = resume,
+                                        .verb = "resumed",
+                                        .delay_us = delay_ms * 1000};
+
+    if (delay_ms < 0 || delay_ms > WEIR_FLOW_DURATION_MS_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
+                              ", a hundred years",
+                              delay_ms, WEIR_FLOW_DURATION_MS_MAX);
     return intervene(&intervention, error);
 }

@@ -36,6 +36,8 @@ void weir_postscript_destroy(struct weir_postscript *self)
     if (self == NULL)
         return;
     empty(self);
+    if (self->kept != NULL)
+        self->release(self->kept);
     weir_heap_free(self->heap, self);
 }
 
@@ -69,6 +71,25 @@ void weir_postscript_add(struct weir_postscript *self, const struct weir_sql *sq
                          const struct weir_value *values, size_t value_count)
 {
     memcpy(add_step(self, sql, value_count), values, value_count * sizeof *values);
+}
+
+enum weir_status weir_postscript_make_room(struct weir_postscript *self,
+                                           struct weir_connection *connection,
+                                           size_t step_count, size_t value_count,
+                                           struct weir_error *error)
+{
+    if (step_count <= WEIR_POSTSCRIPT_STEPS_MAX - self->step_count &&
+        value_count <= WEIR_POSTSCRIPT_VALUES_MAX - self->value_count)
+        return WEIR_OK;
+    return weir_postscript_send(self, connection, error);
+}
+
+void weir_postscript_keep(struct weir_postscript *self, void *thing,
+                          void (*release)(void *thing))
+{
+    WEIR_ASSERT(self->kept == NULL);
+    self->kept = thing;
+    self->release = release;
 }
 
 enum weir_status weir_postscript_send(struct weir_postscript *self,

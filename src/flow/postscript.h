@@ -5,11 +5,11 @@
  * results, and the word to those who wait. On SQLite, where a statement is a call, it stays empty.
  *
  *   add ... add  ->  leave(connection)   with the commit, which fails with what they fail with
- *                ->  send(connection)    now: the transaction is somebody else's
+ *                ->  send(connection)    now: the transaction is somebody else's, or reads it
  *
  * Threads  The owner's; after leave() the connection's.
  * Memory   Owns tables and texts; what the cells of a table refer to is borrowed until the transaction
- *          has ended.
+ *          has ended, or handed over with keep().
  */
 #ifndef WEIR_FLOW_POSTSCRIPT_H
 #define WEIR_FLOW_POSTSCRIPT_H
@@ -18,8 +18,8 @@
 #include "outbox/columns.h"
 
 enum {
-    WEIR_POSTSCRIPT_STEPS_MAX = 8,
-    WEIR_POSTSCRIPT_VALUES_MAX = 64,
+    WEIR_POSTSCRIPT_STEPS_MAX = 16,
+    WEIR_POSTSCRIPT_VALUES_MAX = 128,
     WEIR_POSTSCRIPT_TEXT_SIZE = 64
 };
 
@@ -31,6 +31,8 @@ struct weir_postscript {
     struct weir_value values[WEIR_POSTSCRIPT_VALUES_MAX];
     size_t value_count;
     char text[WEIR_POSTSCRIPT_TEXT_SIZE]; /* of one value, for whoever needs it */
+    void *kept;                           /* what cells refer to; NULL: nothing */
+    void (*release)(void *kept);
 };
 
 WEIR_CHECKED enum weir_status weir_postscript_create(const struct weir_heap *heap,
@@ -46,6 +48,16 @@ void weir_postscript_add_table(struct weir_postscript *self, const struct weir_s
 /* A statement with these values, which are copied; their texts are not. */
 void weir_postscript_add(struct weir_postscript *self, const struct weir_sql *sql,
                          const struct weir_value *values, size_t value_count);
+
+/* Room for so many more steps and values: what there is is sent, if there is none. */
+WEIR_CHECKED enum weir_status
+weir_postscript_make_room(struct weir_postscript *self,
+                          struct weir_connection *connection, size_t step_count,
+                          size_t value_count, struct weir_error *error);
+
+/* Take what cells refer to: it is released with the postscript. One thing at most. */
+void weir_postscript_keep(struct weir_postscript *self, void *thing,
+                          void (*release)(void *thing));
 
 /* Run all of it, in one round trip; it is empty afterwards. */
 WEIR_CHECKED enum weir_status weir_postscript_send(struct weir_postscript *self,

@@ -9,12 +9,19 @@
  *   result      read, write                                     numbers alone
  *   tag         read, write     append                          read
  *   idempotency read, write     read, take                      read
+ *   flow        read, write     read, append, count members     read
+ *   edge        read, write     append                          read
+ *   edge_group  read, write     append                          read
+ *   budget      read, write     read                            read
+ *   spent       read, write     append                          read
+ *   signal      read, write                                     all but the payloads
  *   secret      read, write                                     all but the secrets
  *   awaited     read, set       read                            read
  *   others      read, write                                     read
  *
  * A producer submits: it sees that something is there, and for what it was used before, and neither
- * what it is nor how it stands.
+ * what it is nor how it stands. So it makes flows of new members; who adds edges between old ones has
+ * to read them.
  */
 #ifndef WEIR_FLOW_RIGHTS_H
 #define WEIR_FLOW_RIGHTS_H

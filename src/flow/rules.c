@@ -59,6 +59,12 @@ int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t
 
 /* ---- what rules have in common ------------------------------------------------------------- */
 
+/* Why something cannot be done to a row in this state. */
+static enum weir_ruling refuse(const struct weir_execution_row *row)
+{
+    return weir_state_is_over(row->state) ? WEIR_RULING_OVER : WEIR_RULING_WRONG_STATE;
+}
+
 static void grow_epoch(struct weir_execution_row *row)
 {
     row->epoch = weir_sat_add_i64(row->epoch, 1);
@@ -70,6 +76,8 @@ static void release(struct weir_execution_row *row, enum weir_news news,
 {
     if (row->state == WEIR_EXEC_ACTIVE)
         out->news |= news;
+    if (row->state == WEIR_EXEC_SUSPENDED)
+        out->wait_ended = true;
     row->lease_us = 0;
     row->attempt_deadline_us = 0;
     grow_epoch(row);
@@ -180,8 +188,7 @@ enum weir_ruling weir_rule_claim(struct weir_execution_row *row,
 
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (row->state != WEIR_EXEC_READY)
-        return weir_state_is_over(row->state) ? WEIR_RULING_OVER
-                                              : WEIR_RULING_WRONG_STATE;
+        return refuse(row);
     if (is_due(row->deadline_us, now_us))
         return WEIR_RULING_NOTHING;
     if (row->pending != WEIR_PENDING_RESUME && row->attempts == INT32_MAX)
@@ -282,6 +289,23 @@ enum weir_ruling weir_rule_delay(struct weir_execution_row *row, int64_t epoch,
     return WEIR_RULING_DONE;
 }
 
+enum weir_ruling weir_rule_suspend(struct weir_execution_row *row, int64_t epoch,
+                                   const struct weir_suspending *suspending,
+                                   int64_t now_us, struct weir_consequence *out)
+{
+    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+
+    if (ruling != WEIR_RULING_DONE)
+        return ruling;
+    release(row, WEIR_NEWS_REVOKED, out);
+    row->state = WEIR_EXEC_SUSPENDED;
+    row->hold = suspending->hold;
+    row->pending = WEIR_PENDING_RESUME;
+    row->due_us = suspending->timeout_us;
+    row->on_timeout = suspending->on_timeout;
+    return WEIR_RULING_DONE;
+}
+
 static void cancel(struct weir_execution_row *row, struct weir_str reason, int64_t now_us,
                    struct weir_consequence *out)
 {
@@ -354,8 +378,7 @@ enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t pr
 {
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (row->state != WEIR_EXEC_READY)
-        return weir_state_is_over(row->state) ? WEIR_RULING_OVER
-                                              : WEIR_RULING_WRONG_STATE;
+        return refuse(row);
     if (weir_priority_clamp(priority) == row->priority)
         return WEIR_RULING_NOTHING;
     out->news = WEIR_NEWS_PRIORITY;
@@ -364,10 +387,19 @@ enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t pr
     return WEIR_RULING_DONE;
 }
 
+bool weir_row_is_unlucky(const struct weir_execution_row *row)
+{
+    if (row->state == WEIR_EXEC_CANCELLED)
+        return !weir_str_equal(row->failure, weir_str(WEIR_SIBLINGS_ENOUGH));
+    return row->state == WEIR_EXEC_FAILED || row->state == WEIR_EXEC_EXPIRED;
+}
+
 enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out)
 {
-    bool blocked = row->state == WEIR_EXEC_SKIPPED && row->flow_no != 0;
+    /* What has begun once had been let go by its join. */
+    bool blocked =
+        row->flow_no != 0 && (row->state == WEIR_EXEC_SKIPPED || row->attempts == 0);
 
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (!weir_state_is_over(row->state))
@@ -375,6 +407,7 @@ enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us
     if (row->replays >= row->policy.replays_max)
         return WEIR_RULING_LIMIT;
 
+    out->was_unlucky = weir_row_is_unlucky(row);
     row->state = blocked ? WEIR_EXEC_BLOCKED : WEIR_EXEC_READY;
     row->hold = blocked ? WEIR_HOLD_DEPENDENCIES : WEIR_HOLD_NONE;
     row->pending = WEIR_PENDING_REPLAY;
@@ -386,6 +419,59 @@ enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us
         row->deadline_us = 0;
     grow_epoch(row);
     out->news = WEIR_NEWS_REPLAYED;
+    return WEIR_RULING_DONE;
+}
+
+/* ---- what it waited for -------------------------------------------------------------------- */
+
+enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us,
+                                  int64_t now_us, struct weir_consequence *out)
+{
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (row->state != WEIR_EXEC_SUSPENDED)
+        return refuse(row);
+    out->wait_ended = true;
+    requeue(row, WEIR_PENDING_RESUME, WEIR_HOLD_RESUME_DELAY, due_us, now_us);
+    return WEIR_RULING_DONE;
+}
+
+enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
+                                 struct weir_consequence *out)
+{
+    bool waits = row->state == WEIR_EXEC_READY || row->state == WEIR_EXEC_DELAYED;
+
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (row->state == WEIR_EXEC_BLOCKED && row->hold == hold)
+        return WEIR_RULING_NOTHING;
+    if (!waits)
+        return refuse(row);
+    row->state = WEIR_EXEC_BLOCKED;
+    row->hold = hold;
+    return WEIR_RULING_DONE;
+}
+
+enum weir_ruling weir_rule_unblock(struct weir_execution_row *row, enum weir_hold hold,
+                                   int64_t now_us, struct weir_consequence *out)
+{
+    enum weir_hold later =
+        row->pending == WEIR_PENDING_RETRY ? WEIR_HOLD_RETRY : WEIR_HOLD_DELAY;
+
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (row->state != WEIR_EXEC_BLOCKED || row->hold != hold)
+        return WEIR_RULING_NOTHING;
+    requeue(row, row->pending, later, row->due_us, now_us);
+    return WEIR_RULING_DONE;
+}
+
+enum weir_ruling weir_rule_skip(struct weir_execution_row *row, int64_t now_us,
+                                struct weir_consequence *out)
+{
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (weir_state_is_over(row->state))
+        return WEIR_RULING_NOTHING;
+    row->failure = weir_str("dependency_impossible");
+    end_attempt(row, WEIR_OUTCOME_CANCELLED, row->failure, out);
+    terminate(row, WEIR_EXEC_SKIPPED, WEIR_NEWS_REVOKED, now_us, out);
     return WEIR_RULING_DONE;
 }
 
@@ -452,6 +538,50 @@ enum weir_ruling weir_rule_expire(struct weir_execution_row *row, int64_t now_us
     return WEIR_RULING_DONE;
 }
 
+/* How each behaviour ends it; RESUME and ESCALATE do not. */
+static const struct {
+    const char *failure;
+    enum weir_attempt_outcome outcome;
+    enum weir_exec_state state;
+} WAITED_TOO_LONG[] = {
+    [WEIR_TIMEOUT_FAIL] = {"suspension_timeout:fail", WEIR_OUTCOME_FAILED,
+                           WEIR_EXEC_FAILED},
+    [WEIR_TIMEOUT_CANCEL] = {"suspension_timeout:cancel", WEIR_OUTCOME_CANCELLED,
+                             WEIR_EXEC_CANCELLED},
+    [WEIR_TIMEOUT_EXPIRE] = {"suspension_timeout:expire", WEIR_OUTCOME_EXPIRED,
+                             WEIR_EXEC_EXPIRED},
+};
+
+/* Whoever escalates it looks at it once. */
+static enum weir_ruling escalate(struct weir_execution_row *row)
+{
+    row->hold = WEIR_HOLD_OPERATOR_REVIEW;
+    row->due_us = 0;
+    return WEIR_RULING_DONE;
+}
+
+enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t now_us,
+                                         struct weir_consequence *out)
+{
+    enum weir_on_timeout what = row->on_timeout;
+
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (row->state != WEIR_EXEC_SUSPENDED || !is_due(row->due_us, now_us))
+        return WEIR_RULING_NOTHING;
+    if (what == WEIR_TIMEOUT_ESCALATE)
+        return escalate(row);
+    if (what == WEIR_TIMEOUT_RESUME) {
+        enum weir_ruling ruling = weir_rule_resume(row, now_us, now_us, out);
+
+        out->waited_too_long = true;
+        return ruling;
+    }
+    row->failure = weir_str(WAITED_TOO_LONG[what].failure);
+    end_attempt(row, WAITED_TOO_LONG[what].outcome, row->failure, out);
+    terminate(row, WAITED_TOO_LONG[what].state, WEIR_NEWS_REVOKED, now_us, out);
+    return WEIR_RULING_DONE;
+}
+
 /* ---- invariants ---------------------------------------------------------------------------- */
 
 static bool hold_fits(enum weir_exec_state state, enum weir_hold hold)
@@ -493,8 +623,11 @@ static const char *times_complaint(const struct weir_execution_row *row)
     bool active = row->state == WEIR_EXEC_ACTIVE;
     bool limited = row->policy.attempt_timeout_ms > 0;
 
-    if ((row->state == WEIR_EXEC_DELAYED) != (row->due_us > 0))
-        return "it is delayed without a time, or has one and is not";
+    if (row->state == WEIR_EXEC_DELAYED && row->due_us == 0)
+        return "it is delayed without a time";
+    if (row->due_us > 0 && row->state != WEIR_EXEC_DELAYED &&
+        row->state != WEIR_EXEC_BLOCKED && row->state != WEIR_EXEC_SUSPENDED)
+        return "it has a time to begin, and is not delayed";
     if (active != (row->lease_us > 0))
         return "it is active without a lease, or has one and is not";
     if ((active && limited) != (row->attempt_deadline_us > 0))
@@ -551,6 +684,8 @@ static const char *counts_complaint(const struct weir_execution_row *row)
     if (row->attempt_type < WEIR_ATTEMPT_INITIAL ||
         row->attempt_type > WEIR_ATTEMPT_REPLAY)
         return "the type of its attempt is unknown";
+    if (!weir_on_timeout_is_known(row->on_timeout))
+        return "what is to be done after its timeout is unknown";
     return NULL;
 }
 

@@ -37,6 +37,7 @@
 
 #include "base/str.h"
 #include "flow/state.h"
+#include "weir/suspension.h"
 
 /* One row of {p}_execution, as far as rules need it. Texts are the caller's. */
 struct weir_execution_row {
@@ -56,7 +57,9 @@ struct weir_execution_row {
     uint32_t reclaims;
     uint32_t replays;
 
-    int64_t due_us;              /* DELAYED; else 0 */
+    int64_t
+        due_us; /* DELAYED; BLOCKED, if it is not to begin before; SUSPENDED, if not for ever;
+                       else 0 */
     int64_t lease_us;            /* ACTIVE; else 0 */
     int64_t attempt_deadline_us; /* ACTIVE, and the policy has one; else 0 */
     int64_t deadline_us;         /* of the whole; 0: none */
@@ -65,6 +68,7 @@ struct weir_execution_row {
     int64_t ended_us;            /* over; else 0 */
 
     enum weir_attempt_type attempt_type; /* of the current or last attempt */
+    enum weir_on_timeout on_timeout;     /* of the current or last suspension */
     struct weir_str worker;
     struct weir_str instance;
     struct weir_str
@@ -94,12 +98,16 @@ enum weir_news {
     WEIR_NEWS_EXPIRED = 1 << 3,   /* the lease has ended because a time was over */
     WEIR_NEWS_REVOKED = 1 << 4,   /* the lease has ended in any other way */
     WEIR_NEWS_PRIORITY = 1 << 5,
-    WEIR_NEWS_REPLAYED = 1 << 6
+    WEIR_NEWS_REPLAYED = 1 << 6,
+    WEIR_NEWS_RESUMED = 1 << 7 /* by an operator, who adds it himself */
 };
 
 /* What follows from a change. All zero but on WEIR_RULING_DONE. */
 struct weir_consequence {
-    unsigned news; /* of enum weir_news */
+    unsigned news;        /* of enum weir_news */
+    bool wait_ended;      /* its suspension and waitpoints are to be closed */
+    bool was_unlucky;     /* WEIR_NEWS_REPLAYED: see weir_row_is_unlucky() */
+    bool waited_too_long; /* and a signal is to tell whoever resumes it */
     bool
         attempt_ended; /* then those below; its number is attempts - 1, its type and its worker are
                            in the row, it began at claimed_us */
@@ -113,6 +121,12 @@ struct weir_claimant {
     struct weir_str worker;
     struct weir_str instance;
     int64_t ttl_us;
+};
+
+struct weir_suspending {
+    enum weir_hold hold; /* what for */
+    int64_t timeout_us;  /* when it takes too long; 0: never */
+    enum weir_on_timeout on_timeout;
 };
 
 struct weir_failing {
@@ -149,6 +163,11 @@ enum weir_ruling weir_rule_delay(struct weir_execution_row *row, int64_t epoch,
                                  int64_t due_us, int64_t now_us,
                                  struct weir_consequence *out);
 
+/* Until something happens; then the same attempt goes on. */
+enum weir_ruling weir_rule_suspend(struct weir_execution_row *row, int64_t epoch,
+                                   const struct weir_suspending *suspending,
+                                   int64_t now_us, struct weir_consequence *out);
+
 /* Cancelled by its worker. A rule of its own, so that no epoch means "everybody's". */
 enum weir_ruling weir_rule_abandon(struct weir_execution_row *row, int64_t epoch,
                                    struct weir_str reason, int64_t now_us,
@@ -175,6 +194,22 @@ enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t pr
 enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out);
 
+/* Of signals and operators: the wait is over, not before `due_us`. WRONG_STATE, OVER: it does not
+ * wait. */
+enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us,
+                                  int64_t now_us, struct weir_consequence *out);
+
+/* Of flows and budgets. block(): not to be claimed while `hold` is; a time that it waits for stays.
+ * NOTHING: it is so already; WRONG_STATE, OVER: it does not wait for a worker or a time.
+ * unblock(): NOTHING when something else, or nothing, holds it. skip(): what it depends on cannot be
+ * any more; NOTHING: it has ended. */
+enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
+                                 struct weir_consequence *out);
+enum weir_ruling weir_rule_unblock(struct weir_execution_row *row, enum weir_hold hold,
+                                   int64_t now_us, struct weir_consequence *out);
+enum weir_ruling weir_rule_skip(struct weir_execution_row *row, int64_t now_us,
+                                struct weir_consequence *out);
+
 /* Of reconcilers: each looks again whether it is still due, else NOTHING. An attempt whose own
  * deadline has passed belongs to time_out(), also when its lease is over too. */
 enum weir_ruling weir_rule_promote(struct weir_execution_row *row, int64_t now_us);
@@ -184,6 +219,14 @@ enum weir_ruling weir_rule_lose_lease(struct weir_execution_row *row, int64_t no
                                       struct weir_consequence *out);
 enum weir_ruling weir_rule_expire(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out);
+enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t now_us,
+                                         struct weir_consequence *out);
+
+/* Has it ended in a way that makes its flow fail? Not what the engine has cancelled because others
+ * were enough. */
+bool weir_row_is_unlucky(const struct weir_execution_row *row);
+#define WEIR_SIBLINGS_ENOUGH "sibling_quorum_satisfied"
+#define WEIR_SIBLINGS_IN_VAIN "sibling_quorum_impossible"
 
 /* How long the retry waits that comes after `retries` others. Saturates; never negative. */
 int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t retries);

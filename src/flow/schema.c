@@ -247,6 +247,87 @@ static const char *const PG_2[] = {
     NULL,
 };
 
+/* Flows and suspensions, whose tables nobody has used before. Of these, the old ones are gone. A flow is
+ * in one of its three indexes, none of which knows its counters: these change all the time. */
+#define TABLES_3(ID, INT, BIG, SMALL, BYTES, KEYED)                                      \
+    "ALTER TABLE {p}_execution ADD COLUMN on_timeout " SMALL " NOT NULL DEFAULT 0",      \
+        "CREATE INDEX {p}_execution_wait ON {p}_execution (due_us, no)"                  \
+        " WHERE " WEIR_HAS_WAIT_LIMIT,                                                   \
+        "DROP INDEX {p}_execution_ended",                                                \
+        "CREATE INDEX {p}_execution_ended ON {p}_execution (ended_us, no)"               \
+        " WHERE " WEIR_IS_OVER_ALONE,                                                    \
+        "DROP INDEX {p}_spent_of",                                                       \
+        "CREATE INDEX {p}_spent_waiting ON {p}_spent (budget, no)"                       \
+        " WHERE " WEIR_WAITS_FOR_BUDGET,                                                 \
+        "DROP TABLE {p}_suspension", "DROP TABLE {p}_edge_group", "DROP TABLE {p}_edge", \
+        "DROP TABLE {p}_flow",                                                           \
+        "CREATE TABLE {p}_flow ("                                                        \
+        " no " ID ","                                                                    \
+        " uuid " BYTES " NOT NULL UNIQUE,"                                               \
+        " part " INT " NOT NULL,"                                                        \
+        " state " SMALL " NOT NULL DEFAULT 0," /* open, completed, ..., gone */          \
+        " cancel_policy " SMALL " NOT NULL DEFAULT 0,"                                   \
+        " members " INT " NOT NULL DEFAULT 0,"                                           \
+        " edges " INT " NOT NULL DEFAULT 0,"                                             \
+        " unfinished " INT " NOT NULL DEFAULT 0," /* members that have not ended */      \
+        " unlucky " INT " NOT NULL DEFAULT 0,"    /* those that ended badly */           \
+        " revision " BIG " NOT NULL DEFAULT 0,"                                          \
+        " created_us " BIG " NOT NULL,"                                                  \
+        " ended_us " BIG " NOT NULL DEFAULT 0,"                                          \
+        " namespace TEXT NOT NULL,"                                                      \
+        " kind TEXT NOT NULL,"                                                           \
+        " cancel_reason TEXT NOT NULL DEFAULT '')",                                      \
+        "CREATE INDEX {p}_flow_open ON {p}_flow (no) WHERE " WEIR_FLOW_IS_OPEN,          \
+        "CREATE INDEX {p}_flow_ended ON {p}_flow (ended_us, no)"                         \
+        " WHERE " WEIR_FLOW_HAS_ENDED,                                                   \
+        "CREATE INDEX {p}_flow_gone ON {p}_flow (no) WHERE " WEIR_FLOW_IS_GONE,          \
+        "CREATE TABLE {p}_edge ("                                                        \
+        " upstream " BIG " NOT NULL," /* execution.no, as the next */                    \
+        " downstream " BIG " NOT NULL,"                                                  \
+        " flow " BIG " NOT NULL,"                                                        \
+        " state " SMALL " NOT NULL DEFAULT 0," /* open, succeeded, failed, skipped */    \
+        " passes_data " SMALL " NOT NULL,"                                               \
+        " opened_epoch " BIG " NOT NULL," /* only an end with a later one counts */      \
+        " PRIMARY KEY (upstream, downstream))" KEYED,                                    \
+        "CREATE INDEX {p}_edge_down ON {p}_edge (downstream, upstream)",                 \
+        "CREATE INDEX {p}_edge_open ON {p}_edge (upstream, downstream)"                  \
+        " WHERE " WEIR_EDGE_IS_OPEN,                                                     \
+        "CREATE TABLE {p}_edge_group ("                                                  \
+        " downstream " BIG " PRIMARY KEY,"                                               \
+        " flow " BIG " NOT NULL,"                                                        \
+        " policy " SMALL " NOT NULL DEFAULT 0," /* all, any, quorum */                   \
+        " state " SMALL " NOT NULL DEFAULT 0,"  /* pending, satisfied, impossible */     \
+        " cancel_remaining " SMALL " NOT NULL DEFAULT 0,"                                \
+        " quorum " INT " NOT NULL DEFAULT 0,"                                            \
+        " total " INT " NOT NULL DEFAULT 0,"                                             \
+        " succeeded " INT " NOT NULL DEFAULT 0,"                                         \
+        " failed " INT " NOT NULL DEFAULT 0,"                                            \
+        " skipped " INT " NOT NULL DEFAULT 0,"                                           \
+        " cancel_us " BIG " NOT NULL DEFAULT 0)", /* siblings are to be cancelled */     \
+        "CREATE INDEX {p}_edge_group_cancel ON {p}_edge_group (cancel_us)"               \
+        " WHERE cancel_us > 0",                                                          \
+        "CREATE TABLE {p}_suspension ("                                                  \
+        " no " BIG " PRIMARY KEY," /* execution.no: the open one, or the last */         \
+        " reason " SMALL " NOT NULL,"                                                    \
+        " since_us " BIG " NOT NULL,"                                                    \
+        " ended_us " BIG " NOT NULL DEFAULT 0,"                                          \
+        " timeout_us " BIG " NOT NULL,"                                                  \
+        " resume_delay_us " BIG " NOT NULL,"                                             \
+        " condition TEXT NOT NULL)",                                                     \
+        "CREATE INDEX {p}_suspension_open ON {p}_suspension (no)"                        \
+        " WHERE " WEIR_SUSPENSION_IS_OPEN
+
+static const char *const SQLITE_3[] = {
+    TABLES_3("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", "INTEGER", "INTEGER", "BLOB",
+             " WITHOUT ROWID"),
+    NULL,
+};
+static const char *const PG_3[] = {
+    TABLES_3("bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY", "integer", "bigint",
+             "smallint", "bytea", ""),
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1001,
@@ -259,6 +340,12 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1001,
         .name = "waiting claims",
         .statements = {[WEIR_POSTGRESQL] = PG_2}, /* SQLite's file tells of commits */
+    },
+    {
+        .number = 1003,
+        .readable_by = 1003, /* an older library would not know of dependencies */
+        .name = "flows, suspensions",
+        .statements = {[WEIR_SQLITE] = SQLITE_3, [WEIR_POSTGRESQL] = PG_3},
     },
 };
 

@@ -179,3 +179,53 @@ const char *weir_attempt_outcome_name(enum weir_attempt_outcome outcome)
 
     return name_of(NAMES, COUNT_OF(NAMES), outcome);
 }
+
+const char *weir_suspend_reason_name(enum weir_suspend_reason reason)
+{
+    static const char *const NAMES[WEIR_SUSPEND_REASON_COUNT] = {
+        [WEIR_SUSPEND_SIGNAL] = "signal",
+        [WEIR_SUSPEND_APPROVAL] = "approval",
+        [WEIR_SUSPEND_CALLBACK] = "callback",
+        [WEIR_SUSPEND_TOOL_RESULT] = "tool_result",
+        [WEIR_SUSPEND_OPERATOR_REVIEW] = "operator_review",
+        [WEIR_SUSPEND_POLICY] = "policy",
+        [WEIR_SUSPEND_STEP_BOUNDARY] = "step_boundary",
+        [WEIR_SUSPEND_MANUAL_PAUSE] = "manual_pause",
+    };
+
+    return name_of(NAMES, COUNT_OF(NAMES), reason);
+}
+
+const char *weir_on_timeout_name(enum weir_on_timeout on_timeout)
+{
+    static const char *const NAMES[WEIR_ON_TIMEOUT_COUNT] = {
+        [WEIR_TIMEOUT_FAIL] = "fail",         [WEIR_TIMEOUT_CANCEL] = "cancel",
+        [WEIR_TIMEOUT_EXPIRE] = "expire",     [WEIR_TIMEOUT_RESUME] = "resume",
+        [WEIR_TIMEOUT_ESCALATE] = "escalate",
+    };
+
+    return name_of(NAMES, COUNT_OF(NAMES), on_timeout);
+}
+
+const char *weir_signal_effect_name(enum weir_signal_effect effect)
+{
+    static const char *const NAMES[WEIR_SIGNAL_EFFECT_COUNT] = {
+        [WEIR_SIGNAL_RESUMED] = "resumed",     [WEIR_SIGNAL_KEPT] = "kept",
+        [WEIR_SIGNAL_BUFFERED] = "buffered",   [WEIR_SIGNAL_IGNORED] = "ignored",
+        [WEIR_SIGNAL_DUPLICATE] = "duplicate", [WEIR_SIGNAL_LATE] = "late",
+    };
+
+    return name_of(NAMES, COUNT_OF(NAMES), effect);
+}
+
+const char *weir_waitpoint_state_name(enum weir_waitpoint_state state)
+{
+    static const char *const NAMES[] = {
+        [WEIR_WAITPOINT_PENDING] = "pending",
+        [WEIR_WAITPOINT_ACTIVE] = "active",
+        [WEIR_WAITPOINT_CLOSED] = "closed",
+        [WEIR_WAITPOINT_EXPIRED] = "expired",
+    };
+
+    return name_of(NAMES, COUNT_OF(NAMES), state);
+}

@@ -9,7 +9,7 @@
  *   DELAYED     when        -           the time: a delay of the submitter, a retry, a worker's own
  *   BLOCKED     -           -           others: dependencies, a budget, an operator
  *   ACTIVE      -           until then  its worker
- *   SUSPENDED   -           -           a signal
+ *   SUSPENDED   at most     -           a signal
  *   SUCCEEDED, FAILED, CANCELLED, EXPIRED, SKIPPED: over; left only by a replay
  *
  * The numbers are stored: never change one. A number that is not here stops the engine.
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "weir/execution.h"
+#include "weir/suspension.h"
 
 enum weir_exec_state {
     WEIR_EXEC_READY = 1,
@@ -79,6 +80,11 @@ static inline bool weir_hold_is_known(int64_t hold)
 static inline bool weir_pending_is_known(int64_t pending)
 {
     return pending >= WEIR_PENDING_INITIAL && pending <= WEIR_PENDING_LAST;
+}
+
+static inline bool weir_on_timeout_is_known(int64_t on_timeout)
+{
+    return on_timeout >= 0 && on_timeout < WEIR_ON_TIMEOUT_COUNT;
 }
 
 static inline bool weir_state_is_over(enum weir_exec_state state)

@@ -59,52 +59,81 @@ const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
                           [WEIR_POSTGRESQL] = DUE_PG(
                               WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us",
                               "e.state + 0 = 4 AND e.attempt_deadline_us + 0 > 0")},
+    [WEIR_DUE_WAIT] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_HAS_WAIT_LIMIT, "due_us", ""),
+                       [WEIR_POSTGRESQL] =
+                           DUE_PG(WEIR_HAS_WAIT_LIMIT, "due_us",
+                                  "e.state + 0 = 5 AND e.due_us + 0 > 0")},
     [WEIR_DUE_DEADLINE] = {[WEIR_SQLITE] =
                                DUE_SQLITE(WEIR_HAS_DEADLINE, "deadline_us", ""),
                            [WEIR_POSTGRESQL] =
                                DUE_PG(WEIR_HAS_DEADLINE, "deadline_us",
                                       "e.state + 0 < 10 AND e.deadline_us + 0 > 0")},
-    [WEIR_DUE_ENDED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_OVER, "ended_us", ""),
+    [WEIR_DUE_ENDED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_OVER_ALONE, "ended_us", ""),
                         [WEIR_POSTGRESQL] =
-                            DUE_PG(WEIR_IS_OVER, "ended_us", "e.state + 0 >= 10")},
+                            DUE_PG(WEIR_IS_OVER_ALONE, "ended_us",
+                                   "e.state + 0 >= 10 AND e.flow + 0 = 0")},
 };
 
-/* The first entry of the index behind {1} that the filter lets pass; likewise. With the clock, also
- * when there is none. */
-#define NEXT_SQLITE(condition, time, more)                                               \
-    {                                                                                    \
-        .name = "next due",                                                              \
-        .text = "SELECT (SELECT " time " FROM {p}_execution e WHERE " condition          \
-                " AND " time " > {1}" more FILTER " ORDER BY " time ", no LIMIT {2}),"   \
-                " {now}",                                                                \
-        .parameters = "iiittt",                                                          \
-    }
-#define NEXT_PG(condition, time, more)                                                   \
-    {                                                                                    \
-        .name = "next due",                                                              \
-        .text =                                                                          \
-            "SELECT (SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition \
-            " AND " time " > {1} ORDER BY " time ", no"                                  \
-            " LIMIT (SELECT 9223372036854775807)) e WHERE true" more FILTER              \
-            " LIMIT {2}), {now}",                                                        \
-        .parameters = "iiittt",                                                          \
-    }
-#define NEXT(condition, time, more)                                                      \
-    {                                                                                    \
-        [WEIR_SQLITE] = NEXT_SQLITE(condition, time, more),                              \
-        [WEIR_POSTGRESQL] = NEXT_PG(condition, time, more),                              \
-    }
+/* The first entry of the index behind {1} that the filter lets pass; likewise. */
+#define FIRST_SQLITE(condition, time, more)                                              \
+    "(SELECT " time " FROM {p}_execution e WHERE " condition " AND " time                \
+    " > {1}" more FILTER " ORDER BY " time ", no LIMIT {2})"
+#define FIRST_PG(condition, time, more)                                                  \
+    "(SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition " AND " time   \
+    " > {1} ORDER BY " time                                                              \
+    ", no LIMIT (SELECT 9223372036854775807)) e WHERE true" more FILTER " LIMIT {2})"
 
 /* A lease that ends behind its attempt's deadline will be the attempt's to end. */
 #define LEASE_COMES_FIRST                                                                \
     " AND (attempt_deadline_us = 0 OR attempt_deadline_us > lease_us)"
 
+/* Of each kind, in the words of an engine. */
+#define FIRST_DELAYED(FIRST) FIRST(WEIR_IS_DELAYED, "due_us", "")
+#define FIRST_LEASE(FIRST) FIRST(WEIR_IS_ACTIVE, "lease_us", LEASE_COMES_FIRST)
+#define FIRST_ATTEMPT(FIRST) FIRST(WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us", "")
+#define FIRST_WAIT(FIRST) FIRST(WEIR_HAS_WAIT_LIMIT, "due_us", "")
+#define FIRST_DEADLINE(FIRST) FIRST(WEIR_HAS_DEADLINE, "deadline_us", "")
+#define FIRST_ENDED(FIRST) FIRST(WEIR_IS_OVER_ALONE, "ended_us", "")
+
+/* With the clock, also when there is none. */
+#define NEXT(FIRST_OF_KIND)                                                              \
+    {                                                                                    \
+        [WEIR_SQLITE] = {.name = "next due",                                             \
+                         .text = "SELECT " FIRST_OF_KIND(FIRST_SQLITE) ", {now}",        \
+                         .parameters = "iiittt"},                                        \
+        [WEIR_POSTGRESQL] = {.name = "next due",                                         \
+                             .text = "SELECT " FIRST_OF_KIND(FIRST_PG) ", {now}",        \
+                             .parameters = "iiittt"},                                    \
+    }
 const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
-    [WEIR_DUE_DELAYED] = NEXT(WEIR_IS_DELAYED, "due_us", ""),
-    [WEIR_DUE_LEASE] = NEXT(WEIR_IS_ACTIVE, "lease_us", LEASE_COMES_FIRST),
-    [WEIR_DUE_ATTEMPT] = NEXT(WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us", ""),
-    [WEIR_DUE_DEADLINE] = NEXT(WEIR_HAS_DEADLINE, "deadline_us", ""),
-    [WEIR_DUE_ENDED] = NEXT(WEIR_IS_OVER, "ended_us", ""),
+    [WEIR_DUE_DELAYED] = NEXT(FIRST_DELAYED),   [WEIR_DUE_LEASE] = NEXT(FIRST_LEASE),
+    [WEIR_DUE_ATTEMPT] = NEXT(FIRST_ATTEMPT),   [WEIR_DUE_WAIT] = NEXT(FIRST_WAIT),
+    [WEIR_DUE_DEADLINE] = NEXT(FIRST_DEADLINE), [WEIR_DUE_ENDED] = NEXT(FIRST_ENDED),
+};
+
+/* By the index of those. Whose they are does not matter. */
+#define FIRST_SIBLINGS                                                                   \
+    "(SELECT cancel_us FROM {p}_edge_group WHERE cancel_us > 0 AND cancel_us > {1}"      \
+    " ORDER BY cancel_us LIMIT {2})"
+static const struct weir_sql SQL_NEXT_SIBLINGS = {
+    .name = "next due",
+    .text = "SELECT " FIRST_SIBLINGS ", {now}",
+    .parameters = "ii",
+};
+
+/* In the order of the kinds. */
+#define FIRST_CLAIMED(FIRST) FIRST_LEASE(FIRST) ", " FIRST_ATTEMPT(FIRST)
+#define FIRST_WAITING(FIRST) FIRST_WAIT(FIRST) ", " FIRST_DEADLINE(FIRST)
+#define NEXT_OF_ALL(FIRST)                                                               \
+    {                                                                                    \
+        .name = "next due",                                                              \
+        .text = "SELECT " FIRST_DELAYED(FIRST) ", " FIRST_CLAIMED(                       \
+            FIRST) ", " FIRST_WAITING(FIRST) ", " FIRST_SIBLINGS ", {now}",              \
+        .parameters = "iiittt",                                                          \
+    }
+const struct weir_sql weir_store_sql_next_times[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = NEXT_OF_ALL(FIRST_SQLITE),
+    [WEIR_POSTGRESQL] = NEXT_OF_ALL(FIRST_PG),
 };
 
 /* By the primary key, in words that do not fit the partial indexes, as above. Repeating writes the
@@ -339,22 +368,62 @@ enum weir_status weir_store_pick_due(const struct weir_store *self,
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
 
+static enum weir_status query_next(struct weir_connection *connection,
+                                   const struct weir_due_query *query,
+                                   struct weir_rows *rows, struct weir_error *error)
+{
+    if (query->kind == WEIR_DUE_SIBLINGS)
+        return weir_connection_query(connection, &SQL_NEXT_SIBLINGS,
+                                     VALUES(weir_integer(query->now_us), weir_integer(1)),
+                                     rows, error);
+    return weir_connection_query(connection,
+                                 &weir_store_sql_next[query->kind][engine_of(connection)],
+                                 DUE_VALUES(query, 1), rows, error);
+}
+
+/* Of a column of the row at hand. */
+static int64_t time_or_never(struct weir_rows *rows, size_t column)
+{
+    return weir_rows_is_null(rows, column) ? INT64_MAX : weir_rows_integer(rows, column);
+}
+
 enum weir_status weir_store_next_due(struct weir_connection *connection,
                                      const struct weir_due_query *query,
                                      struct weir_due_time *out, struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_next[query->kind][engine_of(connection)],
-        DUE_VALUES(query, 1), &rows, error);
+    enum weir_status status = query_next(connection, query, &rows, error);
 
     *out = (struct weir_due_time){.due_us = INT64_MAX};
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        if (!weir_rows_is_null(&rows, 0))
-            out->due_us = weir_rows_integer(&rows, 0);
+        out->due_us = time_or_never(&rows, 0);
         out->now_us = weir_rows_integer(&rows, 1);
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_store_next_times(struct weir_connection *connection,
+                                       const struct weir_due_query *query,
+                                       struct weir_due_times *out,
+                                       struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_store_sql_next_times[engine_of(connection)],
+        DUE_VALUES(query, 1), &rows, error);
+
+    for (int i = 0; i < WEIR_DUE_KINDS; i++)
+        out->due_us[i] = INT64_MAX;
+    out->now_us = 0;
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        for (int i = 0; i <= WEIR_DUE_SIBLINGS; i++)
+            out->due_us[i] = time_or_never(&rows, (size_t)i);
+        out->now_us = weir_rows_integer(&rows, WEIR_DUE_SIBLINGS + 1);
     }
     weir_rows_close(&rows);
     return status;

@@ -29,12 +29,22 @@
 #define WEIR_IS_DELAYED "state = 2"
 #define WEIR_IS_ACTIVE "state = 4"
 #define WEIR_HAS_ATTEMPT_DEADLINE "state = 4 AND attempt_deadline_us > 0"
+#define WEIR_HAS_WAIT_LIMIT "state = 5 AND due_us > 0"
 #define WEIR_HAS_DEADLINE "state < 10 AND deadline_us > 0"
 #define WEIR_IS_OVER "state >= 10"
+#define WEIR_IS_OVER_ALONE "state >= 10 AND flow = 0" /* members go with their flow */
+#define WEIR_FLOW_IS_OPEN "state = 0"
+#define WEIR_FLOW_HAS_ENDED "ended_us > 0 AND state <> 4" /* its members may not have */
+#define WEIR_FLOW_IS_GONE "state = 4"
+#define WEIR_IS_CANCELLING "cancel_us > 0" /* of edge_group */
+#define WEIR_SUSPENSION_IS_OPEN "ended_us = 0"
+#define WEIR_EDGE_IS_OPEN "state = 0"
+#define WEIR_WAITS_FOR_BUDGET "dimension = '' AND amount > 0"
 
 /* Numbers that loaded.c knows, but for the state. */
 #define WEIR_IS_KNOWN                                                                    \
-    "hold BETWEEN 0 AND 14 AND pending BETWEEN 0 AND 4 AND attempt_type BETWEEN 0 AND 3"
+    "hold BETWEEN 0 AND 14 AND pending BETWEEN 0 AND 4"                                  \
+    " AND attempt_type BETWEEN 0 AND 3 AND on_timeout BETWEEN 0 AND 4"
 
 enum { WEIR_DIGEST_SIZE = 16, WEIR_LIST_LOOK_MAX = 10000 };
 
@@ -67,6 +77,7 @@ struct weir_new_execution {
     size_t tag_count;
     struct weir_str key;  /* of idempotency; size 0: none */
     int64_t key_until_us; /* from then on the key may be used anew */
+    bool budgeted;        /* it is charged to budgets; the caller adds which */
 
     int64_t no;                              /* out; 0: was not inserted, but found */
     bool duplicate;                          /* out: key or id were there */
@@ -89,8 +100,12 @@ enum weir_due_kind {
     WEIR_DUE_DELAYED,
     WEIR_DUE_LEASE, /* without those whose attempt is over as well: they are ATTEMPT's */
     WEIR_DUE_ATTEMPT,
+    WEIR_DUE_WAIT, /* suspensions */
     WEIR_DUE_DEADLINE,
-    WEIR_DUE_ENDED, /* `now_us` is the end of those that are old enough */
+    WEIR_DUE_SIBLINGS, /* groups that are decided, whose others are to be cancelled */
+    WEIR_DUE_EDGES,    /* open edges of what has ended */
+    WEIR_DUE_BUDGET, /* budgets to be reset, and who waits for one that is not exceeded */
+    WEIR_DUE_ENDED,  /* `now_us` is the end of those that are old enough */
     WEIR_DUE_KINDS
 };
 
@@ -340,6 +355,17 @@ WEIR_CHECKED enum weir_status weir_store_next_due(struct weir_connection *connec
                                                   struct weir_due_time *out,
                                                   struct weir_error *error);
 
+/* The same for all kinds up to WEIR_DUE_SIBLINGS at once, in one statement; the others are INT64_MAX.
+ * The kind of the query is not asked. */
+struct weir_due_times {
+    int64_t due_us[WEIR_DUE_KINDS];
+    int64_t now_us;
+};
+WEIR_CHECKED enum weir_status weir_store_next_times(struct weir_connection *connection,
+                                                    const struct weir_due_query *query,
+                                                    struct weir_due_times *out,
+                                                    struct weir_error *error);
+
 /* Remove up to `limit` keys of idempotency that have run out. */
 WEIR_CHECKED enum weir_status weir_store_forget_keys(struct weir_connection *connection,
                                                      int64_t now_us, size_t limit,
@@ -354,7 +380,7 @@ WEIR_CHECKED enum weir_status weir_store_get(const struct weir_store *self,
                                              struct weir_error *error);
 
 /*
- * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that the tag allows, so a page
+ * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that tag or flow allow, so a page
  * may be short and yet not be the last: *next tells, 0: it is.
  */
 WEIR_CHECKED enum weir_status weir_store_list(const struct weir_store *self,

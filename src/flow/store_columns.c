@@ -9,20 +9,20 @@
 #define T WEIR_TYPE_TEXT
 #define B WEIR_TYPE_BYTES
 
-const enum weir_type weir_new_types[WEIR_NEW_WIDTH] = {B, B, I, I, I, I, I, I,
+const enum weir_type weir_new_types[WEIR_NEW_WIDTH] = {B, B, I, I, I, I, I, I, I,
                                                        I, I, I, I, I, I, T, T};
 const enum weir_type weir_key_types[WEIR_KEY_WIDTH] = {T, T, B, I, B, I};
 const enum weir_type weir_write_types[WEIR_WRITE_WIDTH] = {
-    I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, T, T, T};
+    I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, T, T, T};
 const enum weir_type weir_attempt_types[WEIR_ATTEMPT_WIDTH] = {I, I, I, I, I,
                                                                I, I, T, T, T};
 
 const struct weir_sql weir_store_sql_insert_one = {
     .name = "insert execution",
     .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
-            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16})"
+            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16}, {17})"
             " ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
-    .parameters = "bbiiiiiiiiiiiitt",
+    .parameters = "bbiiiiiiiiiiiiitt",
 };
 const struct weir_sql weir_store_sql_input_one = {
     .name = "insert input",
@@ -36,8 +36,9 @@ const struct weir_sql weir_store_sql_write_one = {
             " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
             " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
             " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
-            " worker = {20}, instance = {21}, failure = {22} WHERE no = {1}",
-    .parameters = "iiiiiiiiiiiiiiiiiiittt",
+            " on_timeout = {20}, worker = {21}, instance = {22}, failure = {23}"
+            " WHERE no = {1}",
+    .parameters = "iiiiiiiiiiiiiiiiiiiittt",
 };
 const struct weir_sql weir_store_sql_attempt_one = {
     .name = "insert attempt",
@@ -70,6 +71,7 @@ void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
         weir_integer(now_us),
         weir_integer(item->due_us),
         weir_integer(item->deadline_us),
+        weir_integer(item->budgeted),
         weir_text(item->name_space),
         weir_text(item->kind),
     };
@@ -118,6 +120,7 @@ void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value 
         weir_integer(row->claimed_us),
         weir_integer(row->started_us),
         weir_integer(row->ended_us),
+        weir_integer(row->on_timeout),
         weir_text(row->worker),
         weir_text(row->instance),
         weir_text(row->failure),

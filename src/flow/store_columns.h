@@ -15,8 +15,8 @@
 /* Of a new execution. */
 #define WEIR_NEW_COLUMNS                                                                 \
     "uuid, digest, part, state, hold, pending, lane, capset, policy, priority, flow,"    \
-    " created_us, due_us, deadline_us, namespace, kind"
-enum { WEIR_NEW_WIDTH = 16 };
+    " created_us, due_us, deadline_us, budgeted, namespace, kind"
+enum { WEIR_NEW_WIDTH = 17 };
 extern const enum weir_type weir_new_types[WEIR_NEW_WIDTH];
 void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
                       struct weir_value *out, size_t stride);
@@ -29,7 +29,7 @@ void weir_key_lay_out(const struct weir_new_execution *item, struct weir_value *
                       size_t stride);
 
 /* Of what rules change, behind the row's number. */
-enum { WEIR_WRITE_WIDTH = 22 };
+enum { WEIR_WRITE_WIDTH = 23 };
 extern const enum weir_type weir_write_types[WEIR_WRITE_WIDTH];
 void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value *out,
                         size_t stride);
@@ -48,6 +48,13 @@ extern const struct weir_sql weir_store_sql_input_one;
 extern const struct weir_sql weir_store_sql_write_one; /* by the primary key */
 extern const struct weir_sql weir_store_sql_attempt_one;
 extern const struct weir_sql weir_store_sql_result_one;
+
+/* What nobody has used in particular, or somebody who is gone, is under number 0; what it says of an era
+ * that is over does not count. */
+#define WEIR_FOLD_INTO_NOBODYS                                                           \
+    " ON CONFLICT (no, budget, dimension) DO UPDATE SET era = excluded.era,"             \
+    " amount = excluded.amount + CASE WHEN {p}_spent.era = excluded.era"                 \
+    " THEN {p}_spent.amount ELSE 0 END"
 
 /* The item is found, and is this one: from two columns (part, digest) behind the uuid. */
 WEIR_CHECKED enum weir_status weir_new_found(struct weir_new_execution *item,

@@ -121,16 +121,19 @@ const struct weir_sql weir_pg_sql_write = {
         " epoch = u.epoch, settled_epoch = u.settled_epoch, due_us = u.due_us,"
         " lease_us = u.lease_us, attempt_deadline_us = u.attempt_deadline_us,"
         " deadline_us = u.deadline_us, claimed_us = u.claimed_us,"
-        " started_us = u.started_us, ended_us = u.ended_us, worker = u.worker,"
-        " instance = u.instance, failure = u.failure"
+        " started_us = u.started_us, ended_us = u.ended_us,"
+        " on_timeout = u.on_timeout, worker = u.worker, instance = u.instance, failure = "
+        "u.failure"
         " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, "
         "{13},"
-        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}) AS u (no, state, hold,"
+        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}, {23}) AS u (no, state, "
+        "hold,"
         " pending, attempt_type, priority, attempts, retries, reclaims, replays, epoch,"
         " settled_epoch, due_us, lease_us, attempt_deadline_us, deadline_us, claimed_us,"
-        " started_us, ended_us, worker, instance, failure) WHERE e.no = u.no"
+        " started_us, ended_us, on_timeout, worker, instance, failure)"
+        " WHERE e.no = u.no"
         " AND " FEW,
-    .parameters = "IIIIIIIIIIIIIIIIIIITTT",
+    .parameters = "IIIIIIIIIIIIIIIIIIIITTT",
 };
 
 /* By the primary keys. */
@@ -152,18 +155,52 @@ const struct weir_sql weir_pg_sql_tags = {
 
 /* By the primary keys; repeating finds nothing. The execution comes last: until then somebody who
  * is killed leaves behind what can be found again. */
-#define REMOVE(table)                                                                    \
+#define REMOVE_BY(table, column)                                                         \
     {                                                                                    \
         .name = "remove " table,                                                         \
         .text = "DELETE FROM {p}_" table " t USING unnest({1}) AS u (no)"                \
-                " WHERE t.no = u.no AND " FEW,                                           \
+                " WHERE t." column " = u.no AND " FEW,                                   \
         .parameters = "I",                                                               \
     }
-enum { REMOVES = 9 };
+#define REMOVE(table) REMOVE_BY(table, "no")
+enum { REMOVES = WEIR_PG_REMOVES };
 const struct weir_sql weir_pg_sql_remove[REMOVES] = {
-    REMOVE("input"),  REMOVE("result"),     REMOVE("attempt"),
-    REMOVE("tag"),    REMOVE("suspension"), REMOVE("waitpoint"),
-    REMOVE("signal"), REMOVE("spent"),      REMOVE("execution"),
+    /* What they have used stays used: it is nobody's from now on (budget_store.h). First the budgets
+     * are locked, so that what is read then is all of it. */
+    {
+        .name = "lock budgets",
+        .text = "SELECT k.no FROM (SELECT DISTINCT s.budget FROM unnest({1}) AS u (no)"
+                " CROSS JOIN LATERAL (SELECT budget FROM {p}_spent x WHERE x.no = u.no"
+                " AND x.dimension <> '') s WHERE " FEW " ORDER BY s.budget) b"
+                " CROSS JOIN LATERAL (SELECT no FROM {p}_budget y WHERE y.no = b.budget"
+                " FOR NO KEY UPDATE) k",
+        .parameters = "I",
+    },
+    {
+        .name = "fold spent",
+        .text = "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+                " SELECT 0, s.budget, s.dimension,"
+                " CAST(sum(s.amount) AS bigint), b.era"
+                " FROM unnest({1}) AS u (no) CROSS JOIN LATERAL (SELECT budget,"
+                " dimension, amount, era FROM {p}_spent x WHERE x.no = u.no"
+                " AND x.dimension <> '') s CROSS JOIN LATERAL (SELECT era"
+                " FROM {p}_budget y WHERE y.no = s.budget LIMIT 1) b"
+                " WHERE s.era = b.era AND " FEW " GROUP BY s.budget, s.dimension, b.era"
+                " ORDER BY s.budget, s.dimension" WEIR_FOLD_INTO_NOBODYS,
+        .parameters = "I",
+    },
+    REMOVE("input"),
+    REMOVE("result"),
+    REMOVE("attempt"),
+    REMOVE("tag"),
+    REMOVE("suspension"),
+    REMOVE("waitpoint"),
+    REMOVE("signal"),
+    REMOVE("spent"),
+    REMOVE_BY("edge", "upstream"),
+    REMOVE_BY("edge", "downstream"),
+    REMOVE_BY("edge_group", "downstream"),
+    REMOVE("execution"),
 };
 
 /* ---- arrays --------------------------------------------------------------------------------- */

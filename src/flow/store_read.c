@@ -2,8 +2,8 @@
  * store_read.c - what is read of executions without a lock: for people, and for whoever asks.
  *
  * A page costs the same whatever the filter: it looks at a bounded number of rows, and says where
- * it stopped. Only a tag has an index of its own; else it is a span of numbers that bounds the
- * work, and gaps between numbers are leapt over.
+ * it stopped. Only tags and flows have an index of their own; else it is a span of numbers that
+ * bounds the work, and gaps between numbers are leapt over.
  */
 #include "flow/store_columns.h"
 #include "flow/store_statements.h"
@@ -11,7 +11,7 @@
 /* By the index on uuid. */
 const struct weir_sql weir_store_sql_get = {
     .name = "get execution",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
             " FROM {p}_execution e WHERE uuid = {1} AND part = {2}",
     .parameters = "bi",
 };
@@ -36,7 +36,8 @@ const struct weir_sql weir_store_sql_get = {
 /* By the primary key, backwards. */
 const struct weir_sql weir_store_sql_list = {
     .name = "list executions",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e" WANTED
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
+            " FROM {p}_execution e" WANTED
             " AND e.no < {1} AND e.no >= {2} ORDER BY e.no DESC LIMIT {3}",
     .parameters = "iiititi",
 };
@@ -45,13 +46,13 @@ const struct weir_sql weir_store_sql_list = {
 const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] =
         {.name = "list tagged executions",
-         .text = "SELECT " WEIR_EXECUTION_COLUMNS
+         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
                  " FROM {p}_tag t CROSS JOIN {p}_execution e ON e.no = t.no" WANTED
                  " AND t.key = {8} AND t.value = {9} AND t.no < {1}"
                  " AND t.no >= {2} ORDER BY t.no DESC LIMIT {3}",
          .parameters = "iiitititt"},
     [WEIR_POSTGRESQL] = {.name = "list tagged executions",
-                         .text = "SELECT " WEIR_EXECUTION_COLUMNS
+                         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
                                  " FROM (SELECT no FROM {p}_tag WHERE key = {8}"
                                  " AND value = {9} AND no < {1} AND no >= {2}"
                                  " ORDER BY no DESC) t"
@@ -59,6 +60,44 @@ const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT] = {
                                  " WHERE k.no = t.no LIMIT 1) e" WANTED
                                  " ORDER BY t.no DESC LIMIT {3}",
                          .parameters = "iiitititt"},
+};
+
+/* By the index on flow, backwards; a tag by its primary key. The numbers come first, so that no
+ * other index seems shorter. */
+#define TAGGED_SO                                                                        \
+    " AND ({9} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {9}"       \
+    " AND t.value = {10} LIMIT 1) IS NOT NULL)"
+const struct weir_sql weir_store_sql_list_members[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "list members",
+                     .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
+                             " FROM {p}_execution e" WANTED
+                             " AND e.flow = {8} AND e.flow > 0 AND e.no < {1}"
+                             " AND e.no >= {2}" TAGGED_SO " ORDER BY e.no DESC LIMIT {3}",
+                     .parameters = "iiititiitt"},
+    [WEIR_POSTGRESQL] = {.name = "list members",
+                         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
+                                 " FROM (SELECT no FROM {p}_execution WHERE flow = {8}"
+                                 " AND flow > 0 AND no < {1} AND no >= {2}"
+                                 " ORDER BY no DESC) n"
+                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
+                                 " WHERE k.no = n.no LIMIT 1) e" WANTED TAGGED_SO
+                                 " ORDER BY n.no DESC LIMIT {3}",
+                         .parameters = "iiititiitt"},
+};
+
+/* By the index on flow: the last one that a page may look at. */
+const struct weir_sql weir_store_sql_members_end = {
+    .name = "find end of members",
+    .text = "SELECT no FROM {p}_execution WHERE flow = {3} AND flow > 0 AND no < {1}"
+            " ORDER BY no DESC LIMIT (SELECT 1) OFFSET (SELECT {2})",
+    .parameters = "iii",
+};
+
+/* By the index on uuid. */
+static const struct weir_sql SQL_FLOW = {
+    .name = "find flow",
+    .text = "SELECT no FROM {p}_flow WHERE uuid = {1} AND state <> 4",
+    .parameters = "b",
 };
 
 /* By the primary key: the next one that is older. Numbers may have large gaps. */
@@ -117,34 +156,48 @@ static struct weir_value text_or_empty(const char *text)
     return weir_text(weir_str(text != NULL ? text : ""));
 }
 
+/* What a filter names, by number: 0 is any. */
+struct named {
+    int64_t lane;
+    int64_t flow;
+};
+
 /* The numbers of a page: from `end` on, and below `before`. */
 struct span {
     int64_t before;
     int64_t end;
 };
 
+enum { COMMON_VALUES = 7 }; /* of the three lists */
+
 static enum weir_status query_page(struct weir_connection *connection,
                                    const struct weir_execution_filter *filter,
-                                   const struct span *span, int64_t lane,
+                                   const struct span *span, const struct named *named,
                                    struct weir_rows *rows, struct weir_error *error)
 {
     enum weir_engine engine = weir_connection_link(connection)->driver->engine;
-    bool tagged = is_tagged(filter);
-    const struct weir_value values[] = {
+    size_t count = COMMON_VALUES;
+    struct weir_value values[COMMON_VALUES + 3] = {
         weir_integer(span->before),
         weir_integer(span->end),
         weir_integer((int64_t)filter->count),
         text_or_empty(filter->name_space),
-        weir_integer(lane),
+        weir_integer(named->lane),
         text_or_empty(filter->kind),
         weir_integer(filter->states == 0 ? 0 : filter->states | UNKNOWN),
-        text_or_empty(filter->tag_key),
-        text_or_empty(filter->tag_value),
     };
 
-    return weir_connection_query(
-        connection, tagged ? &weir_store_sql_list_tagged[engine] : &weir_store_sql_list,
-        values, tagged ? 9 : 7, rows, error);
+    if (named->flow > 0)
+        values[count++] = weir_integer(named->flow);
+    if (named->flow > 0 || is_tagged(filter)) {
+        values[count++] = text_or_empty(filter->tag_key);
+        values[count++] = text_or_empty(filter->tag_value);
+    }
+    return weir_connection_query(connection,
+                                 named->flow > 0 ? &weir_store_sql_list_members[engine]
+                                 : is_tagged(filter) ? &weir_store_sql_list_tagged[engine]
+                                                     : &weir_store_sql_list,
+                                 values, count, rows, error);
 }
 
 /* 0: there is none. */
@@ -172,14 +225,29 @@ static enum weir_status find_tagged_end(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
+static enum weir_status find_members_end(struct weir_connection *connection, int64_t flow,
+                                         struct span *span, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_query_integer(
+        connection, &weir_store_sql_members_end,
+        VALUES(weir_integer(span->before), weir_integer(WEIR_LIST_LOOK_MAX - 1),
+               weir_integer(flow)),
+        &span->end, error);
+
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
 /* So many rows at most are in it. */
 static enum weir_status find_span(struct weir_connection *connection,
                                   const struct weir_execution_filter *filter,
-                                  struct span *span, struct weir_error *error)
+                                  const struct named *named, struct span *span,
+                                  struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     *span = (struct span){.before = filter->before > 0 ? filter->before : INT64_MAX};
+    if (named->flow > 0)
+        return find_members_end(connection, named->flow, span, error);
     if (is_tagged(filter))
         return find_tagged_end(connection, filter, span, error);
     if (filter->before <= 0) {
@@ -200,7 +268,7 @@ static enum weir_status find_next(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     *next = span->end;
-    if (!is_tagged(filter)) {
+    if (filter->graph == NULL && !is_tagged(filter)) {
         status = find_older(connection, span->end, next, error);
         if (*next > 0)
             ++*next;
@@ -208,6 +276,7 @@ static enum weir_status find_next(struct weir_connection *connection,
     return status;
 }
 
+/* -1: of which nobody has heard. */
 static enum weir_status find_lane(const struct weir_store *self,
                                   struct weir_connection *connection,
                                   const struct weir_execution_filter *filter,
@@ -220,25 +289,53 @@ static enum weir_status find_lane(const struct weir_store *self,
                                 weir_str(filter->lane), lane, error);
 }
 
+static enum weir_status find_flow(struct weir_connection *connection,
+                                  const struct weir_execution_filter *filter,
+                                  int64_t *flow, struct weir_error *error)
+{
+    enum weir_status status;
+
+    *flow = 0;
+    if (filter->graph == NULL)
+        return WEIR_OK;
+    status = weir_connection_query_integer(
+        connection, &SQL_FLOW, VALUES(weir_bytes(filter->graph->uuid, WEIR_UUID_SIZE)),
+        flow, error);
+    if (status == WEIR_NO_ROW)
+        *flow = -1;
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status read_page(struct weir_connection *connection,
+                                  const struct weir_execution_filter *filter,
+                                  const struct named *named, struct span *span,
+                                  struct weir_loaded *out, struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    enum weir_status status = find_span(connection, filter, named, span, error);
+
+    if (status == WEIR_OK)
+        status = query_page(connection, filter, span, named, &rows, error);
+    return weir_loaded_add_all(out, status, &rows, error);
+}
+
 enum weir_status weir_store_list(const struct weir_store *self,
                                  struct weir_connection *connection,
                                  const struct weir_execution_filter *filter,
                                  struct weir_loaded *out, int64_t *next,
                                  struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct named named = {.lane = 0};
     struct span span;
-    int64_t lane;
-    enum weir_status status = find_lane(self, connection, filter, &lane, error);
+    enum weir_status status = find_lane(self, connection, filter, &named.lane, error);
 
     *next = 0;
     weir_loaded_reset(out);
-    if (status != WEIR_OK || lane < 0) /* of which nobody has heard */
-        return status;
-    status = find_span(connection, filter, &span, error);
     if (status == WEIR_OK)
-        status = query_page(connection, filter, &span, lane, &rows, error);
-    status = weir_loaded_add_all(out, status, &rows, error);
+        status = find_flow(connection, filter, &named.flow, error);
+    if (status != WEIR_OK || named.lane < 0 || named.flow < 0)
+        return status;
+    status = read_page(connection, filter, &named, &span, out, error);
     if (status == WEIR_OK)
         status = weir_store_resolve(self, connection, out, error);
     if (status != WEIR_OK)

@@ -97,16 +97,35 @@ const struct weir_sql weir_sqlite_sql_read_tags = {
     .parameters = "i",
 };
 
-#define REMOVE(table)                                                                    \
+#define REMOVE_BY(table, column)                                                         \
     {                                                                                    \
-        .name = "remove " table, .text = "DELETE FROM {p}_" table " WHERE no = {1}",     \
-        .parameters = "i",                                                               \
+        .name = "remove " table,                                                         \
+        .text = "DELETE FROM {p}_" table " WHERE " column " = {1}", .parameters = "i",   \
     }
-enum { REMOVES = 9 };
-static const struct weir_sql SQL_REMOVE[REMOVES] = {
-    REMOVE("input"),  REMOVE("result"),     REMOVE("attempt"),
-    REMOVE("tag"),    REMOVE("suspension"), REMOVE("waitpoint"),
-    REMOVE("signal"), REMOVE("spent"),      REMOVE("execution"),
+#define REMOVE(table) REMOVE_BY(table, "no")
+enum { REMOVES = WEIR_SQLITE_REMOVES };
+const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
+    /* What they have used stays used: it is nobody's from now on (budget_store.h). */
+    {
+        .name = "fold spent",
+        .text = "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+                " SELECT 0, s.budget, s.dimension, s.amount, s.era FROM {p}_spent s"
+                " CROSS JOIN {p}_budget b ON b.no = s.budget WHERE s.no = {1}"
+                " AND s.dimension <> '' AND s.era = b.era" WEIR_FOLD_INTO_NOBODYS,
+        .parameters = "i",
+    },
+    REMOVE("input"),
+    REMOVE("result"),
+    REMOVE("attempt"),
+    REMOVE("tag"),
+    REMOVE("suspension"),
+    REMOVE("waitpoint"),
+    REMOVE("signal"),
+    REMOVE("spent"),
+    REMOVE_BY("edge", "upstream"),
+    REMOVE_BY("edge", "downstream"),
+    REMOVE_BY("edge_group", "downstream"),
+    REMOVE("execution"),
 };
 
 /* ---- loading -------------------------------------------------------------------------------- */
@@ -508,7 +527,7 @@ static enum weir_status remove_all(const struct weir_store *self,
     (void)self;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < REMOVES && status == WEIR_OK; j++)
-            status = weir_connection_execute(connection, &SQL_REMOVE[j],
+            status = weir_connection_execute(connection, &weir_sqlite_sql_remove[j],
                                              VALUES(weir_integer(nos[i])), NULL, error);
     }
     return status;

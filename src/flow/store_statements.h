@@ -9,16 +9,27 @@
 
 extern const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_next_times[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_progress;
 extern const struct weir_sql weir_store_sql_get;
 extern const struct weir_sql weir_store_sql_list;
 extern const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_list_members[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_store_sql_members_end;
 extern const struct weir_sql weir_store_sql_older;
 extern const struct weir_sql weir_store_sql_tagged_end;
 extern const struct weir_sql weir_store_sql_attempts;
 extern const struct weir_sql weir_store_sql_result;
+extern const struct weir_sql weir_graph_sql_mark[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_gone_members[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_forget[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_resolve[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_siblings[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_left_open[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_flow_sql_figures;
+extern const struct weir_sql weir_flow_sql_waits;
+extern const struct weir_sql weir_flow_sql_held;
 extern const struct weir_sql weir_flow_sql_lanes;
 
 /* PostgreSQL */
@@ -37,7 +48,8 @@ extern const struct weir_sql weir_pg_sql_inputs;
 extern const struct weir_sql weir_pg_sql_tags;
 extern const struct weir_sql weir_pg_sql_read_keys;
 extern const struct weir_sql weir_pg_sql_read_ids;
-extern const struct weir_sql weir_pg_sql_remove[9];
+enum { WEIR_PG_REMOVES = 14, WEIR_SQLITE_REMOVES = 13 };
+extern const struct weir_sql weir_pg_sql_remove[WEIR_PG_REMOVES];
 
 /* SQLite */
 extern const struct weir_sql weir_sqlite_sql_ready;
@@ -48,6 +60,7 @@ extern const struct weir_sql weir_sqlite_sql_find;
 extern const struct weir_sql weir_sqlite_sql_expire_key;
 extern const struct weir_sql weir_sqlite_sql_read_key;
 extern const struct weir_sql weir_sqlite_sql_read_tags;
+extern const struct weir_sql weir_sqlite_sql_remove[WEIR_SQLITE_REMOVES];
 
 /* Policies and names of lanes of all that was loaded. */
 WEIR_CHECKED enum weir_status weir_store_resolve(const struct weir_store *self,

@@ -11,25 +11,19 @@
 #include "base/heap.h"
 #include "db/db.h"
 #include "db/pause.h"
+#include "flow/budget_store.h"
 #include "flow/capabilities.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
+#include "flow/submit.h"
+
+enum { BUDGET_SIZE_MAX = 4096 };
 
 #define KEY_KEPT_US ((int64_t)24 * 60 * 60 * 1000000)
 
-/* One call. */
-struct consignment {
-    struct weir_flow *flow;
-    const struct weir_execution_draft *drafts;
-    struct weir_new_execution *items; /* owned */
-    size_t count;
-    bool adopted; /* the transaction is the caller's */
-    struct weir_tidings tidings;
-};
-
 /* ---- packing ------------------------------------------------------------------------------- */
 
-static struct weir_execution_id id_of(const struct consignment *self,
+static struct weir_execution_id id_of(const struct weir_consignment *self,
                                       const struct weir_execution_draft *draft,
                                       struct weir_mint *mint)
 {
@@ -44,7 +38,7 @@ static struct weir_execution_id id_of(const struct consignment *self,
 }
 
 /* All that does not need the database. */
-static void pack(struct consignment *self)
+static void pack(struct weir_consignment *self)
 {
     struct weir_mint mint;
 
@@ -60,13 +54,36 @@ static void pack(struct consignment *self)
         item->input = (struct weir_str){draft->input, draft->input_size};
         item->tags = draft->tags;
         item->tag_count = draft->tag_count;
+        item->budgeted = draft->budget_count > 0;
         item->key =
             weir_str(draft->idempotency_key != NULL ? draft->idempotency_key : "");
     }
 }
 
+enum weir_status weir_consignment_init(struct weir_consignment *self,
+                                       struct weir_flow *flow,
+                                       const struct weir_execution_draft *drafts,
+                                       size_t count, struct weir_error *error)
+{
+    *self = (struct weir_consignment){
+        .flow = flow,
+        .drafts = drafts,
+        .count = count,
+        .items = weir_heap_zalloc_array(flow->heap, count + 1, sizeof *self->items),
+    };
+    if (self->items == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu drafts", count);
+    pack(self);
+    return WEIR_OK;
+}
+
+void weir_consignment_fini(struct weir_consignment *self)
+{
+    weir_heap_free(self->flow->heap, self->items);
+}
+
 /* Numbers for lane, capabilities and policy. */
-static enum weir_status number(struct consignment *self,
+static enum weir_status number(struct weir_consignment *self,
                                struct weir_connection *connection, size_t index,
                                struct weir_error *error)
 {
@@ -90,7 +107,7 @@ static enum weir_status number(struct consignment *self,
     return status;
 }
 
-static enum weir_status number_all(struct consignment *self,
+static enum weir_status number_all(struct weir_consignment *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -103,7 +120,7 @@ static enum weir_status number_all(struct consignment *self,
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static void begin(struct consignment *self, int64_t now_us)
+static void begin(struct weir_consignment *self, int64_t now_us)
 {
     self->tidings = (struct weir_tidings){.adopted = self->adopted};
     for (size_t i = 0; i < self->count; i++) {
@@ -111,6 +128,10 @@ static void begin(struct consignment *self, int64_t now_us)
         struct weir_execution_row row;
 
         weir_rule_submit(&row, &self->drafts[i], now_us);
+        if (self->blocked != NULL && self->blocked[i])
+            (void)weir_rule_block(&row, WEIR_HOLD_DEPENDENCIES,
+                                  &(struct weir_consequence){.news = 0});
+        item->flow_no = self->flow_no;
         item->state = row.state;
         item->hold = row.hold;
         item->pending = row.pending;
@@ -123,7 +144,7 @@ static void begin(struct consignment *self, int64_t now_us)
 }
 
 /* The same key, or the same id, must mean the same thing. */
-static enum weir_status check_duplicates(const struct consignment *self,
+static enum weir_status check_duplicates(const struct weir_consignment *self,
                                          struct weir_error *error)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -144,7 +165,7 @@ static enum weir_status check_duplicates(const struct consignment *self,
 }
 
 /* With our commit; or now, since nobody knows when the caller will. */
-static enum weir_status dispatch(const struct consignment *self,
+static enum weir_status dispatch(const struct weir_consignment *self,
                                  struct weir_connection *connection,
                                  struct weir_postscript *postscript,
                                  struct weir_error *error)
@@ -160,18 +181,55 @@ static enum weir_status dispatch(const struct consignment *self,
     return status;
 }
 
-static enum weir_status write_out(struct weir_connection *connection, void *argument,
-                                  struct weir_error *error)
+/* Which budgets each is charged to: they must be there. */
+static enum weir_status charge(const struct weir_consignment *self,
+                               struct weir_connection *connection, size_t index,
+                               struct weir_arena *arena, struct weir_error *error)
 {
-    struct consignment *self = argument;
-    struct weir_postscript *postscript = NULL;
-    int64_t now_us = 0;
+    const struct weir_execution_draft *draft = &self->drafts[index];
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < draft->budget_count && status == WEIR_OK; i++) {
+        struct weir_budget_row row;
+
+        weir_arena_reset(arena);
+        status = weir_budget_find(connection, weir_str(draft->budgets[i]),
+                                  WEIR_BUDGET_UNLOCKED, arena, &row, error);
+        if (status == WEIR_NO_ROW)
+            status = weir_error_set(error, WEIR_NOT_FOUND, "there is no budget \"%s\"",
+                                    draft->budgets[i]);
+        if (status == WEIR_OK)
+            status = weir_budget_charge(connection, self->items[index].no, row.no, error);
+    }
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "draft %zu of %zu", index + 1, self->count);
+    return status;
+}
+
+static enum weir_status charge_all(const struct weir_consignment *self,
+                                   struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    struct weir_arena arena;
+    enum weir_status status = WEIR_OK;
+
+    weir_arena_init(&arena, self->flow->heap, BUDGET_SIZE_MAX);
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
+        if (self->items[i].budgeted && !self->items[i].duplicate)
+            status = charge(self, connection, i, &arena, error);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+enum weir_status weir_consignment_write(struct weir_consignment *self,
+                                        struct weir_connection *connection,
+                                        int64_t now_us,
+                                        struct weir_postscript *postscript,
+                                        struct weir_error *error)
+{
     enum weir_status status = number_all(self, connection, error);
 
-    if (status == WEIR_OK)
-        status = weir_connection_clock(connection, &now_us, error);
-    if (status == WEIR_OK)
-        status = weir_postscript_create(self->flow->heap, &postscript, error);
     if (status != WEIR_OK)
         return status;
     begin(self, now_us);
@@ -180,53 +238,27 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
                                           self->count, now_us, postscript, error);
     if (status == WEIR_OK)
         status = check_duplicates(self, error);
+    return status == WEIR_OK ? charge_all(self, connection, error) : status;
+}
+
+static enum weir_status write_out(struct weir_connection *connection, void *argument,
+                                  struct weir_error *error)
+{
+    struct weir_consignment *self = argument;
+    struct weir_postscript *postscript = NULL;
+    int64_t now_us = 0;
+    enum weir_status status = weir_connection_clock(connection, &now_us, error);
+
+    if (status == WEIR_OK)
+        status = weir_postscript_create(self->flow->heap, &postscript, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_consignment_write(self, connection, now_us, postscript, error);
     if (status == WEIR_OK) {
         weir_deed_announce(self->flow, connection, &self->tidings, now_us, postscript);
         return dispatch(self, connection, postscript, error);
     }
     weir_postscript_destroy(postscript);
-    return status;
-}
-
-/* In the caller's transaction: all of it or nothing. */
-static enum weir_status write_inside(struct consignment *self,
-                                     struct weir_connection *connection,
-                                     struct weir_error *error)
-{
-    enum weir_status status;
-
-    if (self->flow->no_savepoint)
-        return write_out(connection, self, error);
-    status = weir_connection_savepoint(connection, error);
-    if (status != WEIR_OK)
-        return status;
-    status = write_out(connection, self, error);
-    if (status == WEIR_OK)
-        return weir_connection_savepoint_keep(connection, error);
-    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
-        weir_error_prefix(error, "the transaction cannot be used any more");
-    return status;
-}
-
-/* What is new is added outside of the transaction, so that it is remembered, and two who add the
- * same do not wait for each other. When that fails it is tried inside, and told. */
-static void learn(struct consignment *self)
-{
-    struct weir_connection *connection = NULL;
-
-    if (weir_db_acquire(self->flow->db, &connection, NULL) == WEIR_OK)
-        (void)!number_all(self, connection, NULL);
-    weir_db_release(self->flow->db, connection);
-}
-
-static enum weir_status write_alone(struct consignment *self, struct weir_error *error)
-{
-    enum weir_status status;
-
-    learn(self);
-    status = weir_transact_soon(self->flow->db, write_out, self, error);
-    if (status == WEIR_OK)
-        weir_deed_tell(self->flow, &self->tidings);
     return status;
 }
 
@@ -243,13 +275,49 @@ static enum weir_status refuse_idle(struct weir_connection *connection,
                                               "begin one, or give none");
 }
 
-static enum weir_status write_on(struct consignment *self,
-                                 struct weir_connection *connection,
-                                 struct weir_error *error)
+enum weir_status weir_flow_inside(struct weir_flow *flow,
+                                  struct weir_connection *connection,
+                                  weir_transact_fn body, void *argument,
+                                  struct weir_error *error)
 {
-    return weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE
-               ? refuse_idle(connection, error)
-               : write_inside(self, connection, error);
+    enum weir_status status;
+
+    if (weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE)
+        return refuse_idle(connection, error);
+    if (flow->no_savepoint)
+        return body(connection, argument, error);
+    status = weir_connection_savepoint(connection, error);
+    if (status != WEIR_OK)
+        return status;
+    status = body(connection, argument, error);
+    if (status == WEIR_OK)
+        return weir_connection_savepoint_keep(connection, error);
+    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
+        weir_error_prefix(error, "the transaction cannot be used any more");
+    return status;
+}
+
+/* What is new is added outside of the transaction, so that it is remembered, and two who add the
+ * same do not wait for each other. When that fails it is tried inside, and told. */
+void weir_consignment_learn(struct weir_consignment *self)
+{
+    struct weir_connection *connection = NULL;
+
+    if (weir_db_acquire(self->flow->db, &connection, NULL) == WEIR_OK)
+        (void)!number_all(self, connection, NULL);
+    weir_db_release(self->flow->db, connection);
+}
+
+static enum weir_status write_alone(struct weir_consignment *self,
+                                    struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_consignment_learn(self);
+    status = weir_transact_soon(self->flow->db, write_out, self, error);
+    if (status == WEIR_OK)
+        weir_deed_tell(self->flow, &self->tidings);
+    return status;
 }
 
 enum weir_status weir_flow_submit(struct weir_flow *self,
@@ -257,24 +325,22 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
                                   const struct weir_execution_draft *drafts, size_t count,
                                   struct weir_submission *out, struct weir_error *error)
 {
-    struct consignment consignment = {
-        .flow = self, .drafts = drafts, .count = count, .adopted = connection != NULL};
+    struct weir_consignment consignment;
     enum weir_status status = weir_flow_check_list("drafts", drafts, count, error);
 
     if (status == WEIR_OK)
         status = weir_execution_drafts_check(drafts, count, self->partitions, error);
     if (status != WEIR_OK || count == 0)
         return status;
-    consignment.items =
-        weir_heap_zalloc_array(self->heap, count, sizeof *consignment.items);
-    if (consignment.items == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu drafts", count);
-    pack(&consignment);
-    status = connection != NULL ? write_on(&consignment, connection, error)
-                                : write_alone(&consignment, error);
+    status = weir_consignment_init(&consignment, self, drafts, count, error);
+    consignment.adopted = connection != NULL;
+    if (status == WEIR_OK)
+        status = connection != NULL
+                     ? weir_flow_inside(self, connection, write_out, &consignment, error)
+                     : write_alone(&consignment, error);
     for (size_t i = 0; i < count && status == WEIR_OK && out != NULL; i++)
         out[i] = (struct weir_submission){consignment.items[i].stored_id,
                                           consignment.items[i].duplicate};
-    weir_heap_free(self->heap, consignment.items);
+    weir_consignment_fini(&consignment);
     return status;
 }

@@ -43,11 +43,16 @@ static const struct {
                                          &weir_attempt_timeout},
     [WEIR_RECONCILER_LEASE_EXPIRY] = {"lease_expiry", WEIR_LEASE_LOOK_MS,
                                       &weir_lease_expiry},
-    [WEIR_RECONCILER_SUSPENSION_TIMEOUT] = {"suspension_timeout", 2000, NULL},
-    [WEIR_RECONCILER_BUDGET_RESET] = {"budget_reset", 15000, NULL},
-    [WEIR_RECONCILER_DEPENDENCY] = {"dependency", 15000, NULL},
-    [WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER] = {"edge_cancel_dispatcher", 1000, NULL},
-    [WEIR_RECONCILER_EDGE_CANCEL_RECONCILER] = {"edge_cancel_reconciler", 10000, NULL},
+    [WEIR_RECONCILER_SUSPENSION_TIMEOUT] = {"suspension_timeout", WEIR_WAIT_LOOK_MS,
+                                            &weir_suspension_timeout},
+    [WEIR_RECONCILER_BUDGET_RESET] = {"budget_reset", WEIR_BUDGET_LOOK_MS,
+                                      &weir_budget_reset_kind},
+    [WEIR_RECONCILER_DEPENDENCY] = {"dependency", WEIR_EDGES_LOOK_MS, &weir_dependency},
+    [WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER] = {"edge_cancel_dispatcher",
+                                                WEIR_SIBLINGS_LOOK_MS,
+                                                &weir_edge_cancel_dispatcher},
+    [WEIR_RECONCILER_EDGE_CANCEL_RECONCILER] = {"edge_cancel_reconciler", 10000,
+                                                &weir_edge_cancel_reconciler},
     [WEIR_RECONCILER_DELAYED_PROMOTER] = {"delayed_promoter", WEIR_DELAYED_LOOK_MS,
                                           &weir_delayed_promoter},
     [WEIR_RECONCILER_EXECUTION_DEADLINE] = {"execution_deadline", WEIR_DEADLINE_LOOK_MS,
@@ -65,6 +70,8 @@ struct weir_flow_supervisor {
     bool listening;
     struct weir_store_filter filter;
     char *texts; /* owned: of the filter */
+    struct weir_lookout lookout;
+    bool looking;
     struct weir_reconciler_task tasks[WEIR_RECONCILER_COUNT];
 };
 
@@ -234,9 +241,12 @@ static enum weir_status add_task(struct weir_flow_supervisor *self,
     task->store = &self->flow->store;
     task->heap = self->heap;
     task->partitions = self->flow->partitions;
+    task->lookout = &self->lookout;
     task->interval_us = options->interval_ms[which] * 1000;
     if (which == WEIR_RECONCILER_HOUSEKEEPING)
         task->age_us = options->retention_ms * 1000;
+    if (which == WEIR_RECONCILER_DEPENDENCY)
+        task->age_us = options->dependency_stale_ms * 1000;
     status = weir_reconciler_init(task, error);
     if (status != WEIR_OK)
         return status;
@@ -259,6 +269,10 @@ static enum weir_status assemble(struct weir_flow_supervisor *self,
 
     if (status == WEIR_OK)
         status = find_executor(self, options->executor, error);
+    if (status == WEIR_OK) {
+        status = weir_lookout_init(&self->lookout);
+        self->looking = status == WEIR_OK;
+    }
     if (status != WEIR_OK)
         return status;
     weir_scanner_options_init(&scanner);
@@ -374,6 +388,8 @@ void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
     weir_scanner_destroy(self->scanner);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         weir_reconciler_fini(&self->tasks[i]);
+    if (self->looking)
+        weir_lookout_fini(&self->lookout);
     if (self->own_executor)
         weir_executor_destroy(self->executor);
     weir_heap_free(self->heap, self->texts);

@@ -148,6 +148,8 @@ static void move(struct weir_tasks *self, struct weir_task *task, enum weir_task
 static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
                          enum weir_status status)
 {
+    if (task->pause == WEIR_TASK_SUSPENDED)
+        return &self->figures.suspended;
     if (status != WEIR_OK)
         return &self->figures.fenced;
     switch (task->answer.verb) {
@@ -266,9 +268,16 @@ struct weir_taken weir_tasks_take(struct weir_tasks *self, struct weir_worker *r
 }
 
 /* Has its answer to be stored? One that was fenced would only be refused, and what ran out of time
- * is left to the reconciler. */
+ * is left to the reconciler. Where a suspension is in doubt any answer would be taken for its
+ * repetition, and be lost: giving back is the one that may. */
 static bool has_answer(struct weir_task *task)
 {
+    if (task->pause == WEIR_TASK_SUSPENDED)
+        return false;
+    if (task->pause == WEIR_TASK_DOUBTFUL) {
+        weir_task_give_back(task, 0);
+        return true;
+    }
     if (task->stop == WEIR_TASK_FENCED)
         return false;
     if (task->answered)
@@ -367,7 +376,8 @@ void weir_tasks_settle(struct weir_tasks *self, struct weir_task *task,
 
 static bool is_renewed(const struct weir_task *task)
 {
-    return task->stop != WEIR_TASK_FENCED;
+    return task->stop != WEIR_TASK_FENCED && task->pause != WEIR_TASK_SUSPENDED &&
+           !task->fenced_in_pause;
 }
 
 int64_t weir_tasks_first_end(struct weir_tasks *self)
@@ -418,6 +428,10 @@ static bool lose(struct weir_tasks *self, struct weir_task *task)
 {
     if (task->state == WEIR_TASK_WAITING)
         return bury(self, task, WEIR_FENCED);
+    if (task->pause == WEIR_TASK_SUSPENDING || task->pause == WEIR_TASK_SUSPENDED) {
+        task->fenced_in_pause = true;
+        return false;
+    }
     if (task->state == WEIR_TASK_RUNNING && task->stop == WEIR_TASK_NOT_STOPPED)
         signal_stop(task, WEIR_TASK_FENCED);
     task->stop = WEIR_TASK_FENCED;
@@ -444,6 +458,39 @@ void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
         wake_stoppers(self);
 }
 
+/* ---- suspending ---------------------------------------------------------------------------- */
+
+bool weir_tasks_begin_pause(struct weir_tasks *self, struct weir_task *task)
+{
+    bool fresh;
+
+    weir_lock_acquire(&self->lock);
+    fresh = task->pause != WEIR_TASK_SUSPENDED;
+    if (fresh)
+        task->pause = WEIR_TASK_SUSPENDING;
+    weir_lock_release(&self->lock);
+    return fresh;
+}
+
+void weir_tasks_end_pause(struct weir_tasks *self, struct weir_task *task,
+                          enum weir_task_pause pause)
+{
+    weir_lock_acquire(&self->lock);
+    task->pause = pause;
+    if (task->fenced_in_pause && pause != WEIR_TASK_SUSPENDED)
+        (void)lose(self, task); /* it is running, so nothing ends with it */
+    weir_lock_release(&self->lock);
+}
+
+void weir_tasks_lose(struct weir_tasks *self, struct weir_task *task)
+{
+    weir_lock_acquire(&self->lock);
+    (void)lose(self, task);
+    weir_lock_release(&self->lock);
+}
+
+/* ---- the stop signal ----------------------------------------------------------------------- */
+
 int64_t weir_tasks_watch(struct weir_tasks *self, int64_t now_ns)
 {
     int64_t next_ns = WEIR_FOREVER;
@@ -453,7 +500,7 @@ int64_t weir_tasks_watch(struct weir_tasks *self, int64_t now_ns)
     {
         struct weir_task *task = task_of(link);
 
-        if (task->stop != WEIR_TASK_NOT_STOPPED)
+        if (task->stop != WEIR_TASK_NOT_STOPPED || task->pause == WEIR_TASK_SUSPENDED)
             continue;
         if (stop_time(self, task) > now_ns)
             next_ns = sooner(next_ns, stop_time(self, task));

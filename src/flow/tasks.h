@@ -6,6 +6,9 @@
  *               |                              ^  ^                 |
  *               +---- close: given back -------+  +--- uncollect ---+  (lease over: GONE)
  *
+ * One that its handler has suspended stays RUNNING until the handler returns, without a lease; then it
+ * is GONE, and nothing is settled.
+ *
  * Claimer, runners, settler, renewer and watch of a worker (worker_staff.h) meet here and nowhere
  * else. A lease counts from before the call that got it was sent, by our own clock, so it ends here
  * no later than in the database.
@@ -43,6 +46,14 @@ enum weir_task_stop {
     WEIR_TASK_ENDED      /* the worker is being stopped */
 };
 
+/* Does its handler suspend it? */
+enum weir_task_pause {
+    WEIR_TASK_GOES_ON,
+    WEIR_TASK_SUSPENDING, /* the database is being told */
+    WEIR_TASK_SUSPENDED,
+    WEIR_TASK_DOUBTFUL /* it did not say what it has done */
+};
+
 /* What one may wait for. */
 enum weir_tasks_wanted {
     WEIR_TASKS_NONE_HELD,
@@ -65,6 +76,8 @@ struct weir_task {
     const struct weir_task_kind *kind;  /* the worker's; NULL: it has none for it */
     enum weir_task_state state;
     enum weir_task_stop stop;
+    enum weir_task_pause pause;
+    bool fenced_in_pause; /* a renewal found no lease while it was SUSPENDING */
     int64_t lease_end_ns;
     int64_t deadline_ns;        /* WEIR_FOREVER: none */
     struct weir_worker *runner; /* while it is RUNNING */
@@ -133,6 +146,18 @@ struct weir_taken weir_tasks_take(struct weir_tasks *self, struct weir_worker *r
 /* The handler has returned; the task is not his any more. Without an answer it has failed, or is given
  * back if it was stopped. True: `runner` has been cancelled. */
 bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task);
+
+/*
+ * The handler tells the database that it suspends; false: it has before. end() owes what became of it.
+ * A renewal may come between the commit and its reply, and finds no lease: it is not the one to say
+ * that the claim is lost. Unless it was suspended, that counts afterwards.
+ */
+WEIR_CHECKED bool weir_tasks_begin_pause(struct weir_tasks *self, struct weir_task *task);
+void weir_tasks_end_pause(struct weir_tasks *self, struct weir_task *task,
+                          enum weir_task_pause pause);
+
+/* The database has said that it is not ours any more. */
+void weir_tasks_lose(struct weir_tasks *self, struct weir_task *task);
 
 /* Up to `max` answers, the oldest first, and of some megabytes at most, are SETTLING now. */
 size_t weir_tasks_collect(struct weir_tasks *self, struct weir_task **out, size_t max);

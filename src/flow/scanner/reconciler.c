@@ -59,6 +59,9 @@ enum weir_status weir_reconciler_init(struct weir_reconciler_task *self,
     weir_loaded_init(&self->loaded, self->heap, ROWS_MAX);
     atomic_init(&self->look_us, INT64_MAX);
     atomic_init(&self->attentive_ns, 0);
+    atomic_init(&self->told, false);
+    self->looked_ns = INT64_MIN;
+    self->borrowed = false;
     self->changes = NULL;
     self->nos = NULL;
     self->room = 0;
@@ -74,6 +77,11 @@ void weir_reconciler_fini(struct weir_reconciler_task *self)
     weir_heap_free(self->heap, self->changes);
     weir_loaded_fini(&self->loaded);
     weir_lock_fini(&self->lock);
+}
+
+static int64_t period_of(const struct weir_reconciler_kind *kind)
+{
+    return kind->period_ns > 0 ? kind->period_ns : WEIR_RECONCILER_PERIOD_NS;
 }
 
 /* ---- what others see ------------------------------------------------------------------------- */
@@ -104,6 +112,8 @@ bool weir_reconciler_hears(struct weir_reconciler_task *self,
     if (self->kind == NULL || self->kind->removes)
         return false;
     due = self->kind->due;
+    if ((tidings->nameless & 1U << due) != 0 || tidings->due_us[due] > 0)
+        atomic_store(&self->told, true);
     if (duration_ns < WEIR_RECONCILER_PERIOD_NS)
         duration_ns = WEIR_RECONCILER_PERIOD_NS;
     if ((tidings->nameless & 1U << due) != 0 &&
@@ -126,6 +136,11 @@ void weir_reconciler_runs_on(struct weir_reconciler_task *self,
     weir_lock_acquire(&self->lock);
     self->running = connection;
     weir_lock_release(&self->lock);
+}
+
+void weir_reconciler_has_locked(struct weir_reconciler_task *self)
+{
+    (void)WEIR_POINT(weir_db_config(self->db)->points, "reconciler.locked");
 }
 
 /* ---- those that fail ------------------------------------------------------------------------- */
@@ -275,7 +290,7 @@ static enum weir_status run(struct batch *self, struct weir_connection *connecti
         status = load(self, connection, now_us - age_us, error);
     if (status != WEIR_OK || self->list)
         return status;
-    (void)WEIR_POINT(weir_db_config(self->round->task->db)->points, "reconciler.locked");
+    weir_reconciler_has_locked(self->round->task);
     status = make_room(self->round->task, error);
     if (status != WEIR_OK)
         return status;
@@ -332,6 +347,8 @@ static enum weir_status look(const struct round *round, int64_t after_us,
 
     *out = (struct weir_due_time){.due_us = INT64_MAX};
     if (status == WEIR_OK) {
+        task->looked_ns = weir_pause_now_ns();
+        task->borrowed = false;
         weir_reconciler_runs_on(task, connection);
         status = weir_store_next_due(connection, &query, out, error);
         weir_reconciler_runs_on(task, NULL);
@@ -347,6 +364,64 @@ static enum weir_status look_at_all(const struct round *round, struct weir_due_t
     return look(round, round->task->age_us, out, error);
 }
 
+/* For all who share the lookout. */
+static enum weir_status look_for_others(struct weir_reconciler_task *task,
+                                        const struct weir_store_filter *filter,
+                                        struct weir_due_time *out,
+                                        struct weir_error *error)
+{
+    const struct weir_due_query query = {.kind = task->kind->due, .filter = *filter};
+    struct weir_connection *connection = NULL;
+    struct weir_due_times times;
+    enum weir_status status = weir_db_acquire(task->db, &connection, error);
+
+    if (status == WEIR_OK) {
+        task->looked_ns = weir_pause_now_ns();
+        weir_reconciler_runs_on(task, connection);
+        status = weir_store_next_times(connection, &query, &times, error);
+        weir_reconciler_runs_on(task, NULL);
+    }
+    weir_db_release(task->db, connection);
+    if (status != WEIR_OK)
+        return status;
+    weir_lookout_note(task->lookout, task->looked_ns, &times);
+    *out = (struct weir_due_time){times.due_us[task->kind->due], times.now_us};
+    return WEIR_OK;
+}
+
+static bool is_asleep(struct weir_reconciler_task *task)
+{
+    return atomic_load(&task->attentive_ns) == 0;
+}
+
+/* Of a look within the interval, that was not before its own. */
+static bool is_known(struct weir_reconciler_task *task, struct weir_due_time *out)
+{
+    int64_t now_ns = weir_pause_now_ns();
+    int64_t since_ns = weir_sat_sub_i64(now_ns, task->interval_us * 1000 - 1);
+
+    if (since_ns < task->looked_ns)
+        since_ns = task->looked_ns;
+    return weir_lookout_knows(task->lookout, task->kind->due, now_ns, since_ns, out,
+                              &task->looked_ns);
+}
+
+enum weir_status weir_reconciler_look(struct weir_reconciler_task *self, bool told,
+                                      const struct weir_store_filter *filter,
+                                      struct weir_due_time *out, struct weir_error *error)
+{
+    static const struct weir_store_filter ANYBODYS = {
+        .name_space = {"", 0}, .tag_key = {"", 0}, .tag_value = {"", 0}};
+    struct round round = {.task = self, .filter = filter != NULL ? *filter : ANYBODYS};
+
+    self->borrowed = false;
+    if (told || self->lookout == NULL || self->kind->due > WEIR_DUE_SIBLINGS ||
+        !is_asleep(self))
+        return look_at_all(&round, out, error);
+    self->borrowed = is_known(self, out);
+    return self->borrowed ? WEIR_OK : look_for_others(self, &round.filter, out, error);
+}
+
 static bool is_due(const struct weir_due_time *time)
 {
     return time->due_us <= time->now_us;
@@ -354,8 +429,7 @@ static bool is_due(const struct weir_due_time *time)
 
 /* ---- in smaller pieces ----------------------------------------------------------------------- */
 
-/* Is it likely to work with fewer rows? Otherwise it is the database. */
-static bool is_about_rows(enum weir_status status)
+bool weir_reconciler_is_about_rows(enum weir_status status)
 {
     return weir_status_class(status) == WEIR_CLASS_REJECT || status == WEIR_FAILED ||
            status == WEIR_TIMEOUT || status == WEIR_LOCKED || status == WEIR_CONFLICT;
@@ -436,7 +510,7 @@ static enum weir_status run_one_by_one(struct round *round, struct weir_error *e
         }
         (void)WEIR_POINT(weir_db_config(round->task->db)->points, "reconciler.row");
         status = run_batch(&batch, error);
-        if (is_about_rows(status)) {
+        if (weir_reconciler_is_about_rows(status)) {
             note_failure(round, &candidates[i].id, error);
             status = WEIR_OK;
         }
@@ -454,7 +528,7 @@ static enum weir_status run_partition(struct round *round, struct weir_error *er
     if (status != WEIR_OK || !is_due(&time))
         return status;
     status = run_batches(round, error);
-    return is_about_rows(status) ? run_one_by_one(round, error) : status;
+    return weir_reconciler_is_about_rows(status) ? run_one_by_one(round, error) : status;
 }
 
 static enum weir_status run_partitions(struct round *round, struct weir_error *error)
@@ -482,7 +556,7 @@ static enum weir_status catch_up(struct round *round, struct weir_error *error)
 
     (void)WEIR_POINT(weir_db_config(round->task->db)->points, "reconciler.due");
     status = run_batches(round, error);
-    return is_about_rows(status) ? run_partitions(round, error) : status;
+    return weir_reconciler_is_about_rows(status) ? run_partitions(round, error) : status;
 }
 
 /* Does it still look often? Whoever hears something new from now on wakes it if not. */
@@ -498,14 +572,24 @@ static bool is_attentive(struct weir_reconciler_task *task)
     return true;
 }
 
+/* What another has seen gets old before its own would. */
+static int64_t rest_of_interval(const struct weir_reconciler_task *task)
+{
+    int64_t seen_us = (weir_pause_now_ns() - task->looked_ns) / 1000;
+
+    if (!task->borrowed)
+        return task->interval_us;
+    return seen_us < task->interval_us ? task->interval_us - seen_us : 1;
+}
+
 /* When to look again; others may compare with it (I2). */
 static void plan(struct round *round, const struct weir_due_time *next)
 {
     struct weir_reconciler_task *task = round->task;
-    int64_t period_us = WEIR_RECONCILER_PERIOD_NS / 1000;
+    int64_t period_us = period_of(task->kind) / 1000;
     int64_t rest_us = is_attentive(task) && period_us < task->interval_us
                           ? period_us
-                          : task->interval_us;
+                          : rest_of_interval(task);
     int64_t wait_us = task->kind->removes ? INT64_MAX : next->due_us - next->now_us;
 
     if (round->more)
@@ -532,6 +616,29 @@ static void wake_up(struct weir_reconciler_task *task)
     (void)atomic_compare_exchange_strong(&task->attentive_ns, &resting, 0);
 }
 
+bool weir_reconciler_begins(struct weir_reconciler_task *self)
+{
+    wake_up(self);
+    return atomic_exchange(&self->told, false);
+}
+
+void weir_reconciler_ends(struct weir_reconciler_task *self, enum weir_status status,
+                          struct weir_scan_report *report)
+{
+    if (status != WEIR_OK) {
+        atomic_store(&self->told, true); /* it was told for nothing */
+        rest(self);
+        return;
+    }
+    if (is_attentive(self)) {
+        if (report->next_ns == 0 || report->next_ns > period_of(self->kind))
+            report->next_ns = period_of(self->kind);
+    } else if (self->borrowed && report->next_ns == 0) {
+        report->next_ns = rest_of_interval(self) * 1000;
+    }
+    atomic_store(&self->look_us, INT64_MAX - 1);
+}
+
 enum weir_status weir_reconcile(struct weir_context *context, void *task,
                                 const struct weir_scan_tick *tick,
                                 struct weir_scan_report *out, struct weir_error *error)
@@ -540,11 +647,12 @@ enum weir_status weir_reconcile(struct weir_context *context, void *task,
         .task = task, .context = context, .tick = tick, .report = out, .more = false};
     struct weir_due_time next = {.due_us = INT64_MAX};
     enum weir_status status;
+    bool told;
 
     if (tick->filter != NULL)
         round.filter = *(const struct weir_store_filter *)tick->filter;
-    wake_up(task);
-    status = look_at_all(&round, &next, error);
+    told = weir_reconciler_begins(task);
+    status = weir_reconciler_look(task, told, &round.filter, &next, error);
     if (status == WEIR_OK && is_due(&next)) {
         status = catch_up(&round, error);
         if (status == WEIR_OK && !round.more)

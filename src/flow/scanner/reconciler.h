@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 
 #include "flow/deed.h"
+#include "flow/scanner/lookout.h"
 #include "ward/lock.h"
 #include "weir/flow_supervisor.h"
 
@@ -49,6 +50,8 @@ struct weir_reconciler_kind {
     enum weir_due_kind due;
     weir_reconcile_rule_fn rule;
 
+    int64_t period_ns; /* how often it looks while it is attentive; 0: as the others */
+
     /* Rows for which the rule says DONE are removed, and not stored. Nobody waits for that: it looks
      * at its interval, and is not woken. */
     bool removes;
@@ -58,6 +61,11 @@ struct weir_reconciler_kind {
 
 extern const struct weir_reconciler_kind weir_attempt_timeout;
 extern const struct weir_reconciler_kind weir_lease_expiry;
+extern const struct weir_reconciler_kind weir_suspension_timeout;
+extern const struct weir_reconciler_kind weir_budget_reset_kind;
+extern const struct weir_reconciler_kind weir_dependency;
+extern const struct weir_reconciler_kind weir_edge_cancel_dispatcher;
+extern const struct weir_reconciler_kind weir_edge_cancel_reconciler;
 extern const struct weir_reconciler_kind weir_delayed_promoter;
 extern const struct weir_reconciler_kind weir_execution_deadline;
 extern const struct weir_reconciler_kind weir_housekeeping;
@@ -71,9 +79,12 @@ struct weir_reconciler_task {
     const struct weir_heap *heap;
     uint32_t partitions;
     int64_t interval_us;
-    int64_t age_us; /* how long after its time a row is due */
+    int64_t age_us;               /* how long after its time a row is due */
+    struct weir_lookout *lookout; /* borrowed: what others have seen; NULL: nothing */
 
     /* the tick's alone */
+    int64_t looked_ns; /* when the last look was that it knows of */
+    bool borrowed;     /* somebody else's */
     struct weir_loaded loaded;
     struct weir_change *changes; /* owned, as the next: what the rule has changed */
     int64_t *nos;
@@ -86,6 +97,8 @@ struct weir_reconciler_task {
     /* Until when it looks often, by the executor's clock. 0: it does not, and whoever wants it to
      * has to wake it; INT64_MAX: let it rest. */
     _Atomic int64_t attentive_ns;
+
+    _Atomic bool told; /* that something of its kind was left to it */
 
     struct weir_lock lock;           /* guards all that follows */
     struct weir_connection *running; /* a transaction of ours that may be aborted; NULL */
@@ -104,6 +117,27 @@ enum weir_status weir_reconcile(struct weir_context *context, void *task,
 /* Something was committed. True: it has to be woken, since it would look too late. Any thread. */
 bool weir_reconciler_hears(struct weir_reconciler_task *self,
                            const struct weir_tidings *tidings, int64_t now_ns);
+
+/* For ticks of their own: around what they do. begins() tells whether somebody has said that there is
+ * something, or the tick before has failed; from ends() on whoever says so wakes it, unless this one
+ * has failed. */
+bool weir_reconciler_begins(struct weir_reconciler_task *self);
+void weir_reconciler_ends(struct weir_reconciler_task *self, enum weir_status status,
+                          struct weir_scan_report *report);
+
+/* When the first of its kind is due. `told`, from begins(): it has to look itself. Where nobody has told
+ * it, what another reconciler has seen within its interval will do. */
+WEIR_CHECKED enum weir_status weir_reconciler_look(struct weir_reconciler_task *self,
+                                                   bool told,
+                                                   const struct weir_store_filter *filter,
+                                                   struct weir_due_time *out,
+                                                   struct weir_error *error);
+
+/* What is to be changed is locked: a point for tests. */
+void weir_reconciler_has_locked(struct weir_reconciler_task *self);
+
+/* Is what failed likely to work with fewer rows? Otherwise it is the database. */
+bool weir_reconciler_is_about_rows(enum weir_status status);
 
 /* End the statement that it waits for, if any; what it was about is undone. */
 void weir_reconciler_abort(struct weir_reconciler_task *self);
