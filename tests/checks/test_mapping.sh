@@ -56,7 +56,7 @@ it 'a test for one engine is not there on another' \
 it 'a row of the specification that is not listed is named' \
     fails_naming 'no row for T9 of section 7' curtailed '/^| T9 /d'
 it 'so is each of a range' \
-    fails_naming 'no row for D4 of section 7' curtailed '/^| D1 to D5 /d'
+    fails_naming 'no row for L2 of section 7' curtailed '/^| L1 to L3 /d'
 it 'a hole is not taken for a row of the same name' \
     fails_naming 'no row for C7 of section 9' curtailed '/^| C7 /d'
 finish

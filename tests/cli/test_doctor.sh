@@ -286,7 +286,8 @@ tells_of_executions() {
     work 1
     work 4 'lease_us = 9000000000000000'
     ends 0 doctor
-    says 'schema 1002; 1 ready, 0 delayed, 1 active' 'nothing is overdue'
+    says 'schema 1003; 1 ready, 0 delayed, 1 active, 0 suspended, 0 held by a budget; 0 open flows' \
+        'nothing is overdue'
     ends 0 doctor --json
     finding executions ok ''
     finding supervisor ok ''
@@ -297,13 +298,50 @@ warns_that_no_supervisor_runs() {
     work 4 'lease_us = 1'
     work 4 'lease_us = 9000000000000000, attempt_deadline_us = 1'
     work 1 'deadline_us = 1'
+    work 5 'due_us = 1'
+    sql "$WEIR_DB" 'INSERT INTO weir_edge_group (downstream, flow, cancel_us) VALUES (1, 1, 1)'
     ends 0 doctor
     says 'a lease is over for' 'a delay is over for' 'an attempt is over its limit for' \
-        'a deadline has passed for' 'run one where the engine is used'
+        'a deadline has passed for' 'a suspension is over its limit for' \
+        'members of a flow are to be cancelled for' 'run one where the engine is used'
     ends 0 doctor --json
-    json '[.findings[] | select(.check == "supervisor") | .verdict] ==
-        ["warning", "warning", "warning", "warning"]'
-    sql "$WEIR_DB" 'DELETE FROM weir_execution'
+    json '[.findings[] | select(.check == "supervisor") | .verdict] | length == 6 and
+        all(. == "warning")'
+    sql "$WEIR_DB" 'DELETE FROM weir_execution; DELETE FROM weir_edge_group'
+}
+
+# One that an operator has to look at, and two that wait for a budget.
+names_what_does_not_move() {
+    work 5 'on_timeout = 4, hold = 11'
+    sql "$WEIR_DB" "
+        INSERT INTO weir_suspension (no, reason, since_us, timeout_us, resume_delay_us, condition)
+            SELECT no, 0, 1, 0, 0, 'ok@a' FROM weir_execution;
+        INSERT INTO weir_budget (no, name, part, scope_type, scope, created_us)
+            VALUES (1, 'llm', 0, '', '', 1);
+        INSERT INTO weir_usage VALUES (1, 'tokens', 10, 10, 0);
+        INSERT INTO weir_spent SELECT n, 1, '', 1, 0 FROM generate_series(1, 2) n;
+        INSERT INTO weir_flow (uuid, part, created_us, namespace, kind)
+            VALUES ('x', 0, 1, 'default', 'order')" >/dev/null
+    ends 0 doctor
+    says '1 suspended, 2 held by a budget; 1 open flows' \
+        '1 waited too long and were escalated' 'resume or cancel them' \
+        'budget "llm" is used up, 2 wait for it, and it has no period' 'raise its limit or reset it'
+    ends 0 doctor --json
+    finding suspensions warning 'resume or cancel'
+    finding budgets warning 'raise its limit'
+    sql "$WEIR_DB" "UPDATE weir_budget SET period_us = 1, next_reset_us = 9000000000000000"
+    ends 0 doctor --json
+    finding budgets note 'should not wait'
+    sql "$WEIR_DB" "UPDATE weir_usage SET used = 9"
+    ends 0 doctor --json
+    finding budgets note 'no supervisor'
+    ends 0 status
+    says '1 suspended, 1 of them escalated, 2 held by a budget' '1 open flows'
+    ends 0 status --json
+    json '.executions | .suspended == 1 and .escalated == 1 and .held_by_budget == 2 and
+        .open_flows == 1 and .cancel_backlog == 0'
+    sql "$WEIR_DB" 'DELETE FROM weir_execution; DELETE FROM weir_suspension; DELETE FROM weir_budget;
+        DELETE FROM weir_spent; DELETE FROM weir_usage; DELETE FROM weir_flow'
 }
 
 for engine in $engines; do
@@ -326,6 +364,7 @@ for engine in $engines; do
         it 'tells what a user may do' tells_what_a_user_may
         it 'tells of executions' tells_of_executions
         it 'warns that no supervisor runs' warns_that_no_supervisor_runs
+        it 'names what does not move, and why' names_what_does_not_move
     fi
 done
 it 'refuses a URL of no engine' refuses 2 'scheme is unknown' doctor --db oracle://x

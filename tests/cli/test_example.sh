@@ -10,7 +10,7 @@ library=$(dirname "$weir")/libweir.a
 compiles() {
     gcc -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
         -I"$root/include" "$root/examples/$1.c" "$library" -lsqlite3 -lpq -lmariadb \
-        -pthread -lm -o "$scratch/$1"
+        -lcrypto -pthread -lm -o "$scratch/$1"
 }
 
 prints_what_the_readme_says() {
@@ -40,11 +40,11 @@ links_lead_somewhere() {
     return "$bad"
 }
 
-# example NAME CLAIM TEXT: compiles, and prints the text.
+# example NAME CLAIM TEXT [LINES]: compiles, and prints the text.
 example() {
     it "$1 compiles without warnings" compiles "$1"
     it "$1 $2" prints "$3" "$scratch/$1"
-    it "$1 stays under 120 lines" is_short "$1" 120
+    it "$1 stays under ${4:-120} lines" is_short "$1" "${4:-120}"
 }
 
 # The same example on a server, for those that are given a URL.
@@ -82,7 +82,22 @@ example flow_worker 'tries again what has failed' 'Hello, Alice!
 tea
   attempt 0: the kettle is cold
   attempt 1: done'
-it "flow_worker does the same on PostgreSQL" prints_the_same postgresql flow_worker
+example retrying_job 'tries until it gets through, or knows that it never will' \
+    'Alice, attempt 0: the letter box is full
+Alice, attempt 1: the letter box is full
+Alice, attempt 2: delivered
+Nobody, attempt 0: nobody of that name lives here'
+example approval 'waits for a word, and takes no forged one' 'a forged token: permission denied
+the boss said yes' 140
+example quorum 'goes on with three of five and cancels the others' 'write: completed
+write: cancelled
+write: completed
+write: cancelled
+write: completed
+commit: completed' 140
+for name in flow_worker retrying_job approval quorum; do
+    it "$name does the same on PostgreSQL" prints_the_same postgresql "$name"
+done
 for name in retry_reject dead_letters batch_queues; do
     it "$name does the same on PostgreSQL" prints_the_same postgresql "$name"
     it "$name does the same on MariaDB" prints_the_same mariadb "$name"

@@ -252,6 +252,23 @@ lets_the_viewer_look() {
     refused viewer dlq show "$(jq '.dead_letters[0].id' "$scratch/out")"
 }
 
+# What an execution waits for and where answers come in, but nothing of tokens and payloads.
+lets_the_viewer_see_why_an_execution_waits() {
+    local url id
+    url=$(as viewer)
+    id=$("$weir" flow submit --lane seen --kind job)
+    "$weir" flow suspend "$("$weir" flow claim --lane seen -q)" --until ok@desk -q >/dev/null
+    ends 0 flow get "$id" --db "$url"
+    says 'waits for     ok@desk'
+    ends 0 flow waitpoints "$id" --json --db "$url"
+    json '.waitpoints[0] | .key == "desk" and .state == "active" and .fingerprint == ""'
+    refused viewer flow signals "$id"
+    refused viewer flow approve "$id" desk
+    refused viewer flow resume "$id"
+    refused viewer flow key rotate k2
+    refused viewer flow budget create mine --hard cents=1
+}
+
 # ---- what each may not do --------------------------------------------------------------------
 
 producer_can_do_nothing_else() {
@@ -492,6 +509,8 @@ for engine in postgresql mariadb; do
     it "prints SQL that works on $engine" prints_sql_that_works
     it "says what is missing to make roles on $engine" says_what_is_missing
     if [ "$engine" = postgresql ]; then
+        it "lets the viewer see why an execution waits on $engine" \
+            lets_the_viewer_see_why_an_execution_waits
         it 'revokes what everybody may on postgresql' revokes_what_everybody_may
         it 'makes roles without login on postgresql' makes_roles_without_login
         it 'leaves a role that is there as it is on postgresql' leaves_a_role_as_it_is

@@ -67,20 +67,26 @@ void cast_fail(struct cast *self, const char *text)
     weir_test_fail(__FILE__, __LINE__, "WEIR_SEED=%" PRIu64 ": %s", self->seed, text);
 }
 
-__attribute__((noreturn)) static void fail_of_trouble(struct cast *self)
+__attribute__((noreturn)) static void
+fail_of_trouble(struct cast *self, const struct cast_seat *seat, int status)
 {
+    char text[64];
+
     order_rest_us(100000); /* for the text of whoever was first */
-    cast_fail(self, self->board->troubled ? self->board->trouble : "a process died");
+    (void)snprintf(text, sizeof text, "the process of seat %d died, status %#x",
+                   (int)(seat - self->seats), (unsigned)status);
+    cast_fail(self, self->board->troubled ? self->board->trouble : text);
 }
 
 void cast_check(struct cast *self)
 {
     for (uint32_t i = 0; i < self->seat_count; i++) {
         struct cast_seat *seat = &self->seats[i];
+        int status = 0;
 
-        if (seat->pid != 0 && waitpid(seat->pid, NULL, WNOHANG) == seat->pid) {
+        if (seat->pid != 0 && waitpid(seat->pid, &status, WNOHANG) == seat->pid) {
             seat->pid = 0;
-            fail_of_trouble(self);
+            fail_of_trouble(self, seat, status);
         }
     }
 }
@@ -99,7 +105,7 @@ void cast_await(struct cast *self, uint32_t number, const char *trouble)
     }
     seat->pid = 0;
     if (status != 0)
-        fail_of_trouble(self);
+        fail_of_trouble(self, seat, status);
 }
 
 void cast_rest(struct cast *self, uint32_t ms)
@@ -184,7 +190,7 @@ static bool is_struck(struct cast *self, struct cast_seat *seat, int signal_numb
     if (!WIFSTOPPED(status))
         seat->pid = 0;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number)
-        fail_of_trouble(self);
+        fail_of_trouble(self, seat, status);
     return true;
 }
 

@@ -16,6 +16,8 @@ struct flow_journal {
     sqlite3 *db;
     sqlite3_stmt *seen;
     sqlite3_stmt *open_count;
+    sqlite3_stmt *unbalanced;
+    sqlite3_stmt *in_state;
     flow_journal_call_fn call;
     void *state;
 };
@@ -63,7 +65,16 @@ static int add_functions(sqlite3 *db, char **error,
 
 /* ---- triggers ------------------------------------------------------------------------------ */
 
-enum { WHAT_ROW = 1, WHAT_REMOVED, WHAT_ATTEMPT, WHAT_RESULT, WHAT_EVENT, WHAT_KEY };
+enum {
+    WHAT_ROW = 1,
+    WHAT_REMOVED,
+    WHAT_ATTEMPT,
+    WHAT_RESULT,
+    WHAT_EVENT,
+    WHAT_KEY,
+    WHAT_SIGNAL,
+    WHAT_USAGE
+};
 
 #define WHO "sim_ns(), sim_call()"
 #define COLUMN_LIST(name) ", NEW." #name
@@ -97,6 +108,17 @@ static const char *const SETUP[] = {
     "CREATE TRIGGER sim_key AFTER DELETE ON weir_idempotency BEGIN"
     " INSERT INTO sim_journal (ns, call, what, no, due_us)"
     " VALUES (" WHO ", 6, 0, OLD.until_us); END",
+    "CREATE TRIGGER sim_signal AFTER INSERT ON weir_signal BEGIN"
+    " INSERT INTO sim_journal (ns, call, what, no, bytes, part, kind, instance, failure,"
+    " due_us) VALUES (" WHO ", 7, NEW.no, NEW.waitpoint, NEW.source, (SELECT name"
+    " FROM weir_waitpoint WHERE no = NEW.no AND uuid = NEW.waitpoint), NEW.key, NEW.name,"
+    " NEW.came_us); END",
+    "CREATE TRIGGER sim_usage AFTER UPDATE ON weir_usage BEGIN"
+    " INSERT INTO sim_journal (ns, call, what, no, due_us, lease_us)"
+    " VALUES (" WHO ", 8, NEW.budget, NEW.used, NEW.hard); END",
+    "CREATE TRIGGER sim_usage_made AFTER INSERT ON weir_usage BEGIN"
+    " INSERT INTO sim_journal (ns, call, what, no, due_us, lease_us)"
+    " VALUES (" WHO ", 8, NEW.budget, NEW.used, NEW.hard); END",
 };
 
 static void run(sqlite3 *db, const char *sql)
@@ -155,6 +177,12 @@ static int64_t ask(sqlite3_stmt *stmt)
     return number;
 }
 
+/* M12: budgets whose ledger says something else than their counters. */
+#define SQL_UNBALANCED                                                                   \
+    "SELECT count(*) FROM weir_usage u JOIN weir_budget b ON b.no = u.budget WHERE"      \
+    " u.used <> (SELECT coalesce(sum(amount), 0) FROM weir_spent s WHERE"                \
+    " s.budget = u.budget AND s.dimension = u.dimension AND s.era = b.era)"
+
 struct flow_journal *flow_journal_open(const char *path, flow_journal_call_fn call,
                                        void *state)
 {
@@ -169,6 +197,9 @@ struct flow_journal *flow_journal_open(const char *path, flow_journal_call_fn ca
     self->seen = prepare(self->db, "SELECT coalesce(max(seq), 0) FROM sim_journal");
     self->open_count =
         prepare(self->db, "SELECT count(*) FROM weir_execution WHERE state < 10");
+    self->unbalanced = prepare(self->db, SQL_UNBALANCED);
+    self->in_state = prepare(
+        self->db, "SELECT uuid, part FROM weir_execution WHERE state = ?1 ORDER BY no");
     asked = self;
     return self;
 }
@@ -177,6 +208,8 @@ void flow_journal_close(struct flow_journal *self)
 {
     (void)sqlite3_finalize(self->seen);
     (void)sqlite3_finalize(self->open_count);
+    (void)sqlite3_finalize(self->unbalanced);
+    (void)sqlite3_finalize(self->in_state);
     (void)sqlite3_close(self->db);
     asked = NULL;
     free(self);
@@ -192,6 +225,26 @@ int64_t flow_journal_open_count(struct flow_journal *self)
     return ask(self->open_count);
 }
 
+size_t flow_journal_in_state(struct flow_journal *self, int64_t state,
+                             struct weir_execution_id *out, size_t room)
+{
+    size_t count = 0;
+
+    check(sqlite3_bind_int64(self->in_state, 1, state) == SQLITE_OK);
+    while (count < room && sqlite3_step(self->in_state) == SQLITE_ROW) {
+        check(sqlite3_column_bytes(self->in_state, 0) == WEIR_UUID_SIZE);
+        memcpy(out[count].uuid, sqlite3_column_blob(self->in_state, 0), WEIR_UUID_SIZE);
+        out[count++].partition = (uint16_t)sqlite3_column_int(self->in_state, 1);
+    }
+    (void)sqlite3_reset(self->in_state);
+    return count;
+}
+
+int64_t flow_journal_unbalanced(struct flow_journal *self)
+{
+    return ask(self->unbalanced);
+}
+
 #define ORPHANS(table)                                                                   \
     "(SELECT count(*) FROM " table " WHERE no NOT IN (SELECT no FROM weir_execution))"
 
@@ -200,7 +253,11 @@ int64_t flow_journal_orphans(struct flow_journal *self)
     sqlite3_stmt *stmt = prepare(
         self->db,
         "SELECT " ORPHANS("weir_input") " + " ORPHANS("weir_result") " + " ORPHANS(
-            "weir_attempt") " + " ORPHANS("weir_tag"));
+            "weir_"
+            "attem"
+            "pt") " + " ORPHANS("weir_tag") " + " ORPHANS("weir_waitpoint") " + " ORPHANS("weir_signal") " +"
+                                                                                                         " " ORPHANS(
+                                                                                                             "weir_suspension"));
     int64_t count = ask(stmt);
 
     (void)sqlite3_finalize(stmt);
@@ -254,6 +311,20 @@ static void tell_attempt(sqlite3_stmt *stmt, const struct flow_entry *entry,
     flow_model_attempt(model, entry, &attempt);
 }
 
+static void tell_signal(sqlite3_stmt *stmt, const struct flow_entry *entry,
+                        struct flow_model *model)
+{
+    struct flow_signal signal = {.came_us = column(stmt, FLOW_due_us)};
+
+    check(sqlite3_column_bytes(stmt, BYTES) == WEIR_UUID_SIZE);
+    memcpy(signal.uuid, sqlite3_column_blob(stmt, BYTES), WEIR_UUID_SIZE);
+    (void)snprintf(signal.waitpoint, sizeof signal.waitpoint, "%s", text(stmt, KIND));
+    (void)snprintf(signal.key, sizeof signal.key, "%s", text(stmt, INSTANCE));
+    (void)snprintf(signal.name, sizeof signal.name, "%s", text(stmt, FAILURE));
+    (void)snprintf(signal.source, sizeof signal.source, "%s", text(stmt, PART));
+    flow_model_signal(model, entry, &signal);
+}
+
 static void tell(sqlite3_stmt *stmt, struct flow_model *model)
 {
     struct flow_entry entry = {
@@ -279,6 +350,13 @@ static void tell(sqlite3_stmt *stmt, struct flow_model *model)
         break;
     case WHAT_EVENT:
         flow_model_event(model, &entry, text(stmt, BYTES));
+        break;
+    case WHAT_SIGNAL:
+        tell_signal(stmt, &entry, model);
+        break;
+    case WHAT_USAGE:
+        flow_model_usage(model, &entry, column(stmt, FLOW_due_us),
+                         column(stmt, FLOW_lease_us));
         break;
     default:
         flow_model_key_forgotten(model, &entry, column(stmt, FLOW_due_us));

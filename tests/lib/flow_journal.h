@@ -34,6 +34,13 @@ int64_t flow_journal_seen(struct flow_journal *self);
 /* How many executions have not ended. */
 int64_t flow_journal_open_count(struct flow_journal *self);
 
+/* Executions that are in this state, as stored; up to `room`. Returns how many. */
+size_t flow_journal_in_state(struct flow_journal *self, int64_t state,
+                             struct weir_execution_id *out, size_t room);
+
+/* How many budgets have used something else than their ledger says. */
+int64_t flow_journal_unbalanced(struct flow_journal *self);
+
 /* What is left of executions that were removed. */
 int64_t flow_journal_orphans(struct flow_journal *self);
 

@@ -19,13 +19,23 @@
 enum {
     READY = 1,
     DELAYED = 2,
+    BLOCKED = 3,
     ACTIVE = 4,
+    SUSPENDED = 5,
     SUCCEEDED = 10,
     FAILED = 11,
     CANCELLED = 12,
     EXPIRED = 13
 };
-enum { NOT_HELD = 0, HELD_BY_DELAY = 1, HELD_BY_BACKOFF = 2 };
+enum {
+    NOT_HELD = 0,
+    HELD_BY_DELAY = 1,
+    HELD_BY_BACKOFF = 2,
+    HELD_BY_RESUMPTION = 3,
+    HELD_BY_BUDGET = 5,
+    HELD_BY_SIGNAL = 7,
+    HELD_BY_REVIEW = 11
+};
 enum { FIRST = 0, RETRY = 1, RECLAIM = 2, REPLAY = 3, RESUME = 4 }; /* comes next */
 enum { SUCCESS = 1, RETRIED, FAILURE, INTERRUPTED, LEASE_LOST, CALLED_OFF, RAN_OUT };
 
@@ -68,6 +78,10 @@ void flow_model_destroy(struct flow_model *self)
     free(self->calls);
     free(self->executions);
     free(self->keys);
+    free(self->signals);
+    free(self->signal_nos);
+    free(self->reports);
+    free(self->report_us);
     free(self);
 }
 
@@ -179,8 +193,12 @@ enum weir_public_state flow_row_public(const struct flow_row *row)
         return COL(row, pending) == RESUME ? WEIR_STATE_RESUMABLE : WEIR_STATE_WAITING;
     case DELAYED:
         return WEIR_STATE_DELAYED;
+    case BLOCKED:
+        return WEIR_STATE_RATE_LIMITED;
     case ACTIVE:
         return WEIR_STATE_ACTIVE;
+    case SUSPENDED:
+        return WEIR_STATE_SUSPENDED;
     case SUCCEEDED:
         return WEIR_STATE_COMPLETED;
     case CANCELLED:
@@ -282,6 +300,11 @@ bool flow_call_may_have(const struct flow_call *self, const struct flow_draft *d
     return (self->lanes & lane) != 0 && (draft->draft.capability_count == 0 || self->gpu);
 }
 
+static bool is_held_back(const struct flow_model *self, const struct flow_execution *it)
+{
+    return it->draft->budgeted && flow_model_budget_is_reached(self);
+}
+
 /* Could the caller have had this one instead? */
 static bool was_free_for(const struct flow_execution *other, const struct flow_call *call)
 {
@@ -307,7 +330,8 @@ static bool is_best(const struct step *self)
         int64_t deadline_us;
 
         if (other == self->execution || other->versions[0].seq > self->call->seen_from ||
-            !was_free_for(other, self->call) || !is_better(other, self->execution))
+            !was_free_for(other, self->call) || !is_better(other, self->execution) ||
+            is_held_back(self->model, other))
             continue;
         deadline_us = COL(&other->versions[other->version_count - 1].row, deadline_us);
         if (deadline_us == 0 || deadline_us > self->moment.most_us)
@@ -323,7 +347,8 @@ static bool claim(struct step *self)
     int64_t timeout_us = self->policy->attempt_timeout_ms * 1000;
 
     if (COL(old, state) != READY || !was_free_for(self->execution, self->call) ||
-        !at(self, now_us) || !is_best(self) ||
+        is_held_back(self->model, self->execution) || !at(self, now_us) ||
+        !is_best(self) ||
         (COL(old, deadline_us) > 0 && !before(self, COL(old, deadline_us))))
         return false;
     if (COL(old, pending) != RESUME) {
@@ -343,6 +368,16 @@ static bool claim(struct step *self)
     self->debt.lease = COL(old, pending) == RECLAIM ? "reclaimed" : "acquired";
     self->debt.lease_epoch = COL(&self->row, epoch);
     return true;
+}
+
+/* M12: whoever claims it finds that the limit is reached. */
+static bool hold_back(struct step *self)
+{
+    COL(&self->row, state) = BLOCKED;
+    COL(&self->row, hold) = HELD_BY_BUDGET;
+    return COL(self->before, state) == READY &&
+           was_free_for(self->execution, self->call) &&
+           is_held_back(self->model, self->execution);
 }
 
 /* M2 */
@@ -414,6 +449,32 @@ static bool settle(struct step *self)
     return cancel_it(self);
 }
 
+static bool suspend(struct step *self)
+{
+    const struct flow_item *item = self->item;
+
+    if (!holds(self))
+        return false;
+    COL(&self->row, settled_epoch) = item->claim.epoch;
+    free_it(self, "revoked");
+    COL(&self->row, state) = SUSPENDED;
+    COL(&self->row, hold) = HELD_BY_SIGNAL;
+    COL(&self->row, pending) = RESUME;
+    COL(&self->row, on_timeout) = (int64_t)item->on_timeout;
+    COL(&self->row, due_us) = item->timeout_us > 0 ? COL(self->after, due_us) : 0;
+    return item->timeout_us == 0 || at(self, COL(self->after, due_us) - item->timeout_us);
+}
+
+/* ---- rules of the world ---------------------------------------------------------------------- */
+
+/* M11 */
+static bool wake(struct step *self)
+{
+    return self->execution->owes_resume && COL(self->before, state) == SUSPENDED &&
+           pass_on(self, RESUME, HELD_BY_RESUMPTION,
+                   self->execution->suspension.resume_delay_us);
+}
+
 /* ---- rules of operators -------------------------------------------------------------------- */
 
 static bool cancel(struct step *self)
@@ -466,6 +527,13 @@ static bool replay(struct step *self)
             return false;
     }
     return pass_on(self, REPLAY, NOT_HELD, 0);
+}
+
+static bool resume(struct step *self)
+{
+    self->debt.operated = "resumed";
+    return self->item != NULL && COL(self->before, state) == SUSPENDED &&
+           pass_on(self, RESUME, HELD_BY_RESUMPTION, self->item->delay_us);
 }
 
 /* ---- rules of reconcilers ------------------------------------------------------------------ */
@@ -525,20 +593,58 @@ static bool lose_lease(struct step *self)
     return pass_on(self, RECLAIM, NOT_HELD, 0);
 }
 
+static bool wait_too_long(struct step *self)
+{
+    if (COL(self->before, state) != SUSPENDED || COL(self->before, due_us) == 0 ||
+        !due(self, COL(self->before, due_us)))
+        return false;
+    switch ((enum weir_on_timeout)COL(self->before, on_timeout)) {
+    case WEIR_TIMEOUT_FAIL:
+        say(self, "suspension_timeout:fail");
+        end_attempt(self, FAILURE);
+        return end_it(self, FAILED, "failed", "revoked");
+    case WEIR_TIMEOUT_CANCEL:
+        say(self, "suspension_timeout:cancel");
+        end_attempt(self, CALLED_OFF);
+        return end_it(self, CANCELLED, "cancelled", "revoked");
+    case WEIR_TIMEOUT_EXPIRE:
+        say(self, "suspension_timeout:expire");
+        end_attempt(self, RAN_OUT);
+        return end_it(self, EXPIRED, "expired", "revoked");
+    case WEIR_TIMEOUT_RESUME:
+        self->debt.timeout_signal = true;
+        return pass_on(self, RESUME, NOT_HELD, 0);
+    default:
+        COL(&self->row, hold) = HELD_BY_REVIEW;
+        COL(&self->row, due_us) = 0;
+        return true;
+    }
+}
+
+static bool let_in(struct step *self)
+{
+    return COL(self->before, state) == BLOCKED &&
+           COL(self->before, hold) == HELD_BY_BUDGET &&
+           pass_on(self, COL(self->before, pending), NOT_HELD, 0);
+}
+
 /* ---- choosing the rule --------------------------------------------------------------------- */
 
-enum { RULES_MAX = 4 };
+enum { RULES_MAX = 6 };
 
 static const rule_fn RULES[FLOW_VERBS][RULES_MAX] = {
-    [FLOW_RECONCILE] = {promote, time_out, lose_lease, expire},
-    [FLOW_CLAIM] = {claim, expire},
+    [FLOW_RECONCILE] = {promote, time_out, lose_lease, expire, wait_too_long, let_in},
+    [FLOW_CLAIM] = {claim, expire, hold_back},
     [FLOW_RENEW] = {renew},
     [FLOW_SETTLE] = {settle},
     [FLOW_PROGRESS] = {report},
+    [FLOW_SUSPEND] = {suspend},
     [FLOW_CANCEL] = {cancel},
     [FLOW_REVOKE] = {revoke},
     [FLOW_PRIORITISE] = {prioritise},
     [FLOW_REPLAY] = {replay},
+    [FLOW_RESUME] = {resume},
+    [FLOW_SIGNAL] = {wake},
 };
 
 static bool rows_equal(const struct flow_row *a, const struct flow_row *b)
@@ -570,7 +676,7 @@ static struct flow_item *item_of(struct flow_call *call,
         struct flow_item *item = &call->items[i];
 
         if (call->verb == FLOW_RENEW || call->verb == FLOW_SETTLE ||
-            call->verb == FLOW_PROGRESS) {
+            call->verb == FLOW_PROGRESS || call->verb == FLOW_SUSPEND) {
             const struct flow_row *row =
                 &execution->versions[execution->version_count - 1].row;
 
@@ -663,6 +769,9 @@ static const char *verb_name(const struct flow_call *call)
         [FLOW_SUBMIT] = "submit",         [FLOW_CLAIM] = "claim",
         [FLOW_RENEW] = "renew",           [FLOW_SETTLE] = "settle",
         [FLOW_PROGRESS] = "progress",     [FLOW_CANCEL] = "cancel",
+        [FLOW_SUSPEND] = "suspend",       [FLOW_RESUME] = "resume",
+        [FLOW_SIGNAL] = "signal",         [FLOW_REPORT] = "report",
+        [FLOW_RELEASE] = "release",       [FLOW_RESET] = "reset",
         [FLOW_REVOKE] = "revoke",         [FLOW_PRIORITISE] = "prioritise",
         [FLOW_REPLAY] = "replay",         [FLOW_GET] = "get",
         [FLOW_RECONCILE] = "a reconciler"};
@@ -795,6 +904,18 @@ static void check_debt(struct flow_model *self, const struct flow_execution *exe
     if (debt->has_result && debt->result[0] != '\0')
         chronicle_violate(book(self), "M1: execution %" PRId64 " has lost its result",
                           execution->no);
+    if (execution->owes_resume)
+        chronicle_violate(book(self),
+                          "M11: execution %" PRId64
+                          " waits on, and what it waited for is there",
+                          execution->no);
+    if (execution->told != NULL)
+        chronicle_violate(book(self), "M4: execution %" PRId64 ": a signal was not told",
+                          execution->no);
+    if (debt->timeout_signal)
+        chronicle_violate(book(self),
+                          "M11: execution %" PRId64 " was not told of its timeout",
+                          execution->no);
     if (debt->completion != NULL || debt->lease != NULL || debt->operated != NULL)
         chronicle_violate(book(self), "M4: execution %" PRId64 ": nobody was told \"%s\"",
                           execution->no,
@@ -803,13 +924,30 @@ static void check_debt(struct flow_model *self, const struct flow_execution *exe
                                                    : debt->operated);
 }
 
+static void note_suspension(struct flow_model *self, struct flow_execution *execution,
+                            const struct step *step)
+{
+    bool waits = COL(step->after, state) == SUSPENDED;
+
+    execution->owes_resume = false;
+    if (waits && COL(step->before, state) != SUSPENDED) {
+        execution->suspension =
+            (struct flow_suspension){.open = true,
+                                     .wait = step->item->wait,
+                                     .resume_delay_us = step->item->delay_us};
+        self->figures.suspensions++;
+    }
+    execution->suspension.open = waits;
+}
+
 /* M10: their intervals, and what transactions of others take. */
 static void check_lateness(const struct step *self, rule_fn rule, int64_t no)
 {
-    int64_t most_ms = (rule == promote      ? 750
-                       : rule == time_out   ? 2000
-                       : rule == lose_lease ? 1500
-                                            : 5000) +
+    int64_t most_ms = (rule == promote         ? 750
+                       : rule == time_out      ? 2000
+                       : rule == lose_lease    ? 1500
+                       : rule == wait_too_long ? 2000
+                                               : 5000) +
                       250;
 
     if (self->model->options.punctual && self->call == NULL &&
@@ -870,8 +1008,15 @@ static void take_step(struct flow_model *self, struct flow_execution *execution,
     };
     rule_fn rule;
 
-    check_debt(self, execution);
-    rule = find_rule(&step);
+    if (call != NULL && call->verb == FLOW_SIGNAL && execution->owes_resume) {
+        rule = find_rule(&step);
+        execution->owes_resume = false; /* it is paid by this step, whatever it is */
+    } else {
+        rule = find_rule(&step);
+    }
+    /* A signal is told after its step, in the same transaction. */
+    if (rule != wake)
+        check_debt(self, execution);
     if (rule == NULL) {
         flow_execution_tell(execution, book(self));
         refuse_step(&step, entry);
@@ -883,7 +1028,9 @@ static void take_step(struct flow_model *self, struct flow_execution *execution,
     check_lateness(&step, rule, entry->no);
     execution->debt = step.debt;
     execution->debt.when = step.moment;
-    if (rule != expire || call == NULL)
+    note_suspension(self, execution, &step);
+    self->figures.held_back += rule == hold_back;
+    if ((rule != expire && rule != hold_back) || call == NULL)
         count_written(call, entry->no);
     self->figures.steps++;
     self->figures.attempts += (uint64_t)(COL(row, attempts) - COL(step.before, attempts));
@@ -1022,6 +1169,8 @@ void flow_model_event(struct flow_model *self, const struct flow_entry *entry,
     (void)entry;
     if (debt == NULL)
         paid = false;
+    else if (strstr(payload, "\"waitpoint\":") != NULL)
+        paid = pay(&execution->told, payload);
     else if (strstr(payload, "\"attempts\":") != NULL)
         paid = says_epoch(payload, debt->completion_epoch) &&
                pay(&debt->completion, payload);

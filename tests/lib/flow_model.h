@@ -22,6 +22,13 @@
  *   M8  whoever was refused was so for a reason that held at some moment of his call, and what he
  *       was told of the execution was so at some moment of his call; likewise whoever only read
  *   M9  the public state that was told is that of the row
+ *   M11 a signal with a key is taken once, and only while its waitpoint waits; the one with which the
+ *       condition holds resumes the execution, at once or after the delay that was asked for, and
+ *       nothing else that is called a signal does. So a signal and a timeout have one winner, and
+ *       what has ended stays so
+ *   M12 what is used of a budget is what was reported, each key once, less what was given back, since
+ *       the last reset, and what the ledger says; it never exceeds the hard limit. Nothing that is
+ *       charged to a budget is claimed while the limit is reached
  *   M10 without faults of database, process or clock, what is due is done within the interval of its
  *       reconciler; and whoever claims in vain could not have had anything
  *
@@ -40,15 +47,20 @@
 #include <stdint.h>
 
 #include "lib/chronicle.h"
+#include "weir/budget.h"
 #include "weir/flow.h"
+#include "weir/suspension.h"
 
 enum {
     FLOW_ITEMS_MAX = 6,
     FLOW_TEXT_SIZE = 40,
     FLOW_LANES = 2,
     FLOW_JUMPS_MAX = 64,
-    FLOW_WRITTEN_MAX = 64 /* rows of one call */
+    FLOW_WRITTEN_MAX = 64, /* rows of one call */
+    FLOW_SIGNALS_MAX = 64  /* of one suspension */
 };
+
+#define FLOW_BUDGET "gold" /* the only one; its dimension is "tokens" */
 
 /* ---- what is submitted --------------------------------------------------------------------- */
 
@@ -60,6 +72,7 @@ struct flow_draft {
     struct weir_tag tag;
     char kind[16];
     char key[16];
+    bool budgeted; /* charged to FLOW_BUDGET */
 };
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -85,7 +98,8 @@ struct flow_draft {
     X(deadline_us)                                                                       \
     X(claimed_us)                                                                        \
     X(started_us)                                                                        \
-    X(ended_us)
+    X(ended_us)                                                                          \
+    X(on_timeout)
 
 #define FLOW_COLUMN_ENUM_(name) FLOW_##name,
 enum flow_column { FLOW_COLUMNS(FLOW_COLUMN_ENUM_) FLOW_COLUMN_COUNT };
@@ -106,12 +120,29 @@ enum flow_verb {
     FLOW_RENEW,
     FLOW_SETTLE,
     FLOW_PROGRESS,
+    FLOW_SUSPEND,
     FLOW_CANCEL,
     FLOW_REVOKE,
     FLOW_PRIORITISE,
     FLOW_REPLAY,
+    FLOW_RESUME,
+    FLOW_SIGNAL,
     FLOW_GET,
+    FLOW_REPORT, /* of budgets, from here on: no rows of executions */
+    FLOW_RELEASE,
+    FLOW_RESET,
     FLOW_VERBS
+};
+
+/* What a suspension waits for, at its waitpoints "w" and "v". */
+enum flow_wait {
+    FLOW_WAIT_ONE,     /* *@w */
+    FLOW_WAIT_TWO,     /* 2 of signals *@w */
+    FLOW_WAIT_BOTH,    /* all(go@w, go@v) */
+    FLOW_WAIT_SOURCES, /* 2 of sources go@(w, v) */
+    FLOW_WAIT_OPERATOR,
+    FLOW_WAIT_TIMEOUT,
+    FLOW_WAITS
 };
 
 /* One execution of a call: what was asked, what was answered. */
@@ -124,9 +155,18 @@ struct flow_item {
     bool permanent;
     int64_t delay_us;
     char text[FLOW_TEXT_SIZE]; /* reason, or result */
-    int64_t number;            /* percent, priority */
+    int64_t number;            /* percent, priority; REPORT: the amount */
+    enum flow_wait wait;       /* SUSPEND */
+    int64_t timeout_us;
+    enum weir_on_timeout on_timeout;
+    struct weir_waitpoint spot; /* SIGNAL: where */
+    char signal[FLOW_TEXT_SIZE];
+    char source[FLOW_TEXT_SIZE];
+    char key[FLOW_TEXT_SIZE]; /* SIGNAL, REPORT; "": none */
 
     /* answered */
+    enum weir_signal_effect effect;
+    enum weir_spending spending;
     bool duplicate;
     enum weir_status status;
     struct weir_truth truth;
@@ -158,6 +198,8 @@ struct flow_call {
     /* by the journal */
     size_t written; /* rows, without those that a claim found past their deadline */
     int64_t written_nos[FLOW_WRITTEN_MAX];
+    size_t signals; /* that were taken */
+    size_t spent;   /* changes of what is used */
 };
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -181,6 +223,10 @@ struct flow_figures {
     uint64_t refusals;
     uint64_t removed;
     uint64_t steps;
+    uint64_t suspensions;
+    uint64_t signals;
+    uint64_t reports;
+    uint64_t held_back; /* by the budget */
 };
 
 struct flow_model *flow_model_create(const struct flow_model_options *options);
@@ -221,6 +267,22 @@ void flow_model_event(struct flow_model *self, const struct flow_entry *entry,
 void flow_model_key_forgotten(struct flow_model *self, const struct flow_entry *entry,
                               int64_t until_us);
 
+/* A row of `signal`. */
+struct flow_signal {
+    char waitpoint[FLOW_TEXT_SIZE]; /* its key; "": the engine's own */
+    uint8_t uuid[WEIR_UUID_SIZE];   /* of the waitpoint */
+    char key[FLOW_TEXT_SIZE];
+    char name[FLOW_TEXT_SIZE];
+    char source[FLOW_TEXT_SIZE];
+    int64_t came_us;
+};
+void flow_model_signal(struct flow_model *self, const struct flow_entry *entry,
+                       const struct flow_signal *signal);
+
+/* What is used of the budget, and its limit. */
+void flow_model_usage(struct flow_model *self, const struct flow_entry *entry,
+                      int64_t used, int64_t hard);
+
 /* ---- the end ---- */
 
 /* All of the journal was walked. `healed`: everything must have ended. */
@@ -252,6 +314,16 @@ struct flow_debt {
     int64_t lease_epoch;
     char result[FLOW_TEXT_SIZE];
     bool has_result;
+    bool timeout_signal; /* before it, in its transaction */
+};
+
+/* A suspension that is open. */
+struct flow_suspension {
+    bool open;
+    enum flow_wait wait;
+    int64_t resume_delay_us;
+    struct flow_signal signals[FLOW_SIGNALS_MAX];
+    size_t signal_count;
 };
 
 /* Lane and capabilities fit. */
@@ -267,6 +339,10 @@ struct flow_execution {
     int64_t removed_seq; /* 0: it is there */
     int32_t ended_attempts;
     struct flow_debt debt;
+    struct flow_suspension suspension;
+    bool owes_resume;   /* a signal suffices: the next step is to say so */
+    const char *told;   /* NULL: no signal; what of it is to be told */
+    bool engine_signal; /* one that tells of a timeout was taken */
 };
 
 struct flow_key {
@@ -288,8 +364,24 @@ struct flow_model {
         int64_t error_us;
     } jumps[FLOW_JUMPS_MAX];
     size_t jump_count;
+    struct flow_signal *signals; /* with keys, of all */
+    int64_t *signal_nos;
+    size_t signal_count;
+    struct flow_item **reports; /* with keys, that have counted */
+    int64_t *report_us;
+    size_t report_count;
+    int64_t used, hard; /* of the budget */
+    int64_t resets;
     struct flow_figures figures;
 };
+
+/* ---- for flow_model.c ---- */
+
+/* Does the condition hold, with what has been taken? */
+bool flow_suspension_holds(const struct flow_suspension *self);
+bool flow_suspension_wants(const struct flow_suspension *self,
+                           const struct flow_signal *signal);
+bool flow_model_budget_is_reached(const struct flow_model *self);
 
 /* Least and greatest time that the clock has shown between these. */
 struct flow_moment flow_model_moment(const struct flow_model *self, int64_t from_ns,

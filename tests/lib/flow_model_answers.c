@@ -10,7 +10,7 @@
 
 #include "lib/flow_model.h"
 
-enum { READY = 1, ACTIVE = 4, CANCELLED = 12 };
+enum { READY = 1, ACTIVE = 4, SUSPENDED = 5, CANCELLED = 12 };
 
 #define COL(row, name) ((row)->of[FLOW_##name])
 
@@ -104,6 +104,13 @@ static bool is_neither_his_nor_settled(const struct case_of *self,
     return is_not_his(self, row) && COL(row, settled_epoch) != self->item->claim.epoch;
 }
 
+/* Who has settled it otherwise cannot suspend it as well. */
+static bool is_not_his_to_suspend(const struct case_of *self, const struct flow_row *row)
+{
+    return is_not_his(self, row) && (COL(row, state) != SUSPENDED ||
+                                     COL(row, settled_epoch) != self->item->claim.epoch);
+}
+
 static bool was_settled_by_him(const struct case_of *self, const struct flow_row *row)
 {
     return COL(row, settled_epoch) == self->item->claim.epoch;
@@ -130,6 +137,17 @@ static bool is_not_ready(const struct case_of *self, const struct flow_row *row)
 {
     (void)self;
     return COL(row, state) != READY;
+}
+
+static bool is_suspended(const struct case_of *self, const struct flow_row *row)
+{
+    (void)self;
+    return COL(row, state) == SUSPENDED;
+}
+
+static bool is_not_suspended(const struct case_of *self, const struct flow_row *row)
+{
+    return !is_suspended(self, row);
 }
 
 static bool cannot_be_replayed(const struct case_of *self, const struct flow_row *row)
@@ -170,7 +188,7 @@ static bool is_what_was_read(const struct case_of *self, const struct flow_row *
 
 static void judge_worker(const struct case_of *self)
 {
-    bool settles = self->call->verb == FLOW_SETTLE;
+    bool settles = self->call->verb == FLOW_SETTLE || self->call->verb == FLOW_SUSPEND;
 
     switch (self->item->status) {
     case WEIR_OK:
@@ -178,7 +196,9 @@ static void judge_worker(const struct case_of *self)
             complain(self, "told that it was done, and nobody did it");
         break;
     case WEIR_FENCED:
-        if (!some(self, settles ? is_neither_his_nor_settled : is_not_his))
+        if (!some(self, self->call->verb == FLOW_SUSPEND ? is_not_his_to_suspend
+                        : settles                        ? is_neither_his_nor_settled
+                                                         : is_not_his))
             complain(self, "refused, though it was his or he had settled it");
         break;
     case WEIR_NOT_FOUND:
@@ -216,7 +236,8 @@ static void judge_claimed(const struct case_of *self)
 static bool was_there_all_the_time(const struct flow_execution *it,
                                    const struct flow_call *call, int64_t most_us)
 {
-    if (!flow_call_may_have(call, it->draft) || it->versions[0].seq > call->seen_from ||
+    if (!flow_call_may_have(call, it->draft) || it->draft->budgeted ||
+        it->versions[0].seq > call->seen_from ||
         (it->removed_seq != 0 && it->removed_seq <= call->seen_to))
         return false;
     for (size_t i = 0; i < it->version_count; i++) {
@@ -357,6 +378,10 @@ static void judge_done(const struct case_of *self)
         if (!did(self))
             complain(self, "told that it was replayed, and it was not");
         break;
+    case FLOW_RESUME:
+        if (!did(self))
+            complain(self, "told that it was resumed, and it was not");
+        break;
     default:
         judge_reading(self);
         break;
@@ -367,6 +392,7 @@ static void judge_mismatch(const struct case_of *self)
 {
     explains_fn explains = self->call->verb == FLOW_CANCEL       ? ended_otherwise
                            : self->call->verb == FLOW_PRIORITISE ? is_not_ready
+                           : self->call->verb == FLOW_RESUME     ? is_not_suspended
                                                                  : cannot_be_replayed;
 
     if (!some(self, explains))
@@ -383,13 +409,68 @@ static void judge_operator(const struct case_of *self)
         complain(self, "not found, and it was there");
 }
 
+/* ---- the world ----------------------------------------------------------------------------- */
+
+/* M11: what was told of a signal is what became of it. */
+static void judge_signal(const struct case_of *self)
+{
+    const struct flow_item *item = self->item;
+    size_t taken = self->call->signals;
+
+    if (self->call->status != WEIR_OK) {
+        if (taken > 0)
+            complain(self, "refused, and the signal was taken");
+        return;
+    }
+    switch (item->effect) {
+    case WEIR_SIGNAL_RESUMED:
+        if (taken != 1 || !did(self))
+            complain(self, "told that it resumes, and it does not");
+        break;
+    case WEIR_SIGNAL_KEPT:
+    case WEIR_SIGNAL_IGNORED:
+        if (taken != 1 || did(self))
+            complain(self, "told that it is kept, and it is not");
+        break;
+    case WEIR_SIGNAL_DUPLICATE:
+        if (taken != 0 || item->key[0] == '\0')
+            complain(self, "told that it came before");
+        break;
+    case WEIR_SIGNAL_LATE:
+        if (taken != 0)
+            complain(self, "late, and it was taken");
+        break;
+    default:
+        complain(self, "an effect that is none");
+        break;
+    }
+}
+
+/* M12 */
+static void judge_budget(const struct flow_model *model, const struct flow_call *call)
+{
+    bool spent = call->verb == FLOW_REPORT && call->status == WEIR_OK &&
+                 (call->items[0].spending == WEIR_SPENT ||
+                  call->items[0].spending == WEIR_SPENT_OVER_SOFT);
+
+    if (call->verb == FLOW_REPORT && call->spent != (spent ? 1 : 0))
+        chronicle_violate(model->options.chronicle,
+                          "M12: call %u of %s was told %d (%s) and has spent %zu times",
+                          call->number, call->who, (int)call->items[0].spending,
+                          weir_status_name(call->status), call->spent);
+    if (call->status != WEIR_OK && call->spent > 0)
+        chronicle_violate(model->options.chronicle,
+                          "M12: call %u of %s was refused and has changed a budget",
+                          call->number, call->who);
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 static const struct flow_execution *execution_of(const struct flow_model *self,
                                                  const struct flow_call *call,
                                                  const struct flow_item *item)
 {
-    bool by_claim = call->verb >= FLOW_CLAIM && call->verb <= FLOW_PROGRESS;
+    bool by_claim = call->verb >= FLOW_CLAIM && call->verb <= FLOW_SUSPEND;
 
     /* From the newest: an id may have been used again after its execution was removed. */
     for (size_t i = self->execution_count; i > 0; i--) {
@@ -428,7 +509,11 @@ static void judge_item(struct flow_model *self, const struct flow_call *call,
         if (call->status == WEIR_OK)
             judge_worker(&it);
         break;
+    case FLOW_SIGNAL:
+        judge_signal(&it);
+        break;
     case FLOW_PROGRESS:
+    case FLOW_SUSPEND:
         if (item->status == WEIR_OK || item->status == WEIR_FENCED ||
             item->status == WEIR_NOT_FOUND)
             judge_worker(&it);
@@ -481,6 +566,10 @@ void flow_model_judge_answers(struct flow_model *self)
             continue;
         }
         judge_size(self, call);
+        if (call->verb >= FLOW_REPORT) {
+            judge_budget(self, call);
+            continue;
+        }
         if (call->verb == FLOW_CLAIM && call->status == WEIR_OK && call->item_count == 0)
             judge_empty_claim(self, call);
         for (size_t j = 0; j < call->item_count; j++) {

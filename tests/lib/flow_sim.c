@@ -12,7 +12,7 @@
 #include "lib/test.h"
 #include "ward/context.h"
 
-enum { RECONCILERS = 5 }; /* that run */
+enum { RECONCILERS = WEIR_RECONCILER_COUNT }; /* that run */
 
 #define LOOK_NS WEIR_MILLISECONDS(50)
 #define JUMP_US INT64_C(15000000)
@@ -247,6 +247,8 @@ static void act(struct flow_actor *actor, uint32_t index)
         flow_actor_work(actor);
     else if (index <= self->world->plan->submitters)
         flow_actor_submit(actor);
+    else if (index <= self->world->plan->submitters + self->world->plan->signallers)
+        flow_actor_signal(actor);
     else
         flow_actor_operate(actor);
 }
@@ -456,12 +458,25 @@ static bool step(struct flow_world *self, int64_t limit_ns)
 
 /* ---- the three phases ---------------------------------------------------------------------- */
 
+/* M12, at whatever moment. */
+static void check_balance(struct flow_world *self)
+{
+    if (self->plan->budget != 0 && flow_journal_unbalanced(self->journal) != 0)
+        chronicle_violate(&self->chronicle,
+                          "M12: the ledger of a budget and its counters differ");
+}
+
 static void live_in_chaos(struct flow_world *self)
 {
     int64_t limit_ns = WEIR_SECONDS(2) + flow_world_up_to_ms(self, 5000);
+    int64_t look_ns = 0;
 
-    while (fine(self) && step(self, limit_ns))
-        ;
+    while (fine(self) && step(self, limit_ns)) {
+        if (self->now_ns < look_ns)
+            continue;
+        look_ns = self->now_ns + LOOK_NS;
+        check_balance(self);
+    }
     self->now_ns = limit_ns;
 }
 
@@ -503,6 +518,7 @@ static void heal(struct flow_world *self)
         if (self->now_ns < look_ns)
             continue;
         look_ns = self->now_ns + LOOK_NS;
+        check_balance(self);
         done = drained(self);
     }
     if (fine(self) && !done)
@@ -553,7 +569,9 @@ static void make_processes(struct flow_world *self)
 {
     const struct flow_plan *plan = self->plan;
 
-    add_process(self, "client", 1, 1 + plan->submitters + plan->operators)->serves = true;
+    add_process(self, "client", 1,
+                1 + plan->submitters + plan->signallers + plan->operators)
+        ->serves = true;
     for (uint32_t i = 0; i < plan->workers; i++) {
         struct flow_process *process = add_process(self, "worker", i + 1, 3);
 

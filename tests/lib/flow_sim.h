@@ -35,6 +35,8 @@ struct flow_plan {
     uint64_t seed;
     uint32_t submitters;  /* 1 or 2, in one process with the operators */
     uint32_t operators;   /* 0 to 2 */
+    uint32_t signallers;  /* 0 to 2; 0: nothing is suspended */
+    uint32_t budget;      /* how much of it may be used; 0: there is none */
     uint32_t workers;     /* 1 to 3 processes, two workers each */
     uint32_t supervisors; /* 1 or 2 */
     uint32_t together;    /* 1: supervisors are in the processes of workers */

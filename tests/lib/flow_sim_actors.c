@@ -12,6 +12,7 @@
 
 static const char *const LANES[FLOW_LANES] = {"a", "b"};
 static const char *const GPU = "gpu";
+static const char *const BUDGET = FLOW_BUDGET;
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
@@ -30,12 +31,12 @@ static bool one_in(const struct flow_actor *self, uint32_t n)
     return flow_world_one_in(world_of(self), n);
 }
 
-static void rest(struct flow_actor *self, uint32_t most_ms)
+void flow_actor_rest(struct flow_actor *self, uint32_t most_ms)
 {
     weir_sleep_through(self->context, flow_world_up_to_ms(world_of(self), most_ms));
 }
 
-static struct flow_call *begin(struct flow_actor *self, enum flow_verb verb)
+struct flow_call *flow_actor_begin(struct flow_actor *self, enum flow_verb verb)
 {
     struct flow_world *world = world_of(self);
 
@@ -45,7 +46,7 @@ static struct flow_call *begin(struct flow_actor *self, enum flow_verb verb)
     return self->call;
 }
 
-static void end(struct flow_actor *self, enum weir_status status)
+void flow_actor_end(struct flow_actor *self, enum weir_status status)
 {
     struct flow_world *world = world_of(self);
     struct flow_call *call = self->call;
@@ -129,6 +130,11 @@ static void make_draft(struct flow_world *self, uint32_t number)
         draft->draft.tags = &draft->tag;
         draft->draft.tag_count = 1;
     }
+    if (self->plan->budget != 0 && flow_world_one_in(self, 2)) {
+        draft->budgeted = true;
+        draft->draft.budgets = &BUDGET;
+        draft->draft.budget_count = 1;
+    }
     make_name(self, draft);
 }
 
@@ -186,7 +192,7 @@ static enum weir_status submit_inside(struct flow_actor *self,
     if (status == WEIR_OK) {
         status =
             weir_flow_submit(self->process->flow, connection, drafts, count, out, NULL);
-        rest(self, 20);
+        flow_actor_rest(self, 20);
         if (status != WEIR_OK || one_in(self, 4)) {
             self->call->undone = true;
             weir_connection_rollback(connection);
@@ -205,7 +211,7 @@ static enum weir_status submit(struct flow_actor *self,
 {
     struct weir_execution_draft drafts[FLOW_ITEMS_MAX];
     struct weir_submission out[FLOW_ITEMS_MAX];
-    struct flow_call *call = begin(self, FLOW_SUBMIT);
+    struct flow_call *call = flow_actor_begin(self, FLOW_SUBMIT);
     enum weir_status status;
 
     call->item_count = count;
@@ -222,7 +228,7 @@ static enum weir_status submit(struct flow_actor *self,
     }
     if (status == WEIR_OK && !call->undone)
         learn(self, call);
-    end(self, status);
+    flow_actor_end(self, status);
     return status;
 }
 
@@ -230,6 +236,7 @@ void flow_actor_submit(struct flow_actor *self)
 {
     struct flow_world *world = world_of(self);
 
+    flow_actor_make_budget(self);
     while (!world->healed) {
         const struct flow_draft *chosen[FLOW_ITEMS_MAX];
         size_t count = 0;
@@ -239,7 +246,7 @@ void flow_actor_submit(struct flow_actor *self)
             chosen[count] = choose_draft(self);
             count += chosen[count] != NULL;
         }
-        rest(self, world->draft_next < world->plan->drafts ? 400 : 2000);
+        flow_actor_rest(self, world->draft_next < world->plan->drafts ? 400 : 2000);
         if (count == 0)
             continue;
         status = submit(self, chosen, count);
@@ -247,7 +254,7 @@ void flow_actor_submit(struct flow_actor *self)
         for (int i = 0;
              i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !world->healed;
              i++) {
-            rest(self, 50);
+            flow_actor_rest(self, 50);
             status = submit(self, chosen, count);
         }
     }
@@ -287,7 +294,7 @@ static void take(struct flow_actor *self, struct flow_call *call,
 static void claim(struct flow_actor *self)
 {
     struct flow_world *world = world_of(self);
-    struct flow_call *call = begin(self, FLOW_CLAIM);
+    struct flow_call *call = flow_actor_begin(self, FLOW_CLAIM);
     const char *lanes[FLOW_LANES];
     struct weir_claim_options options;
     struct weir_claimed *claimed = NULL;
@@ -317,12 +324,12 @@ static void claim(struct flow_actor *self)
     if (status == WEIR_OK)
         take(self, call, claimed, count);
     weir_claimed_free(self->process->flow, claimed);
-    end(self, status);
+    flow_actor_end(self, status);
 }
 
 static void renew(struct flow_actor *self, const struct weir_claim *claims, size_t count)
 {
-    struct flow_call *call = begin(self, FLOW_RENEW);
+    struct flow_call *call = flow_actor_begin(self, FLOW_RENEW);
     struct weir_renewal renewals[FLOW_ITEMS_MAX];
     int64_t lease_ms = 1000 + below(self, 1500);
     enum weir_status status;
@@ -338,12 +345,12 @@ static void renew(struct flow_actor *self, const struct weir_claim *claims, size
         call->items[i].status = renewals[i].status;
         call->items[i].truth = renewals[i].truth;
     }
-    end(self, status);
+    flow_actor_end(self, status);
 }
 
 static void report(struct flow_actor *self, const struct weir_claim *claim)
 {
-    struct flow_call *call = begin(self, FLOW_PROGRESS);
+    struct flow_call *call = flow_actor_begin(self, FLOW_PROGRESS);
     struct flow_item *item = &call->items[0];
 
     call->item_count = 1;
@@ -351,7 +358,7 @@ static void report(struct flow_actor *self, const struct weir_claim *claim)
     item->number = below(self, 101);
     item->status = weir_flow_progress(self->process->flow, claim, (int32_t)item->number,
                                       "so far", &item->truth, NULL);
-    end(self, item->status);
+    flow_actor_end(self, item->status);
 }
 
 static enum weir_settle choose_settle(struct flow_actor *self)
@@ -382,7 +389,7 @@ static struct flow_item choose_item(struct flow_actor *self,
 static enum weir_status settle(struct flow_actor *self, const struct flow_item *items,
                                size_t count)
 {
-    struct flow_call *call = begin(self, FLOW_SETTLE);
+    struct flow_call *call = flow_actor_begin(self, FLOW_SETTLE);
     struct weir_settlement settlements[FLOW_ITEMS_MAX];
     enum weir_status status;
 
@@ -406,7 +413,7 @@ static enum weir_status settle(struct flow_actor *self, const struct flow_item *
         call->items[i].status = settlements[i].status;
         call->items[i].truth = settlements[i].truth;
     }
-    end(self, status);
+    flow_actor_end(self, status);
     return status;
 }
 
@@ -421,11 +428,11 @@ static void settle_surely(struct flow_actor *self, const struct weir_claim *clai
         items[i] = choose_item(self, &claims[i]);
     status = settle(self, items, count);
     for (int i = 0; i < 4 && weir_status_class(status) == WEIR_CLASS_RETRY; i++) {
-        rest(self, 60);
+        flow_actor_rest(self, 60);
         status = settle(self, items, count);
     }
     if (!world_of(self)->healed && one_in(self, 8)) {
-        rest(self, 300);
+        flow_actor_rest(self, 300);
         (void)settle(self, items, count);
     }
 }
@@ -455,15 +462,22 @@ static void work_on(struct flow_actor *self)
     struct flow_world *world = world_of(self);
 
     if (!world->healed)
-        rest(self, flow_world_happens(world, FLOW_WORKERS, 6) ? 4000 : 300);
+        flow_actor_rest(self, flow_world_happens(world, FLOW_WORKERS, 6) ? 4000 : 300);
     if (one_in(self, 3)) {
         renew(self, self->held, self->held_count);
-        rest(self, 200);
+        flow_actor_rest(self, 200);
     }
     if (one_in(self, 4))
         report(self, &self->held[0]);
+    if (world->plan->budget != 0)
+        flow_actor_spend(self, &self->held[below(self, (uint32_t)self->held_count)]);
     if (flow_world_happens(world, FLOW_WORKERS, 6))
         return; /* and forgets what it holds */
+    if (world->plan->signallers > 0 && !world->healed && one_in(self, 2)) {
+        flow_actor_suspend(self, &self->held[--self->held_count]);
+        if (self->held_count == 0)
+            return;
+    }
     if (one_in(self, 2)) {
         settle_surely(self, self->held, self->held_count);
         return;
@@ -481,7 +495,9 @@ void flow_actor_work(struct flow_actor *self)
         if (self->held_count > 0)
             work_on(self);
         else
-            rest(self, 300);
+            flow_actor_rest(self, 300);
+        if (world->healed && self->held_count == 0)
+            flow_actor_end_waits(self);
         if (flow_world_happens(world, FLOW_WORKERS, 4))
             come_late(self);
     }
@@ -526,6 +542,9 @@ static enum weir_status operate(struct flow_actor *self, struct flow_call *call)
         return weir_flow_prioritise(flow, &item->id, (int32_t)item->number, NULL);
     case FLOW_REPLAY:
         return weir_flow_replay(flow, &item->id, NULL);
+    case FLOW_RESUME:
+        item->delay_us = one_in(self, 2) ? 0 : (int64_t)below(self, 400) * 1000;
+        return weir_flow_resume(flow, &item->id, item->delay_us / 1000, NULL);
     default:
         return weir_flow_get(flow, &item->id, note_info, item, NULL);
     }
@@ -535,19 +554,19 @@ void flow_actor_operate(struct flow_actor *self)
 {
     static const enum flow_verb VERBS[] = {FLOW_CANCEL,     FLOW_REVOKE, FLOW_REVOKE,
                                            FLOW_PRIORITISE, FLOW_REPLAY, FLOW_REPLAY,
-                                           FLOW_GET};
+                                           FLOW_RESUME,     FLOW_GET};
     struct flow_world *world = world_of(self);
 
     while (!world->healed) {
         struct flow_call *call;
 
-        rest(self, 500);
+        flow_actor_rest(self, 500);
         if (world->known_count == 0 || world->healed)
             continue;
-        call = begin(self, VERBS[below(self, sizeof VERBS / sizeof VERBS[0])]);
+        call = flow_actor_begin(self, VERBS[below(self, sizeof VERBS / sizeof VERBS[0])]);
         call->item_count = 1;
         call->items[0].id = world->known[below(self, (uint32_t)world->known_count)];
-        end(self, operate(self, call));
+        flow_actor_end(self, operate(self, call));
     }
 }
 
@@ -565,7 +584,7 @@ static void count_attempt(void *state, const struct weir_attempt_info *info)
 
 static void read_one(struct flow_actor *self, const struct weir_execution_id *id)
 {
-    struct flow_call *call = begin(self, FLOW_GET);
+    struct flow_call *call = flow_actor_begin(self, FLOW_GET);
     struct flow_item *item = &call->items[0];
     enum weir_status status;
 
@@ -575,7 +594,7 @@ static void read_one(struct flow_actor *self, const struct weir_execution_id *id
     if (status == WEIR_OK &&
         weir_flow_attempts(self->process->flow, id, count_attempt, item, NULL) != WEIR_OK)
         item->attempts_read = 0; /* removed meanwhile */
-    end(self, status);
+    flow_actor_end(self, status);
 }
 
 struct listing {

@@ -30,6 +30,8 @@ struct flow_plan flow_plan_of_seed(uint64_t seed)
     plan.drafts = 3 + weir_random_below(&random, 10);
     plan.retention = weir_random_below(&random, 3) == 0 ? 3 : 0;
     plan.faults = weir_random_below(&random, 1U << FLOW_FAULTS);
+    plan.signallers = weir_random_below(&random, 3);
+    plan.budget = weir_random_below(&random, 2) * (2 + weir_random_below(&random, 8));
     return plan;
 }
 
@@ -51,7 +53,7 @@ static void format_faults(uint32_t faults, char *out, size_t size)
 
 #define PLAN_NUMBERS                                                                     \
     "seed=%" PRIu64 " submitters=%u operators=%u workers=%u supervisors=%u together=%u"  \
-    " drafts=%u retention=%u crash_call=%u faults="
+    " drafts=%u retention=%u signallers=%u budget=%u crash_call=%u faults="
 
 void flow_plan_format(const struct flow_plan *self, char *out, size_t size)
 {
@@ -60,7 +62,8 @@ void flow_plan_format(const struct flow_plan *self, char *out, size_t size)
     format_faults(self->faults, faults, sizeof faults);
     (void)snprintf(out, size, PLAN_NUMBERS "%s", self->seed, self->submitters,
                    self->operators, self->workers, self->supervisors, self->together,
-                   self->drafts, self->retention, self->crash_call, faults);
+                   self->drafts, self->retention, self->signallers, self->budget,
+                   self->crash_call, faults);
 }
 
 static bool parse_faults(const char *text, uint32_t *out)
@@ -80,10 +83,11 @@ bool flow_plan_parse(struct flow_plan *self, const char *text)
     *self = (struct flow_plan){0};
     return sscanf(text,
                   "seed=%" SCNu64 " submitters=%u operators=%u workers=%u supervisors=%u"
-                  " together=%u drafts=%u retention=%u crash_call=%u faults=%127s",
+                  " together=%u drafts=%u retention=%u signallers=%u budget=%u"
+                  " crash_call=%u faults=%127s",
                   &self->seed, &self->submitters, &self->operators, &self->workers,
                   &self->supervisors, &self->together, &self->drafts, &self->retention,
-                  &self->crash_call, faults) == 10 &&
+                  &self->signallers, &self->budget, &self->crash_call, faults) == 12 &&
            parse_faults(faults, &self->faults);
 }
 
@@ -97,15 +101,15 @@ static bool fails(const struct flow_plan *plan)
     return outcome.violation[0] != '\0';
 }
 
-enum { COUNTS = 6, KINDS = FLOW_FAULTS + COUNTS };
+enum { COUNTS = 8, KINDS = FLOW_FAULTS + COUNTS };
 
 /* The plan with one thing less, of the `kind`th kind; false: it has no less of that. */
 static bool lessen(struct flow_plan *plan, uint32_t kind)
 {
-    uint32_t *const counts[COUNTS] = {&plan->drafts,      &plan->operators,
-                                      &plan->workers,     &plan->submitters,
-                                      &plan->supervisors, &plan->retention};
-    static const uint32_t LEAST[COUNTS] = {1, 0, 1, 1, 1, 0};
+    uint32_t *const counts[COUNTS] = {
+        &plan->drafts,      &plan->operators,  &plan->workers,   &plan->submitters,
+        &plan->supervisors, &plan->signallers, &plan->retention, &plan->budget};
+    static const uint32_t LEAST[COUNTS] = {1, 0, 1, 1, 1, 0, 0, 0};
     uint32_t *count;
 
     if (kind < FLOW_FAULTS) {
@@ -118,7 +122,7 @@ static bool lessen(struct flow_plan *plan, uint32_t kind)
     count = counts[kind];
     if (*count <= LEAST[kind])
         return false;
-    if (kind == COUNTS - 1)
+    if (kind >= COUNTS - 2)
         *count = 0;
     else
         *count -= *count > 3 ? *count / 3 : 1;

@@ -3,6 +3,7 @@
  *
  *   flow_sim.c         processes, faults, time, the three phases
  *   flow_sim_actors.c  what submitters, workers and operators do
+ *   flow_sim_waits.c   what has to do with suspensions, signals and budgets
  *   flow_sim_plan.c    plans
  */
 #ifndef WEIR_TEST_FLOW_SIM_WORLD_H
@@ -18,11 +19,18 @@
 
 enum {
     FLOW_PROCESSES_MAX = 6,
-    FLOW_ACTORS_MAX = 5,
+    FLOW_ACTORS_MAX = 7,
     FLOW_DRAFTS_MAX = 24,
     FLOW_HELD_MAX = 4,
     FLOW_CLAIMS_KEPT = 16,
-    FLOW_KNOWN_MAX = 128
+    FLOW_KNOWN_MAX = 128,
+    FLOW_SPOTS_KEPT = 16
+};
+
+/* Where somebody may signal. */
+struct flow_spot {
+    struct weir_execution_id id;
+    struct weir_waitpoint waitpoint;
 };
 
 struct flow_process;
@@ -80,6 +88,9 @@ struct flow_world {
     size_t known_count;
     struct weir_claim claims[FLOW_CLAIMS_KEPT]; /* the last ones of anybody */
     size_t claim_count;
+    struct flow_spot spots[FLOW_SPOTS_KEPT]; /* the last ones */
+    size_t spot_count;
+    uint32_t report_next;
     bool healed; /* no more faults */
     bool ending;
 };
@@ -95,6 +106,22 @@ void flow_world_make_drafts(struct flow_world *self);
 void flow_actor_submit(struct flow_actor *self);
 void flow_actor_work(struct flow_actor *self);
 void flow_actor_operate(struct flow_actor *self);
+void flow_actor_signal(struct flow_actor *self);
+
+/* ---- what they have in common: a call, as the model is told of it ---- */
+
+struct flow_call *flow_actor_begin(struct flow_actor *self, enum flow_verb verb);
+void flow_actor_end(struct flow_actor *self, enum weir_status status);
+void flow_actor_rest(struct flow_actor *self, uint32_t most_ms);
+
+/* ---- flow_sim_waits.c ---- */
+
+void flow_actor_make_budget(struct flow_actor *self);
+void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim);
+void flow_actor_suspend(struct flow_actor *self, const struct weir_claim *claim);
+
+/* Nobody signals any more: what is suspended is resumed, and the budget is reset. */
+void flow_actor_end_waits(struct flow_actor *self);
 
 /* Everything that is there, as it can be read. */
 void flow_actor_read_all(struct flow_actor *self);

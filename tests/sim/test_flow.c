@@ -23,7 +23,7 @@ enum {
 
 #define SMALL_WORLD                                                                      \
     "seed=1 submitters=1 operators=1 workers=1 supervisors=1 together=1 drafts=3 "       \
-    "retention=0 crash_call=0 faults=none"
+    "retention=0 signallers=1 budget=3 crash_call=0 faults=none"
 
 static bool is_long(void)
 {
@@ -77,16 +77,22 @@ static void add(struct flow_figures *self, const struct flow_figures *more)
     self->refusals += more->refusals;
     self->removed += more->removed;
     self->steps += more->steps;
+    self->suspensions += more->suspensions;
+    self->signals += more->signals;
+    self->reports += more->reports;
+    self->held_back += more->held_back;
 }
 
 static void print(uint64_t worlds, const struct flow_figures *self, double virtual_hours)
 {
     printf("# %" PRIu64 " worlds, %" PRIu64 " executions, %" PRIu64 " attempts, %" PRIu64
            " steps, %" PRIu64 " ends, %" PRIu64 " calls, %" PRIu64
-           " without a reply, %" PRIu64 " refused, %" PRIu64
-           " removed, %.1f virtual hours\n",
+           " without a reply, %" PRIu64 " refused, %" PRIu64 " removed, %" PRIu64
+           " suspensions, %" PRIu64 " signals, %" PRIu64 " reports, %" PRIu64
+           " held back, %.1f virtual hours\n",
            worlds, self->executions, self->attempts, self->steps, self->ends, self->calls,
-           self->doubts, self->refusals, self->removed, virtual_hours);
+           self->doubts, self->refusals, self->removed, self->suspensions, self->signals,
+           self->reports, self->held_back, virtual_hours);
 }
 
 WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
@@ -238,4 +244,34 @@ WEIR_TEST(flow_world, finds_a_reconciler_that_does_it_twice)
 WEIR_TEST(flow_world, finds_a_reconciler_that_comes_too_early)
 {
     find("reconciler.early");
+}
+
+WEIR_TEST(flow_world, finds_a_signal_that_counts_twice)
+{
+    find("signal.no_memory");
+}
+
+WEIR_TEST(flow_world, finds_a_signal_that_is_taken_when_the_wait_is_over)
+{
+    find("signal.comes_late");
+}
+
+WEIR_TEST(flow_world, finds_a_signal_that_wakes_when_it_should_not)
+{
+    find("signal.judges_wrongly");
+}
+
+WEIR_TEST(flow_world, finds_work_that_is_admitted_beyond_the_limit)
+{
+    find("claim.no_budget");
+}
+
+WEIR_TEST(flow_world, finds_a_ledger_with_less_than_was_used)
+{
+    find("budget.no_ledger");
+}
+
+WEIR_TEST(flow_world, finds_a_report_that_counts_twice)
+{
+    find("budget.no_memory");
 }

@@ -16,9 +16,12 @@
 #include "lib/process.h"
 #include "outbox/roles.h"
 #include "outbox/schema.h"
+#include "weir/budget.h"
 #include "weir/flow_supervisor.h"
+#include "weir/graph.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
+#include "weir/suspension.h"
 
 #define PASSWORD "change-me" /* the page's */
 
@@ -419,6 +422,191 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
                     " VALUES (9, 1, 'x', 'x')"),
              WEIR_DENIED);
     check_db(run_as(&house, PRODUCER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
+    house_close(&house);
+}
+
+/* A flow of two, the second of which is charged to a budget. */
+static enum weir_status flow_as(struct desk *self, struct weir_graph_id *graph)
+{
+    static const char *const BUDGET = "llm";
+    struct weir_error *error = &self->house->fixture->error;
+    const struct weir_graph_draft draft = {.kind = "order"};
+    struct weir_execution_id ids[2];
+    struct weir_execution_draft members[] = {
+        {.id = &ids[0], .lane = LANE, .kind = "step"},
+        {.id = &ids[1],
+         .lane = LANE,
+         .kind = "step",
+         .budgets = &BUDGET,
+         .budget_count = 1}};
+    struct weir_graph_edge edge;
+    struct weir_graph_join join = {.policy = WEIR_JOIN_ANY};
+    const struct weir_graph_extension extension = {.members = members,
+                                                   .member_count = 2,
+                                                   .edges = &edge,
+                                                   .edge_count = 1,
+                                                   .joins = &join,
+                                                   .join_count = 1,
+                                                   .revision = -1};
+    enum weir_status status = weir_graph_create(self->flow, &draft, graph, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_graph_mint(self->flow, graph, ids, 2);
+    edge = (struct weir_graph_edge){ids[0], ids[1], false};
+    join.to = ids[1];
+    return weir_graph_extend(self->flow, NULL, graph, &extension, NULL, error);
+}
+
+static void ignore_graph(void *state, const struct weir_graph_info *info)
+{
+    (void)state;
+    (void)info;
+}
+
+static enum weir_status budget_as(struct desk *self)
+{
+    static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
+    const struct weir_budget_draft draft = {
+        .name = "llm", .limits = &LIMIT, .limit_count = 1};
+
+    return weir_budget_create(self->flow, &draft, NULL, &self->house->fixture->error);
+}
+
+POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
+{
+    static const char *const DENIED[] = {
+        "UPDATE {p}_flow SET state = 4",
+        "UPDATE {p}_flow SET ended_us = 1",
+        "DELETE FROM {p}_flow",
+        "SELECT state FROM {p}_edge",
+        "UPDATE {p}_edge SET state = 1",
+        "DELETE FROM {p}_edge",
+        "UPDATE {p}_edge_group SET state = 1",
+        "SELECT amount FROM {p}_spent",
+        "UPDATE {p}_spent SET amount = 0",
+        "DELETE FROM {p}_spent",
+        "SELECT used FROM {p}_usage",
+        "UPDATE {p}_usage SET used = 0",
+        "UPDATE {p}_budget SET era = 9",
+        "INSERT INTO {p}_budget (name) VALUES ('mine')",
+        "SELECT no FROM {p}_suspension",
+        "SELECT no FROM {p}_waitpoint",
+        "SELECT payload FROM {p}_signal",
+        "INSERT INTO {p}_signal VALUES (1, '', 'k', '', 'ok', '', '', '', 1)",
+        "SELECT secret FROM {p}_secret",
+    };
+    struct weir_amount amount = {"tokens", 1};
+    struct weir_budget_answer answer;
+    struct house house;
+    struct desk producer, runtime;
+    struct weir_graph_id graph;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, false);
+    check_db(budget_as(&runtime), WEIR_OK);
+    desk_open(&producer, &house, PRODUCER, false);
+    check_db(flow_as(&producer, &graph), WEIR_OK);
+    check_db(weir_graph_cancel(producer.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
+                               &fixture->error),
+             WEIR_DENIED);
+    check_db(weir_graph_get(producer.flow, &graph, ignore_graph, NULL, &fixture->error),
+             WEIR_DENIED);
+    check_db(budget_as(&producer), WEIR_DENIED);
+    check_db(weir_budget_report(producer.flow, "llm", NULL, &amount, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_DENIED);
+    check_db(weir_budget_reset(producer.flow, "llm", &fixture->error), WEIR_DENIED);
+    for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
+        check_db(run_as(&house, PRODUCER, DENIED[i]), WEIR_DENIED);
+    check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
+                               &fixture->error),
+             WEIR_OK);
+    desk_close(&producer);
+    desk_close(&runtime);
+    house_close(&house);
+}
+
+/* Everything but what passes between workers and the world. */
+POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
+{
+    static const char *const DENIED[] = {
+        "SELECT payload FROM {p}_signal", "SELECT * FROM {p}_signal",
+        "SELECT bytes FROM {p}_input",    "SELECT bytes FROM {p}_result",
+        "SELECT secret FROM {p}_secret",  "SELECT * FROM {p}_secret",
+        "UPDATE {p}_flow SET state = 3",  "INSERT INTO {p}_suspension (no) VALUES (1)",
+        "DELETE FROM {p}_waitpoint",      "UPDATE {p}_budget SET era = 1",
+    };
+    static const char *const ALLOWED[] = {
+        "SELECT no, waitpoint, name, source, came_us FROM {p}_signal",
+        "SELECT * FROM {p}_suspension",
+        "SELECT * FROM {p}_waitpoint",
+        "SELECT * FROM {p}_edge",
+        "SELECT * FROM {p}_edge_group",
+        "SELECT * FROM {p}_usage",
+        "SELECT * FROM {p}_spent",
+    };
+    struct house house;
+    struct desk viewer, runtime;
+    struct weir_graph_id graph;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, false);
+    check_db(budget_as(&runtime), WEIR_OK);
+    check_db(flow_as(&runtime, &graph), WEIR_OK);
+    desk_open(&viewer, &house, VIEWER, false);
+    check_db(weir_graph_get(viewer.flow, &graph, ignore_graph, NULL, &fixture->error),
+             WEIR_OK);
+    check_db(flow_as(&viewer, &graph), WEIR_DENIED);
+    for (size_t i = 0; i < sizeof ALLOWED / sizeof ALLOWED[0]; i++)
+        check_db(run_as(&house, VIEWER, ALLOWED[i]), WEIR_OK);
+    for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
+        check_db(run_as(&house, VIEWER, DENIED[i]), WEIR_DENIED);
+    desk_close(&viewer);
+    desk_close(&runtime);
+    house_close(&house);
+}
+
+/* What a suspended worker, its approver and its accountant call. */
+POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
+{
+    struct house house;
+    struct desk runtime;
+    struct weir_submission submission;
+    struct weir_waitpoint waitpoint = {.key = "a"};
+    struct weir_suspend_options options;
+    struct weir_signal signal = {.name = "ok", .source_type = "user", .source = "bob"};
+    struct weir_amount amount = {"tokens", 1};
+    enum weir_signal_effect effect;
+    struct weir_budget_answer answer;
+    struct weir_claim claim;
+    bool satisfied = false;
+    size_t count = 0;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, true);
+    check_db(budget_as(&runtime), WEIR_OK);
+    check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
+    check_db(claim_as(&runtime, 0, &claim, &count), WEIR_OK);
+    weir_suspend_options_init(&options);
+    options.waitpoints = &waitpoint;
+    options.waitpoint_count = 1;
+    options.until = "ok@a";
+    check_db(weir_flow_suspend(runtime.flow, &claim, &options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_OK);
+    signal.id = submission.id;
+    signal.token = waitpoint.token;
+    memcpy(signal.waitpoint, waitpoint.uuid, WEIR_UUID_SIZE);
+    check_db(weir_flow_signal(runtime.flow, &signal, &effect, &fixture->error), WEIR_OK);
+    check_int(effect, WEIR_SIGNAL_RESUMED);
+    check_db(weir_budget_report(runtime.flow, "llm", &submission.id, &amount, 1, "k",
+                                &answer, &fixture->error),
+             WEIR_OK);
+    check_db(weir_budget_release(runtime.flow, "llm", &submission.id, &fixture->error),
+             WEIR_OK);
+    check_db(weir_budget_reset(runtime.flow, "llm", &fixture->error), WEIR_OK);
+    desk_close(&runtime);
     house_close(&house);
 }
 

@@ -53,11 +53,14 @@ struct gang {
     uint64_t dice;         /* for that; in a simulation only */
     _Atomic int questions; /* to it, of whatever kind */
     _Atomic int loads;     /* transactions that renew or settle, and tried to commit */
-    _Atomic int commits;   /* of these, that store results */
+    _Atomic int commits;   /* of these, that store results or suspensions */
     _Atomic int doubtful;  /* so many of those are not answered */
+    bool vanishes;         /* with the first of these it is gone */
     _Atomic bool sticks;   /* those wait */
     _Atomic int stuck;     /* so many do */
     _Atomic bool hangs;    /* all that load wait */
+    _Atomic bool holds;    /* results and suspensions are stored, and the replies wait */
+    _Atomic int held;      /* so many do */
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -123,6 +126,13 @@ static inline void gang_stop_at_commit(struct gang *self)
     atomic_fetch_sub(&self->stuck, 1);
 }
 
+static inline void gang_hold_reply(struct gang *self)
+{
+    atomic_fetch_add(&self->held, 1);
+    wait_until(!self->holds);
+    atomic_fetch_sub(&self->held, 1);
+}
+
 /* In a simulation, whose only thread we are on. */
 static inline bool gang_has_trouble(struct gang *self)
 {
@@ -142,12 +152,16 @@ static inline bool gang_oracle(void *argument, const char *name)
         return self->gone || gang_has_trouble(self);
     }
     gang_loads = gang_loads || strncmp(name, "load execution", 14) == 0;
-    gang_puts_results = gang_puts_results || strncmp(name, "put result", 10) == 0;
+    gang_puts_results = gang_puts_results || strncmp(name, "put result", 10) == 0 ||
+                        strcmp(name, "open suspension") == 0;
     if (strcmp(name, "db.commit") == 0)
         gang_stop_at_commit(self);
     if (strcmp(name, "db.lose_after_commit") == 0) {
+        if (gang_puts_results)
+            gang_hold_reply(self);
         lost = (gang_puts_results && atomic_fetch_sub(&self->doubtful, 1) > 0) ||
                gang_has_trouble(self);
+        self->gone = self->gone || (lost && self->vanishes);
         gang_loads = gang_puts_results = false;
     }
     return lost;
@@ -273,8 +287,9 @@ static inline struct weir_flow_worker_stats gang_figures(struct gang *self)
 
     weir_flow_worker_read(self->worker, &stats);
     check_int(stats.claimed, stats.completed + stats.failed + stats.delayed +
-                                 stats.cancelled + stats.returned + stats.fenced +
-                                 stats.waiting + stats.running + stats.settling);
+                                 stats.cancelled + stats.suspended + stats.returned +
+                                 stats.fenced + stats.waiting + stats.running +
+                                 stats.settling);
     return stats;
 }
 

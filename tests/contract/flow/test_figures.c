@@ -4,7 +4,9 @@
  */
 #include "flow/figures.h"
 
-#include "contract/flow/works.h"
+#include "contract/flow/graphs.h"
+#include "contract/flow/waits.h"
+#include "weir/budget.h"
 
 struct lanes {
     char text[512]; /* "letters 1/0/0 orders 2/0/1" */
@@ -43,6 +45,30 @@ static struct lanes read_lanes(struct fixture *fixture)
     return lanes;
 }
 
+struct held {
+    char text[128]; /* "llm 2 exceeded reset" */
+};
+
+static void note_held(void *state, const struct weir_held_figures *held)
+{
+    struct held *self = state;
+    size_t used = strlen(self->text);
+
+    (void)snprintf(self->text + used, sizeof self->text - used, "%s%s %lld%s%s",
+                   used > 0 ? ", " : "", held->budget, (long long)held->waiting,
+                   held->exceeded ? " exceeded" : "", held->is_reset ? " reset" : "");
+}
+
+static struct held read_held(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct held held = {.text = ""};
+
+    check_db(weir_flow_read_held(connection, note_held, &held, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+    return held;
+}
+
 FLOW_TEST(figures, count_by_state_and_by_lane)
 {
     struct weir_flow *flow = works_open(fixture);
@@ -74,6 +100,58 @@ FLOW_TEST(figures, count_by_state_and_by_lane)
     lanes = read_lanes(fixture);
     check_str(lanes.text, "letters 0/1/0 orders 2/0/1");
     check(lanes.oldest_us > 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(figures, count_what_waits_for_others)
+{
+    static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
+    static const char *const LANES[] = {"paid"};
+    static const char *const BUDGET = "llm";
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_budget_draft budget = {
+        .name = BUDGET, .limits = &LIMIT, .limit_count = 1};
+    struct weir_execution_draft draft = works_draft("paid");
+    struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_amount amount = {"tokens", 10};
+    struct weir_budget_answer answer;
+    struct weir_flow_figures figures;
+    struct weir_claim claims[3];
+    struct wait wait;
+    struct graph graph;
+
+    for (int i = 0; i < 3; i++)
+        wait_open(&wait, fixture, flow, "ok@a");
+    fixture_prepare(fixture, "UPDATE {p}_execution SET on_timeout = 4, hold = 11"
+                             " WHERE no = (SELECT max(no) FROM {p}_execution)");
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    fixture_prepare(fixture, "UPDATE {p}_edge_group SET cancel_us = 1 WHERE downstream ="
+                             " (SELECT max(downstream) FROM {p}_edge_group)");
+    check_db(weir_budget_create(flow, &budget, NULL, &fixture->error), WEIR_OK);
+    draft.budgets = &BUDGET;
+    draft.budget_count = 1;
+    for (int i = 0; i < 2; i++)
+        (void)works_submit_draft(fixture, flow, &draft);
+    check_db(weir_budget_report(flow, BUDGET, NULL, &amount, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
+    check_int(works_claim_many(fixture, flow, &anna, claims, 3), 0);
+
+    figures = read_figures(fixture);
+    check_int(figures.suspended, 3);
+    check_int(figures.escalated, 1);
+    check_int(figures.flows, 2);
+    check_int(figures.cancelling, 1);
+    check(figures.late_cancel_us > WEIR_FIGURES_LATE_US);
+    check_int(figures.held, 2);
+    check_str(read_held(fixture).text, "llm 2 exceeded");
+    fixture_prepare(fixture, "UPDATE {p}_budget SET next_reset_us = 1");
+    fixture_prepare(fixture, "UPDATE {p}_usage SET used = 0");
+    check_str(read_held(fixture).text, "llm 2 reset");
+    check(read_figures(fixture).late_reset_us > WEIR_FIGURES_LATE_US);
     weir_flow_destroy(flow);
 }
 
@@ -112,7 +190,12 @@ FLOW_TEST(figures, say_how_late_it_is_for_each_kind_of_time)
     fixture_prepare(fixture, "UPDATE {p}_execution SET deadline_us = 4"
                              " WHERE no = (SELECT min(no) + 3 FROM {p}_execution)");
 
+    (void)works_submit(fixture, flow, "orders");
+    fixture_prepare(fixture, "UPDATE {p}_execution SET state = 5, due_us = 5"
+                             " WHERE no = (SELECT min(no) + 4 FROM {p}_execution)");
+
     figures = read_figures(fixture);
+    check_int(figures.late_delay_us - figures.late_wait_us, 4);
     check_int(figures.late_delay_us - figures.late_lease_us, 1);
     check_int(figures.late_delay_us - figures.late_attempt_us, 2);
     check_int(figures.late_delay_us - figures.late_deadline_us, 3);

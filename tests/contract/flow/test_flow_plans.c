@@ -29,17 +29,18 @@ struct sample {
 
 #define ANYBODYS "-1, '', '', ''"
 #define SOMEBODYS "7, 'default', 'app.a', '1'"
-#define ALL_OF_22                                                                        \
+#define ALL_OF_23                                                                        \
     "'{5}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', "      \
     "'{0}',"                                                                             \
-    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', '{c}'"
+    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', '{c}'"
 
-#define ONE_OF_22 "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
+#define ONE_OF_23                                                                        \
+    "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
 
-#define ALL_OF_16                                                                        \
+#define ALL_OF_17                                                                        \
     "'{\"\\\\x05\"}', '{\"\\\\x05\"}', '{1}', '{1}', '{0}', '{0}', '{1}', '{0}', "       \
     "'{1}', '{0}',"                                                                      \
-    " '{0}', '{1}', '{0}', '{0}', '{a}', '{b}'"
+    " '{0}', '{1}', '{0}', '{0}', '{0}', '{a}', '{b}'"
 
 static const struct sample SAMPLES[] = {
     {&weir_pg_sql_load, "'{5,3,90000}'", {"weir_execution_pkey"}, SORTS},
@@ -73,6 +74,10 @@ static const struct sample SAMPLES[] = {
      "100, 1000, " ANYBODYS,
      {"weir_execution_attempt"},
      0},
+    {&weir_store_sql_due[WEIR_DUE_WAIT][WEIR_POSTGRESQL],
+     "100, 1000, " ANYBODYS,
+     {"weir_execution_wait"},
+     0},
     {&weir_store_sql_due[WEIR_DUE_DEADLINE][WEIR_POSTGRESQL],
      "100, 1000, " ANYBODYS,
      {"weir_execution_deadline"},
@@ -93,6 +98,10 @@ static const struct sample SAMPLES[] = {
      "100, 1, " ANYBODYS,
      {"weir_execution_attempt"},
      0},
+    {&weir_store_sql_next[WEIR_DUE_WAIT][WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_wait"},
+     0},
     {&weir_store_sql_next[WEIR_DUE_DEADLINE][WEIR_POSTGRESQL],
      "100, 1, " ANYBODYS,
      {"weir_execution_deadline"},
@@ -101,10 +110,22 @@ static const struct sample SAMPLES[] = {
      "100, 1, " ANYBODYS,
      {"weir_execution_ended"},
      0},
-    {&weir_pg_sql_write, ALL_OF_22, {"weir_execution_pkey"}, 0},
+    {&weir_store_sql_next_times[WEIR_POSTGRESQL],
+     "100, 1, " ANYBODYS,
+     {"weir_execution_due", "weir_execution_lease", "weir_execution_deadline"},
+     0},
+    {&weir_graph_sql_siblings[WEIR_POSTGRESQL],
+     "5, 10",
+     {"weir_edge_down", "weir_execution_pkey"},
+     SORTS | GATHERS},
+    {&weir_graph_sql_resolve[WEIR_POSTGRESQL],
+     "'{5,6}', '{1,1}', '{2,2}', 1000",
+     {"weir_edge_open"},
+     SORTS | GATHERS},
+    {&weir_pg_sql_write, ALL_OF_23, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_load_one, "5", {"weir_execution_pkey"}, 0},
-    {&weir_store_sql_write_one, ONE_OF_22, {"weir_execution_pkey"}, 0},
-    {&weir_pg_sql_insert, ALL_OF_16, {"weir_execution_uuid_key"}, SORTS},
+    {&weir_store_sql_write_one, ONE_OF_23, {"weir_execution_pkey"}, 0},
+    {&weir_pg_sql_insert, ALL_OF_17, {"weir_execution_uuid_key"}, SORTS},
     {&weir_pg_sql_results,
      "'{1,2}', '{\"\\\\x05\",\"\\\\x06\"}'",
      {"weir_result_pkey"},
@@ -119,10 +140,37 @@ static const struct sample SAMPLES[] = {
     {&weir_pg_sql_tags, "'{1,2}'", {"weir_tag_pkey"}, SORTS | GATHERS},
     {&weir_pg_sql_read_keys, "'{s}', '{k}'", {"weir_idempotency_pkey"}, 0},
     {&weir_pg_sql_read_ids, "'{\"\\\\x05\"}'", {"weir_execution_uuid_key"}, 0},
-    {&weir_pg_sql_remove[0], "'{1,2,3}'", {"weir_input_pkey"}, GATHERS},
-    {&weir_pg_sql_remove[2], "'{1,2,3}'", {"weir_attempt_pkey"}, GATHERS},
-    {&weir_pg_sql_remove[3], "'{1,2,3}'", {"weir_tag_pkey"}, GATHERS},
-    {&weir_pg_sql_remove[8], "'{1,2,3}'", {"weir_execution_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[0],
+     "'{1,2,3}'",
+     {"weir_spent_pkey", "weir_budget_pkey"},
+     SORTS | GATHERS | JOINS},
+    {&weir_pg_sql_remove[1],
+     "'{1,2,3}'",
+     {"weir_spent_pkey", "weir_budget_pkey"},
+     SORTS | GATHERS | JOINS},
+    {&weir_pg_sql_remove[2], "'{1,2,3}'", {"weir_input_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[4], "'{1,2,3}'", {"weir_attempt_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[5], "'{1,2,3}'", {"weir_tag_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[6], "'{1,2,3}'", {"weir_suspension_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[7], "'{1,2,3}'", {"weir_waitpoint_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[8], "'{1,2,3}'", {"weir_signal_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[9], "'{1,2,3}'", {"weir_spent_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[10], "'{1,2,3}'", {"weir_edge_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[11], "'{1,2,3}'", {"weir_edge_down"}, GATHERS},
+    {&weir_pg_sql_remove[12], "'{1,2,3}'", {"weir_edge_group_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[13], "'{1,2,3}'", {"weir_execution_pkey"}, GATHERS},
+    {&weir_graph_sql_mark[WEIR_POSTGRESQL],
+     "100, 1000, ''",
+     {"weir_flow_ended", "weir_flow_pkey"},
+     0},
+    {&weir_graph_sql_gone_members[WEIR_POSTGRESQL],
+     "1000",
+     {"weir_flow_gone", "weir_execution_flow"},
+     SORTS | GATHERS}, /* of a batch of flows */
+    {&weir_graph_sql_forget[WEIR_POSTGRESQL],
+     "1000",
+     {"weir_flow_gone", "weir_execution_flow", "weir_flow_pkey"},
+     SORTS | GATHERS},
     {&weir_store_sql_forget_keys[WEIR_POSTGRESQL],
      "5, 1000",
      {"weir_idempotency_until"},
@@ -140,6 +188,14 @@ static const struct sample SAMPLES[] = {
      "100000, 90000, 100, 'default', 1, '', 4, 'app.a', '1'",
      {"weir_tag_by_value", "weir_execution_pkey"},
      SORTS},
+    {&weir_store_sql_list_members[WEIR_POSTGRESQL],
+     "100000, 90000, 100, 'default', 1, '', 4, 7, 'app.a', '1'",
+     {"weir_execution_flow", "weir_tag_", "weir_spent_pkey"},
+     SORTS},
+    {&weir_store_sql_members_end,
+     "9223372036854775807, 9999, 7",
+     {"weir_execution_flow"},
+     0},
     {&weir_store_sql_older, "9223372036854775807", {"weir_execution_pkey"}, 0},
     {&weir_store_sql_tagged_end,
      "9223372036854775807, 9999, 'app.a', '1'",
@@ -149,6 +205,14 @@ static const struct sample SAMPLES[] = {
      "10000",
      {"weir_execution_ready", "weir_execution_lease", "weir_execution_deadline"},
      0},
+    {&weir_flow_sql_waits,
+     "10000",
+     {"weir_spent_waiting", "weir_flow_open", "weir_edge_group_cancel"},
+     0},
+    {&weir_flow_sql_held,
+     "10000, 5",
+     {"weir_spent_waiting", "weir_budget_pkey"},
+     SORTS | GATHERS | JOINS},
     {&weir_flow_sql_lanes,
      "1, 10000, 1000, 200",
      {"weir_execution_ready", "weir_execution_due", "weir_execution_lease"},
@@ -173,6 +237,7 @@ static void check_plan(const struct sample *sample, const char *kind, const char
                            kind, sample->wanted[i], plan);
     }
     if (has(plan, "Seq Scan on weir_execution") || has(plan, "JIT:") ||
+        has(plan, "hashed SubPlan") ||
         ((sample->traits & JOINS) == 0 &&
          (has(plan, "Seq Scan on weir_") || has(plan, "Hash") ||
           has(plan, "Merge Join") || has(plan, "Materialize"))) ||
@@ -215,17 +280,26 @@ static void fill(struct fixture *fixture)
                     " FROM generate_series(1, 100000) n");
     fixture_prepare(fixture, "INSERT INTO {p}_idempotency SELECT 's', n, '', 0, '', n"
                              " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_flow (uuid, part, state, unfinished,"
+                             " created_us, ended_us, namespace, kind) SELECT int8send(n),"
+                             " 0, n % 5, 0, n, n, 'default', 'order'"
+                             " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_edge (upstream, downstream, flow,"
+                             " passes_data, opened_epoch) SELECT n, n + 1, 1, 0, 1"
+                             " FROM generate_series(1, 100000) n");
+    fixture_prepare(fixture, "INSERT INTO {p}_spent SELECT n, 1, '', 0, 0"
+                             " FROM generate_series(1, 100000) n");
 }
 
 FLOW_POSTGRESQL_TEST(plans, of_many_rows_that_nobody_analyzed_use_the_indexes)
 {
-    static const char *const TABLES[] = {"execution", "tag", "input", "attempt",
-                                         "idempotency"};
+    static const char *const TABLES[] = {"execution",   "tag",  "input", "attempt",
+                                         "idempotency", "flow", "edge",  "spent"};
     struct weir_connection *connection = fixture_take(fixture);
     PGconn *native = weir_connection_native(connection);
     char text[128];
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
         (void)snprintf(text, sizeof text,
                        "ALTER TABLE {p}_%s SET (autovacuum_enabled = off)", TABLES[i]);
         fixture_prepare(fixture, text);
@@ -271,18 +345,33 @@ static const struct sqlite_sample SQLITE_SAMPLES[] = {
     {&weir_store_sql_due[WEIR_DUE_DELAYED][WEIR_SQLITE], "weir_execution_due"},
     {&weir_store_sql_due[WEIR_DUE_LEASE][WEIR_SQLITE], "weir_execution_lease"},
     {&weir_store_sql_due[WEIR_DUE_ATTEMPT][WEIR_SQLITE], "weir_execution_attempt"},
+    {&weir_store_sql_due[WEIR_DUE_WAIT][WEIR_SQLITE], "weir_execution_wait"},
     {&weir_store_sql_due[WEIR_DUE_DEADLINE][WEIR_SQLITE], "weir_execution_deadline"},
     {&weir_store_sql_due[WEIR_DUE_ENDED][WEIR_SQLITE], "weir_execution_ended"},
     {&weir_store_sql_next[WEIR_DUE_DELAYED][WEIR_SQLITE], "weir_execution_due"},
     {&weir_store_sql_next[WEIR_DUE_LEASE][WEIR_SQLITE], "weir_execution_lease"},
     {&weir_store_sql_next[WEIR_DUE_ATTEMPT][WEIR_SQLITE], "weir_execution_attempt"},
+    {&weir_store_sql_next[WEIR_DUE_WAIT][WEIR_SQLITE], "weir_execution_wait"},
     {&weir_store_sql_next[WEIR_DUE_DEADLINE][WEIR_SQLITE], "weir_execution_deadline"},
     {&weir_store_sql_next[WEIR_DUE_ENDED][WEIR_SQLITE], "weir_execution_ended"},
+    {&weir_store_sql_next_times[WEIR_SQLITE], "weir_execution_deadline"},
+    {&weir_graph_sql_siblings[WEIR_SQLITE], "weir_edge_down"},
+    {&weir_graph_sql_resolve[WEIR_SQLITE], "PRIMARY KEY (upstream=?"},
     {&weir_store_sql_forget_keys[WEIR_SQLITE], "weir_idempotency_until"},
     {&weir_store_sql_get, "sqlite_autoindex_weir_execution_1"},
     {&weir_store_sql_list, "INTEGER PRIMARY KEY"},
     {&weir_store_sql_list_tagged[WEIR_SQLITE], "weir_tag_by_value"},
     {&weir_store_sql_tagged_end, "weir_tag_by_value"},
+    {&weir_store_sql_list_members[WEIR_SQLITE], "weir_execution_flow"},
+    {&weir_store_sql_members_end, "weir_execution_flow"},
+    {&weir_graph_sql_mark[WEIR_SQLITE], "weir_flow_ended"},
+    {&weir_graph_sql_gone_members[WEIR_SQLITE], "weir_execution_flow"},
+    {&weir_graph_sql_forget[WEIR_SQLITE], "weir_flow_gone"},
+    {&weir_sqlite_sql_remove[0], "PRIMARY KEY (no=?)"},
+    {&weir_sqlite_sql_remove[8], "PRIMARY KEY (no=?)"},
+    {&weir_sqlite_sql_remove[9], "PRIMARY KEY (upstream=?)"},
+    {&weir_sqlite_sql_remove[10], "weir_edge_down"},
+    {&weir_sqlite_sql_remove[11], "INTEGER PRIMARY KEY"},
     {&weir_store_sql_older, "INTEGER PRIMARY KEY"},
     {&weir_store_sql_attempts, "PRIMARY KEY (no=?)"},
     {&weir_store_sql_result, "INTEGER PRIMARY KEY"},

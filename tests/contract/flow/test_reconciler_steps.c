@@ -7,9 +7,9 @@
  */
 #include <pthread.h>
 
-#include "contract/flow/yard.h"
+#include "contract/flow/rounds.h"
 
-enum { DUE_MS = 200, IN_TIME_MS = 1000, LONG_US = 60000000 };
+enum { LONG_US = 60000000 };
 
 enum act { COMPLETES, FAILS, RENEWS, CANCELS, REPLAYS };
 
@@ -27,8 +27,13 @@ enum { GONE = -1 };
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
-/* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when a supervisor
- * keeps nothing. */
+/* So soon that nobody waits for long, and so late that whoever is to be in time is so. */
+static int due_ms(const struct encounter *plot)
+{
+    return plot->which == WEIR_RECONCILER_EXECUTION_DEADLINE ? 200 : 2;
+}
+
+/* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when nothing is kept. */
 static struct weir_claim put(struct yard *yard, const struct encounter *plot, int ms)
 {
     struct weir_execution_policy policy = yard_policy();
@@ -62,24 +67,38 @@ static int64_t now_us(struct fixture *fixture)
     return time_us;
 }
 
-/* Only the reconciler that it is about; of the others a tick may be under way and nothing more. */
-static void init_patrol(struct patrol *patrol, struct fixture *fixture,
-                        enum weir_reconciler which)
+static void wait_for(struct fixture *fixture, int64_t time_us)
 {
-    patrol_init(patrol, fixture);
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
-        patrol->options.interval_ms[i] = i == (int)which ? 100 : 3600 * 1000;
-    patrol->options.retention_ms = which == WEIR_RECONCILER_HOUSEKEEPING ? 1 : 0;
+    wait_until(now_us(fixture) > time_us);
 }
 
-static void check_end(struct yard *yard, struct patrol *patrol,
+/* It is there, and due. */
+static struct weir_claim put_due(struct yard *yard, const struct encounter *plot)
+{
+    struct weir_claim claim = put(yard, plot, due_ms(plot));
+
+    wait_for(yard->fixture, now_us(yard->fixture) + due_ms(plot) * 1000);
+    return claim;
+}
+
+static void open_round(struct round *self, struct fixture *fixture,
+                       enum weir_reconciler which)
+{
+    round_open(self, fixture, which);
+    self->task.partitions = 16; /* the yard's */
+    if (which == WEIR_RECONCILER_HOUSEKEEPING)
+        self->task.age_us = 1000;
+}
+
+static void check_end(struct yard *yard, const struct round *round,
                       const struct encounter *plot, const struct weir_claim *claim)
 {
     struct fixture *fixture = yard->fixture;
 
-    check_int(patrol_scan(patrol, plot->which).processed, plot->processed);
-    check_int(patrol_scan(patrol, plot->which).errors, 0);
-    check_int(patrol_scan(patrol, plot->which).ticks_failed, 0);
+    fixture->error = round->error;
+    check_db(round->status, WEIR_OK);
+    check_int(round->report.processed, plot->processed);
+    check_int(round->report.errors, 0);
     if (plot->state == GONE) {
         check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
         return;
@@ -187,19 +206,17 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_looked)
     for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
         const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
         struct visitor visitor;
-        struct patrol patrol;
+        struct round round;
 
         visitor_open(&visitor, fixture, plot);
-        visitor.claim = put(&yard, plot, DUE_MS);
-        init_patrol(&patrol, fixture, plot->which);
-        weir_points_arm_call(&patrol.points, "reconciler.due", 1, come_and_go, &visitor);
-        patrol_start(&patrol);
-        wait_until(atomic_load(&visitor.came) == 1);
-        patrol_wait(&patrol, plot->which);
-
+        visitor.claim = put_due(&yard, plot);
+        open_round(&round, fixture, plot->which);
+        weir_points_arm_call(&round.points, "reconciler.due", 1, come_and_go, &visitor);
+        (void)round_tick(&round);
+        check_int(atomic_load(&visitor.came), 1);
         check_int(visitor.status == WEIR_OK, plot->works);
-        check_end(&yard, &patrol, plot, &visitor.claim);
-        patrol_close(&patrol);
+        check_end(&yard, &round, plot, &visitor.claim);
+        round_close(&round);
         visitor_close(&visitor);
         forget(fixture);
     }
@@ -255,29 +272,25 @@ FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
     for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
         const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
         struct visitor visitor;
-        struct patrol patrol;
         struct weir_claim bad;
-        int64_t due_us;
+        struct round round;
 
         visitor_open(&visitor, fixture, plot);
-        bad = put(&yard, plot, DUE_MS);
+        bad = put(&yard, plot, due_ms(plot));
         poison(fixture, &bad);
-        visitor.claim = put(&yard, plot, DUE_MS);
-        init_patrol(&patrol, fixture, plot->which);
-        weir_points_arm_call(&patrol.points, "reconciler.row", SECOND, come_and_go,
+        visitor.claim = put_due(&yard, plot);
+        open_round(&round, fixture, plot->which);
+        weir_points_arm_call(&round.points, "reconciler.row", SECOND, come_and_go,
                              &visitor);
-        due_us = now_us(fixture) + 2 * DUE_MS * 1000;
-        wait_until(now_us(fixture) > due_us);
-        patrol_start(&patrol);
-        wait_until(atomic_load(&visitor.came) == 1);
-        patrol_wait(&patrol, plot->which);
-
+        (void)round_tick(&round);
+        check_int(atomic_load(&visitor.came), 1);
         check_int(visitor.status == WEIR_OK, plot->works);
-        check_int(patrol_scan(&patrol, plot->which).processed, plot->processed);
-        check(patrol_scan(&patrol, plot->which).errors > 0);
+        check_status(round.status, WEIR_OK);
+        check_int(round.report.processed, plot->processed);
+        check_int(round.report.errors, 1);
         check_int(yard_state(&yard, &visitor.claim.id), plot->state);
         check_int(yard_attempts(&yard, &visitor.claim.id).ended, plot->attempts);
-        patrol_close(&patrol);
+        round_close(&round);
         visitor_close(&visitor);
         cure(fixture);
         forget(fixture);
@@ -339,21 +352,18 @@ FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
     for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
         const struct encounter *plot = &WHILE_LOCKED[i];
         struct visitor visitor;
-        struct patrol patrol;
+        struct round round;
 
         visitor_open(&visitor, fixture, plot);
-        visitor.claim = put(&yard, plot, DUE_MS);
-        init_patrol(&patrol, fixture, plot->which);
-        weir_points_arm_call(&patrol.points, "reconciler.locked", 1, come_and_wait,
+        visitor.claim = put_due(&yard, plot);
+        open_round(&round, fixture, plot->which);
+        weir_points_arm_call(&round.points, "reconciler.locked", 1, come_and_wait,
                              &visitor);
-        patrol_start(&patrol);
-        wait_until(atomic_load(&visitor.came) == 1);
+        (void)round_tick(&round);
         check_int(pthread_join(visitor.thread, NULL), 0);
-        patrol_wait(&patrol, plot->which);
-
         check_int(visitor.status == WEIR_OK, plot->works);
-        check_end(&yard, &patrol, plot, &visitor.claim);
-        patrol_close(&patrol);
+        check_end(&yard, &round, plot, &visitor.claim);
+        round_close(&round);
         visitor_close(&visitor);
         forget(fixture);
     }
@@ -436,8 +446,33 @@ static const struct encounter BEGUN_IN_TIME[] = {
     {WEIR_RECONCILER_HOUSEKEEPING, REPLAYS, true, WEIR_STATE_WAITING, 0, 1},
 };
 
+/* It waits, or has come to its end. */
+static bool is_at_a_loss(const struct round *round, const _Atomic bool *done)
+{
+    return atomic_load(done) ||
+           (round->fixture->engine == WEIR_SQLITE &&
+            atomic_load(&round->points.armed[ROUND_BUSY].passed) > 0);
+}
+
+/* A tick on a thread of its own, since it may have to wait. */
+struct ticking {
+    struct round *round;
+    _Atomic bool done;
+};
+
+static void *tick_and_say(void *argument)
+{
+    struct ticking *self = argument;
+
+    (void)round_tick(self->round);
+    atomic_store(&self->done, true);
+    return NULL;
+}
+
+enum { IN_TIME_MS = 500 };
+
 /* A lease has to be good when the worker begins; of the others it does not matter. On SQLite the
- * supervisor waits for the transaction, on PostgreSQL it passes the row over. */
+ * reconciler waits for the transaction, on PostgreSQL it passes the row over. */
 FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
 {
     struct yard yard;
@@ -445,25 +480,26 @@ FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
     yard_open(&yard, fixture);
     for (size_t i = 0; i < COUNT_OF(BEGUN_IN_TIME); i++) {
         const struct encounter *plot = &BEGUN_IN_TIME[i];
-        int ms = plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? IN_TIME_MS : DUE_MS;
+        int ms = plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? IN_TIME_MS : due_ms(plot);
         struct weir_claim claim = put(&yard, plot, ms);
         int64_t put_us = now_us(fixture);
         struct slow_act slow;
-        struct patrol patrol;
+        struct round round;
+        struct ticking ticking = {.round = &round};
+        pthread_t thread;
 
         begin_slowly(&slow, &yard, plot->act, &claim);
-        wait_until(now_us(fixture) > put_us + ms * 1000);
-        init_patrol(&patrol, fixture, plot->which);
-        patrol_start(&patrol);
-        if (fixture->engine == WEIR_POSTGRESQL)
-            patrol_wait(&patrol, plot->which);
-        check_int(patrol_scan(&patrol, plot->which).processed, 0);
-
+        wait_for(fixture, put_us + ms * 1000);
+        open_round(&round, fixture, plot->which);
+        check_int(pthread_create(&thread, NULL, tick_and_say, &ticking), 0);
+        wait_until(is_at_a_loss(&round, &ticking.done));
+        if (atomic_load(&ticking.done))
+            check_int(round.report.processed, 0);
         end_slowly(&slow);
-        patrol_wait(&patrol, plot->which);
-
-        check_end(&yard, &patrol, plot, &claim);
-        patrol_close(&patrol);
+        check_int(pthread_join(thread, NULL), 0);
+        (void)round_tick(&round);
+        check_end(&yard, &round, plot, &claim);
+        round_close(&round);
         forget(fixture);
     }
     yard_close(&yard);
@@ -481,42 +517,34 @@ static const struct encounter ALONE[] = {
 
 /* The other one, while the first is at some point. */
 struct rival {
-    struct patrol patrol;
-    const struct encounter *plot;
-    _Atomic bool came;
+    struct round round;
+    pthread_t thread;
+    _Atomic bool done;
 };
-
-enum { SEEN }; /* the rival has seen something due */
-
-static void rival_init(struct rival *self, struct fixture *fixture,
-                       const struct encounter *plot)
-{
-    *self = (struct rival){.plot = plot};
-    init_patrol(&self->patrol, fixture, plot->which);
-    weir_points_arm(&self->patrol.points, "reconciler.due", UINT64_MAX);
-}
 
 static void handle_it_all(void *argument)
 {
     struct rival *self = argument;
 
-    patrol_start(&self->patrol);
-    wait_until(patrol_scan(&self->patrol, self->plot->which).processed == 1);
-    atomic_store(&self->came, true);
+    (void)round_tick(&self->round);
+    atomic_store(&self->done, true);
 }
 
-/* On PostgreSQL the other one passes it over, and has come to the end of its cycle. On SQLite it has
- * seen it, and waits. */
+static void *handle_on_thread(void *argument)
+{
+    handle_it_all(argument);
+    return NULL;
+}
+
+/* On PostgreSQL the other one passes it over, and comes to the end of its tick. On SQLite it waits. */
 static void try_it(void *argument)
 {
     struct rival *self = argument;
 
-    patrol_start(&self->patrol);
-    wait_until(atomic_load(&self->patrol.points.armed[SEEN].passed) > 0);
-    if (self->patrol.fixture->engine == WEIR_POSTGRESQL)
-        wait_until(patrol_scan(&self->patrol, self->plot->which).cycles > 0);
-    check_int(patrol_scan(&self->patrol, self->plot->which).processed, 0);
-    atomic_store(&self->came, true);
+    check_int(pthread_create(&self->thread, NULL, handle_on_thread, self), 0);
+    wait_until(is_at_a_loss(&self->round, &self->done));
+    check_int(atomic_load(&self->done), self->round.fixture->engine == WEIR_POSTGRESQL);
+    check_int(self->round.report.processed, 0);
 }
 
 /* Of two who meet, one has handled it and the other one has not. */
@@ -529,24 +557,23 @@ struct meeting {
 static void meet(struct fixture *fixture, struct yard *yard, const struct encounter *plot,
                  const struct meeting *meeting)
 {
-    struct weir_claim claim = put(yard, plot, DUE_MS);
+    struct weir_claim claim = put_due(yard, plot);
+    struct rival rival = {.done = false};
     struct encounter nothing = *plot;
-    struct rival rival;
-    struct patrol first;
+    struct round first;
 
     nothing.processed = 0;
-    rival_init(&rival, fixture, plot);
-    init_patrol(&first, fixture, plot->which);
+    open_round(&rival.round, fixture, plot->which);
+    open_round(&first, fixture, plot->which);
     weir_points_arm_call(&first.points, meeting->point, 1, meeting->act, &rival);
-    patrol_start(&first);
-    wait_until(atomic_load(&rival.came));
-    patrol_wait(&first, plot->which);
-    patrol_wait(&rival.patrol, plot->which);
-
+    (void)round_tick(&first);
+    if (meeting->act == try_it)
+        check_int(pthread_join(rival.thread, NULL), 0);
+    check(atomic_load(&rival.done));
     check_end(yard, &first, meeting->first_wins ? plot : &nothing, &claim);
-    check_end(yard, &rival.patrol, meeting->first_wins ? &nothing : plot, &claim);
-    patrol_close(&rival.patrol);
-    patrol_close(&first);
+    check_end(yard, &rival.round, meeting->first_wins ? &nothing : plot, &claim);
+    round_close(&rival.round);
+    round_close(&first);
     forget(fixture);
 }
 

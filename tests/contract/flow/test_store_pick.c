@@ -275,6 +275,12 @@ FLOW_TEST(crowd, of_eight_picks_nothing_twice_from_two_lanes)
 
 /* ---- due ------------------------------------------------------------------------------------ */
 
+/* The others are about joins, edges and budgets. */
+static const enum weir_due_kind KINDS[] = {WEIR_DUE_DELAYED,  WEIR_DUE_LEASE,
+                                           WEIR_DUE_ATTEMPT,  WEIR_DUE_WAIT,
+                                           WEIR_DUE_DEADLINE, WEIR_DUE_ENDED};
+enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
+
 /* One row that is due at 100 for each kind, and how to ask for it. */
 static struct weir_execution_row due_row(enum weir_due_kind kind, int64_t due_us)
 {
@@ -287,11 +293,13 @@ static struct weir_execution_row due_row(enum weir_due_kind kind, int64_t due_us
         return (struct weir_execution_row){.state = WEIR_EXEC_ACTIVE,
                                            .lease_us = INT64_MAX,
                                            .attempt_deadline_us = due_us};
+    case WEIR_DUE_WAIT:
+        return (struct weir_execution_row){.state = WEIR_EXEC_SUSPENDED,
+                                           .due_us = due_us};
     case WEIR_DUE_DEADLINE:
         return (struct weir_execution_row){.state = WEIR_EXEC_BLOCKED,
                                            .deadline_us = due_us};
-    case WEIR_DUE_ENDED:
-    case WEIR_DUE_KINDS:
+    default: /* has ended */
         break;
     }
     return (struct weir_execution_row){.state = WEIR_EXEC_SKIPPED, .ended_us = due_us};
@@ -303,14 +311,14 @@ FLOW_TEST(due, comes_in_the_order_of_its_time_and_not_before)
     char text[64];
 
     shop_open(&shop, fixture);
-    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
-        (void)shop_put(&shop, kind * 10 + 1, due_row(kind, 102));
-        (void)shop_put(&shop, kind * 10 + 2, due_row(kind, 100));
-        (void)shop_put(&shop, kind * 10 + 3, due_row(kind, 101));
+    for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
+        (void)shop_put(&shop, kind * 10 + 1, due_row(KINDS[kind], 102));
+        (void)shop_put(&shop, kind * 10 + 2, due_row(KINDS[kind], 100));
+        (void)shop_put(&shop, kind * 10 + 3, due_row(KINDS[kind], 101));
     }
 
-    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
-        struct weir_due_query query = {.kind = kind, .now_us = 101, .limit = 10};
+    for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
+        struct weir_due_query query = {.kind = KINDS[kind], .now_us = 101, .limit = 10};
         char want[64];
 
         (void)snprintf(want, sizeof want, "%u %u", kind * 10 + 2, kind * 10 + 3);
@@ -333,8 +341,9 @@ FLOW_TEST(due, is_nothing_when_nothing_waits)
     shop_open(&shop, fixture);
     (void)shop_put(&shop, 1, (struct weir_execution_row){.state = WEIR_EXEC_READY});
 
-    for (uint32_t kind = 0; kind < WEIR_DUE_KINDS; kind++) {
-        struct weir_due_query query = {.kind = kind, .now_us = INT64_MAX, .limit = 10};
+    for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
+        struct weir_due_query query = {
+            .kind = KINDS[kind], .now_us = INT64_MAX, .limit = 10};
 
         check_int(shop_pick_due(&shop, &query), 0);
         check(shop_first_due(&shop, query) == INT64_MAX);

@@ -99,24 +99,22 @@ FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
     yard_close(&yard);
 }
 
-FLOW_TEST(supervisor, runs_the_reconcilers_that_are_complete)
+FLOW_TEST(supervisor, runs_all_reconcilers)
 {
-    static const enum weir_reconciler RUNNING[] = {
-        WEIR_RECONCILER_ATTEMPT_TIMEOUT, WEIR_RECONCILER_LEASE_EXPIRY,
-        WEIR_RECONCILER_DELAYED_PROMOTER, WEIR_RECONCILER_EXECUTION_DEADLINE,
-        WEIR_RECONCILER_HOUSEKEEPING};
-    enum { COUNT = sizeof RUNNING / sizeof RUNNING[0] };
+    enum { COUNT = WEIR_RECONCILER_COUNT };
     struct weir_scan_info infos[COUNT];
     struct patrol patrol;
 
     patrol_open(&patrol, fixture);
 
     check_int(weir_flow_supervisor_read(patrol.supervisor, infos, COUNT), COUNT);
-    for (size_t i = 0; i < COUNT; i++) {
-        check_str(infos[i].name, weir_reconciler_name(RUNNING[i]));
+    for (int i = 0; i < COUNT; i++) {
+        enum weir_reconciler which = (enum weir_reconciler)i;
+
+        check_str(infos[i].name, weir_reconciler_name(which));
         check_int(infos[i].scope, WEIR_SCAN_GLOBAL); /* all partitions at once */
-        patrol_wait(&patrol, RUNNING[i]);
-        check_int(patrol_scan(&patrol, RUNNING[i]).ticks_failed, 0);
+        patrol_wait(&patrol, which);
+        check_int(patrol_scan(&patrol, which).ticks_failed, 0);
     }
     patrol_close(&patrol);
 }
@@ -213,6 +211,7 @@ FLOW_TEST(supervisor, sleeps_until_something_is_due)
     yard_close(&yard);
 }
 
+/* At most: what one of them sees the others know. */
 FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
 {
     enum { LOOKS, PICKS };
@@ -236,13 +235,11 @@ FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
     check_int(weir_flow_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
 
     cycles = 0;
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
-        if (i == WEIR_RECONCILER_LEASE_EXPIRY || i == WEIR_RECONCILER_ATTEMPT_TIMEOUT ||
-            i == WEIR_RECONCILER_DELAYED_PROMOTER || i == WEIR_RECONCILER_HOUSEKEEPING ||
-            i == WEIR_RECONCILER_EXECUTION_DEADLINE)
-            cycles += patrol_scan(&patrol, (enum weir_reconciler)i).cycles;
-    }
-    check_int(atomic_load(&patrol.points.armed[LOOKS].passed), cycles);
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        cycles += patrol_scan(&patrol, (enum weir_reconciler)i).cycles;
+    check_in_range((int64_t)atomic_load(&patrol.points.armed[LOOKS].passed),
+                   (int64_t)patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles,
+                   (int64_t)cycles);
     check_int(atomic_load(&patrol.points.armed[PICKS].passed), 0);
     patrol_close(&patrol);
     yard_close(&yard);

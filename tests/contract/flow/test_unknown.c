@@ -18,6 +18,7 @@ static const struct damage NUMBERS[] = {
     {"hold = -1", "has hold -1, which this library does not know"},
     {"pending = 5", "has pending 5, which this library does not know"},
     {"attempt_type = 4", "has attempt_type 4, which this library does not know"},
+    {"on_timeout = 5", "has on_timeout 5, which this library does not know"},
 };
 enum { NUMBER_COUNT = sizeof NUMBERS / sizeof NUMBERS[0] };
 
@@ -71,7 +72,7 @@ static void check_text(struct fixture *fixture, const struct weir_execution_id *
 static void mend(struct fixture *fixture)
 {
     update(fixture, "hold = 0, pending = 0, attempt_type = 0, retries = 0, reclaims = 0,"
-                    " replays = 0, settled_epoch = 0");
+                    " replays = 0, settled_epoch = 0, on_timeout = 0");
 }
 
 static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,

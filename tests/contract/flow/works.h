@@ -146,7 +146,7 @@ static inline void works_settle(struct fixture *fixture, struct weir_flow *flow,
 struct works_view {
     struct weir_execution_info info;
     char name_space[64], lane[64], kind[64], worker[64], instance[64], failure[64],
-        told[64];
+        told[64], budget[64];
 };
 
 static inline void works_note(void *state, const struct weir_execution_info *info)
@@ -161,6 +161,7 @@ static inline void works_note(void *state, const struct weir_execution_info *inf
     (void)snprintf(self->instance, sizeof self->instance, "%s", info->instance);
     (void)snprintf(self->failure, sizeof self->failure, "%s", info->failure);
     (void)snprintf(self->told, sizeof self->told, "%s", info->progress_text);
+    (void)snprintf(self->budget, sizeof self->budget, "%s", info->budget);
 }
 
 static inline struct works_view works_see(struct fixture *fixture, struct weir_flow *flow,

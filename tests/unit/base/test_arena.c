@@ -279,6 +279,39 @@ WEIR_TEST(arena, leaks_nothing_whatever_allocation_fails)
     check_sweep(use_and_reset);
 }
 
+WEIR_TEST(arena, keeps_a_text_with_a_zero_behind_it)
+{
+    struct weir_str text = {.data = "mailer", .size = 4};
+    struct weir_str none = {.size = 0};
+    struct weir_arena arena;
+
+    weir_arena_init(&arena, weir_heap_system(), NO_LIMIT);
+    check(weir_arena_keep(&arena, &text));
+    check_str(text.data, "mail");
+    check(weir_arena_keep(&arena, &none));
+    check_str(none.data, "");
+    weir_arena_fini(&arena);
+    weir_arena_init(&arena, weir_heap_system(), 1);
+    check(!weir_arena_keep(&arena, &text));
+    weir_arena_fini(&arena);
+}
+
+WEIR_TEST(arena, grows_an_array_one_by_one)
+{
+    struct weir_arena arena;
+    int *items = NULL;
+
+    weir_arena_init(&arena, weir_heap_system(), NO_LIMIT);
+    for (int i = 0; i < 1000; i++) {
+        items = weir_arena_grow(&arena, items, (size_t)i, sizeof *items);
+        check(items != NULL);
+        items[i] = i;
+    }
+    for (int i = 0; i < 1000; i++)
+        check_int(items[i], i);
+    weir_arena_fini(&arena);
+}
+
 /* Take small pieces until `size` bytes are used or the arena refuses; how many it gave. */
 static size_t fill(struct weir_arena *arena, size_t size)
 {

@@ -74,6 +74,17 @@ WEIR_TEST(why, is_a_supervisor_that_does_not_run)
     says(&delayed, "due 6.0 s ago; does 'weir flow supervise' run?");
 }
 
+WEIR_TEST(why, is_what_a_suspension_waits_for_until_nobody_ends_it)
+{
+    struct weir_execution_info info = plain(WEIR_STATE_SUSPENDED, "waiting_for_approval");
+
+    says(&info, "waiting for approval");
+    info.due_us = NOW - 5 * SECONDS_US;
+    says(&info, "waiting for approval");
+    info.due_us = NOW - 6 * SECONDS_US;
+    says(&info, "its timeout passed 6.0 s ago; does 'weir flow supervise' run?");
+}
+
 WEIR_TEST(why, is_a_deadline_that_nobody_saw_before_all_else)
 {
     struct weir_execution_info info = plain(WEIR_STATE_WAITING, "waiting_for_worker");
@@ -93,6 +104,14 @@ WEIR_TEST(why, is_said_without_underscores)
     struct weir_execution_info info = plain(WEIR_STATE_SUSPENDED, "waiting_for_approval");
 
     says(&info, "waiting for approval");
+}
+
+WEIR_TEST(why, names_who_knows_the_flow)
+{
+    struct weir_execution_info info =
+        plain(WEIR_STATE_WAITING_CHILDREN, "waiting_for_children");
+
+    says(&info, "for other members of its flow, see 'weir flow show'");
 }
 
 WEIR_TEST(why, is_nothing_when_it_is_done)

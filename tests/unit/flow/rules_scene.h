@@ -108,7 +108,6 @@ static inline struct weir_execution_row in_state(enum weir_exec_state state)
         row = parked();
         row.state = WEIR_EXEC_SUSPENDED;
         row.hold = WEIR_HOLD_SIGNAL;
-        row.due_us = 0;
         break;
     case WEIR_EXEC_BLOCKED:
         row = submitted();

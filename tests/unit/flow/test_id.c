@@ -243,3 +243,21 @@ WEIR_TEST(uuid, repeats_with_its_time_and_chance)
     weir_mint_uuid(&mint, two);
     check(memcmp(one, two, WEIR_UUID_SIZE) == 0);
 }
+
+WEIR_TEST(uuid, is_read_as_it_is_written_and_nothing_else_is)
+{
+    static const char TEXT[] = "01a1e54d-3131-75c2-93dd-3b7984690c15";
+    static const char *const BAD[] = {"",
+                                      "01a1e54d",
+                                      "01a1e54d-3131-75c2-93dd-3b7984690c1",
+                                      "01a1e54d-3131-75c2-93dd-3b7984690c151",
+                                      "01a1e54d31-31-75c2-93dd-3b7984690c15",
+                                      "01a1e54d-3131-75c2-93dd-3b7984690c1g"};
+    uint8_t uuid[WEIR_UUID_SIZE];
+    char text[WEIR_UUID_TEXT_SIZE];
+
+    check(weir_uuid_parse(TEXT, uuid));
+    check_str(weir_uuid_format(uuid, text), TEXT);
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++)
+        check(!weir_uuid_parse(BAD[i], uuid));
+}

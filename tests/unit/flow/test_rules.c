@@ -829,6 +829,17 @@ WEIR_TEST(replay, of_a_skipped_member_of_a_flow_waits_for_its_dependencies)
     check_whole(&row);
 }
 
+WEIR_TEST(replay, of_a_member_that_had_begun_waits_for_nothing)
+{
+    struct weir_execution_row row = in_state(WEIR_EXEC_FAILED);
+    struct weir_consequence out;
+
+    row.flow_no = 3;
+    row.attempts = 1;
+    check_ruling(weir_rule_replay(&row, NOW, &out), DONE);
+    check_int(row.state, WEIR_EXEC_READY);
+}
+
 /* ---- promote ------------------------------------------------------------------------------- */
 
 WEIR_TEST(promote, makes_it_ready_when_its_time_has_come)

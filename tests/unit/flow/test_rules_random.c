@@ -24,21 +24,27 @@ enum rule {
     COMPLETE,
     FAIL,
     DELAY,
+    SUSPEND,
     ABANDON,
     CANCEL,
     REVOKE,
     PRIORITISE,
     REPLAY,
+    RESUME,
+    BLOCK,
+    UNBLOCK,
+    SKIP,
     PROMOTE,
     TIME_OUT,
     LOSE_LEASE,
     EXPIRE,
+    WAIT_TOO_LONG,
     RULE_COUNT
 };
 
 /* How often each comes: what ends everything is rare, so that lives are long. */
-static const uint32_t WEIGHTS[RULE_COUNT] = {30, 10, 4, 12, 12, 2, 2,
-                                             4,  3,  8, 20, 8,  8, 8};
+static const uint32_t WEIGHTS[RULE_COUNT] = {30, 10, 4, 12, 12, 12, 2, 2, 4, 3,
+                                             8,  6,  6, 12, 2,  20, 8, 8, 8, 60};
 
 struct world {
     uint64_t seed;
@@ -149,9 +155,11 @@ static enum rule next_rule(const struct weir_execution_row *row)
 {
     if (weir_state_is_over(row->state))
         return REPLAY;
-    return row->state == WEIR_EXEC_READY     ? CLAIM
-           : row->state == WEIR_EXEC_DELAYED ? PROMOTE
-                                             : RENEW;
+    return row->state == WEIR_EXEC_READY       ? CLAIM
+           : row->state == WEIR_EXEC_DELAYED   ? PROMOTE
+           : row->state == WEIR_EXEC_BLOCKED   ? UNBLOCK
+           : row->state == WEIR_EXEC_SUSPENDED ? RESUME
+                                               : RENEW;
 }
 
 static enum rule random_rule(struct world *self)
@@ -191,6 +199,11 @@ static struct weir_str random_reason(struct world *self)
     return weir_str(chance(self, 50) ? "because" : "");
 }
 
+static enum weir_hold random_hold(struct world *self)
+{
+    return chance(self, 50) ? WEIR_HOLD_DEPENDENCIES : WEIR_HOLD_BUDGET;
+}
+
 static void apply(struct world *self, struct try *try)
 {
     struct weir_execution_row *row = &self->row;
@@ -198,6 +211,10 @@ static void apply(struct world *self, struct try *try)
                                      (1 + draw(self, 30000)) * MS};
     struct weir_failing failing = {random_reason(self), chance(self, 5)};
     int64_t now_us = self->now_us;
+    struct weir_suspending suspending = {
+        (enum weir_hold)(WEIR_HOLD_SIGNAL + draw(self, 8)),
+        chance(self, 70) ? now_us + draw(self, 4000) * MS : 0,
+        (enum weir_on_timeout)draw(self, WEIR_ON_TIMEOUT_COUNT)};
 
     switch (try->rule) {
     case CLAIM:
@@ -217,6 +234,9 @@ static void apply(struct world *self, struct try *try)
                                       now_us + ((int64_t)draw(self, 4000) - 400) * MS,
                                       now_us, &try->out);
         break;
+    case SUSPEND:
+        try->ruling = weir_rule_suspend(row, try->epoch, &suspending, now_us, &try->out);
+        break;
     case ABANDON:
         try->ruling =
             weir_rule_abandon(row, try->epoch, random_reason(self), now_us, &try->out);
@@ -235,6 +255,19 @@ static void apply(struct world *self, struct try *try)
     case REPLAY:
         try->ruling = weir_rule_replay(row, now_us, &try->out);
         break;
+    case RESUME:
+        try->ruling =
+            weir_rule_resume(row, now_us + draw(self, 3) * SECOND, now_us, &try->out);
+        break;
+    case BLOCK:
+        try->ruling = weir_rule_block(row, random_hold(self), &try->out);
+        break;
+    case UNBLOCK:
+        try->ruling = weir_rule_unblock(row, random_hold(self), now_us, &try->out);
+        break;
+    case SKIP:
+        try->ruling = weir_rule_skip(row, now_us, &try->out);
+        break;
     case PROMOTE:
         try->ruling = weir_rule_promote(row, now_us);
         break;
@@ -244,8 +277,11 @@ static void apply(struct world *self, struct try *try)
     case LOSE_LEASE:
         try->ruling = weir_rule_lose_lease(row, now_us, &try->out);
         break;
-    default:
+    case EXPIRE:
         try->ruling = weir_rule_expire(row, now_us, &try->out);
+        break;
+    default:
+        try->ruling = weir_rule_wait_too_long(row, now_us, &try->out);
         break;
     }
 }
@@ -262,7 +298,7 @@ static void check_refused(struct world *self, const struct try *try)
 {
     holds(self, memcmp(&self->row, &try->before, sizeof self->row) == 0);
     holds(self, try->out.news == 0);
-    holds(self, !try->out.attempt_ended);
+    holds(self, !try->out.attempt_ended && !try->out.wait_ended);
 }
 
 /* Whoever does not hold it changes nothing, and is told so. */
@@ -345,8 +381,11 @@ static void check_consequence(struct world *self, const struct try *try)
     holds(self, (was_active && self->row.state != WEIR_EXEC_ACTIVE) ==
                     ((news & LEASE_ENDED) != 0));
     holds(self, (news & LEASE_ENDED) != LEASE_ENDED);
+    holds(self, (try->before.state == WEIR_EXEC_SUSPENDED &&
+                 self->row.state != WEIR_EXEC_SUSPENDED) == try->out.wait_ended);
     if (was_active && self->row.state != WEIR_EXEC_ACTIVE)
-        holds(self, try->out.attempt_ended == (try->rule != DELAY));
+        holds(self,
+              try->out.attempt_ended == (try->rule != DELAY && try->rule != SUSPEND));
     if (!try->out.attempt_ended)
         return;
 
@@ -358,7 +397,8 @@ static void check_consequence(struct world *self, const struct try *try)
         holds(self, self->row.pending == WEIR_PENDING_RETRY && try->rule == FAIL);
         break;
     case WEIR_OUTCOME_FAILED:
-        holds(self, self->row.state == WEIR_EXEC_FAILED && try->rule == FAIL);
+        holds(self, self->row.state == WEIR_EXEC_FAILED &&
+                        (try->rule == FAIL || try->rule == WAIT_TOO_LONG));
         break;
     case WEIR_OUTCOME_INTERRUPTED:
         holds(self, self->row.pending == WEIR_PENDING_RETRY ||
@@ -369,10 +409,12 @@ static void check_consequence(struct world *self, const struct try *try)
                         self->row.state == WEIR_EXEC_FAILED);
         break;
     case WEIR_OUTCOME_CANCELLED:
-        holds(self, self->row.state == WEIR_EXEC_CANCELLED);
+        holds(self, self->row.state == WEIR_EXEC_CANCELLED ||
+                        (self->row.state == WEIR_EXEC_SKIPPED && try->rule == SKIP));
         break;
     default:
-        holds(self, self->row.state == WEIR_EXEC_EXPIRED && try->rule == EXPIRE);
+        holds(self, self->row.state == WEIR_EXEC_EXPIRED &&
+                        (try->rule == EXPIRE || try->rule == WAIT_TOO_LONG));
         break;
     }
 }
@@ -434,5 +476,7 @@ WEIR_TEST(rules, keep_their_promises_in_any_order_and_at_any_time)
 
     /* Nothing was shown about a rule that never applied. */
     for (int rule = 0; rule < RULE_COUNT; rule++)
-        check(world.done[rule] > 100);
+        if (world.done[rule] <= 100)
+            weir_test_fail(__FILE__, __LINE__, "rule %d applied %d times", rule,
+                           world.done[rule]);
 }

@@ -17,15 +17,21 @@ enum rule {
     COMPLETE,
     FAIL,
     DELAY,
+    SUSPEND,
     ABANDON,
     CANCEL,
     REVOKE,
     PRIORITISE,
     REPLAY,
+    RESUME,
+    BLOCK,
+    UNBLOCK,
+    SKIP,
     PROMOTE,
     TIME_OUT,
     LOSE_LEASE,
     EXPIRE,
+    WAIT_TOO_LONG,
     RULE_COUNT
 };
 
@@ -34,6 +40,8 @@ static const enum weir_exec_state STATES[] = {
     WEIR_EXEC_SUSPENDED, WEIR_EXEC_SUCCEEDED, WEIR_EXEC_FAILED,  WEIR_EXEC_CANCELLED,
     WEIR_EXEC_EXPIRED,   WEIR_EXEC_SKIPPED,
 };
+
+static const struct weir_suspending SUSPENDING = {.hold = WEIR_HOLD_APPROVAL};
 
 static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
                               int64_t now_us)
@@ -51,6 +59,8 @@ static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
         return weir_rule_fail(row, row->epoch, &PASSING, now_us, &out);
     case DELAY:
         return weir_rule_delay(row, row->epoch, now_us + SECOND, now_us, &out);
+    case SUSPEND:
+        return weir_rule_suspend(row, row->epoch, &SUSPENDING, now_us, &out);
     case ABANDON:
         return weir_rule_abandon(row, row->epoch, weir_str("x"), now_us, &out);
     case CANCEL:
@@ -61,14 +71,24 @@ static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
         return weir_rule_prioritise(row, 77, &out);
     case REPLAY:
         return weir_rule_replay(row, now_us, &out);
+    case RESUME:
+        return weir_rule_resume(row, now_us, now_us, &out);
+    case BLOCK:
+        return weir_rule_block(row, WEIR_HOLD_BUDGET, &out);
+    case UNBLOCK:
+        return weir_rule_unblock(row, WEIR_HOLD_DEPENDENCIES, now_us, &out);
+    case SKIP:
+        return weir_rule_skip(row, now_us, &out);
     case PROMOTE:
         return weir_rule_promote(row, now_us);
     case TIME_OUT:
         return weir_rule_time_out(row, now_us, &out);
     case LOSE_LEASE:
         return weir_rule_lose_lease(row, now_us, &out);
-    default:
+    case EXPIRE:
         return weir_rule_expire(row, now_us, &out);
+    default:
+        return weir_rule_wait_too_long(row, now_us, &out);
     }
 }
 
@@ -87,8 +107,8 @@ static char letter(enum weir_ruling ruling)
     return LETTERS[ruling];
 }
 
-/* What the rules say in this state, in their order: those of workers, of operators, of
- * reconcilers. */
+/* What the rules say in this state, in their order: those of workers, of operators, of what it waits
+ * for, of reconcilers. */
 static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
 {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
@@ -98,7 +118,7 @@ static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
         row.settled_epoch = 0; /* not asked for here */
         before = row;
         ruling = apply((enum rule)rule, &row, now_us);
-        if (rule == CANCEL || rule == PROMOTE)
+        if (rule == CANCEL || rule == RESUME || rule == PROMOTE)
             *out++ = ' ';
         *out++ = letter(ruling);
         check_int(memcmp(&row, &before, sizeof row) == 0, ruling != WEIR_RULING_DONE);
@@ -110,7 +130,7 @@ static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
 static void check_table(int64_t now_us, const char *const *table)
 {
     for (size_t i = 0; i < COUNT_OF(STATES); i++) {
-        char line[RULE_COUNT + sizeof "  "];
+        char line[RULE_COUNT + sizeof "   "];
 
         try_all(STATES[i], now_us, line);
         check_str(line, table[i]);
@@ -121,16 +141,16 @@ static void check_table(int64_t now_us, const char *const *table)
 WEIR_TEST(rules, are_allowed_in_these_states_and_no_others)
 {
     static const char *const TABLE[] = {
-        "xSSSSS xAxN ....", /* READY */
-        "WAAAAA xAWN ....", /* DELAYED */
-        "WSSSSS xAWN ....", /* BLOCKED */
-        "Wxxxxx xxWN ....", /* ACTIVE */
-        "WAAAAA xAWN ....", /* SUSPENDED */
-        "OAAAAA OAOx ....", /* SUCCEEDED */
-        "OAAAAA OAOx ....", /* FAILED */
-        "OAAAAA .AOx ....", /* CANCELLED */
-        "OAAAAA OAOx ....", /* EXPIRED */
-        "OAAAAA OAOx ....", /* SKIPPED */
+        "xSSSSSS xAxN Wx.x .....", /* READY */
+        "WAAAAAA xAWN Wx.x .....", /* DELAYED */
+        "WSSSSSS xAWN WWxx .....", /* BLOCKED */
+        "Wxxxxxx xxWN WW.x .....", /* ACTIVE */
+        "WAAAAAA xAWN xW.x .....", /* SUSPENDED */
+        "OAAAAAA OAOx OO.. .....", /* SUCCEEDED */
+        "OAAAAAA OAOx OO.. .....", /* FAILED */
+        "OAAAAAA .AOx OO.. .....", /* CANCELLED */
+        "OAAAAAA OAOx OO.. .....", /* EXPIRED */
+        "OAAAAAA OAOx OO.. .....", /* SKIPPED */
     };
 
     check_table(NOW + 1, TABLE);
@@ -140,16 +160,16 @@ WEIR_TEST(rules, are_allowed_in_these_states_and_no_others)
 WEIR_TEST(rules, of_reconcilers_do_what_is_due_in_these_states_and_no_others)
 {
     static const char *const TABLE[] = {
-        ".SSSSS xAxN ...x", /* READY */
-        "WAAAAA xAWN x..x", /* DELAYED */
-        "WSSSSS xAWN ...x", /* BLOCKED */
-        "WLLLLL xAWN .x.x", /* ACTIVE: time_out has it, and so lose_lease has not */
-        "WAAAAA xAWN ...x", /* SUSPENDED */
-        "OAAAAA OAOx ....", /* SUCCEEDED */
-        "OAAAAA OAOx ....", /* FAILED */
-        "OAAAAA .AOx ....", /* CANCELLED */
-        "OAAAAA OAOx ....", /* EXPIRED */
-        "OAAAAA OAOx ....", /* SKIPPED */
+        ".SSSSSS xAxN Wx.x ...x.", /* READY */
+        "WAAAAAA xAWN Wx.x x..x.", /* DELAYED */
+        "WSSSSSS xAWN WWxx ...x.", /* BLOCKED */
+        "WLLLLLL xAWN WW.x .x.x.", /* ACTIVE: time_out has it, and so lose_lease has not */
+        "WAAAAAA xAWN xW.x ...xx", /* SUSPENDED */
+        "OAAAAAA OAOx OO.. .....", /* SUCCEEDED */
+        "OAAAAAA OAOx OO.. .....", /* FAILED */
+        "OAAAAAA .AOx OO.. .....", /* CANCELLED */
+        "OAAAAAA OAOx OO.. .....", /* EXPIRED */
+        "OAAAAAA OAOx OO.. .....", /* SKIPPED */
     };
 
     check_table(NOW + 3600 * SECOND, TABLE);

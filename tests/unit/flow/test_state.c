@@ -3,6 +3,8 @@
  */
 #include "flow/state.h"
 
+#include <string.h>
+
 #include "lib/test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -144,4 +146,23 @@ WEIR_TEST(names, are_there_for_every_public_number_and_for_no_other)
     check_str(weir_attempt_outcome_name(WEIR_OUTCOME_RUNNING), "running");
     check_str(weir_attempt_outcome_name(WEIR_OUTCOME_EXPIRED), "expired");
     check_str(weir_attempt_outcome_name((enum weir_attempt_outcome)8), "unknown");
+}
+
+WEIR_TEST(names, of_suspensions_are_there_for_each_number_and_unknown_for_others)
+{
+    for (int i = 0; i < WEIR_SUSPEND_REASON_COUNT; i++)
+        check(strcmp(weir_suspend_reason_name((enum weir_suspend_reason)i), "unknown") !=
+              0);
+    for (int i = 0; i < WEIR_ON_TIMEOUT_COUNT; i++)
+        check(strcmp(weir_on_timeout_name((enum weir_on_timeout)i), "unknown") != 0);
+    for (int i = 0; i < WEIR_SIGNAL_EFFECT_COUNT; i++)
+        check(strcmp(weir_signal_effect_name((enum weir_signal_effect)i), "unknown") !=
+              0);
+    check_str(weir_suspend_reason_name(WEIR_SUSPEND_MANUAL_PAUSE), "manual_pause");
+    check_str(weir_suspend_reason_name(WEIR_SUSPEND_REASON_COUNT), "unknown");
+    check_str(weir_on_timeout_name(WEIR_TIMEOUT_ESCALATE), "escalate");
+    check_str(weir_on_timeout_name(WEIR_ON_TIMEOUT_COUNT), "unknown");
+    check_str(weir_signal_effect_name(WEIR_SIGNAL_LATE), "late");
+    check_str(weir_waitpoint_state_name(WEIR_WAITPOINT_EXPIRED), "expired");
+    check_str(weir_waitpoint_state_name((enum weir_waitpoint_state)9), "unknown");
 }

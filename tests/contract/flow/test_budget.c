@@ -1,0 +1,318 @@
+/*
+ * Budgets: what is counted, what is refused, who is held back, and until when.
+ */
+#include "contract/flow/works.h"
+#include "contract/flow/yard.h"
+#include "weir/budget.h"
+
+static const struct weir_budget_limit TOKENS[] = {{"tokens", 100, 80}};
+
+static void make(struct fixture *fixture, struct weir_flow *flow, const char *name,
+                 int64_t period_ms)
+{
+    struct weir_budget_draft draft = {
+        .name = name, .period_ms = period_ms, .limits = TOKENS, .limit_count = 1};
+
+    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+}
+
+static struct weir_budget_answer report(struct fixture *fixture, struct weir_flow *flow,
+                                        const struct weir_execution_id *id,
+                                        int64_t tokens, const char *key)
+{
+    struct weir_amount amount = {"tokens", tokens};
+    struct weir_budget_answer answer;
+
+    check_db(
+        weir_budget_report(flow, "llm", id, &amount, 1, key, &answer, &fixture->error),
+        WEIR_OK);
+    return answer;
+}
+
+/* "tokens 90/100/80, 1 hard, 2 soft" */
+struct view {
+    char text[256];
+    int64_t waiting;
+    int64_t next_reset_us;
+};
+
+static void note(void *state, const struct weir_budget_info *info)
+{
+    struct view *self = state;
+    size_t used = 0;
+
+    for (size_t i = 0; i < info->usage_count; i++)
+        used += (size_t)snprintf(
+            self->text + used, sizeof self->text - used, "%s %lld/%lld/%lld, ",
+            info->usage[i].dimension, (long long)info->usage[i].used,
+            (long long)info->usage[i].hard, (long long)info->usage[i].soft);
+    (void)snprintf(self->text + used, sizeof self->text - used, "%lld hard, %lld soft",
+                   (long long)info->hard_breaches, (long long)info->soft_breaches);
+    self->waiting = info->waiting;
+    self->next_reset_us = info->next_reset_us;
+}
+
+static struct view see(struct fixture *fixture, struct weir_flow *flow)
+{
+    struct view view = {.text = ""};
+
+    check_db(weir_budget_get(flow, "llm", note, &view, &fixture->error), WEIR_OK);
+    return view;
+}
+
+FLOW_TEST(report, counts_and_tells_of_soft_and_hard_limits)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 0);
+    check_int(report(fixture, flow, NULL, 80, NULL).spending, WEIR_SPENT);
+    answer = report(fixture, flow, NULL, 10, NULL);
+    check_int(answer.spending, WEIR_SPENT_OVER_SOFT);
+    check_str(answer.dimension, "tokens");
+    check_int(answer.used, 90);
+    check_int(answer.limit, 80);
+    answer = report(fixture, flow, NULL, 11, NULL);
+    check_int(answer.spending, WEIR_NOT_SPENT);
+    check_int(answer.used, 90);
+    check_int(answer.limit, 100);
+    check_str(see(fixture, flow).text, "tokens 90/100/80, 1 hard, 1 soft");
+    check_int(report(fixture, flow, NULL, 10, NULL).spending, WEIR_SPENT_OVER_SOFT);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(report, beyond_a_hard_limit_of_one_dimension_counts_nothing_of_the_others)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_amount amounts[] = {{"calls", 1}, {"tokens", 101}};
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 0);
+    check_db(
+        weir_budget_report(flow, "llm", NULL, amounts, 2, NULL, &answer, &fixture->error),
+        WEIR_OK);
+    check_int(answer.spending, WEIR_NOT_SPENT);
+    check_str(see(fixture, flow).text, "tokens 0/100/80, 1 hard, 0 soft");
+    amounts[1].amount = 100;
+    check_db(
+        weir_budget_report(flow, "llm", NULL, amounts, 2, NULL, &answer, &fixture->error),
+        WEIR_OK);
+    check_str(see(fixture, flow).text, "calls 1/0/0, tokens 100/100/80, 1 hard, 1 soft");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(report, with_a_key_counts_once_unless_it_was_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_amount amount = {"tokens", 6};
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 0);
+    check_int(report(fixture, flow, NULL, 95, "big").spending, WEIR_SPENT_OVER_SOFT);
+    check_int(report(fixture, flow, NULL, 6, "small").spending, WEIR_NOT_SPENT);
+    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+    check_int(report(fixture, flow, NULL, 6, "small").spending, WEIR_SPENT);
+    check_int(report(fixture, flow, NULL, 6, "small").spending, WEIR_SPENT_BEFORE);
+    check_db(weir_budget_report(flow, "llm", NULL, &amount, 1, "big", &answer,
+                                &fixture->error),
+             WEIR_MISMATCH);
+    check_str(see(fixture, flow).text, "tokens 6/100/80, 1 hard, 1 soft");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(release, gives_back_what_one_execution_has_used)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id one = works_submit(fixture, flow, "a");
+    struct weir_execution_id other = works_submit(fixture, flow, "a");
+
+    make(fixture, flow, "llm", 0);
+    (void)report(fixture, flow, &one, 10, NULL);
+    (void)report(fixture, flow, &one, 20, NULL);
+    (void)report(fixture, flow, &other, 40, NULL);
+    check_db(weir_budget_release(flow, "llm", &one, &fixture->error), WEIR_OK);
+    check_str(see(fixture, flow).text, "tokens 40/100/80, 0 hard, 0 soft");
+    check_db(weir_budget_release(flow, "llm", &one, &fixture->error), WEIR_OK);
+    check_str(see(fixture, flow).text, "tokens 40/100/80, 0 hard, 0 soft");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(release, after_a_reset_gives_nothing_back)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id one = works_submit(fixture, flow, "a");
+
+    make(fixture, flow, "llm", 0);
+    (void)report(fixture, flow, &one, 30, NULL);
+    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+    (void)report(fixture, flow, NULL, 50, NULL);
+    check_db(weir_budget_release(flow, "llm", &one, &fixture->error), WEIR_OK);
+    check_str(see(fixture, flow).text, "tokens 50/100/80, 0 hard, 0 soft");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(create, twice_is_once_and_something_else_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_budget_draft draft = {.name = "llm", .limits = TOKENS, .limit_count = 1};
+    bool existed = true;
+
+    check_db(weir_budget_create(flow, &draft, &existed, &fixture->error), WEIR_OK);
+    check(!existed);
+    check_db(weir_budget_create(flow, &draft, &existed, &fixture->error), WEIR_OK);
+    check(existed);
+    draft.period_ms = 1000;
+    check_db(weir_budget_create(flow, &draft, &existed, &fixture->error), WEIR_MISMATCH);
+    draft.period_ms = 999;
+    check_db(weir_budget_create(flow, &draft, &existed, &fixture->error), WEIR_INVALID);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(amount, below_zero_is_refused_and_names_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_amount amount = {"tokens", -1};
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 0);
+    check_db(
+        weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
+        WEIR_OUT_OF_RANGE);
+    check(strstr(fixture->error.text, "amount is -1, must be at least 0") != NULL);
+    amount.amount = 1;
+    check_db(weir_budget_report(flow, "none", NULL, &amount, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_NOT_FOUND);
+    check_str(see(fixture, flow).text, "tokens 0/100/80, 0 hard, 0 soft");
+    weir_flow_destroy(flow);
+}
+
+/* ---- admission ------------------------------------------------------------------------------- */
+
+static struct weir_execution_id submit_charged(struct fixture *fixture,
+                                               struct weir_flow *flow)
+{
+    static const char *const BUDGETS[] = {"llm"};
+    struct weir_execution_draft draft = works_draft("orders");
+
+    draft.budgets = BUDGETS;
+    draft.budget_count = 1;
+    return works_submit_draft(fixture, flow, &draft);
+}
+
+static size_t claim_some(struct fixture *fixture, struct weir_flow *flow)
+{
+    static const char *const LANES[] = {"orders"};
+    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claim claims[8];
+
+    return works_claim_many(fixture, flow, &options, claims, 8);
+}
+
+FLOW_TEST(claim, passes_over_what_would_exceed_a_budget_and_lets_others_through)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id charged;
+
+    make(fixture, flow, "llm", 0);
+    charged = submit_charged(fixture, flow);
+    (void)works_submit(fixture, flow, "orders");
+    (void)report(fixture, flow, NULL, 100, NULL);
+    check_int(claim_some(fixture, flow), 1);
+    check_str(works_state(fixture, flow, &charged), "rate_limited");
+    check_str(works_see(fixture, flow, &charged).info.blocked_by, "waiting_for_budget");
+    check_int(see(fixture, flow).waiting, 1);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(budget, that_is_reset_lets_in_who_waited)
+{
+    struct weir_execution_id charged;
+    struct patrol patrol;
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    make(fixture, yard.flow, "llm", 0);
+    charged = submit_charged(fixture, yard.flow);
+    (void)report(fixture, yard.flow, NULL, 100, NULL);
+    check_int(claim_some(fixture, yard.flow), 0);
+    patrol_open(&patrol, fixture);
+    check_str(works_state(fixture, yard.flow, &charged), "rate_limited");
+    check_db(weir_budget_reset(yard.flow, "llm", &fixture->error), WEIR_OK);
+    wait_until(strcmp(works_state(fixture, yard.flow, &charged), "waiting") == 0);
+    check_int(claim_some(fixture, yard.flow), 1);
+    check_int(see(fixture, yard.flow).waiting, 0);
+    patrol_close(&patrol);
+    yard_close(&yard);
+}
+
+FLOW_TEST(budget_reset, comes_with_the_period_and_does_not_drift)
+{
+    struct patrol patrol;
+    struct yard yard;
+    int64_t first_us;
+
+    yard_open(&yard, fixture);
+    make(fixture, yard.flow, "llm", 1000);
+    first_us = see(fixture, yard.flow).next_reset_us;
+    (void)report(fixture, yard.flow, NULL, 70, NULL);
+    patrol_open(&patrol, fixture);
+    wait_until(strncmp(see(fixture, yard.flow).text, "tokens 0/", 9) == 0);
+    check_int((see(fixture, yard.flow).next_reset_us - first_us) % 1000000, 0);
+    patrol_close(&patrol);
+    yard_close(&yard);
+}
+
+FLOW_TEST(submit, with_a_budget_that_is_not_there_creates_nothing)
+{
+    struct weir_flow *flow = works_open(fixture);
+    static const char *const BUDGETS[] = {"llm"};
+    struct weir_execution_draft drafts[2] = {works_draft("orders"),
+                                             works_draft("orders")};
+
+    drafts[1].budgets = BUDGETS;
+    drafts[1].budget_count = 1;
+    check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error),
+             WEIR_NOT_FOUND);
+    check_int(claim_some(fixture, flow), 0);
+    weir_flow_destroy(flow);
+}
+
+/* "acme 0, llm 70": names, and what is used. */
+static void write_name(void *state, const struct weir_budget_info *info)
+{
+    struct view *self = state;
+    size_t used = strlen(self->text);
+
+    (void)snprintf(self->text + used, sizeof self->text - used, "%s%s %lld",
+                   used > 0 ? ", " : "", info->name, (long long)info->usage[0].used);
+}
+
+FLOW_TEST(budgets, of_an_execution_are_those_that_it_named)
+{
+    struct weir_flow *flow = works_open(fixture);
+    static const char *const BUDGETS[] = {"llm", "acme"};
+    struct weir_execution_draft draft = works_draft("orders");
+    struct view view = {.text = ""};
+    struct weir_execution_id id, plain;
+
+    make(fixture, flow, "llm", 0);
+    make(fixture, flow, "acme", 0);
+    make(fixture, flow, "other", 0);
+    draft.budgets = BUDGETS;
+    draft.budget_count = 2;
+    id = works_submit_draft(fixture, flow, &draft);
+    plain = works_submit(fixture, flow, "orders");
+    (void)report(fixture, flow, &id, 70, NULL);
+    (void)report(fixture, flow, &plain, 1, NULL); /* not charged to it, all the same */
+    check_db(weir_budget_of(flow, &id, write_name, &view, &fixture->error), WEIR_OK);
+    check_str(view.text, "acme 0, llm 71");
+
+    view.text[0] = '\0';
+    check_db(weir_budget_of(flow, &plain, write_name, &view, &fixture->error), WEIR_OK);
+    check_str(view.text, "");
+    id.uuid[3] ^= 1;
+    check_db(weir_budget_of(flow, &id, write_name, &view, &fixture->error),
+             WEIR_NOT_FOUND);
+    weir_flow_destroy(flow);
+}

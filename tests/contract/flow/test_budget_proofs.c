@@ -1,0 +1,598 @@
+/*
+ * What budgets promise whatever happens: the ledger and the counters are the same sum, nobody works
+ * beyond a hard limit but who was at it, resets do not drift, and who waits comes back by himself.
+ */
+#include "contract/flow/company.h"
+#include "contract/flow/rounds.h"
+#include "weir/budget.h"
+
+static const char *const LANES[] = {"orders"};
+
+static struct weir_budget_draft draft_of(const char *name, int64_t hard,
+                                         int64_t period_ms)
+{
+    static struct weir_budget_limit limits[4];
+    static int used;
+    struct weir_budget_limit *limit = &limits[used++ % 4];
+
+    *limit = (struct weir_budget_limit){"tokens", hard, 0};
+    return (struct weir_budget_draft){
+        .name = name, .period_ms = period_ms, .limits = limit, .limit_count = 1};
+}
+
+static void make(struct fixture *fixture, struct weir_flow *flow, const char *name,
+                 int64_t hard)
+{
+    struct weir_budget_draft draft = draft_of(name, hard, 0);
+
+    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+}
+
+static enum weir_spending spend(struct fixture *fixture, struct weir_flow *flow,
+                                const char *name, const struct weir_execution_id *id,
+                                int64_t amount)
+{
+    struct weir_amount tokens = {"tokens", amount};
+    struct weir_budget_answer answer;
+
+    check_db(
+        weir_budget_report(flow, name, id, &tokens, 1, NULL, &answer, &fixture->error),
+        WEIR_OK);
+    return answer.spending;
+}
+
+static struct weir_execution_id submit(struct fixture *fixture, struct weir_flow *flow,
+                                       const char *const *budgets, size_t count)
+{
+    struct weir_execution_draft draft = works_draft("orders");
+
+    draft.budgets = budgets;
+    draft.budget_count = count;
+    return works_submit_draft(fixture, flow, &draft);
+}
+
+static size_t claim_some(struct fixture *fixture, struct weir_flow *flow)
+{
+    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claim claims[4];
+
+    return works_claim_many(fixture, flow, &options, claims, 4);
+}
+
+static int64_t used(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT coalesce(sum(used), 0) FROM weir_usage");
+}
+
+/* Counters of which the entries of their era are another sum. */
+#define DIFFERENCES                                                                      \
+    "(SELECT count(*) FROM weir_usage u JOIN weir_budget b ON b.no = u.budget"           \
+    " WHERE u.used <> (SELECT coalesce(sum(s.amount), 0) FROM weir_spent s"              \
+    " WHERE s.budget = u.budget AND s.dimension = u.dimension AND s.era = b.era))"
+
+static int64_t differences(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT " DIFFERENCES);
+}
+
+/* Both at once, since asking costs most of the time here: what is used, if there are none. */
+static int64_t used_alike(struct fixture *fixture)
+{
+    return fixture_ask(fixture,
+                       "SELECT coalesce(sum(used), 0) - 1000000000 * " DIFFERENCES
+                       " FROM weir_usage");
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+/* One call, by somebody whose database fails him. */
+enum call { REPORTS, REPORTS_FOR_NONE, RELEASES, RESETS, CHANGES, CALLS };
+
+struct calling {
+    struct fixture *fixture;
+    struct weir_flow *flow;
+    enum call call;
+    struct weir_execution_id id;
+    const char *key;
+};
+
+static enum weir_status call(struct calling *self)
+{
+    struct weir_amount amounts[] = {{"tokens", 3}, {"calls", 1}, {"tokens", 2}};
+    struct weir_budget_draft draft = draft_of("llm", 50, 2000);
+    struct weir_budget_answer answer;
+    struct weir_error error;
+
+    switch (self->call) {
+    case REPORTS:
+        return weir_budget_report(self->flow, "llm", &self->id, amounts, 3, self->key,
+                                  &answer, &error);
+    case REPORTS_FOR_NONE:
+        return weir_budget_report(self->flow, "llm", NULL, amounts, 3, self->key, &answer,
+                                  &error);
+    case RELEASES:
+        return weir_budget_release(self->flow, "llm", &self->id, &error);
+    case RESETS:
+        return weir_budget_reset(self->flow, "llm", &error);
+    default:
+        return weir_budget_change(self->flow, &draft, &error);
+    }
+}
+
+/* What is used when the call was made once, of what was used before. */
+static int64_t wanted(enum call call, int64_t before)
+{
+    switch (call) {
+    case REPORTS:
+    case REPORTS_FOR_NONE:
+        return before + 6;
+    case RELEASES:
+        return before - 7;
+    case RESETS:
+        return 0;
+    default:
+        return before;
+    }
+}
+
+/* Returns false when the call makes fewer. */
+static bool survive(struct calling *self, struct company *company, const char *fault,
+                    uint64_t at)
+{
+    enum { FAULT = 1 };
+    struct fixture *fixture = self->fixture;
+    enum weir_status status;
+    int64_t before;
+    char key[32];
+    bool came;
+
+    check_db(weir_budget_release(self->flow, "llm", &self->id, &fixture->error), WEIR_OK);
+    check_db(weir_budget_reset(self->flow, "llm", &fixture->error), WEIR_OK);
+    check_int(spend(fixture, self->flow, "llm", &self->id, 7), WEIR_SPENT);
+    check_int(spend(fixture, self->flow, "llm", NULL, 11), WEIR_SPENT);
+    before = used_alike(fixture);
+    check_int(before, 18);
+    (void)snprintf(key, sizeof key, "%s %d %d", fault, (int)self->call, (int)at);
+    self->key = key;
+    weir_points_arm_once(&company->points, fault, at);
+    self->flow = company->flow;
+    status = call(self);
+    came = atomic_load(&company->points.armed[FAULT].passed) >= at;
+    weir_points_arm(&company->points, fault, UINT64_MAX);
+    if (status != WEIR_OK) {
+        check_int(differences(fixture), 0);
+        check_status(call(self), WEIR_OK);
+    }
+    check_int(used_alike(fixture), wanted(self->call, before));
+    return came;
+}
+
+FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_call_is_cut_short)
+{
+    static const char *const FAULTS[] = {"db.lose", "db.lose_after_commit"};
+    struct weir_flow *flow = works_open(fixture);
+    struct company company;
+    struct calling calling = {.fixture = fixture};
+
+    make(fixture, flow, "llm", 100);
+    calling.id = works_submit(fixture, flow, "orders");
+    for (int which = 0; which < CALLS; which++) {
+        for (size_t i = 0; i < 2; i++) {
+            uint64_t at = 1;
+
+            company_open(&company, fixture);
+            calling.call = (enum call)which;
+            calling.flow = flow;
+            while (survive(&calling, &company, FAULTS[i], at)) {
+                calling.flow = flow;
+                at++;
+            }
+            company_close(&company);
+        }
+    }
+    weir_flow_destroy(flow);
+}
+
+/* What an execution has used stays used when it is removed. */
+FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_removal_is_cut_short)
+{
+    enum { FAULT = 1 };
+    struct weir_flow *flow = works_open(fixture);
+    struct round round;
+    bool came = true;
+    int64_t before = 0;
+
+    make(fixture, flow, "llm", 100000);
+    round_open(&round, fixture, WEIR_RECONCILER_HOUSEKEEPING);
+    for (uint64_t at = 1; came; at++) {
+        struct weir_execution_id id = works_submit(fixture, flow, "orders");
+        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+
+        check_int(spend(fixture, flow, "llm", &id, 7), WEIR_SPENT);
+        before += 7;
+        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        weir_points_arm_once(&round.points, "db.lose", at);
+        round.task.age_us = 1;
+        (void)round_tick(&round);
+        came = atomic_load(&round.points.armed[FAULT].passed) >= at;
+        weir_points_arm(&round.points, "db.lose", UINT64_MAX);
+        check_int(used_alike(fixture), before);
+        check_status(round_tick(&round), WEIR_OK);
+    }
+    check_int(used_alike(fixture), before);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_spent"), 1); /* nobody's */
+    round_close(&round);
+    weir_flow_destroy(flow);
+}
+
+/* More than can be counted is refused: the two sums would go different ways. */
+FLOW_TEST(report, of_more_than_can_be_counted_is_refused_and_counts_nothing)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_amount amounts[] = {{"tokens", INT64_MAX / 2 + 1},
+                                    {"tokens", INT64_MAX / 2 + 1}};
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 0);
+    check_db(
+        weir_budget_report(flow, "llm", NULL, amounts, 2, NULL, &answer, &fixture->error),
+        WEIR_OUT_OF_RANGE);
+    check(strstr(fixture->error.text, "used of \"tokens\" would be more than") != NULL);
+    check_int(used(fixture), 0);
+    check_int(spend(fixture, flow, "llm", NULL, INT64_MAX / 2 + 1), WEIR_SPENT);
+    check_db(
+        weir_budget_report(flow, "llm", NULL, amounts, 1, NULL, &answer, &fixture->error),
+        WEIR_OUT_OF_RANGE);
+    check_int(used(fixture), INT64_MAX / 2 + 1);
+    check_int(differences(fixture), 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(budget, has_32_dimensions_and_no_more)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_budget_draft draft = draft_of("llm", 10, 0);
+    struct weir_budget_limit other = {"other", 1, 0};
+    struct weir_amount amounts[WEIR_BUDGET_DIMENSIONS_MAX];
+    char names[WEIR_BUDGET_DIMENSIONS_MAX][16];
+    struct weir_budget_answer answer;
+
+    make(fixture, flow, "llm", 10);
+    for (int i = 0; i < WEIR_BUDGET_DIMENSIONS_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%d", i);
+        amounts[i] = (struct weir_amount){names[i], 1};
+    }
+    check_db(weir_budget_report(flow, "llm", NULL, amounts, WEIR_BUDGET_DIMENSIONS_MAX,
+                                NULL, &answer, &fixture->error),
+             WEIR_FULL);
+    check(strstr(fixture->error.text, "33 dimensions, must have at most 32") != NULL);
+    check_int(used(fixture), 0);
+    check_db(weir_budget_report(flow, "llm", NULL, amounts,
+                                WEIR_BUDGET_DIMENSIONS_MAX - 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
+    draft.limits = &other;
+    check_db(weir_budget_change(flow, &draft, &fixture->error), WEIR_FULL);
+    check_int(used(fixture), WEIR_BUDGET_DIMENSIONS_MAX - 1);
+    check_int(differences(fixture), 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(report, whose_key_was_used_for_another_execution_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_amount tokens = {"tokens", 5};
+    struct weir_budget_answer answer;
+    struct weir_execution_id first, second;
+
+    make(fixture, flow, "llm", 0);
+    first = works_submit(fixture, flow, "orders");
+    second = works_submit(fixture, flow, "orders");
+    check_db(weir_budget_report(flow, "llm", &first, &tokens, 1, "once", &answer,
+                                &fixture->error),
+             WEIR_OK);
+    check_db(weir_budget_report(flow, "llm", &second, &tokens, 1, "once", &answer,
+                                &fixture->error),
+             WEIR_MISMATCH);
+    check_db(weir_budget_report(flow, "llm", &first, &tokens, 1, "once", &answer,
+                                &fixture->error),
+             WEIR_OK);
+    check_int(answer.spending, WEIR_SPENT_BEFORE);
+    check_int(used(fixture), 5);
+    weir_flow_destroy(flow);
+}
+
+/* ---- hard limits ----------------------------------------------------------------------------- */
+
+enum { WORKERS = 6, LIMIT = 25, JOBS = 80 };
+
+struct worker {
+    struct company company;
+    _Atomic int *admitted;
+};
+
+/* Each job costs one; who gets none has come to the limit. */
+static enum weir_status work(struct weir_flow *flow, void *argument,
+                             struct weir_error *error)
+{
+    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_amount tokens = {"tokens", 1};
+    struct worker *self = argument;
+    enum weir_status status = WEIR_OK;
+
+    while (status == WEIR_OK) {
+        struct weir_claimed *claimed = NULL;
+        struct weir_budget_answer answer;
+        size_t count = 0;
+
+        status = weir_flow_claim(flow, &options, 1, &claimed, &count, error);
+        if (status == WEIR_OK && count == 0)
+            return WEIR_OK;
+        if (status == WEIR_OK) {
+            struct weir_settlement settlement = {.claim = claimed->claim,
+                                                 .verb = WEIR_SETTLE_COMPLETE};
+
+            atomic_fetch_add(self->admitted, 1);
+            status = weir_budget_report(flow, "llm", &claimed->claim.id, &tokens, 1, NULL,
+                                        &answer, error);
+            if (status == WEIR_OK)
+                status = weir_flow_settle(flow, &settlement, 1, error);
+        }
+        weir_claimed_free(flow, claimed);
+    }
+    return status;
+}
+
+FLOW_TEST(work, beyond_a_hard_limit_is_what_was_under_way_when_it_was_reached)
+{
+    static const char *const BUDGETS[] = {"llm"};
+    struct weir_flow *flow = works_open(fixture);
+    struct worker workers[WORKERS];
+    _Atomic int admitted = 0;
+
+    make(fixture, flow, "llm", LIMIT);
+    for (int i = 0; i < JOBS; i++)
+        (void)submit(fixture, flow, BUDGETS, 1);
+    for (int i = 0; i < WORKERS; i++) {
+        company_open(&workers[i].company, fixture);
+        workers[i].admitted = &admitted;
+    }
+    for (int i = 0; i < WORKERS; i++)
+        company_begin(&workers[i].company, work, &workers[i]);
+    for (int i = 0; i < WORKERS; i++) {
+        fixture->error = workers[i].company.error;
+        check_db(company_end(&workers[i].company), WEIR_OK);
+        company_close(&workers[i].company);
+    }
+    check_in_range(admitted, LIMIT, LIMIT + WORKERS - 1);
+    check_int(used(fixture), LIMIT);
+    check_int(differences(fixture), 0);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3"),
+              JOBS - admitted);
+    weir_flow_destroy(flow);
+}
+
+static enum weir_status reset_first(struct weir_flow *flow, void *argument,
+                                    struct weir_error *error)
+{
+    (void)argument;
+    return weir_budget_reset(flow, "first", error);
+}
+
+static enum weir_status claim_one(struct weir_flow *flow, void *argument,
+                                  struct weir_error *error)
+{
+    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claimed *claimed = NULL;
+    enum weir_status status =
+        weir_flow_claim(flow, &options, 1, &claimed, argument, error);
+
+    weir_claimed_free(flow, claimed);
+    return status;
+}
+
+/* The one that is seen first is reset at this moment, and the other one is not. */
+FLOW_TEST(claim, is_held_back_by_a_second_budget_when_the_first_is_reset_meanwhile)
+{
+    static const char *const BUDGETS[] = {"first", "second"};
+    struct weir_flow *flow = works_open(fixture);
+    struct company operator, worker;
+    struct weir_execution_id id;
+    size_t claimed = 7;
+
+    make(fixture, flow, "first", 10);
+    make(fixture, flow, "second", 10);
+    id = submit(fixture, flow, BUDGETS, 2);
+    (void)spend(fixture, flow, "first", NULL, 10);
+    (void)spend(fixture, flow, "second", NULL, 10);
+    company_open(&operator, fixture);
+    company_open(&worker, fixture);
+    company_stand(&operator);
+    company_begin(&operator, reset_first, NULL);
+    company_await(&operator);
+    company_begin(&worker, claim_one, &claimed);
+    company_await_lock(&worker);
+    company_go(&operator);
+    check_status(company_end(&operator), WEIR_OK);
+    check_status(company_end(&worker), WEIR_OK);
+    check_int(claimed, 0);
+    check_str(works_state(fixture, flow, &id), "rate_limited");
+    company_close(&worker);
+    company_close(&operator);
+    weir_flow_destroy(flow);
+}
+
+static enum weir_status claim_two(struct weir_flow *flow, void *argument,
+                                  struct weir_error *error)
+{
+    const char *const *lanes = argument;
+    const struct weir_claim_options options = works_claimant(lanes, "anna");
+    struct weir_claimed *claimed = NULL;
+    size_t count = 0;
+    enum weir_status status = weir_flow_claim(flow, &options, 2, &claimed, &count, error);
+
+    weir_claimed_free(flow, claimed);
+    return status == WEIR_OK && count > 0 ? WEIR_MISMATCH : status;
+}
+
+static void submit_to(struct fixture *fixture, struct weir_flow *flow, const char *lane,
+                      const char *const *budget)
+{
+    struct weir_execution_draft draft = works_draft(lane);
+
+    draft.budgets = budget;
+    draft.budget_count = 1;
+    (void)works_submit_draft(fixture, flow, &draft);
+}
+
+/* Each finds two that are held back, by the same two budgets, in opposite orders. */
+FLOW_POSTGRESQL_TEST(claims,
+                     that_are_held_back_by_the_same_budgets_do_not_wait_for_each_other)
+{
+    static const char *const FIRST[] = {"first"};
+    static const char *const SECOND[] = {"second"};
+    static const char *const THERE[] = {"there"};
+    static const char *const BACK[] = {"back"};
+    struct weir_flow *flow = works_open(fixture);
+    struct company anna, bert;
+
+    make(fixture, flow, "first", 10);
+    make(fixture, flow, "second", 10);
+    submit_to(fixture, flow, "there", FIRST);
+    submit_to(fixture, flow, "there", SECOND);
+    submit_to(fixture, flow, "back", SECOND);
+    submit_to(fixture, flow, "back", FIRST);
+    (void)spend(fixture, flow, "first", NULL, 10);
+    (void)spend(fixture, flow, "second", NULL, 10);
+    company_open(&anna, fixture);
+    company_open(&bert, fixture);
+    weir_points_arm_call(&anna.points, "lock exceeded budget", 2, company_stop_here,
+                         &anna);
+    company_begin(&anna, claim_two, (void *)(uintptr_t)THERE);
+    company_await(&anna);
+    company_begin(&bert, claim_two, (void *)(uintptr_t)BACK);
+    company_await_lock(&bert);
+    company_go(&anna);
+    check_status(company_end(&anna), WEIR_OK);
+    check_status(company_end(&bert), WEIR_OK);
+    company_close(&bert);
+    company_close(&anna);
+    check_int(fixture_ask(fixture, "SELECT deadlocks FROM pg_stat_database"
+                                   " WHERE datname = current_database()"),
+              0);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3"),
+              4);
+    weir_flow_destroy(flow);
+}
+
+/* ---- resets ---------------------------------------------------------------------------------- */
+
+struct times {
+    int64_t created_us, next_us, resets;
+};
+
+static void note_times(void *state, const struct weir_budget_info *info)
+{
+    *(struct times *)state =
+        (struct times){info->created_us, info->next_reset_us, info->resets};
+}
+
+/* Time passes by moving what is stored back. The reconciler comes in time, a little late, or after an
+ * outage of many periods: 10,000 of them altogether. */
+FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
+{
+    enum { PERIOD_MS = 60000, OUTAGES = 100, PERIODS_EACH = 100 };
+    const int64_t period_us = PERIOD_MS * 1000;
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_budget_draft draft = draft_of("llm", 100, PERIOD_MS);
+    struct round round;
+    struct times times;
+    int64_t passed = 0;
+
+    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    round_open(&round, fixture, WEIR_RECONCILER_BUDGET_RESET);
+    for (int i = 0; i < OUTAGES; i++) {
+        int64_t late_us = (i * 7919) % period_us;
+        int64_t step_us = PERIODS_EACH * period_us + (i % 3 == 0 ? late_us : 0);
+        int64_t now_us = 0;
+        struct weir_connection *connection;
+        char sql[128];
+
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE {p}_budget SET next_reset_us = next_reset_us - %lld,"
+                       " created_us = created_us - %lld",
+                       (long long)step_us, (long long)step_us);
+        fixture_prepare(fixture, sql);
+        passed += PERIODS_EACH;
+        check_status(round_tick(&round), WEIR_OK);
+        check_db(weir_budget_get(flow, "llm", note_times, &times, &fixture->error),
+                 WEIR_OK);
+        connection = fixture_take(fixture);
+        check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
+        fixture_give(fixture, connection);
+        check_int((times.next_us - times.created_us) % period_us, 0);
+        check(times.next_us > now_us - period_us && times.next_us <= now_us + period_us);
+        check_int(times.resets, i + 1); /* once, however many were missed */
+    }
+    check_int(passed, 10000);
+    check_int(round.report.processed, OUTAGES);
+    round_close(&round);
+    weir_flow_destroy(flow);
+}
+
+/* ---- who waits ------------------------------------------------------------------------------- */
+
+static void raise_it(struct fixture *fixture, struct weir_flow *flow,
+                     const struct weir_execution_id *spender)
+{
+    struct weir_budget_draft draft = draft_of("llm", 1000, 0);
+
+    (void)spender;
+    check_db(weir_budget_change(flow, &draft, &fixture->error), WEIR_OK);
+}
+
+static void reset_it(struct fixture *fixture, struct weir_flow *flow,
+                     const struct weir_execution_id *spender)
+{
+    (void)spender;
+    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+}
+
+static void release_it(struct fixture *fixture, struct weir_flow *flow,
+                       const struct weir_execution_id *spender)
+{
+    check_db(weir_budget_release(flow, "llm", spender, &fixture->error), WEIR_OK);
+}
+
+FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
+{
+    static const char *const BUDGETS[] = {"llm"};
+    static void (*const WAYS[])(struct fixture *, struct weir_flow *,
+                                const struct weir_execution_id *) = {reset_it, release_it,
+                                                                     raise_it};
+    struct weir_execution_id spender;
+    struct patrol patrol;
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    make(fixture, yard.flow, "llm", 10);
+    spender = works_submit(fixture, yard.flow, "elsewhere");
+    patrol_init(&patrol, fixture);
+    patrol.options.interval_ms[WEIR_RECONCILER_BUDGET_RESET] = 3600 * 1000;
+    patrol_start(&patrol);
+    for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
+        struct weir_execution_id id = submit(fixture, yard.flow, BUDGETS, 1);
+
+        check_int(spend(fixture, yard.flow, "llm", &spender, 10), WEIR_SPENT);
+        check_int(claim_some(fixture, yard.flow), 0);
+        check_str(works_state(fixture, yard.flow, &id), "rate_limited");
+        WAYS[i](fixture, yard.flow, &spender);
+        wait_until(strcmp(works_state(fixture, yard.flow, &id), "waiting") == 0);
+        check_int(claim_some(fixture, yard.flow), 1);
+        check_db(weir_budget_release(yard.flow, "llm", &spender, &fixture->error),
+                 WEIR_OK);
+    }
+    patrol_close(&patrol);
+    yard_close(&yard);
+}

@@ -1,0 +1,465 @@
+/*
+ * Flows: what waits for what, who decides, and how a flow ends.
+ */
+#include "contract/flow/graphs.h"
+#include "contract/flow/yard.h"
+
+static struct weir_graph_join join_of(struct graph *graph, char to, enum weir_join policy,
+                                      uint32_t quorum, bool cancel_remaining)
+{
+    return (struct weir_graph_join){.to = *graph_member(graph, to),
+                                    .policy = policy,
+                                    .quorum = quorum,
+                                    .cancel_remaining = cancel_remaining};
+}
+
+/* ---- joins ----------------------------------------------------------------------------------- */
+
+FLOW_TEST(all, waits_for_every_one)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abcd", "a>d b>d c>d");
+    check_str(graph_states(&graph), "a:waiting b:waiting c:waiting d:waiting_children");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'd'), "waiting_children");
+    check_str(graph_state(&graph), "running");
+    graph_end(&graph, 'c', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'd'), "waiting");
+    graph_end(&graph, 'd', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&graph), "completed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(all, is_impossible_with_the_first_failure_and_what_follows_is_skipped)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abcde", "a>c b>c c>d d>e");
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_str(graph_states(&graph), "a:failed b:waiting c:skipped d:skipped e:skipped");
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&graph), "failed");
+    check_str(works_see(fixture, flow, graph_member(&graph, 'e')).failure,
+              "dependency_impossible");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(any, is_satisfied_by_one_and_lets_the_others_run)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_join join;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    join = join_of(&graph, 'd', WEIR_JOIN_ANY, 0, false);
+    graph_join(&graph, "abcd", "a>d b>d c>d", &join, 1);
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_str(graph_state_of(&graph, 'd'), "waiting_children");
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_states(&graph), "a:failed b:completed c:waiting d:waiting");
+    graph_end(&graph, 'c', WEIR_SETTLE_COMPLETE); /* decided once */
+    check_str(graph_state_of(&graph, 'd'), "waiting");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(quorum, that_can_not_be_reached_any_more_skips)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_join join;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    join = join_of(&graph, 'f', WEIR_JOIN_QUORUM, 3, false);
+    graph_join(&graph, "abcdef", "a>f b>f c>f d>f e>f", &join, 1);
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    graph_end(&graph, 'b', WEIR_SETTLE_ABANDON);
+    check_str(graph_state_of(&graph, 'f'), "waiting_children");
+    graph_end(&graph, 'c', WEIR_SETTLE_FAIL);
+    check_str(graph_state_of(&graph, 'f'), "skipped");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(remaining, are_cancelled_by_the_dispatcher_when_it_is_decided)
+{
+    struct weir_graph_join join;
+    struct weir_claim loser;
+    struct patrol patrol;
+    struct graph graph;
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    patrol_open(&patrol, fixture);
+    graph_open(&graph, fixture, yard.flow);
+    join = join_of(&graph, 'd', WEIR_JOIN_ANY, 0, true);
+    graph_join(&graph, "abcd", "a>d b>d c>d", &join, 1);
+    loser = graph_claim(&graph, 'a');
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    wait_until(strcmp(graph_states(&graph),
+                      "a:cancelled b:completed c:cancelled d:waiting") == 0);
+    check_status(works_say(fixture, yard.flow, &loser, WEIR_SETTLE_COMPLETE).status,
+                 WEIR_FENCED);
+    check_str(works_see(fixture, yard.flow, graph_member(&graph, 'a')).failure,
+              "sibling_quorum_satisfied");
+    graph_end(&graph, 'd', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&graph), "completed"); /* they are no failure of it */
+    patrol_close(&patrol);
+    yard_close(&yard);
+}
+
+FLOW_TEST(data, is_passed_from_one_to_the_next)
+{
+    static const char *const LANES[] = {"c"};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claimed *claimed = NULL;
+    struct graph graph;
+    size_t count = 0;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c b>>c");
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
+             WEIR_OK);
+    check_int(count, 1);
+    check_int(claimed[0].input_size, 2);
+    check(memcmp(claimed[0].input, "ok", 2) == 0);
+    weir_claimed_free(flow, claimed);
+    weir_flow_destroy(flow);
+}
+
+/* ---- extending ------------------------------------------------------------------------------- */
+
+FLOW_TEST(extend, by_what_has_ended_counts_at_once)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_end(&graph, 'b', WEIR_SETTLE_FAIL);
+    check_str(graph_state(&graph), "failed");
+    graph_add(&graph, "cd", "a>c b>d");
+    check_str(graph_states(&graph), "a:completed b:failed c:waiting d:skipped");
+    check_str(graph_state(&graph), "running"); /* it is open again */
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(extend, makes_old_members_wait_that_have_not_begun)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "");
+    graph_add(&graph, "c", "c>a");
+    check_str(graph_states(&graph), "a:waiting_children b:waiting c:waiting");
+    (void)graph_claim(&graph, 'b');
+    check_status(graph_try(&graph, "", "c>b", NULL, 0), WEIR_MISMATCH);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(extend, twice_is_once)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c b>c");
+    graph_add(&graph, "abc", "a>c b>c");
+    check_int(graph_info(&graph).members, 3);
+    check_int(graph_info(&graph).edges, 2);
+    check_int(graph_info(&graph).revision, 1);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'c'), "waiting");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(circle, is_refused_and_changes_nothing)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    check_status(graph_try(&graph, "abc", "a>b b>c c>a", NULL, 0), WEIR_CYCLE);
+    check_int(graph_info(&graph).members, 0);
+    graph_add(&graph, "abc", "a>b b>c");
+    check_status(graph_try(&graph, "d", "c>d d>a", NULL, 0), WEIR_CYCLE);
+    check_status(graph_try(&graph, "", "b>b", NULL, 0), WEIR_INVALID);
+    check_int(graph_info(&graph).members, 3);
+    check_int(graph_info(&graph).edges, 2);
+    check_int(graph_info(&graph).revision, 1);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(stranger, is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph, other;
+
+    graph_open(&graph, fixture, flow);
+    graph_open(&other, fixture, flow);
+    graph_add(&graph, "a", "");
+    graph_add(&other, "b", "");
+    *graph_member(&graph, 'b') = *graph_member(&other, 'b');
+    check_status(graph_try(&graph, "", "a>b", NULL, 0), WEIR_FOREIGN);
+    check_status(graph_try(&graph, "", "a>c", NULL, 0), WEIR_FOREIGN);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(revision, that_is_stale_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_extension extension = {.revision = 0};
+    struct weir_execution_draft draft = {.lane = "x", .kind = "step"};
+    struct graph graph;
+    int64_t revision = 0;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    draft.id = graph_member(&graph, 'b');
+    extension.members = &draft;
+    extension.member_count = 1;
+    check_db(
+        weir_graph_extend(flow, NULL, &graph.id, &extension, &revision, &fixture->error),
+        WEIR_STALE);
+    extension.revision = 1;
+    check_db(
+        weir_graph_extend(flow, NULL, &graph.id, &extension, &revision, &fixture->error),
+        WEIR_OK);
+    check_int(revision, 2);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(join, is_fixed_with_its_first_edge)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_join join;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c");
+    join = join_of(&graph, 'c', WEIR_JOIN_ANY, 0, false);
+    check_status(graph_try(&graph, "", "b>c", &join, 1), WEIR_MISMATCH);
+    join = join_of(&graph, 'c', WEIR_JOIN_QUORUM, 0, false);
+    check_status(graph_try(&graph, "", "", &join, 1), WEIR_INVALID);
+    join = join_of(&graph, 'c', (enum weir_join)7, 0, false);
+    check_status(graph_try(&graph, "", "", &join, 1), WEIR_INVALID);
+    weir_flow_destroy(flow);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+FLOW_TEST(cancel, of_a_flow_ends_its_members_as_the_policy_says)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+    size_t count = 0;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abcd", "a>d b>d");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    (void)graph_claim(&graph, 'b');
+    check_db(weir_graph_cancel(flow, &graph.id, WEIR_CANCEL_PENDING, "no", &count,
+                               &fixture->error),
+             WEIR_OK);
+    check_int(count, 2);
+    check_str(graph_states(&graph), "a:completed b:active c:cancelled d:cancelled");
+    check_str(graph_state(&graph), "cancelled");
+    check_status(graph_try(&graph, "e", "", NULL, 0), WEIR_CLOSED);
+    check_db(weir_graph_cancel(flow, &graph.id, WEIR_CANCEL_ALL, "no", &count,
+                               &fixture->error),
+             WEIR_OK);
+    check_int(count, 0); /* it has ended */
+    check_str(graph_state_of(&graph, 'b'), "active");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(cancel, of_all_takes_them_from_their_workers)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+    struct graph graph;
+    size_t count = 0;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c b>c");
+    claim = graph_claim(&graph, 'a');
+    check_db(weir_graph_cancel(flow, &graph.id, WEIR_CANCEL_ALL, "no", &count,
+                               &fixture->error),
+             WEIR_OK);
+    check_str(graph_states(&graph), "a:cancelled b:cancelled c:cancelled");
+    check_status(works_say(fixture, flow, &claim, WEIR_SETTLE_COMPLETE).status,
+                 WEIR_FENCED);
+    check_int(graph_info(&graph).in_state[WEIR_STATE_CANCELLED], 3);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(replay, of_what_was_skipped_waits_for_what_is_replayed_behind_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c b>c");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_end(&graph, 'b', WEIR_SETTLE_FAIL);
+    check_str(graph_state_of(&graph, 'c'), "skipped");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    check_str(graph_states(&graph), "a:completed b:failed c:waiting_children");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'b'), &fixture->error), WEIR_OK);
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'c'), "waiting");
+    graph_end(&graph, 'c', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&graph), "completed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(replay, of_what_was_skipped_goes_on_when_the_other_has_succeeded_before)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ac", "a>c");
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error), WEIR_OK);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'c'), "skipped");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    check_str(graph_state_of(&graph, 'c'), "waiting");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(replay, of_what_was_cancelled_before_it_could_begin_waits_as_before)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c");
+    for (const char *letter = "bc"; *letter != '\0'; letter++) {
+        check_db(
+            weir_flow_cancel(flow, graph_member(&graph, *letter), "no", &fixture->error),
+            WEIR_OK);
+        check_db(weir_flow_replay(flow, graph_member(&graph, *letter), &fixture->error),
+                 WEIR_OK);
+    }
+    check_str(graph_states(&graph), "a:waiting b:waiting c:waiting_children");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state_of(&graph, 'c'), "waiting");
+    check_db(weir_flow_cancel(flow, graph_member(&graph, 'c'), "no", &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    check_str(graph_state_of(&graph, 'c'), "waiting"); /* it had been let go */
+    weir_flow_destroy(flow);
+}
+
+static void check_input(struct graph *graph, char letter, const char *input)
+{
+    const char lane[] = {letter, '\0'};
+    const char *const lanes[] = {lane};
+    struct fixture *fixture = graph->fixture;
+    struct weir_claim_options options = works_claimant(lanes, "anna");
+    struct weir_claimed *claimed = NULL;
+    size_t count = 0;
+
+    check_db(weir_flow_claim(graph->flow, &options, 1, &claimed, &count, &fixture->error),
+             WEIR_OK);
+    check_int(count, 1);
+    check_int(claimed[0].input_size, strlen(input));
+    check(memcmp(claimed[0].input, input, strlen(input)) == 0);
+    weir_claimed_free(graph->flow, claimed);
+}
+
+FLOW_TEST(replay, is_given_the_result_of_what_was_replayed_before_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ac", "a>>c");
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error), WEIR_OK);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    check_input(&graph, 'c', "ok");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(data, that_is_empty_is_not_passed)
+{
+    struct weir_execution_draft drafts[2];
+    struct weir_graph_edge edge;
+    struct weir_graph_extension extension = {.members = drafts,
+                                             .member_count = 2,
+                                             .edges = &edge,
+                                             .edge_count = 1,
+                                             .revision = -1};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_settlement settlement = {.verb = WEIR_SETTLE_COMPLETE};
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    drafts[0] = (struct weir_execution_draft){
+        .id = graph_member(&graph, 'a'), .lane = "a", .kind = "step"};
+    drafts[1] = (struct weir_execution_draft){.id = graph_member(&graph, 'b'),
+                                              .lane = "b",
+                                              .kind = "step",
+                                              .input = "own",
+                                              .input_size = 3};
+    edge = (struct weir_graph_edge){*drafts[0].id, *drafts[1].id, .passes_data = true};
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
+             WEIR_OK);
+    settlement.claim = graph_claim(&graph, 'a');
+    check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_status(settlement.status, WEIR_OK);
+    check_input(&graph, 'b', "own");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(remaining, are_not_those_that_had_ended_and_were_replayed)
+{
+    struct weir_graph_join join;
+    struct patrol patrol;
+    struct graph graph;
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    graph_open(&graph, fixture, yard.flow);
+    join = join_of(&graph, 'd', WEIR_JOIN_ALL, 0, true);
+    graph_join(&graph, "abd", "a>d b>d", &join, 1);
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_db(weir_flow_replay(yard.flow, graph_member(&graph, 'a'), &fixture->error),
+             WEIR_OK);
+    patrol_open(&patrol, fixture);
+    wait_until(strcmp(graph_states(&graph), "a:waiting b:cancelled d:skipped") == 0);
+    patrol_close(&patrol);
+    yard_close(&yard);
+}
+
+FLOW_TEST(flow_of, an_execution_is_known)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id solo = works_submit(fixture, flow, "solo");
+    struct weir_graph_id found;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    check_db(weir_graph_of(flow, graph_member(&graph, 'a'), &found, &fixture->error),
+             WEIR_OK);
+    check(memcmp(&found, &graph.id, sizeof found) == 0);
+    check_db(weir_graph_of(flow, &solo, &found, &fixture->error), WEIR_NO_ROW);
+    check_db(weir_graph_of(flow, graph_member(&graph, 'z'), &found, &fixture->error),
+             WEIR_NOT_FOUND);
+    weir_flow_destroy(flow);
+}

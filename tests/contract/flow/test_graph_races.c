@@ -1,0 +1,519 @@
+/*
+ * Flows with company: what is refused leaves no trace, and of those who meet, each finds what the other
+ * has left.
+ */
+#include "contract/flow/company.h"
+#include "contract/flow/graphs.h"
+#include "contract/flow/rounds.h"
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+/* All that a call on flows could change, as one number. */
+static int64_t take_picture(struct fixture *fixture)
+{
+    return fixture_ask(
+        fixture,
+        "SELECT (SELECT count(*) + coalesce(sum(no * 3 + state * 5 + members * 7"
+        " + edges * 11 + unfinished * 13 + unlucky * 17 + revision * 19"
+        " + ended_us % 1009), 0) FROM weir_flow)"
+        " + 1031 * (SELECT count(*) + coalesce(sum(no * 3 + state * 5 + hold * 7"
+        " + pending * 11 + epoch * 13 + attempts * 17 + flow * 19 + due_us % 1009"
+        " + ended_us % 1013), 0) FROM weir_execution)"
+        " + 1033 * (SELECT count(*) + coalesce(sum(upstream * 3 + downstream * 5"
+        " + state * 7 + passes_data), 0) FROM weir_edge)"
+        " + 1039 * (SELECT count(*) + coalesce(sum(downstream * 3 + policy * 5"
+        " + state * 7 + quorum * 11 + total * 13 + succeeded * 17 + failed * 19"
+        " + skipped * 23 + cancel_remaining * 29 + cancel_us % 1009), 0)"
+        " FROM weir_edge_group)"
+        " + 1049 * (SELECT count(*) FROM weir_input)"
+        " + 1051 * (SELECT count(*) FROM weir_tag)"
+        " + 1061 * (SELECT count(*) FROM weir_idempotency)"
+        " + 1063 * (SELECT count(*) FROM weir_attempt)");
+}
+
+static void refuse(struct graph *graph, int64_t before, const char *members,
+                   const char *edges, const struct weir_graph_join *joins,
+                   size_t join_count, enum weir_status status)
+{
+    struct fixture *fixture = graph->fixture;
+
+    check_db(graph_try(graph, members, edges, joins, join_count), status);
+    check_int(take_picture(fixture), before);
+}
+
+/* Each with something good before it, which is not done either. `a` has ended, `b` runs. */
+FLOW_TEST(extend, that_is_refused_leaves_everything_as_it_was)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_join joins[2] = {{.policy = WEIR_JOIN_ANY},
+                                       {.policy = WEIR_JOIN_ANY}};
+    struct weir_graph_extension stale = {.revision = 0};
+    struct graph graph, other;
+    int64_t before;
+
+    graph_open(&other, fixture, flow);
+    graph_add(&other, "z", "");
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abcde", "a>d b>d d>e");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    (void)graph_claim(&graph, 'b');
+    before = take_picture(fixture);
+
+    refuse(&graph, before, "f", "c>f f>f", NULL, 0, WEIR_INVALID);
+    refuse(&graph, before, "f", "c>f e>d", NULL, 0, WEIR_CYCLE);
+    refuse(&graph, before, "fgh", "c>f f>g g>h h>f", NULL, 0, WEIR_CYCLE);
+    refuse(&graph, before, "f", "c>f c>b", NULL, 0, WEIR_MISMATCH); /* b has begun */
+    refuse(&graph, before, "f", "c>f f>y", NULL, 0, WEIR_FOREIGN);
+    graph.members['y' - 'a'] = *graph_member(&other, 'z');
+    refuse(&graph, before, "f", "c>f f>y", NULL, 0, WEIR_FOREIGN);
+    joins[0].to = joins[1].to = *graph_member(&graph, 'f');
+    refuse(&graph, before, "f", "c>f", joins, 2, WEIR_INVALID); /* two for one */
+    joins[0].policy = (enum weir_join)WEIR_JOIN_COUNT;
+    refuse(&graph, before, "f", "c>f", joins, 1, WEIR_INVALID);
+    joins[0] = (struct weir_graph_join){.to = joins[0].to, .policy = WEIR_JOIN_QUORUM};
+    refuse(&graph, before, "f", "c>f", joins, 1, WEIR_INVALID); /* of none */
+    joins[0] = (struct weir_graph_join){.to = *graph_member(&graph, 'd'),
+                                        .policy = WEIR_JOIN_ANY};
+    refuse(&graph, before, "f", "c>f", joins, 1, WEIR_MISMATCH);
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &stale, NULL, &fixture->error),
+             WEIR_STALE);
+    check_int(take_picture(fixture), before);
+    weir_flow_destroy(flow);
+}
+
+/* So many that a test does not make them. */
+FLOW_TEST(extend, beyond_the_limits_of_a_flow_leaves_everything_as_it_was)
+{
+    struct weir_flow *flow = works_open(fixture);
+    int64_t before;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>b");
+    fixture_prepare(fixture, "UPDATE {p}_edge_group SET total = 100000");
+    before = take_picture(fixture);
+    refuse(&graph, before, "", "c>b", NULL, 0, WEIR_FULL);
+    check(strstr(fixture->error.text, "more than 100000 edges would lead") != NULL);
+    fixture_prepare(fixture, "UPDATE {p}_flow SET members = 1000000");
+    before = take_picture(fixture);
+    refuse(&graph, before, "d", "", NULL, 0, WEIR_FULL);
+    check(strstr(fixture->error.text, "1000001 members, must have at most 1000000") !=
+          NULL);
+    weir_flow_destroy(flow);
+}
+
+/* ---- circles of two -------------------------------------------------------------------------- */
+
+struct edge_of {
+    struct graph *graph;
+    const char *text;
+};
+
+static enum weir_status add_edge(struct weir_flow *flow, void *argument,
+                                 struct weir_error *error)
+{
+    struct edge_of *self = argument;
+    struct weir_graph_edge edge[1];
+    struct weir_graph_extension extension = {
+        .edges = edge, .edge_count = 1, .revision = -1};
+
+    check_int(graph_read_edges(self->graph, self->text, edge), 1);
+    return weir_graph_extend(flow, NULL, &self->graph->id, &extension, NULL, error);
+}
+
+/* Neither sees the other's edge when it begins, and they name nothing that is the same. */
+FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct edge_of there, back;
+    struct company anna, bert;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abcd", "b>c d>a");
+    there = (struct edge_of){&graph, "a>b"};
+    back = (struct edge_of){&graph, "c>d"};
+    company_open(&anna, fixture);
+    company_open(&bert, fixture);
+    company_stand(&anna);
+    company_begin(&anna, add_edge, &there);
+    company_await(&anna);
+    company_begin(&bert, add_edge, &back);
+    company_await_lock(&bert);
+    company_go(&anna);
+    check_status(company_end(&anna), WEIR_OK);
+    check_status(company_end(&bert), WEIR_CYCLE);
+    check_int(graph_info(&graph).edges, 3);
+    check_str(graph_states(&graph),
+              "a:waiting_children b:waiting_children c:waiting_children d:waiting");
+    company_close(&bert);
+    company_close(&anna);
+    weir_flow_destroy(flow);
+}
+
+/* ---- many at the same moment ----------------------------------------------------------------- */
+
+enum { CROWD = 12 };
+
+struct runner {
+    struct graph *graph;
+    struct weir_claim claim;
+    enum weir_settle verb;
+    pthread_barrier_t *start;
+    enum weir_status status;
+    pthread_t thread;
+};
+
+static void *run_to_the_end(void *argument)
+{
+    struct runner *self = argument;
+    struct weir_settlement settlement = {.claim = self->claim, .verb = self->verb};
+    struct weir_error error;
+
+    (void)pthread_barrier_wait(self->start);
+    self->status = weir_flow_settle(self->graph->flow, &settlement, 1, &error);
+    if (self->status == WEIR_OK)
+        self->status = settlement.status;
+    return NULL;
+}
+
+/* a to l, which all lead to z. */
+static void crowd_open(struct graph *graph, struct fixture *fixture,
+                       struct weir_flow *flow, enum weir_join policy)
+{
+    struct weir_graph_join join = {.policy = policy, .quorum = CROWD / 2};
+    char members[CROWD + 2] = "";
+    char edges[CROWD * 4 + 1] = "";
+
+    graph_open(graph, fixture, flow);
+    join.to = *graph_member(graph, 'z');
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(edges + strlen(edges), sizeof edges - strlen(edges), "%c>z ",
+                       'a' + i);
+        members[i] = (char)('a' + i);
+    }
+    members[CROWD] = 'z';
+    graph_join(graph, members, edges, &join, 1);
+}
+
+static void crowd_run(struct graph *graph, struct runner *runners)
+{
+    pthread_barrier_t start;
+
+    check_int(pthread_barrier_init(&start, NULL, CROWD), 0);
+    for (int i = 0; i < CROWD; i++) {
+        runners[i] = (struct runner){.graph = graph,
+                                     .claim = graph_claim(graph, (char)('a' + i)),
+                                     .verb = WEIR_SETTLE_COMPLETE,
+                                     .start = &start};
+    }
+    for (int i = 0; i < CROWD; i++)
+        check_int(pthread_create(&runners[i].thread, NULL, run_to_the_end, &runners[i]),
+                  0);
+    for (int i = 0; i < CROWD; i++) {
+        check_int(pthread_join(runners[i].thread, NULL), 0);
+        check_status(runners[i].status, WEIR_OK);
+    }
+    (void)pthread_barrier_destroy(&start);
+}
+
+/* It is ready once: whoever claims and ends it is the only one. */
+FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
+{
+    struct weir_flow *flow = works_open(fixture);
+
+    for (int policy = WEIR_JOIN_ALL; policy < WEIR_JOIN_COUNT; policy++) {
+        struct runner runners[CROWD];
+        struct weir_claim claim;
+        struct graph graph;
+
+        crowd_open(&graph, fixture, flow, (enum weir_join)policy);
+        crowd_run(&graph, runners);
+        claim = graph_claim(&graph, 'z');
+        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        check_str(works_attempts(fixture, flow, graph_member(&graph, 'z')).text,
+                  "0 initial success");
+        check_int(claim.epoch, 1);
+        check_int(fixture_ask(fixture, "SELECT succeeded FROM weir_edge_group"
+                                       " ORDER BY downstream DESC LIMIT 1"),
+                  CROWD);
+        check_str(graph_state(&graph), "completed");
+        check_int(graph_info(&graph).in_state[WEIR_STATE_COMPLETED], CROWD + 1);
+    }
+    weir_flow_destroy(flow);
+}
+
+/* ---- the end of a flow ----------------------------------------------------------------------- */
+
+struct ending {
+    struct graph *graph;
+    size_t members;
+};
+
+static enum weir_status cancel_flow(struct weir_flow *flow, void *argument,
+                                    struct weir_error *error)
+{
+    struct ending *self = argument;
+
+    return weir_graph_cancel(flow, &self->graph->id, WEIR_CANCEL_ALL, "enough",
+                             &self->members, error);
+}
+
+static enum weir_status complete(struct weir_flow *flow, void *argument,
+                                 struct weir_error *error)
+{
+    struct weir_settlement settlement = {.claim = *(struct weir_claim *)argument,
+                                         .verb = WEIR_SETTLE_COMPLETE};
+    enum weir_status status = weir_flow_settle(flow, &settlement, 1, error);
+
+    return status == WEIR_OK ? settlement.status : status;
+}
+
+/* The last member has ended, and the flow with it, when the cancel comes to it. */
+FLOW_TEST(cancel, of_a_flow_that_ends_meanwhile_leaves_it_as_it_ended)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct company worker, operator;
+    struct weir_claim claim;
+    struct ending ending;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    claim = graph_claim(&graph, 'a');
+    ending = (struct ending){.graph = &graph, .members = 7};
+    company_open(&worker, fixture);
+    company_open(&operator, fixture);
+    company_stand(&worker);
+    company_begin(&worker, complete, &claim);
+    company_await(&worker);
+    company_begin(&operator, cancel_flow, &ending);
+    company_await_lock(&operator);
+    company_go(&worker);
+    check_status(company_end(&worker), WEIR_OK);
+    check_status(company_end(&operator), WEIR_OK);
+    check_int(ending.members, 0);
+    check_str(graph_state(&graph), "completed");
+    check_str(graph_states(&graph), "a:completed");
+    company_close(&operator);
+    company_close(&worker);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(cancel, of_a_flow_that_is_first_fences_who_ends_a_member)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct company worker, operator;
+    struct weir_claim claim;
+    struct ending ending;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    claim = graph_claim(&graph, 'a');
+    ending = (struct ending){.graph = &graph};
+    company_open(&worker, fixture);
+    company_open(&operator, fixture);
+    company_stand(&operator);
+    company_begin(&operator, cancel_flow, &ending);
+    company_await(&operator);
+    company_begin(&worker, complete, &claim);
+    company_await_lock(&worker);
+    company_go(&operator);
+    check_status(company_end(&operator), WEIR_OK);
+    check_status(company_end(&worker), WEIR_FENCED);
+    check_int(ending.members, 2);
+    check_str(graph_state(&graph), "cancelled");
+    check_str(graph_states(&graph), "a:cancelled b:cancelled");
+    company_close(&operator);
+    company_close(&worker);
+    weir_flow_destroy(flow);
+}
+
+/* Members whose edges lead against the order of their numbers, which is that of the locks: whoever
+ * meets is told nothing of it, and the flow has ended with all its members. */
+FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
+{
+    struct weir_flow *flow = works_open(fixture);
+
+    for (int round = 0; round < 5; round++) {
+        struct runner runners[CROWD];
+        struct company operator;
+        struct ending ending;
+        struct graph graph;
+        pthread_barrier_t start;
+        struct weir_graph_info info;
+
+        graph_open(&graph, fixture, flow);
+        graph_add(&graph, "zyxwabcdefghijkl",
+                  "a>z b>z c>y d>y e>x f>x g>w h>w z>y y>x x>w i>z j>y k>x l>w");
+        ending = (struct ending){.graph = &graph};
+        company_open(&operator, fixture);
+        check_int(pthread_barrier_init(&start, NULL, CROWD), 0);
+        for (int i = 0; i < CROWD; i++)
+            runners[i] = (struct runner){.graph = &graph,
+                                         .claim = graph_claim(&graph, (char)('a' + i)),
+                                         .verb = i % 3 == 0 ? WEIR_SETTLE_FAIL
+                                                            : WEIR_SETTLE_COMPLETE,
+                                         .start = &start};
+        for (int i = 0; i < CROWD; i++)
+            check_int(
+                pthread_create(&runners[i].thread, NULL, run_to_the_end, &runners[i]), 0);
+        company_begin(&operator, cancel_flow, &ending);
+        for (int i = 0; i < CROWD; i++) {
+            check_int(pthread_join(runners[i].thread, NULL), 0);
+            check(runners[i].status == WEIR_OK || runners[i].status == WEIR_FENCED);
+        }
+        fixture->error = operator.error;
+        check_db(company_end(&operator), WEIR_OK);
+        info = graph_info(&graph);
+        check_int(info.in_state[WEIR_STATE_COMPLETED] + info.in_state[WEIR_STATE_FAILED] +
+                      info.in_state[WEIR_STATE_CANCELLED] +
+                      info.in_state[WEIR_STATE_SKIPPED],
+                  info.members);
+        check(info.ended_us > 0);
+        check_int(fixture_ask(fixture, "SELECT sum(unfinished) FROM weir_flow"), 0);
+        (void)pthread_barrier_destroy(&start);
+        company_close(&operator);
+    }
+    weir_flow_destroy(flow);
+}
+
+enum { MANY = 1100 }; /* more than are cancelled together */
+
+static void add_many(struct graph *graph, struct weir_execution_id *ids)
+{
+    struct fixture *fixture = graph->fixture;
+    struct weir_execution_draft drafts[MANY / 2];
+    struct weir_graph_extension extension = {
+        .members = drafts, .member_count = MANY / 2, .revision = -1};
+
+    weir_graph_mint(graph->flow, &graph->id, ids, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        drafts[i % (MANY / 2)] = (struct weir_execution_draft){
+            .id = &ids[i], .lane = i == MANY - 1 ? "last" : "orders", .kind = "step"};
+        if ((i + 1) % (MANY / 2) == 0)
+            check_db(weir_graph_extend(graph->flow, NULL, &graph->id, &extension, NULL,
+                                       &fixture->error),
+                     WEIR_OK);
+    }
+}
+
+/* The worker has its member, and comes to the flow when the cancel has begun. */
+FLOW_POSTGRESQL_TEST(cancel, of_a_large_flow_does_not_hold_it_while_it_waits_for_members)
+{
+    static struct weir_execution_id ids[MANY];
+    struct weir_flow *flow = works_open(fixture);
+    struct company worker, operator;
+    struct weir_claim claim;
+    struct ending ending;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    add_many(&graph, ids);
+    claim = works_claim(fixture, flow, "last", "anna");
+    ending = (struct ending){.graph = &graph};
+    company_open(&worker, fixture);
+    company_open(&operator, fixture);
+    weir_points_arm_call(&worker.points, "count ends", 1, company_stop_here, &worker);
+    company_begin(&worker, complete, &claim);
+    company_await(&worker);
+    company_begin(&operator, cancel_flow, &ending);
+    company_await_lock(&operator);
+    company_go(&worker);
+    check_status(company_end(&worker), WEIR_OK);
+    check_status(company_end(&operator), WEIR_OK);
+    check_int(ending.members, MANY - 1);
+    company_close(&operator);
+    company_close(&worker);
+    check_int(fixture_ask(fixture, "SELECT deadlocks FROM pg_stat_database"
+                                   " WHERE datname = current_database()"),
+              0);
+    weir_flow_destroy(flow);
+}
+
+/* ---- replays --------------------------------------------------------------------------------- */
+
+static enum weir_status replay(struct weir_flow *flow, void *argument,
+                               struct weir_error *error)
+{
+    return weir_flow_replay(flow, argument, error);
+}
+
+/* `b` was skipped and begins anew; the end of `a`, for the second time, is not committed yet and has not
+ * seen that its edge is open again. The reconciler finds it. */
+FLOW_TEST(replay, that_meets_the_end_of_its_upstream_does_not_wait_for_ever)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct company worker, operator;
+    struct weir_claim claim;
+    struct round round;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    check_str(graph_states(&graph), "a:failed b:skipped");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error), WEIR_OK);
+    claim = graph_claim(&graph, 'a');
+    company_open(&worker, fixture);
+    company_open(&operator, fixture);
+    company_stand(&worker);
+    company_begin(&worker, complete, &claim);
+    company_await(&worker);
+    company_begin(&operator, replay, graph_member(&graph, 'b'));
+    company_await_lock(&operator);
+    company_go(&worker);
+    check_status(company_end(&worker), WEIR_OK);
+    check_status(company_end(&operator), WEIR_OK);
+
+    round_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);
+    check_status(round_tick(&round), WEIR_OK);
+    check_str(graph_states(&graph), "a:completed b:waiting");
+    round_close(&round);
+    company_close(&operator);
+    company_close(&worker);
+    weir_flow_destroy(flow);
+}
+
+/* ---- long chains ----------------------------------------------------------------------------- */
+
+enum { CHAIN = 70 };
+
+/* Longer than one transaction follows. */
+FLOW_TEST(chain, of_skipped_members_is_followed_to_its_end)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id ids[CHAIN];
+    struct weir_execution_draft drafts[CHAIN];
+    struct weir_graph_edge edges[CHAIN - 1];
+    struct weir_graph_extension extension = {.members = drafts,
+                                             .member_count = CHAIN,
+                                             .edges = edges,
+                                             .edge_count = CHAIN - 1,
+                                             .revision = -1};
+    struct weir_claim claim;
+    struct round round;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    weir_graph_mint(flow, &graph.id, ids, CHAIN);
+    for (int i = 0; i < CHAIN; i++) {
+        drafts[i] = (struct weir_execution_draft){
+            .id = &ids[i], .lane = "orders", .kind = "step"};
+        if (i > 0)
+            edges[i - 1] = (struct weir_graph_edge){.from = ids[i - 1], .to = ids[i]};
+    }
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
+             WEIR_OK);
+    claim = works_claim(fixture, flow, "orders", "anna");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    check_str(works_state(fixture, flow, &ids[CHAIN - 1]), "waiting_children");
+    round_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);
+    check_status(round_tick(&round), WEIR_OK);
+    check_str(works_state(fixture, flow, &ids[CHAIN - 1]), "skipped");
+    check_int(graph_info(&graph).in_state[WEIR_STATE_SKIPPED], CHAIN - 1);
+    check_str(graph_state(&graph), "failed");
+    round_close(&round);
+    weir_flow_destroy(flow);
+}

@@ -1,0 +1,159 @@
+/*
+ * What an execution belongs to: its flow, whose members come in pages, and the budget it waits for.
+ */
+#include "contract/flow/graphs.h"
+#include "weir/budget.h"
+
+/* The lanes of a page, which are the letters of the members. */
+struct page {
+    char letters[32];
+    size_t count;
+    int64_t next;
+};
+
+static void note(void *state, const struct weir_execution_info *info)
+{
+    struct page *self = state;
+
+    self->letters[self->count++] = info->lane[0];
+    self->letters[self->count] = '\0';
+}
+
+static struct page list(struct fixture *fixture, struct weir_flow *flow,
+                        const struct weir_execution_filter *filter)
+{
+    struct page page = {.letters = ""};
+
+    check_db(weir_flow_list(flow, filter, note, &page, &page.next, &fixture->error),
+             WEIR_OK);
+    return page;
+}
+
+FLOW_TEST(members, come_in_pages_and_nobody_else_does)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_filter filter = {.count = 2};
+    struct graph other, graph;
+    struct page page;
+
+    graph_open(&other, fixture, flow);
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    graph_add(&other, "x", "");
+    graph_add(&graph, "b", "a>b");
+    (void)works_submit(fixture, flow, "orders");
+    graph_add(&graph, "c", "b>c");
+    graph_add(&other, "y", "x>y");
+    filter.graph = &graph.id;
+
+    page = list(fixture, flow, &filter);
+    check_str(page.letters, "cb");
+    check(page.next > 0);
+    filter.before = page.next;
+    page = list(fixture, flow, &filter);
+    check_str(page.letters, "a");
+    check_int(page.next, 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(members, are_those_that_the_rest_of_the_filter_allows)
+{
+    static const struct weir_tag GOLD = {"tenant.plan", "gold"};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_draft draft = {
+        .lane = "c", .kind = "step", .tags = &GOLD, .tag_count = 1};
+    struct weir_execution_draft stranger = draft;
+    struct weir_graph_extension extension = {
+        .members = &draft, .member_count = 1, .revision = -1};
+    struct weir_execution_filter filter = {.count = 9};
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    draft.id = graph_member(&graph, 'c');
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
+             WEIR_OK);
+    stranger.lane = "s";
+    (void)works_submit_draft(fixture, flow, &stranger);
+    filter.graph = &graph.id;
+
+    filter.states = 1U << WEIR_STATE_WAITING_CHILDREN;
+    check_str(list(fixture, flow, &filter).letters, "b");
+    filter.states = 0;
+    filter.lane = "a";
+    check_str(list(fixture, flow, &filter).letters, "a");
+    filter.lane = NULL;
+    filter.tag_key = GOLD.key;
+    filter.tag_value = GOLD.value;
+    check_str(list(fixture, flow, &filter).letters, "c");
+    filter.tag_value = "tin";
+    check_str(list(fixture, flow, &filter).letters, "");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(members, of_a_flow_that_is_not_there_are_none)
+{
+    static const struct weir_graph_id NOBODY = {{7, 7, 7}};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_filter filter = {.graph = &NOBODY, .count = 2};
+    struct page page;
+
+    (void)works_submit(fixture, flow, "orders");
+    page = list(fixture, flow, &filter);
+    check_int(page.count, 0);
+    check_int(page.next, 0);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(execution, names_its_flow)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id alone = works_submit(fixture, flow, "orders");
+    struct weir_execution_info info;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+
+    info = works_see(fixture, flow, graph_member(&graph, 'b')).info;
+    check(info.has_graph);
+    check(memcmp(&info.graph, &graph.id, sizeof graph.id) == 0);
+    check_str(info.blocked_by, "waiting_for_children");
+    check(!works_see(fixture, flow, &alone).info.has_graph);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(execution, names_the_budget_that_it_waits_for)
+{
+    static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
+    static const char *const LANES[] = {"orders"};
+    static const char *const BUDGETS[] = {"free", "llm"};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_budget_draft budget = {.limits = &LIMIT, .limit_count = 1};
+    struct weir_amount amount = {"tokens", 10};
+    struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_budget_answer answer;
+    struct weir_execution_id id;
+    struct works_view view;
+    struct weir_claim claim;
+
+    for (int i = 0; i < 2; i++) {
+        budget.name = BUDGETS[i];
+        check_db(weir_budget_create(flow, &budget, NULL, &fixture->error), WEIR_OK);
+    }
+    draft.budgets = BUDGETS;
+    draft.budget_count = 2;
+    id = works_submit_draft(fixture, flow, &draft);
+    check_str(works_see(fixture, flow, &id).budget, "");
+    check_db(
+        weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
+        WEIR_OK);
+    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+
+    view = works_see(fixture, flow, &id);
+    check_int(view.info.state, WEIR_STATE_RATE_LIMITED);
+    check_str(view.info.blocked_by, "waiting_for_budget");
+    check_str(view.budget, "llm");
+    weir_flow_destroy(flow);
+}

@@ -1,0 +1,530 @@
+/*
+ * Suspensions: what they wait for, who may end them, and how often.
+ */
+#include <pthread.h>
+
+#include "contract/flow/waits.h"
+
+/* ---- suspending ------------------------------------------------------------------------------ */
+
+FLOW_TEST(suspend, parks_it_and_takes_it_from_its_worker)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct works_view view;
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    wait.options.reason = WEIR_SUSPEND_APPROVAL;
+    check(!wait_suspend(&wait, fixture, "approved@a"));
+
+    view = works_see(fixture, flow, &wait.id);
+    check_int(view.info.state, WEIR_STATE_SUSPENDED);
+    check_str(view.info.blocked_by, "waiting_for_approval");
+    check_str(wait_waitpoints(&wait, fixture).text,
+              "a:active, b:active, c:active, d:active");
+    check_status(works_say(fixture, flow, &wait.claim, WEIR_SETTLE_FAIL).status, WEIR_OK);
+    check_str(works_state(fixture, flow, &wait.id),
+              "suspended"); /* a lost reply's repeat */
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(suspend, is_refused_to_whoever_does_not_hold_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_truth truth = {.epoch = 0};
+    struct wait wait;
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    wait.options.until = "x@a";
+    works_let_lease_run_out(fixture);
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, &truth,
+                               &fixture->error),
+             WEIR_FENCED);
+    check_int(truth.state, WEIR_STATE_ACTIVE);
+    check_str(wait_waitpoints(&wait, fixture).text, "");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(suspend, that_is_repeated_after_a_lost_reply_gives_the_same_tokens)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_waitpoint before[4];
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "x@a");
+    memcpy(before, wait.waitpoints, sizeof before);
+    for (size_t i = 0; i < 4; i++)
+        wait.waitpoints[i] = (struct weir_waitpoint){.key = before[i].key};
+    check(!wait_suspend(&wait, fixture, "x@a"));
+    for (size_t i = 0; i < 4; i++) {
+        check_str(wait.waitpoints[i].token, before[i].token);
+        check(memcmp(wait.waitpoints[i].uuid, before[i].uuid, WEIR_UUID_SIZE) == 0);
+    }
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+    static const struct {
+        const char *until;
+        enum weir_status status;
+        const char *text;
+    } CASES[] = {
+        {NULL, WEIR_INVALID, "expected at character 1"},
+        {"x@z", WEIR_INVALID, "\"z\" is none of the waitpoints"},
+        {"timeout", WEIR_INVALID, "needs a timeout"},
+        {"all(all(all(all(x@a))))", WEIR_TOO_DEEP, "deeper than 4"},
+    };
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        wait.options.until = CASES[i].until;
+        check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                                   &fixture->error),
+                 CASES[i].status);
+        check(strstr(fixture->error.text, CASES[i].text) != NULL);
+    }
+    wait.options.until = "x@a";
+    wait.options.timeout_ms = -1;
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "timeout_ms is -1") != NULL);
+    wait.options.timeout_ms = 0;
+    wait.waitpoints[1].key = "a";
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "\"a\" is named twice") != NULL);
+    check_str(works_state(fixture, flow, &wait.id), "active");
+    weir_flow_destroy(flow);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+FLOW_TEST(signal, that_suffices_lets_the_same_attempt_go_on)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "approved@a");
+    check_str(wait_tell(&wait, fixture, 0, "rejected"), "ignored");
+    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(wait_tell(&wait, fixture, 0, "approved"), "resumed");
+    check_str(works_state(fixture, flow, &wait.id), "resumable");
+
+    claim = works_claim(fixture, flow, "orders", "bert");
+    check_str(wait_signals(&wait, fixture).text, "a:rejected, a:approved");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    check_str(works_attempts(fixture, flow, &wait.id).text, "0 initial success");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signals, of_two_waitpoints_are_both_needed_for_all)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "all(ok@a, ok@b)");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "kept");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "kept");
+    check_str(wait_tell(&wait, fixture, 1, "ok"), "resumed");
+    check_str(wait_waitpoints(&wait, fixture).text,
+              "a:closed, b:closed, c:closed, d:closed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signals, of_one_source_count_once)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "2 of sources vote@(a, b)");
+    check_str(wait_tell(&wait, fixture, 0, "vote"), "kept");
+    check_str(wait_tell(&wait, fixture, 1, "vote"), "kept");
+    signal = wait_signal(&wait, 1, "vote");
+    signal.source = "cid";
+    check_str(wait_send(&wait, fixture, &signal), "resumed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signal, with_a_key_counts_once_however_often_it_comes)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "2 of signals vote@a");
+    signal = wait_signal(&wait, 0, "vote");
+    signal.key = "vote-7";
+    check_str(wait_send(&wait, fixture, &signal), "kept");
+    check_str(wait_send(&wait, fixture, &signal), "duplicate");
+    check_str(works_state(fixture, flow, &wait.id), "suspended");
+
+    signal.name = "veto";
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_MISMATCH);
+    check_str(wait_tell(&wait, fixture, 0, "vote"), "resumed");
+    signal.name = "vote";
+    check_str(wait_send(&wait, fixture, &signal), "duplicate");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signal, never_revives_what_has_ended)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_db(weir_flow_cancel(flow, &wait.id, "no", &fixture->error), WEIR_OK);
+    check_str(wait_waitpoints(&wait, fixture).text,
+              "a:closed, b:closed, c:closed, d:closed");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
+    check_str(works_state(fixture, flow, &wait.id), "cancelled");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signal, that_comes_when_it_runs_again_changes_nothing)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    claim = works_claim(fixture, flow, "orders", "bert");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(signal, may_have_64_kib_and_no_more)
+{
+    struct weir_flow *flow = works_open(fixture);
+    static char payload[WEIR_SIGNAL_PAYLOAD_MAX + 1];
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "9 of signals ok@a");
+    signal = wait_signal(&wait, 0, "ok");
+    signal.payload = payload;
+    signal.payload_size = sizeof payload;
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_TOO_LARGE);
+    check(strstr(fixture->error.text, "65537 bytes, must have at most 65536") != NULL);
+    signal.payload_size--;
+    check_str(wait_send(&wait, fixture, &signal), "kept");
+    weir_flow_destroy(flow);
+}
+
+/* Eight at once, each with signals of its own. */
+struct crowd {
+    struct wait *wait;
+    struct fixture *fixture;
+    int resumed;
+    int late;
+};
+
+static void *shout(void *argument)
+{
+    struct crowd *self = argument;
+
+    for (int i = 0; i < 125; i++) {
+        enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
+        struct weir_signal signal = wait_signal(self->wait, (size_t)i % 4, "vote");
+
+        if (weir_flow_signal(self->wait->flow, &signal, &effect, NULL) != WEIR_OK)
+            continue;
+        self->resumed += effect == WEIR_SIGNAL_RESUMED;
+        self->late += effect == WEIR_SIGNAL_LATE;
+    }
+    return NULL;
+}
+
+FLOW_TEST(signals, a_thousand_at_once_wake_a_quorum_once)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct crowd crowd[8];
+    pthread_t threads[8];
+    struct wait wait;
+    int resumed = 0, late = 0;
+
+    wait_open(&wait, fixture, flow, "600 of signals vote@(a, b, c, d)");
+    for (size_t i = 0; i < 8; i++) {
+        crowd[i] = (struct crowd){.wait = &wait, .fixture = fixture};
+        check_int(pthread_create(&threads[i], NULL, shout, &crowd[i]), 0);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        check_int(pthread_join(threads[i], NULL), 0);
+        resumed += crowd[i].resumed;
+        late += crowd[i].late;
+    }
+    check_int(resumed, 1);
+    check_int(late, 400);
+    check_str(works_state(fixture, flow, &wait.id), "resumable");
+    (void)works_claim(fixture, flow, "orders", "bert");
+    weir_flow_destroy(flow);
+}
+
+/* ---- waitpoints made before ------------------------------------------------------------------ */
+
+static void make_early(struct wait *self, struct fixture *fixture, size_t index,
+                       int64_t expires_ms)
+{
+    check_db(weir_flow_waitpoint(self->flow, &self->claim, &self->waitpoints[index],
+                                 expires_ms, NULL, &fixture->error),
+             WEIR_OK);
+}
+
+FLOW_TEST(early_waitpoint, keeps_what_comes_before_the_suspension)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "buffered");
+    check(!wait_suspend(&wait, fixture, "all(ok@a, ok@b)"));
+    check_str(wait_tell(&wait, fixture, 1, "ok"), "resumed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(early_waitpoint, whose_signals_suffice_leaves_the_claim_as_it_is)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "buffered");
+    check(wait_suspend(&wait, fixture, "ok@a"));
+    check_str(works_state(fixture, flow, &wait.id), "active");
+    check_str(wait_waitpoints(&wait, fixture).text, "a:closed");
+    check(wait_suspend(&wait, fixture, "ok@a")); /* the reply was lost */
+    works_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(early_waitpoint, asked_for_again_is_the_same)
+{
+    struct weir_flow *flow = works_open(fixture);
+    char token[WEIR_TOKEN_TEXT_SIZE];
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    strcpy(token, wait.waitpoints[0].token);
+    wait.waitpoints[0] = (struct weir_waitpoint){.key = "a"};
+    make_early(&wait, fixture, 0, 60000);
+    check_str(wait.waitpoints[0].token, token);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(early_waitpoint, that_has_expired_is_told_to_whoever_names_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    fixture_prepare(fixture, "UPDATE {p}_waitpoint SET until_us = 1");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
+    wait.options.until = "ok@a";
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_NOT_FOUND);
+    check_str(works_state(fixture, flow, &wait.id), "active");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(early_waitpoint, needs_its_uuid)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    wait.waitpoints[0] = (struct weir_waitpoint){.key = "a"};
+    wait.options.until = "ok@a";
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_EXISTS);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(second_suspension, has_nothing_of_the_first)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    for (size_t i = 0; i < 4; i++)
+        memset(wait.waitpoints[i].uuid, 0, WEIR_UUID_SIZE);
+    check(!wait_suspend(&wait, fixture, "ok@a"));
+    check_str(wait_signals(&wait, fixture).text, "");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    weir_flow_destroy(flow);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void check_denied(struct wait *self, struct fixture *fixture,
+                         const struct weir_signal *signal)
+{
+    enum weir_signal_effect effect;
+
+    check_db(weir_flow_signal(self->flow, signal, &effect, &fixture->error), WEIR_DENIED);
+    check_str(fixture->error.text, "the token is not good for this waitpoint");
+    check_str(wait_signals(self, fixture).text, "");
+}
+
+FLOW_TEST(token, that_is_wrong_is_refused_in_one_way_whatever_is_wrong)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal;
+    char token[WEIR_TOKEN_TEXT_SIZE];
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    strcpy(token, wait.waitpoints[0].token);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.token = token;
+    token[strlen(token) - 1] ^= 1; /* altered */
+    check_denied(&wait, fixture, &signal);
+    signal.token = wait.waitpoints[1].token; /* of another waitpoint */
+    check_denied(&wait, fixture, &signal);
+    signal.token = "k9:0000000000000000000000000000000000000000000000000000000000000000";
+    check_denied(&wait, fixture, &signal);
+    signal.token = "";
+    check_denied(&wait, fixture, &signal);
+    signal.token = NULL;
+    check_denied(&wait, fixture, &signal);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.id.uuid[3] ^= 1; /* no such execution */
+    check_denied(&wait, fixture, &signal);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.waitpoint[3] ^= 1; /* no such waitpoint */
+    check_denied(&wait, fixture, &signal);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(token, that_is_wrong_learns_nothing_of_what_has_ended)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_db(weir_flow_cancel(flow, &wait.id, "no", &fixture->error), WEIR_OK);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.token = wait.waitpoints[1].token;
+    check_denied(&wait, fixture, &signal);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(token, of_a_key_that_was_rotated_is_good_until_the_grace_is_over)
+{
+    struct weir_flow *flow = works_open(fixture);
+    static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "9 of signals ok@a");
+    check_db(weir_flow_rotate_key(flow, "k2", SECRET, 60000, &fixture->error), WEIR_OK);
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "kept");
+    fixture_prepare(fixture, "UPDATE {p}_secret SET until_us = 1 WHERE active = 0");
+    signal = wait_signal(&wait, 0, "ok");
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_DENIED);
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check(strncmp(wait.waitpoints[0].token, "k2:", 3) == 0);
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(rotate, twice_with_the_same_key_is_fine_and_with_another_secret_is_not)
+{
+    struct weir_flow *flow = works_open(fixture);
+    static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
+    static const uint8_t OTHER[WEIR_SECRET_SIZE] = {1, 2, 4};
+
+    check_db(weir_flow_rotate_key(flow, "k2", SECRET, 0, &fixture->error), WEIR_OK);
+    check_db(weir_flow_rotate_key(flow, "k2", SECRET, 0, &fixture->error), WEIR_OK);
+    check_db(weir_flow_rotate_key(flow, "k2", OTHER, 0, &fixture->error), WEIR_MISMATCH);
+    check_db(weir_flow_rotate_key(flow, "", SECRET, 0, &fixture->error), WEIR_INVALID);
+    check_db(weir_flow_rotate_key(flow, "k3", NULL, -1, &fixture->error), WEIR_INVALID);
+    check_db(weir_flow_rotate_key(flow, "k3", NULL, 0, &fixture->error), WEIR_OK);
+    weir_flow_destroy(flow);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+FLOW_TEST(approve, needs_no_token)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal = {.name = "approved", .source_type = "operator"};
+    enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "approved@a");
+    check_db(weir_flow_approve(flow, &wait.id, "z", &signal, &effect, &fixture->error),
+             WEIR_NOT_FOUND);
+    check_db(weir_flow_approve(flow, &wait.id, "a", &signal, &effect, &fixture->error),
+             WEIR_OK);
+    check_int(effect, WEIR_SIGNAL_RESUMED);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(resume, ends_the_wait_whatever_the_condition)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "operator");
+    check_str(wait_tell(&wait, fixture, 0, "operator"), "ignored");
+    check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_OK);
+    check_str(works_state(fixture, flow, &wait.id), "resumable");
+    check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_MISMATCH);
+    wait.id.uuid[3] ^= 1;
+    check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_NOT_FOUND);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(resume, may_be_delayed)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_db(weir_flow_resume(flow, &wait.id, 60000, &fixture->error), WEIR_OK);
+    check_str(works_see(fixture, flow, &wait.id).info.blocked_by,
+              "waiting_for_resume_delay");
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(resume, waits_for_the_delay_that_the_suspension_asked_for)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    wait.options.resume_delay_ms = 60000;
+    check(!wait_suspend(&wait, fixture, "ok@a"));
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    check_str(works_state(fixture, flow, &wait.id), "delayed");
+    weir_flow_destroy(flow);
+}

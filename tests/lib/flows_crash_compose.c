@@ -1,0 +1,255 @@
+/*
+ * flows_crash_compose.c - a process that builds flows, one after the other, and cancels some, until it
+ * is told to leave, or until it is killed in the middle of one.
+ *
+ * Ids are noted before anything is sent, so that whoever comes next builds the same flow again, from the
+ * beginning: what is there already is fine.
+ */
+#include <string.h>
+
+#include "lib/flows_crash_stage.h"
+#include "lib/order_stage.h"
+
+enum { MEMBERS_MAX = FLOWS_CRASH_FAN + 2, EDGES_MAX = 2 * FLOWS_CRASH_FAN };
+
+struct composer {
+    struct flows_crash *run;
+    struct flows_crash_desk desk;
+    struct weir_execution_draft drafts[MEMBERS_MAX];
+    char kinds[MEMBERS_MAX][FLOWS_CRASH_NAME_SIZE];
+    const char *budgets[MEMBERS_MAX];
+    struct weir_graph_edge edges[EDGES_MAX];
+    struct weir_graph_join joins[MEMBERS_MAX];
+    struct weir_graph_extension extension;
+    struct weir_execution_policy policy;
+    struct weir_error error;
+};
+
+static struct flows_crash_flow *flow_of(struct composer *self, uint32_t number)
+{
+    return &self->run->stage->flows[number];
+}
+
+static const struct weir_execution_id *id_of(struct composer *self, uint32_t flow,
+                                             uint32_t member)
+{
+    return &self->run->stage->members[flow_of(self, flow)->first + member].id;
+}
+
+/* ---- what is to be there -------------------------------------------------------------------- */
+
+/* As long as there is hope: only workers end it. */
+static void init_policy(struct weir_execution_policy *policy)
+{
+    weir_execution_policy_init(policy);
+    policy->retries_max = 2;
+    policy->backoff = WEIR_RETRY_FIXED;
+    policy->backoff_initial_ms = 20;
+    policy->reclaims_max = 100000;
+}
+
+static void write_member(struct composer *self, uint32_t flow, uint32_t member)
+{
+    static const char *const LANES[] = {"north", "south"};
+    uint64_t seed = self->run->options->seed;
+    struct flows_crash_plan plan = flows_crash_plan(seed, flow, member);
+    size_t i = self->extension.member_count++;
+
+    flows_crash_write_kind(seed, flow, member, self->kinds[i]);
+    self->drafts[i] = (struct weir_execution_draft){
+        .id = id_of(self, flow, member),
+        .lane = LANES[member % 2],
+        .kind = self->kinds[i],
+        .input = self->kinds[i],
+        .input_size = strlen(self->kinds[i]),
+        .policy = &self->policy,
+    };
+    if (plan.budget < 0)
+        return;
+    self->budgets[i] = FLOWS_CRASH_BUDGET_NAMES[plan.budget];
+    self->drafts[i].budgets = &self->budgets[i];
+    self->drafts[i].budget_count = 1;
+}
+
+static void write_edges(struct composer *self, uint32_t flow, uint32_t to)
+{
+    uint64_t seed = self->run->options->seed;
+    struct weir_graph_extension *extension = &self->extension;
+    size_t before = extension->edge_count;
+    bool passes_data;
+
+    for (uint32_t from = 0; from < to; from++) {
+        if (flows_crash_plan_edge(seed, flow, from, to, &passes_data))
+            self->edges[extension->edge_count++] =
+                (struct weir_graph_edge){.from = *id_of(self, flow, from),
+                                         .to = *id_of(self, flow, to),
+                                         .passes_data = passes_data};
+    }
+    if (extension->edge_count > before &&
+        flows_crash_plan_join(seed, flow, to, &self->joins[extension->join_count]))
+        self->joins[extension->join_count++].to = *id_of(self, flow, to);
+}
+
+/* Members from `begin` on, with the edges that lead to them. */
+static void write_extension(struct composer *self, uint32_t flow, uint32_t begin,
+                            uint32_t end)
+{
+    self->extension = (struct weir_graph_extension){.members = self->drafts,
+                                                    .edges = self->edges,
+                                                    .joins = self->joins,
+                                                    .revision = -1};
+    for (uint32_t i = begin; i < end; i++) {
+        write_member(self, flow, i);
+        write_edges(self, flow, i);
+    }
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static void answer(struct composer *self, const char *what, enum weir_status status)
+{
+    if (status != WEIR_OK)
+        flows_crash_give_up(self->run, "%s: %s: %s", what, weir_status_name(status),
+                            self->error.text);
+}
+
+static void create(struct composer *self, struct flows_crash_flow *flow)
+{
+    struct weir_graph_draft draft = {.id = &flow->id, .kind = "crash"};
+    struct weir_graph_id id;
+    enum weir_status status;
+
+    do {
+        status = weir_graph_create(self->desk.flow, &draft, &id, &self->error);
+    } while (flows_crash_again(self->run, &flow->build, status));
+    answer(self, "create flow", status);
+}
+
+static void extend(struct composer *self, struct flows_crash_flow *flow)
+{
+    enum weir_status status;
+
+    do {
+        status = weir_graph_extend(self->desk.flow, NULL, &flow->id, &self->extension,
+                                   NULL, &self->error);
+    } while (flows_crash_again(self->run, &flow->build, status));
+    answer(self, "extend flow", status);
+}
+
+/* In one call, or in two, of which the second may come when the first part has ended. */
+static void build(struct composer *self, uint32_t number)
+{
+    struct flows_crash_flow *flow = flow_of(self, number);
+    uint32_t half = number % 3 == 0 ? flow->count / 2 : 0;
+
+    flows_crash_begin(&flow->build);
+    create(self, flow);
+    if (half > 0) {
+        write_extension(self, number, 0, half);
+        extend(self, flow);
+    }
+    write_extension(self, number, half, flow->count);
+    extend(self, flow);
+    if (!atomic_exchange(&flow->build.answered, true))
+        atomic_fetch_add(&self->run->stage->built, 1);
+}
+
+static void cancel(struct composer *self, uint32_t number,
+                   enum weir_graph_cancel_policy policy)
+{
+    struct flows_crash_flow *flow = flow_of(self, number);
+    enum weir_status status;
+
+    flows_crash_begin(&flow->cancel);
+    do {
+        status = weir_graph_cancel(self->desk.flow, &flow->id, policy, "enough", NULL,
+                                   &self->error);
+    } while (flows_crash_again(self->run, &flow->cancel, status));
+    answer(self, "cancel flow", status);
+    atomic_store(&flow->cancel.answered, true);
+}
+
+/* One that was to be cancelled, at some time or another; one that was is so again. */
+static void cancel_one(struct composer *self)
+{
+    struct flows_crash *run = self->run;
+    uint32_t count = atomic_load(&run->stage->flow_count);
+    uint32_t number = count - 1 - flows_crash_roll(run, count < 20 ? count : 20);
+    enum weir_graph_cancel_policy policy;
+
+    if (flows_crash_plan_cancel(run->options->seed, number, &policy) &&
+        atomic_load(&flow_of(self, number)->build.answered))
+        cancel(self, number, policy);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static void mint(struct composer *self, uint32_t number, struct flows_crash_flow *flow)
+{
+    struct flows_crash_stage *stage = self->run->stage;
+    struct weir_execution_id ids[MEMBERS_MAX];
+    uint64_t half = order_mix(self->run->options->seed ^ number);
+
+    memcpy(flow->id.uuid, &half, sizeof half);
+    memset(flow->id.uuid + sizeof half, 0x5a, sizeof half);
+    memcpy(flow->id.uuid + sizeof half, &number, sizeof number);
+    flow->count = flows_crash_plan_count(self->run->options->seed, number);
+    flow->first = atomic_fetch_add(&stage->member_count, flow->count);
+    if (flow->first + flow->count > FLOWS_CRASH_MEMBERS_MAX)
+        flows_crash_give_up(self->run, "there is no room for more members");
+    weir_graph_mint(self->desk.flow, &flow->id, ids, flow->count);
+    for (uint32_t i = 0; i < flow->count; i++) {
+        stage->members[flow->first + i].flow = number;
+        stage->members[flow->first + i].id = ids[i];
+    }
+}
+
+/* It is in our hands when all that it consists of is noted; a number may be lost, then nothing of it
+ * was sent. */
+static uint32_t take_next(struct composer *self)
+{
+    struct flows_crash_stage *stage = self->run->stage;
+    uint32_t number = atomic_fetch_add(&stage->flow_count, 1);
+
+    if (number >= FLOWS_CRASH_FLOWS_MAX)
+        flows_crash_give_up(self->run, "there is no room for more flows");
+    mint(self, number, flow_of(self, number));
+    atomic_store(&stage->hands[self->run->seat], number + 1);
+    return number;
+}
+
+static void compose_all(struct composer *self)
+{
+    struct flows_crash *run = self->run;
+    struct flows_crash_stage *stage = run->stage;
+
+    while (!flows_crash_is_told_to_leave(run)) {
+        if (atomic_load(&stage->built) >= atomic_load(&stage->allowed)) {
+            order_rest_us(5000);
+            continue;
+        }
+        build(self, take_next(self));
+        atomic_store(&stage->hands[run->seat], 0);
+        if (flows_crash_roll(run, 2) == 0)
+            cancel_one(self);
+    }
+}
+
+void flows_crash_compose(struct flows_crash *run)
+{
+    static struct composer self; /* large */
+    _Atomic uint32_t *hand = &run->stage->hands[run->seat];
+    uint32_t left;
+
+    self.run = run;
+    init_policy(&self.policy);
+    weir_error_clear(&self.error);
+    flows_crash_open(run, &self.desk);
+    atomic_store(&run->stage->ready[run->seat], true);
+    left = atomic_load(hand);
+    if (left > 0)
+        build(&self, left - 1);
+    atomic_store(hand, 0);
+    compose_all(&self);
+    flows_crash_close(&self.desk);
+}

@@ -1,0 +1,452 @@
+/*
+ * graph_run_engine.c - see graph_run_inside.h: the engine, by its public calls; members are read from
+ * their table, since all of them are wanted after each step.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "db/connection.h"
+#include "db/db.h"
+#include "flow/flow.h"
+#include "flow/scanner/reconciler.h"
+#include "lib/graph_run_inside.h"
+#include "ward/failures.h"
+
+enum { LEASE_MS = 1800 * 1000, DEADLINE_MS = 3600 * 1000 };
+
+#define LATER_NS WEIR_SECONDS(2 * 3600)
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+/* A number as input or result; 0: none. */
+static size_t format_text(int number, char *out, size_t size)
+{
+    out[0] = '\0';
+    return number == 0 ? 0 : (size_t)snprintf(out, size, "text %d", number);
+}
+
+static void format_lane(int node, char *out, size_t size)
+{
+    (void)snprintf(out, size, "n%d", node);
+}
+
+static int node_of(const struct graph_run *self, const uint8_t *uuid)
+{
+    for (int i = 0; i < GRAPH_NODES_MAX; i++) {
+        if (memcmp(self->ids[i].uuid, uuid, WEIR_UUID_SIZE) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+static const struct weir_sql SQL_MEMBERS = {
+    .name = "members",
+    .text = "SELECT e.uuid, e.state, e.attempts, e.retries, e.failure"
+            " FROM {p}_execution e JOIN {p}_flow f ON f.no = e.flow"
+            " WHERE f.uuid = {1}",
+    .parameters = "b",
+};
+static const struct weir_sql SQL_CANCELLING = {
+    .name = "groups that cancel",
+    .text = "SELECT e.uuid FROM {p}_edge_group g JOIN {p}_execution e"
+            " ON e.no = g.downstream WHERE g.cancel_us > 0"
+            " ORDER BY g.cancel_us, g.downstream LIMIT {1}",
+    .parameters = "i",
+};
+
+typedef void (*visit_fn)(struct graph_run *self, struct weir_rows *rows, void *state);
+
+static void visit_rows(struct graph_run *self, const struct weir_sql *sql,
+                       struct weir_value value, visit_fn visit, void *state)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_error error;
+    struct weir_rows rows = {0};
+    enum weir_status status = weir_db_acquire(self->ground->db, &connection, &error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query(connection, sql, &value, 1, &rows, &error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, &error)) == WEIR_OK)
+        visit(self, &rows, state);
+    if (connection != NULL)
+        weir_rows_close(&rows);
+    weir_db_release(self->ground->db, connection);
+    if (status != WEIR_NO_ROW)
+        chronicle_violate(&self->chronicle, "%s: %s", sql->name, error.text);
+}
+
+/* One look at all of it, against one model. */
+struct look {
+    struct graph_run *run;
+    const struct graph_model *model;
+    int members, links, groups;
+    char difference[CHRONICLE_TEXT_SIZE]; /* "": none; the first */
+};
+
+static void differ(struct look *self, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void differ(struct look *self, const char *format, ...)
+{
+    va_list arguments;
+
+    if (self->difference[0] != '\0')
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(self->difference, sizeof self->difference, format, arguments);
+    va_end(arguments);
+}
+
+static enum graph_node_state state_of(int64_t stored)
+{
+    switch (stored) {
+    case 1:
+        return GRAPH_READY;
+    case 3:
+        return GRAPH_WAITS;
+    case 4:
+        return GRAPH_RUNS;
+    case 10:
+        return GRAPH_SUCCEEDED;
+    case 11:
+        return GRAPH_FAILED;
+    case 12:
+        return GRAPH_CANCELLED;
+    case 13:
+        return GRAPH_EXPIRED;
+    case 14:
+        return GRAPH_SKIPPED;
+    default:
+        return (enum graph_node_state)(100 + stored);
+    }
+}
+
+static void look_at_member(struct graph_run *self, struct weir_rows *rows, void *state)
+{
+    struct look *look = state;
+    int index = node_of(self, (const uint8_t *)weir_rows_bytes(rows, 0).data);
+    int found = (int)state_of(weir_rows_integer(rows, 1));
+    struct weir_str failure = weir_rows_text(rows, 4);
+    const struct graph_node *node;
+
+    look->members++;
+    if (index < 0 || index >= look->model->node_count) {
+        differ(look, "there is a member that nobody has added");
+        return;
+    }
+    node = &look->model->nodes[index];
+    if (found != (int)node->state)
+        differ(look, "member %d is in state %d, not %d", index, found, (int)node->state);
+    if (weir_rows_integer(rows, 2) != node->attempts)
+        differ(look, "member %d has %" PRId64 " attempts, not %d", index,
+               weir_rows_integer(rows, 2), node->attempts);
+    if (found == GRAPH_CANCELLED &&
+        weir_str_equal(failure, weir_str("sibling_quorum_satisfied")) != node->not_needed)
+        differ(look, "member %d was cancelled because of \"%.*s\"", index,
+               (int)failure.size, failure.data);
+}
+
+static void look_at_edge(void *state, const struct weir_edge_info *info)
+{
+    struct look *look = state;
+    int from = node_of(look->run, info->edge.from.uuid);
+    int to = node_of(look->run, info->edge.to.uuid);
+
+    look->links++;
+    for (int i = 0; i < look->model->link_count; i++) {
+        const struct graph_link *link = &look->model->links[i];
+
+        if (link->from != from || link->to != to)
+            continue;
+        if (link->state != info->state || link->passes_data != info->edge.passes_data)
+            differ(look, "edge %d>%d is in state %d, not %d", from, to, (int)info->state,
+                   (int)link->state);
+        return;
+    }
+    differ(look, "there is an edge %d>%d that nobody has added", from, to);
+}
+
+static void look_at_group(void *state, const struct weir_group_info *info)
+{
+    struct look *look = state;
+    int index = node_of(look->run, info->join.to.uuid);
+    const struct graph_node *node = &look->model->nodes[index < 0 ? 0 : index];
+
+    look->groups++;
+    if (index < 0 || !node->joined) {
+        differ(look, "there is a join that nobody has added");
+        return;
+    }
+    if (info->state != node->group)
+        differ(look, "the join of %d is in state %d, not %d", index, (int)info->state,
+               (int)node->group);
+    if (info->succeeded != graph_model_count(look->model, index, WEIR_EDGE_SUCCEEDED) ||
+        info->failed != graph_model_count(look->model, index, WEIR_EDGE_FAILED) ||
+        info->skipped != graph_model_count(look->model, index, WEIR_EDGE_SKIPPED))
+        differ(look, "the join of %d has counted %u, %u, %u", index, info->succeeded,
+               info->failed, info->skipped);
+    if (info->cancelling != node->cancelling)
+        differ(look, "the join of %d %s siblings to cancel", index,
+               info->cancelling ? "has" : "has no");
+}
+
+static void look_at_flow(void *state, const struct weir_graph_info *info)
+{
+    struct look *look = state;
+    const struct graph_model *model = look->model;
+    enum weir_graph_state told =
+        info->state < WEIR_GRAPH_COMPLETED ? WEIR_GRAPH_OPEN : info->state;
+
+    if (told != graph_model_state(model))
+        differ(look, "the flow is %s, not %s", weir_graph_state_name(info->state),
+               weir_graph_state_name(graph_model_state(model)));
+    if (info->members != (uint32_t)model->node_count ||
+        info->edges != (uint32_t)model->link_count || info->revision != model->revision)
+        differ(look, "the flow has %u members, %u edges, revision %" PRId64,
+               info->members, info->edges, info->revision);
+}
+
+static void count_groups(const struct graph_model *model, int *out)
+{
+    *out = 0;
+    for (int i = 0; i < model->node_count; i++)
+        *out += model->nodes[i].joined;
+}
+
+/* Returns whether all is as the model says; if not, why. */
+bool graph_run_looks_like(struct graph_run *self, const struct graph_model *model,
+                          char *difference)
+{
+    struct look look = {.run = self, .model = model};
+    struct weir_error error;
+    enum weir_status status;
+    int groups;
+
+    visit_rows(self, &SQL_MEMBERS, weir_bytes(self->id.uuid, WEIR_UUID_SIZE),
+               look_at_member, &look);
+    status = weir_graph_edges(self->flow, &self->id, look_at_edge, &look, &error);
+    if (status == WEIR_OK)
+        status = weir_graph_groups(self->flow, &self->id, look_at_group, &look, &error);
+    if (status == WEIR_OK)
+        status = weir_graph_get(self->flow, &self->id, look_at_flow, &look, &error);
+    if (status != WEIR_OK)
+        differ(&look, "the flow cannot be read: %s", error.text);
+    count_groups(model, &groups);
+    if (look.members != model->node_count || look.links != model->link_count ||
+        look.groups != groups)
+        differ(&look, "%d members, %d edges, %d joins are there, not %d, %d, %d",
+               look.members, look.links, look.groups, model->node_count,
+               model->link_count, groups);
+    memcpy(difference, look.difference, sizeof look.difference);
+    return look.difference[0] == '\0';
+}
+
+static void note_group(struct graph_run *self, struct weir_rows *rows, void *state)
+{
+    struct graph_deed *deed = state;
+    int node = node_of(self, (const uint8_t *)weir_rows_bytes(rows, 0).data);
+
+    if (node < 0)
+        chronicle_violate(&self->chronicle, "siblings of another flow are left");
+    else if (deed->group_count < GRAPH_NODES_MAX)
+        deed->groups[deed->group_count++] = node;
+}
+
+void graph_run_list_groups(struct graph_run *self, struct graph_deed *deed)
+{
+    deed->group_count = 0;
+    visit_rows(self, &SQL_CANCELLING, weir_integer(GRAPH_NODES_MAX), note_group, deed);
+}
+
+/* ---- what is done --------------------------------------------------------------------------- */
+
+static enum weir_status extend(struct graph_run *self, const struct graph_deed *deed)
+{
+    static struct weir_execution_draft drafts[MEMBERS_MAX];
+    static struct weir_execution_policy policies[MEMBERS_MAX];
+    static struct weir_graph_edge edges[LINKS_MAX];
+    static struct weir_graph_join joins[GRAPH_NODES_MAX];
+    static char lanes[MEMBERS_MAX][16];
+    static char inputs[MEMBERS_MAX][32];
+    int first = self->model.node_count;
+    struct weir_graph_extension extension = {.members = drafts,
+                                             .member_count = (size_t)deed->members,
+                                             .edges = edges,
+                                             .edge_count = (size_t)deed->links,
+                                             .joins = joins,
+                                             .revision = -1};
+
+    for (int i = 0; i < deed->members; i++) {
+        format_lane(first + i, lanes[i], sizeof lanes[i]);
+        weir_execution_policy_init(&policies[i]);
+        policies[i].retries_max = deed->nodes[i].retries_max;
+        policies[i].backoff_initial_ms = 0;
+        policies[i].replays_max = 1000;
+        policies[i].reclaims_max = 1000000;
+        drafts[i] = (struct weir_execution_draft){
+            .id = &self->ids[first + i],
+            .lane = lanes[i],
+            .kind = "step",
+            .input = inputs[i],
+            .input_size = format_text(deed->nodes[i].input, inputs[i], sizeof inputs[i]),
+            .policy = &policies[i],
+            .deadline_ms = deed->nodes[i].deadline ? DEADLINE_MS : 0};
+    }
+    for (int i = 0; i < deed->links; i++)
+        edges[i] = (struct weir_graph_edge){.from = self->ids[deed->link[i].from],
+                                            .to = self->ids[deed->link[i].to],
+                                            .passes_data = deed->link[i].passes_data};
+    for (int i = 0; i < deed->members; i++) {
+        const struct graph_node *node = &deed->nodes[i];
+
+        if (deed->joins[i])
+            joins[extension.join_count++] =
+                (struct weir_graph_join){.to = self->ids[first + i],
+                                         .policy = node->policy,
+                                         .quorum = node->quorum,
+                                         .cancel_remaining = node->cancel_remaining};
+    }
+    return weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL, NULL);
+}
+
+static void check_input(struct graph_run *self, int node,
+                        const struct weir_claimed *claimed)
+{
+    char text[32];
+    size_t size = format_text(self->model.nodes[node].input, text, sizeof text);
+
+    if (claimed->input_size != size ||
+        (size > 0 && memcmp(claimed->input, text, size) != 0))
+        chronicle_violate(&self->chronicle,
+                          "member %d was given the input \"%.*s\", not \"%s\"", node,
+                          (int)claimed->input_size, (const char *)claimed->input, text);
+}
+
+/* WEIR_NO_ROW: it cannot be claimed. */
+static enum weir_status claim(struct graph_run *self, int node)
+{
+    char lane[16];
+    const char *const lanes[] = {lane};
+    struct weir_claim_options options;
+    struct weir_claimed *claimed = NULL;
+    size_t count = 0;
+    enum weir_status status;
+
+    format_lane(node, lane, sizeof lane);
+    weir_claim_options_init(&options);
+    options.lanes = lanes;
+    options.lane_count = 1;
+    options.worker = "pool";
+    options.instance = "one";
+    options.lease_ms = LEASE_MS;
+    options.wait_ms = 0;
+    status = weir_flow_claim(self->flow, &options, 1, &claimed, &count, NULL);
+    if (status == WEIR_OK && count == 1) {
+        check_input(self, node, &claimed[0]);
+        self->claims[node] = claimed[0].claim;
+        self->held[node] = true;
+    }
+    weir_claimed_free(self->flow, claimed);
+    return status == WEIR_OK && count == 0 ? WEIR_NO_ROW : status;
+}
+
+static enum weir_status settle(struct graph_run *self, const struct graph_deed *deed)
+{
+    char text[32];
+    struct weir_settlement settlement = {.claim = self->claims[deed->node],
+                                         .verb =
+                                             deed->kind == COMPLETE ? WEIR_SETTLE_COMPLETE
+                                             : deed->kind == FAIL   ? WEIR_SETTLE_FAIL
+                                                                    : WEIR_SETTLE_ABANDON,
+                                         .reason = "because",
+                                         .permanent = deed->permanent};
+    enum weir_status status;
+
+    settlement.result_size = format_text(deed->result, text, sizeof text);
+    settlement.result = settlement.result_size > 0 ? text : NULL;
+    status = weir_flow_settle(self->flow, &settlement, 1, NULL);
+    return status == WEIR_OK ? settlement.status : status;
+}
+
+static enum weir_status revoke(struct graph_run *self, int node)
+{
+    struct weir_revocation revocation = {.epoch = 0};
+    enum weir_status status =
+        weir_flow_revoke(self->flow, &self->ids[node], &revocation, NULL);
+
+    return status == WEIR_OK && !revocation.revoked ? WEIR_NO_ROW : status;
+}
+
+/* One look of a reconciler. */
+static enum weir_status tick(struct graph_run *self,
+                             const struct weir_reconciler_kind *kind)
+{
+    struct weir_reconciler_task task = {.kind = kind,
+                                        .flow = self->flow,
+                                        .db = self->ground->db,
+                                        .store = &self->flow->store,
+                                        .heap = self->flow->heap,
+                                        .partitions = self->flow->partitions,
+                                        .interval_us = 1000000};
+    const struct weir_store_filter filter = {.name_space = weir_str("")};
+    struct weir_failures failures;
+    struct weir_error error;
+    struct weir_scan_tick scan = {
+        .scanner = "flow", .scan = "one", .cycle = 1, .filter = &filter};
+    struct weir_scan_report report = {.processed = 0};
+    enum weir_status status = weir_reconciler_init(&task, &error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_failures_init(&failures, self->flow->heap, weir_db_config(task.db)->log, "flow",
+                       "one");
+    scan.failures = &failures;
+    status = kind->tick(self->ground->context, &task, &scan, &report, &error);
+    weir_failures_fini(&failures);
+    weir_reconciler_fini(&task);
+    return status;
+}
+
+static enum weir_status let_time_pass(struct graph_run *self)
+{
+    enum weir_status status;
+
+    weir_sleep_through(self->ground->context, LATER_NS);
+    status = tick(self, &weir_execution_deadline);
+    return status == WEIR_OK ? tick(self, &weir_lease_expiry) : status;
+}
+
+enum weir_status graph_run_perform(struct graph_run *self, struct graph_deed *deed)
+{
+    switch (deed->kind) {
+    case EXTEND:
+        return extend(self, deed);
+    case CLAIM:
+        return claim(self, deed->node);
+    case COMPLETE:
+    case FAIL:
+    case ABANDON:
+        return settle(self, deed);
+    case CANCEL:
+        return weir_flow_cancel(self->flow, &self->ids[deed->node], "no", NULL);
+    case REPLAY:
+        return weir_flow_replay(self->flow, &self->ids[deed->node], NULL);
+    case REVOKE:
+        return revoke(self, deed->node);
+    case CANCEL_FLOW:
+        return weir_graph_cancel(self->flow, &self->id, deed->policy, "no",
+                                 &deed->cancelled, NULL);
+    case DISPATCH:
+        return tick(self, &weir_edge_cancel_dispatcher);
+    case TIDY:
+        return tick(self, &weir_edge_cancel_reconciler);
+    case BACKSTOP:
+        return tick(self, &weir_dependency);
+    default:
+        return let_time_pass(self);
+    }
+}

@@ -1,0 +1,243 @@
+/*
+ * test_graphs.c - random flows against a reference of a hundred lines; see lib/graph_run.h.
+ *
+ * WEIR_SEEDS=n runs so many flows instead of 2,000 (20,000 with WEIR_LONG); WEIR_PLAN="seed=7 ..."
+ * runs only that one and prints what happens in it, WEIR_BUG=name with a planted bug.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/graph_run.h"
+#include "lib/host.h"
+#include "lib/place.h"
+#include "lib/sqlite_file.h"
+#include "lib/test.h"
+#include "weir/flow.h"
+#include "weir/outbox.h"
+
+enum {
+    SEEDS = 2000,
+    SEEDS_LONG = 20000,
+    SEEDS_FOR_A_BUG = 300,
+    SHRINK_RUNS = 100,
+    TEXT_SIZE = 200
+};
+
+/* ---- a world ------------------------------------------------------------------------------- */
+
+struct world {
+    struct graph_run *run;
+    struct host *host;
+};
+
+/* A migrated database, made once. */
+static const char *template(void)
+{
+    static char path[PLACE_SIZE + 16];
+    struct weir_db_options options;
+    struct weir_db *db = NULL;
+    char url[PLACE_SIZE + 32];
+
+    if (path[0] != '\0')
+        return path;
+    (void)snprintf(path, sizeof path, "%s/graph", place_of_program());
+    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    weir_db_options_init(&options);
+    options.url = url;
+    check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
+    check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
+    check_status(weir_flow_migrate(db, NULL), WEIR_OK);
+    weir_db_destroy(db);
+    return path;
+}
+
+static void turn_clock(void *state, int64_t error_us)
+{
+    host_set_wall_error(((struct world *)state)->host, error_us);
+}
+
+static void live(struct host *host, struct weir_context *context, uint32_t index,
+                 void *argument)
+{
+    struct world *world = argument;
+    struct graph_ground ground = {.db = host_db(host),
+                                  .context = context,
+                                  .turn_clock = turn_clock,
+                                  .state = world};
+
+    (void)index;
+    world->host = host;
+    graph_run_go(world->run, &ground);
+}
+
+static void run_world(const struct graph_plan *plan, bool loud, struct graph_outcome *out)
+{
+    struct world world = {.run = graph_run_create(plan, loud)};
+    char path[PLACE_SIZE + 16];
+    char url[PLACE_SIZE + 32];
+    struct host *host;
+    int64_t left;
+
+    (void)snprintf(path, sizeof path, "%s/g", place_of_program());
+    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    sqlite_file_copy(template(), path);
+    host = host_boot(&(struct host_options){.name = "one",
+                                            .seed = plan->seed,
+                                            .url = url,
+                                            .oracle = graph_run_decides,
+                                            .oracle_argument = world.run,
+                                            .main = live,
+                                            .argument = &world,
+                                            .mains = 1});
+    while (!host_is_done(host))
+        host_run_until(host, host_next_ns(host));
+    left = host_end(host);
+    graph_run_outcome(world.run, out);
+    if (left != 0 && out->violation[0] == '\0')
+        (void)snprintf(out->violation, sizeof out->violation,
+                       "%" PRId64 " blocks of memory are left", left);
+    graph_run_destroy(world.run);
+    sqlite_file_remove(path);
+}
+
+static void run_quietly(const struct graph_plan *plan, struct graph_outcome *out)
+{
+    run_world(plan, false, out);
+}
+
+/* ---- many ---------------------------------------------------------------------------------- */
+
+static uint64_t seeds(void)
+{
+    const char *number = getenv("WEIR_SEEDS");
+    const char *longer = getenv("WEIR_LONG");
+
+    if (number != NULL)
+        return strtoull(number, NULL, 10);
+    return longer != NULL && strcmp(longer, "1") == 0 ? SEEDS_LONG : SEEDS;
+}
+
+/* What repeats it, as small as can be found quickly. */
+static void report(const struct graph_plan *plan, const struct graph_outcome *outcome)
+{
+    struct graph_plan small = graph_plan_shrink(plan, run_quietly, SHRINK_RUNS);
+    struct graph_outcome again;
+    char text[TEXT_SIZE];
+
+    graph_plan_format(&small, text, sizeof text);
+    run_world(&small, true, &again);
+    printf("# seed %" PRIu64
+           ": %s\n# a smaller flow: %s\n# replay with WEIR_PLAN=\"%s\"\n",
+           plan->seed, outcome->violation, again.violation, text);
+}
+
+WEIR_TEST(random_flow, comes_out_as_the_model_says_for_every_seed)
+{
+    struct graph_outcome sum = {.members = 0};
+
+    if (getenv("WEIR_PLAN") != NULL)
+        return; /* the next test runs it */
+    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+        struct graph_plan plan = graph_plan_of_seed(seed);
+        struct graph_outcome outcome;
+
+        run_world(&plan, false, &outcome);
+        if (outcome.violation[0] != '\0') {
+            report(&plan, &outcome);
+            weir_test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed,
+                           outcome.violation);
+        }
+        sum.members += outcome.members;
+        sum.edges += outcome.edges;
+        sum.steps += outcome.steps;
+        sum.crashes += outcome.crashes;
+        sum.joins += outcome.joins;
+        sum.siblings += outcome.siblings;
+    }
+    printf("# %" PRIu64 " flows, %u members, %u edges, %u steps, %u joins decided, %u"
+           " siblings not needed, %u crashes\n",
+           seeds(), sum.members, sum.edges, sum.steps, sum.joins, sum.siblings,
+           sum.crashes);
+    check(sum.joins > 0 && sum.siblings > 0 && sum.crashes > 0);
+}
+
+WEIR_TEST(random_flow, runs_a_plan_that_is_given)
+{
+    const char *text = getenv("WEIR_PLAN");
+    struct graph_outcome outcome;
+    struct graph_plan plan;
+
+    check(graph_plan_parse(&plan,
+                           text != NULL ? text : "seed=1 nodes=5 steps=20 chances=511"));
+    plan.bug = getenv("WEIR_BUG");
+    run_world(&plan, text != NULL, &outcome);
+    check_str(outcome.violation, "");
+}
+
+/* ---- planted bugs -------------------------------------------------------------------------- */
+
+/* The seed that finds it; it must be among the first few hundred. */
+static void find(const char *bug)
+{
+    for (uint64_t seed = 1; seed <= SEEDS_FOR_A_BUG; seed++) {
+        struct graph_plan plan = graph_plan_of_seed(seed);
+        struct graph_outcome outcome;
+
+        plan.bug = bug;
+        run_world(&plan, false, &outcome);
+        if (outcome.violation[0] != '\0') {
+            printf("# %s is found by seed %" PRIu64 ": %s\n", bug, seed,
+                   outcome.violation);
+            return;
+        }
+    }
+    weir_test_fail(__FILE__, __LINE__, "%s is not found by %d seeds", bug,
+                   SEEDS_FOR_A_BUG);
+}
+
+WEIR_TEST(random_flow, finds_an_edge_that_is_not_counted)
+{
+    find("resolve.loses_an_edge");
+}
+
+WEIR_TEST(random_flow, finds_a_join_that_fires_twice)
+{
+    find("resolve.decides_again");
+}
+
+WEIR_TEST(random_flow, finds_a_sibling_that_is_not_cancelled)
+{
+    find("siblings.spares_one");
+}
+
+WEIR_TEST(random_flow, finds_a_skip_that_does_not_spread)
+{
+    find("deed.skips_no_further");
+}
+
+WEIR_TEST(random_flow, finds_an_any_that_needs_all)
+{
+    find("resolve.any_is_all");
+}
+
+WEIR_TEST(random_flow, finds_a_flow_that_ends_too_early)
+{
+    find("resolve.ends_early");
+}
+
+WEIR_TEST(random_flow, finds_a_result_that_is_not_passed_on)
+{
+    find("resolve.keeps_data");
+}
+
+WEIR_TEST(random_flow, finds_a_replay_that_does_not_wait)
+{
+    find("resolve.waits_no_more");
+}
+
+WEIR_TEST(random_flow, finds_a_backstop_that_sleeps)
+{
+    find("dependency.sleeps");
+}

@@ -1,0 +1,63 @@
+/*
+ * Tests of flow/circle.c.
+ */
+#include "flow/circle.h"
+
+#include "base/heap.h"
+#include "lib/test.h"
+
+enum { EDGES = 64 };
+
+/* "12 23 31": the number of one on a circle, or 0. */
+static int64_t circle_in(const char *text)
+{
+    struct weir_edge_row edges[EDGES];
+    struct weir_arena arena;
+    struct weir_error error;
+    int64_t found = -1;
+    size_t count = 0;
+
+    for (; *text != '\0'; text += text[2] == ' ' ? 3 : 2)
+        edges[count++] = (struct weir_edge_row){.upstream = text[0] - '0',
+                                                .downstream = text[1] - '0'};
+    weir_arena_init(&arena, weir_heap_system(), 1024 * 1024);
+    check_status(weir_circle_find(edges, count, &arena, &found, &error), WEIR_OK);
+    weir_arena_fini(&arena);
+    return found;
+}
+
+WEIR_TEST(circle, is_not_in_what_splits_and_meets)
+{
+    check_int(circle_in(""), 0);
+    check_int(circle_in("12"), 0);
+    check_int(circle_in("12 23 34"), 0);
+    check_int(circle_in("34 12 23"), 0);
+    check_int(circle_in("12 13 24 34 45"), 0);
+    check_int(circle_in("12 34"), 0);
+}
+
+WEIR_TEST(circle, is_found_however_long_and_wherever)
+{
+    check_int(circle_in("12 21"), 1);
+    check_int(circle_in("31 12 23"), 1);
+    check_int(circle_in("12 23 34 42"), 2);
+    check_int(circle_in("12 13 45 56 64"), 4);
+}
+
+WEIR_TEST(circle, counts_an_edge_that_is_given_twice_as_one_that_leads_nowhere_else)
+{
+    check_int(circle_in("12 12 23"), 0);
+    check_int(circle_in("12 12 21"), 1);
+}
+
+WEIR_TEST(circle, says_when_there_is_no_memory)
+{
+    struct weir_edge_row edge = {.upstream = 1, .downstream = 2};
+    struct weir_arena arena;
+    struct weir_error error;
+    int64_t found = -1;
+
+    weir_arena_init(&arena, weir_heap_system(), 1);
+    check_status(weir_circle_find(&edge, 1, &arena, &found, &error), WEIR_NO_MEMORY);
+    weir_arena_fini(&arena);
+}
