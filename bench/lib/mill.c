@@ -91,15 +91,18 @@ static void submit(struct bench_mill *self, const struct weir_execution_draft *d
                   "submit");
 }
 
+struct weir_execution_draft bench_mill_draft(const char *lane)
+{
+    return (struct weir_execution_draft){
+        .lane = lane, .kind = "grind", .input = GRAIN, .input_size = sizeof GRAIN};
+}
+
 static struct weir_execution_draft *make_drafts(size_t count)
 {
     struct weir_execution_draft *drafts = bench_must_alloc(count, sizeof *drafts);
 
     for (size_t i = 0; i < count; i++)
-        drafts[i] = (struct weir_execution_draft){.lane = BENCH_LANE,
-                                                  .kind = "grind",
-                                                  .input = GRAIN,
-                                                  .input_size = sizeof GRAIN};
+        drafts[i] = bench_mill_draft(BENCH_LANE);
     return drafts;
 }
 
@@ -114,24 +117,42 @@ void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *del
     free(drafts);
 }
 
-size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
-                        int64_t wait_ms, struct weir_claimed **out)
+static size_t claim(struct bench_mill *self, const char *lane,
+                    struct weir_claim_options *options, size_t count,
+                    struct weir_claimed **out)
 {
-    static const char *const LANES[] = {BENCH_LANE};
-    struct weir_claim_options options;
     struct weir_error error;
     size_t claimed = 0;
 
-    weir_claim_options_init(&options);
-    options.lanes = LANES;
-    options.lane_count = 1;
-    options.worker = "bench";
-    options.instance = "miller";
-    options.lease_ms = lease_ms;
-    options.wait_ms = wait_ms;
-    bench_must_ok(weir_flow_claim(self->flow, &options, count, out, &claimed, &error),
+    options->lanes = &lane;
+    options->lane_count = 1;
+    options->worker = "bench";
+    options->instance = "miller";
+    bench_must_ok(weir_flow_claim(self->flow, options, count, out, &claimed, &error),
                   &error, "claim");
     return claimed;
+}
+
+size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
+                        int64_t wait_ms, struct weir_claimed **out)
+{
+    struct weir_claim_options options;
+
+    weir_claim_options_init(&options);
+    options.lease_ms = lease_ms;
+    options.wait_ms = wait_ms;
+    return claim(self, BENCH_LANE, &options, count, out);
+}
+
+size_t bench_mill_claim_in(struct bench_mill *self, const char *lane, size_t count,
+                           int64_t wait_ms, struct weir_claimed **out)
+{
+    struct weir_claim_options options;
+
+    weir_claim_options_init(&options);
+    options.lease_ms = LEASE_MS;
+    options.wait_ms = wait_ms;
+    return claim(self, lane, &options, count, out);
 }
 
 void bench_mill_complete(struct bench_mill *self, const struct weir_claimed *claimed,

@@ -55,6 +55,9 @@ void bench_mill_close(struct bench_mill *self);
 int64_t bench_mill_run(struct bench_mill *self, uint64_t count, size_t batch,
                        struct bench_mill_times *times);
 
+/* What is submitted, for a lane, which is borrowed. */
+struct weir_execution_draft bench_mill_draft(const char *lane);
+
 /* Submit `count` (up to WEIR_BATCH_MAX), each with a delay; NULL: none. `out` may be
  * NULL. */
 void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *delays_ms,
@@ -63,6 +66,10 @@ void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *del
 /* Claim up to `count`. Owes weir_claimed_free(). */
 size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
                         int64_t wait_ms, struct weir_claimed **out);
+
+/* The same in another lane, with a lease that does not run out. */
+size_t bench_mill_claim_in(struct bench_mill *self, const char *lane, size_t count,
+                           int64_t wait_ms, struct weir_claimed **out);
 
 void bench_mill_complete(struct bench_mill *self, const struct weir_claimed *claimed,
                          size_t count);
