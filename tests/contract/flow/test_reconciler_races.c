@@ -240,7 +240,7 @@ static bool count_statement(void *argument, const char *name)
 
 FLOW_TEST(lease_expiry, recovers_ten_thousand_with_few_statements)
 {
-    enum { COUNT = 10000, STATEMENTS_MAX = 130 };
+    enum { COUNT = 10000, STATEMENTS_MAX = 100 };
     struct weir_execution_draft draft = yard_draft(NULL);
     _Atomic int64_t statements = 0;
     struct patrol patrol;
