@@ -2,6 +2,7 @@
  * graph_extend.c - members and edges are added to a flow, see graph_extending.h.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/heap.h"
 #include "flow/flow.h"
@@ -176,6 +177,42 @@ static enum weir_status check_nodes(const struct weir_extending *self,
     return WEIR_OK;
 }
 
+static int compare_edges(const void *a, const void *b)
+{
+    const struct weir_edge_row *left = a;
+    const struct weir_edge_row *right = b;
+
+    if (left->upstream != right->upstream)
+        return left->upstream < right->upstream ? -1 : 1;
+    return left->downstream < right->downstream ? -1
+                                                : left->downstream > right->downstream;
+}
+
+/* Those that were there are the same. Asked only of a call that is repeated, or overlaps another. */
+static enum weir_status check_repeated(struct weir_extending *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    struct weir_edge_rows there;
+    enum weir_status status =
+        weir_edges_of_flow(connection, self->row.no, &self->arena, &there, error);
+
+    for (size_t i = 0; i < self->extension->edge_count && status == WEIR_OK; i++) {
+        const struct weir_extending_link *link = &self->links[i];
+        const struct weir_edge_row wanted = {.upstream = link->from->no,
+                                             .downstream = link->to->no};
+        const struct weir_edge_row *edge =
+            bsearch(&wanted, there.rows, there.count, sizeof *there.rows, compare_edges);
+
+        if (edge != NULL && edge->passes_data != link->passes_data)
+            status = weir_error_set(
+                error, WEIR_MISMATCH, "edge %zu of %zu: it is there, and %s", i + 1,
+                self->extension->edge_count,
+                edge->passes_data ? "passes data on" : "passes no data on");
+    }
+    return status;
+}
+
 /* Edges that are not there yet; the same one again is fine. Those of an upstream that has ended are
  * over already. */
 static enum weir_status add_edges(struct weir_extending *self,
@@ -209,7 +246,8 @@ static enum weir_status add_edges(struct weir_extending *self,
         self->links[i].to->edges_new += is_new[i];
         *added += is_new[i];
     }
-    return status;
+    return status == WEIR_OK && *added < count ? check_repeated(self, connection, error)
+                                               : status;
 }
 
 /* What was added is written before, since this reads it. */

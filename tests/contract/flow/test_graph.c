@@ -183,6 +183,22 @@ FLOW_TEST(extend, twice_is_once)
     weir_flow_destroy(flow);
 }
 
+FLOW_TEST(edge, that_is_there_and_passes_data_otherwise_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>c b>>c");
+    graph_add(&graph, "", "b>>c a>c");
+    check_status(graph_try(&graph, "d", "a>>c", NULL, 0), WEIR_MISMATCH);
+    check_status(graph_try(&graph, "d", "b>c a>d", NULL, 0), WEIR_MISMATCH);
+    check_status(graph_try(&graph, "d", "a>d a>>d", NULL, 0), WEIR_MISMATCH);
+    check_int(graph_info(&graph).members, 3);
+    check_int(graph_info(&graph).edges, 2);
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(circle, is_refused_and_changes_nothing)
 {
     struct weir_flow *flow = works_open(fixture);
