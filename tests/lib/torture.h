@@ -98,7 +98,7 @@ struct torture_result {
     int64_t effects;
     int64_t moves;     /* of positions */
     int64_t takeovers; /* epochs, but for the first of each partition */
-    int64_t held_up;   /* times that the machine did not let a process run for long */
+    int64_t held_up;   /* times that machine or server made a process wait for long */
     int64_t broken[TORTURE_RULES]; /* how often, each rule */
     int64_t violations;            /* the sum */
     char first[LEDGER_TEXT_SIZE];

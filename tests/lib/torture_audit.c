@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/effects.h"
+#include "lib/torture_blame.h"
 #include "lib/torture_stage.h"
 
 /* The clocks of the databases tell at least milliseconds. */
@@ -38,7 +39,6 @@ struct audit {
     uint32_t fault_count;
     struct move *moves; /* owned; in the order of commits, lane by lane */
     size_t move_count;
-    uint32_t *again; /* owned; per fault and lane: messages that came again */
 };
 
 /* One lane of it. */
@@ -54,6 +54,7 @@ struct walk {
     int64_t seq_max;
     struct epoch *epochs; /* owned; as they came */
     size_t epoch_count;
+    struct torture_blame blame; /* owned */
 };
 
 __attribute__((format(printf, 4, 5))) static void
@@ -92,6 +93,7 @@ static void *allocate(size_t count, size_t size)
 
 void torture_prepare_audit(struct fixture *fixture)
 {
+    fixture_prepare(fixture, "CREATE TABLE knock (process $integer)");
     fixture_prepare(
         fixture,
         fixture_choose(fixture,
@@ -282,31 +284,6 @@ static void audit_move(struct walk *self, const struct move *before,
 
 /* ---- T5 ----------------------------------------------------------------------------------- */
 
-/* It hit whoever had the message. Or whoever gets it, if that one lives on: it had it in its hands
- * already when somebody else became the owner. */
-static bool hits(const struct torture_fault *fault, const struct torture_record *before,
-                 const struct torture_record *record)
-{
-    return fault->process == TORTURE_EVERYBODY || fault->process == before->process ||
-           (fault->kind != TORTURE_KILL && fault->process == record->process);
-}
-
-/* What a fault does to the living goes on for as long as they may believe in a lease. */
-static int64_t felt_until_us(const struct audit *self, const struct torture_fault *fault)
-{
-    return fault->end_us +
-           (fault->kind == TORTURE_KILL ? 0 : self->run->options->lease_ns / 1000);
-}
-
-static bool explains(const struct audit *self, const struct torture_fault *fault,
-                     const struct torture_record *before,
-                     const struct torture_record *record)
-{
-    return atomic_load(&fault->written) && hits(fault, before, record) &&
-           fault->begin_us <= record->at_us &&
-           felt_until_us(self, fault) >= before->at_us;
-}
-
 /* What else happened then, for people: faults, and what came and was acknowledged in the lane. */
 static void print_story(const struct walk *self, int64_t from_us, int64_t to_us)
 {
@@ -340,41 +317,36 @@ static void print_story(const struct walk *self, int64_t from_us, int64_t to_us)
     }
 }
 
-static uint32_t *again_of(const struct walk *self, uint32_t fault)
+/* No fault explains it, or one that has explained a whole batch already. */
+static void tell_repeat(struct walk *self, const struct torture_repeat *repeat)
 {
-    return &self->audit->again[(size_t)fault * TORTURE_LANES + (size_t)self->lane];
+    const struct torture_record *before = repeat->before;
+    const struct torture_record *record = repeat->record;
+
+    if (self->audit->result->broken[TORTURE_T5] == 0)
+        print_story(self, before->at_us - STORY_US, record->at_us + CLOCK_US);
+    tell(self->audit, TORTURE_T5, self->lane,
+         "%" PRId64 " came again %s: epoch %" PRId64 " of process %u, and %" PRId64
+         " ms later epoch %" PRId64 " of process %u",
+         record->seq,
+         torture_blame_fits(&self->blame, repeat) ? "beyond a batch of a fault"
+                                                  : "without a fault",
+         before->epoch, before->process, (record->at_us - before->at_us) / 1000,
+         record->epoch, record->process);
 }
 
-/* A fault that explains why a message came again, and has not explained a whole batch already. Of
- * several the one that is over first: later ones may be needed for what comes later. */
-static void audit_repeat(struct walk *self, const struct torture_record *before,
-                         const struct torture_record *record)
+static void audit_repeats(struct walk *self)
 {
-    struct audit *audit = self->audit;
-    uint32_t found = UINT32_MAX;
-    uint32_t full = 0;
+    struct torture_result *result = self->audit->result;
+    uint32_t most = torture_blame_settle(&self->blame);
 
-    audit->result->repeats++;
-    for (uint32_t i = 0; i < audit->fault_count; i++) {
-        if (!explains(audit, &audit->faults[i], before, record))
-            continue;
-        if (*again_of(self, i) == TORTURE_BATCH)
-            full++;
-        else if (found == UINT32_MAX || felt_until_us(audit, &audit->faults[i]) <
-                                            felt_until_us(audit, &audit->faults[found]))
-            found = i;
+    result->repeats += (int64_t)self->blame.repeat_count;
+    if (most > result->repeats_most)
+        result->repeats_most = most;
+    for (size_t i = 0; i < self->blame.repeat_count; i++) {
+        if (!self->blame.repeats[i].is_explained)
+            tell_repeat(self, &self->blame.repeats[i]);
     }
-    if (found == UINT32_MAX && audit->result->broken[TORTURE_T5] == 0)
-        print_story(self, before->at_us - STORY_US, record->at_us + CLOCK_US);
-    if (found == UINT32_MAX)
-        tell(audit, TORTURE_T5, self->lane,
-             "%" PRId64 " came again %s: epoch %" PRId64 " of process %u, and %" PRId64
-             " ms later epoch %" PRId64 " of process %u",
-             record->seq, full > 0 ? "beyond a batch of a fault" : "without a fault",
-             before->epoch, before->process, (record->at_us - before->at_us) / 1000,
-             record->epoch, record->process);
-    else if (++*again_of(self, found) > audit->result->repeats_most)
-        audit->result->repeats_most = *again_of(self, found);
 }
 
 /* ---- T1, T3, T4 of a record --------------------------------------------------------------- */
@@ -405,7 +377,7 @@ static void audit_record(struct walk *self, size_t i)
              " us after it was acknowledged in epoch %" PRId64,
              record->seq, record->at_us - acked_us, record->epoch);
     if (before != NULL && torture_lane_queue(self->lane) == TORTURE_LEASED)
-        audit_repeat(self, before, record);
+        torture_blame_add(&self->blame, before, record);
     else if (before != NULL)
         audit->result->calls_again++;
 }
@@ -423,10 +395,13 @@ static int64_t audit_lane(struct audit *audit, int lane)
         audit_move(&self, &before, &self.moves[i]);
         before = self.moves[i];
     }
+    torture_blame_init(&self.blame, audit->run, self.record_count);
     for (size_t i = 0; i < self.record_count; i++)
         audit_record(&self, i);
+    audit_repeats(&self);
     audit->result->records += (int64_t)self.record_count;
     audit->result->takeovers += self.epoch_count > 0 ? (int64_t)self.epoch_count - 1 : 0;
+    torture_blame_destroy(&self.blame);
     free(self.epochs);
     free(self.last);
     free(self.before);
@@ -478,13 +453,13 @@ static void audit_effects(struct audit *self, int64_t wanted)
         tell(self, TORTURE_T7, -1, "%" PRId64 " dead letters", dead_letters);
 }
 
-/* A stop looks the same from inside. */
-static bool was_stopped(const struct audit *self, const struct torture_fault *fault)
+/* A stop and an outage look the same from inside. */
+static bool was_struck(const struct audit *self, const struct torture_fault *fault)
 {
     for (uint32_t i = 0; i < self->fault_count; i++) {
         const struct torture_fault *other = &self->faults[i];
 
-        if (other->kind == TORTURE_STOP &&
+        if ((other->kind == TORTURE_STOP || other->kind == TORTURE_OUTAGE) &&
             (other->process == fault->process || other->process == TORTURE_EVERYBODY) &&
             other->begin_us <= fault->end_us && other->end_us >= fault->begin_us)
             return true;
@@ -496,7 +471,7 @@ static void count_faults(struct audit *self)
 {
     for (uint32_t i = 0; i < self->fault_count; i++)
         self->result->held_up += self->faults[i].kind == TORTURE_HELD_UP &&
-                                 !was_stopped(self, &self->faults[i]);
+                                 !was_struck(self, &self->faults[i]);
     if (self->fault_count == TORTURE_FAULTS_MAX)
         tell(self, TORTURE_T5, -1, "there was no room for more faults");
 }
@@ -510,7 +485,6 @@ void torture_audit(struct torture *run)
     int64_t within = 0;
 
     self.result->processes = atomic_load(&run->stage->consumers);
-    self.again = allocate((size_t)self.fault_count * TORTURE_LANES, sizeof *self.again);
     count_faults(&self);
     audit_file(&self);
     audit_ledger(&self);
@@ -522,5 +496,4 @@ void torture_audit(struct torture *run)
     }
     audit_effects(&self, within);
     free(self.moves);
-    free(self.again);
 }

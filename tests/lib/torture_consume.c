@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "db/connection.h"
 #include "lib/effects.h"
 #include "lib/order_stage.h"
 #include "lib/torture_stage.h"
@@ -146,10 +147,34 @@ static enum weir_outcome on_batch_tx(struct weir_context *context, void *state,
 
 /* ---- being held up ------------------------------------------------------------------------ */
 
-/* Notes when this process was not let run for longer than leases allow. */
+static const struct weir_sql SQL_KNOCK = {
+    .name = "knock",
+    .text = "INSERT INTO knock VALUES ({1})",
+    .parameters = "i",
+};
+
+/* As a renewal of leases would, to see how long one takes now. That one fails tells the same. */
+static void knock(const struct torture *run, struct weir_db *db)
+{
+    struct weir_connection *connection;
+    struct weir_error error;
+
+    if (weir_db_acquire(db, &connection, &error) != WEIR_OK)
+        return;
+    if (weir_connection_execute(connection, &SQL_KNOCK,
+                                VALUES(weir_integer(run->process)), NULL,
+                                &error) != WEIR_OK)
+        order_rest_us(10000);
+    weir_db_release(db, connection);
+}
+
+/* Notes when this process was not let run, or got no answer, for longer than leases allow. SQLite has
+ * no server that could be slow. */
 static void *watch(void *argument)
 {
     struct torture *run = argument;
+    struct weir_db *db =
+        run->fixture->engine != WEIR_SQLITE ? torture_open_db(run) : NULL;
     int64_t most_us = run->options->lease_ns / 1000 / 5;
     int64_t before_us = cast_now_us();
 
@@ -157,6 +182,8 @@ static void *watch(void *argument)
         int64_t now_us;
 
         order_rest_us(10000);
+        if (db != NULL)
+            knock(run, db);
         now_us = cast_now_us();
         if (now_us - before_us > most_us)
             (void)torture_add_fault(run->stage,

@@ -63,7 +63,7 @@ enum torture_fault_kind {
     TORTURE_KILL,
     TORTURE_STOP,
     TORTURE_OUTAGE,
-    TORTURE_HELD_UP /* by the machine */
+    TORTURE_HELD_UP /* by the machine, or by a server that was slow to answer */
 };
 
 #define TORTURE_EVERYBODY UINT32_MAX
@@ -136,7 +136,7 @@ struct torture_fault *torture_add_fault(struct torture_stage *stage,
 
 /* ---- before and after (torture_audit.c) --------------------------------------------------- */
 
-/* Table and trigger that note each move of a position. */
+/* Table and trigger that note each move of a position, and a table to knock at. */
 void torture_prepare_audit(struct fixture *fixture);
 
 /* When nobody runs any more, with the fixture's database open. */
