@@ -1059,3 +1059,35 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
     scene_close(&scene);
     weir_flow_destroy(flow);
 }
+
+/* Whoever ends a member has it locked and then wants its joins: who waits for members with a join in
+ * the hand would be waited for. */
+FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_member)
+{
+    const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",
+                              1};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_connection *ender;
+    struct scene scene;
+    struct round round;
+    struct ticking ticking = {.round = &round};
+    pthread_t ticker;
+
+    scene_open(&scene, fixture, flow, &plot);
+    round_open(&round, fixture, SIBLINGS);
+    ender = fixture_take(fixture);
+    fixture_execute(fixture, ender, "BEGIN");
+    fixture_execute(fixture, ender, "SELECT FROM weir_execution FOR UPDATE");
+    check_int(pthread_create(&ticker, NULL, tick_on_thread, &ticking), 0);
+    wait_until(atomic_load(&ticking.done) || waits(fixture, &round.points));
+
+    fixture_execute(fixture, ender, "SELECT FROM weir_edge_group FOR UPDATE NOWAIT");
+    fixture_execute(fixture, ender, "COMMIT");
+
+    check_int(pthread_join(ticker, NULL), 0);
+    check_end(&scene, &round);
+    fixture_give(fixture, ender);
+    round_close(&round);
+    scene_close(&scene);
+    weir_flow_destroy(flow);
+}
