@@ -245,22 +245,25 @@ int64_t flow_journal_unbalanced(struct flow_journal *self)
     return ask(self->unbalanced);
 }
 
-#define ORPHANS(table)                                                                   \
-    "(SELECT count(*) FROM " table " WHERE no NOT IN (SELECT no FROM weir_execution))"
-
+/* What belongs to executions that are not there. */
 int64_t flow_journal_orphans(struct flow_journal *self)
 {
-    sqlite3_stmt *stmt = prepare(
-        self->db,
-        "SELECT " ORPHANS("weir_input") " + " ORPHANS("weir_result") " + " ORPHANS(
-            "weir_"
-            "attem"
-            "pt") " + " ORPHANS("weir_tag") " + " ORPHANS("weir_waitpoint") " + " ORPHANS("weir_signal") " +"
-                                                                                                         " " ORPHANS(
-                                                                                                             "weir_suspension"));
-    int64_t count = ask(stmt);
+    static const char *const TABLES[] = {"input",     "result", "attempt",   "tag",
+                                         "waitpoint", "signal", "suspension"};
+    int64_t count = 0;
 
-    (void)sqlite3_finalize(stmt);
+    for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
+        sqlite3_stmt *stmt;
+        char sql[128];
+
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT count(*) FROM weir_%s"
+                       " WHERE no NOT IN (SELECT no FROM weir_execution)",
+                       TABLES[i]);
+        stmt = prepare(self->db, sql);
+        count += ask(stmt);
+        (void)sqlite3_finalize(stmt);
+    }
     return count;
 }
 

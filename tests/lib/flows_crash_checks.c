@@ -26,6 +26,20 @@
     "(SELECT count(*) FROM weir_execution e WHERE e.flow = f.no AND e.flow > 0 "         \
     "AND " condition ")"
 
+/* Bad luck is to have failed or expired, and to be cancelled unless nobody needed it. */
+#define UNLUCKY                                                                          \
+    "(e.state IN (11, 13)"                                                               \
+    " OR (e.state = 12 AND e.failure <> 'sibling_quorum_satisfied'))"
+
+/* clang-format off */
+#define WRONG_COUNTS                                                                     \
+    "SELECT count(*) FROM weir_flow f"                                                   \
+    " WHERE f.members <> " MEMBERS("f.no > 0")                                           \
+    " OR f.unfinished <> " MEMBERS("e.state < 10")                                       \
+    " OR f.unlucky <> " MEMBERS(UNLUCKY)                                                 \
+    " OR f.edges <> (SELECT count(*) FROM weir_edge d WHERE d.flow = f.no)"
+/* clang-format on */
+
 /* {input}: the bytes of an input, as text. */
 static const struct flows_crash_check CHECKS[] = {
     {FLOWS_CRASH_JOINS, "groups were decided twice, or not decided any more",
@@ -103,45 +117,15 @@ static const struct flows_crash_check CHECKS[] = {
      " (SELECT 1 FROM weir_suspension s WHERE s.no = e.no AND s.ended_us = 0)"},
     {FLOWS_CRASH_STUCK, "suspensions are open, or waitpoints, of what is not suspended",
      "SELECT (SELECT count(*) FROM weir_suspension s JOIN weir_execution e"
-     " ON e.no = s.no WHERE s.ended_us = 0 AND e.state <> 5) + (SELECT count(*) FROM "
-     "weir_waitpoint w"
-     " JOIN weir_execution e ON e.no = w.no WHERE w.state = 1 AND e.state <> 5)"},
+     " ON e.no = s.no WHERE s.ended_us = 0 AND e.state <> 5)"
+     " + (SELECT count(*) FROM weir_waitpoint w JOIN weir_execution e ON e.no = w.no"
+     " WHERE w.state = 1 AND e.state <> 5)"},
     {FLOWS_CRASH_STUCK, "members are noted as held back by a budget, and are not",
      "SELECT count(*) FROM weir_spent s JOIN weir_execution e ON e.no = s.no"
      " WHERE s.dimension = '' AND s.amount = 1 AND e.state < 10"
      " AND NOT (e.state = 3 AND e.hold = 5)"},
 
-    {FLOWS_CRASH_FLOWS, "flows do not count their members or edges",
-     "SELECT count(*) FROM weir_flow f WHERE f.members <> " MEMBERS(
-         "f.no > 0") " OR "
-                     "f.unfinished <> " MEMBERS("e.state < 10") " OR f.unlucky "
-                                                                "<> " MEMBERS(
-                                                                    "(e.state IN (11, "
-                                                                    "13) OR (e.state = "
-                                                                    "12 AND e.failure <>"
-                                                                    " 'sibling_quorum_"
-                                                                    "satisfied'))") " OR "
-                                                                                    "f."
-                                                                                    "edge"
-                                                                                    "s <>"
-                                                                                    " ("
-                                                                                    "SELE"
-                                                                                    "CT "
-                                                                                    "coun"
-                                                                                    "t(*)"
-                                                                                    " FRO"
-                                                                                    "M "
-                                                                                    "weir"
-                                                                                    "_edg"
-                                                                                    "e d "
-                                                                                    "WHER"
-                                                                                    "E "
-                                                                                    "d."
-                                                                                    "flow"
-                                                                                    " = "
-                                                                                    "f."
-                                                                                    "no"
-                                                                                    ")"},
+    {FLOWS_CRASH_FLOWS, "flows do not count their members or edges", WRONG_COUNTS},
     {FLOWS_CRASH_FLOWS, "flows did not end as their members did",
      "SELECT count(*) FROM weir_flow f WHERE f.state <> 3 AND f.state <> CASE"
      " WHEN f.unfinished > 0 OR f.members = 0 THEN 0 WHEN f.unlucky > 0 THEN 2 ELSE 1"
