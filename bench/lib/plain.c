@@ -100,7 +100,7 @@ static enum weir_status run_batch(struct weir_connection *connection, void *argu
                                   struct weir_error *error)
 {
     static const char BODY[BENCH_PLAIN_SIZE] = "plain";
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     const struct batch *self = argument;
     size_t width = self->step == 0 ? 2 : 1;
     struct weir_value *values = bench_must_alloc(self->count * width, sizeof *values);

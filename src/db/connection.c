@@ -121,6 +121,11 @@ struct weir_link *weir_connection_link(struct weir_connection *self)
     return self->link;
 }
 
+enum weir_engine weir_connection_engine(const struct weir_connection *self)
+{
+    return self->link->driver->engine;
+}
+
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self)
 {
     return self->link->config;

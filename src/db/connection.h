@@ -45,6 +45,7 @@ struct weir_step {
 };
 
 struct weir_link *weir_connection_link(struct weir_connection *self);
+enum weir_engine weir_connection_engine(const struct weir_connection *self);
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
 const char *weir_connection_prefix(const struct weir_connection *self);
 

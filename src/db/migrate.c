@@ -97,17 +97,12 @@ static const struct weir_sql SQL_UNLOCK_MARIADB = {
     .parameters = "t",
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 /* Inside the transaction. On SQLite that is enough by itself: it is IMMEDIATE, so we are the
  * only writer. */
 static enum weir_status lock_transaction(struct weir_connection *connection,
                                          struct weir_error *error)
 {
-    if (engine_of(connection) != WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) != WEIR_POSTGRESQL)
         return WEIR_OK;
     return weir_connection_execute(connection, &SQL_LOCK_POSTGRESQL, NO_VALUES, NULL,
                                    error);
@@ -122,7 +117,7 @@ static enum weir_status lock_connection(struct weir_connection *connection,
     int64_t got = 0;
     enum weir_status status;
 
-    if (engine_of(connection) != WEIR_MARIADB)
+    if (weir_connection_engine(connection) != WEIR_MARIADB)
         return WEIR_OK;
     status = weir_connection_query_integer(connection, &SQL_LOCK_MARIADB,
                                            VALUES(weir_text(prefix)), &got, error);
@@ -136,7 +131,7 @@ static void unlock_connection(struct weir_connection *connection)
 {
     struct weir_str prefix = weir_str(weir_connection_prefix(connection));
 
-    if (engine_of(connection) == WEIR_MARIADB)
+    if (weir_connection_engine(connection) == WEIR_MARIADB)
         (void)!weir_connection_execute(connection, &SQL_UNLOCK_MARIADB,
                                        VALUES(weir_text(prefix)), NULL, NULL);
 }
@@ -160,10 +155,12 @@ static enum weir_status table_exists(struct weir_connection *connection, bool *o
 {
     int64_t count = 0;
     enum weir_status status = weir_connection_query_integer(
-        connection, &SQL_EXISTS[engine_of(connection)], NO_VALUES, &count, error);
+        connection, &SQL_EXISTS[weir_connection_engine(connection)], NO_VALUES, &count,
+        error);
 
     *out = count > 0;
-    if (status == WEIR_OK && count == 0 && engine_of(connection) == WEIR_MARIADB)
+    if (status == WEIR_OK && count == 0 &&
+        weir_connection_engine(connection) == WEIR_MARIADB)
         status = find_hidden_table(connection, out, error);
     return status;
 }
@@ -197,7 +194,8 @@ enum weir_status weir_schema_read(const struct weir_schema *self,
 {
     struct weir_rows rows;
     bool exists = false;
-    enum weir_status status = refuse_engine(self, engine_of(connection), error);
+    enum weir_status status =
+        refuse_engine(self, weir_connection_engine(connection), error);
 
     *out = (struct weir_schema_version){0};
     if (status == WEIR_OK)
@@ -305,7 +303,8 @@ static enum weir_status apply(const struct weir_migration *migration,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    const char *const *statement = migration->statements[engine_of(connection)];
+    const char *const *statement =
+        migration->statements[weir_connection_engine(connection)];
     enum weir_status status = WEIR_OK;
 
     for (; statement != NULL && *statement != NULL && status == WEIR_OK; statement++)
@@ -327,7 +326,8 @@ static enum weir_status begin_work(struct work *work, struct weir_connection *co
     enum weir_status status = table_exists(connection, &exists, error);
 
     if (status == WEIR_OK && !exists)
-        status = run(connection, CREATE_SCHEMA[engine_of(connection)], error);
+        status =
+            run(connection, CREATE_SCHEMA[weir_connection_engine(connection)], error);
     if (status == WEIR_OK)
         status = weir_schema_read(work->schema, connection, version, error);
     if (status == WEIR_OK)

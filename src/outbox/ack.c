@@ -74,11 +74,6 @@ static const weir_ack_group_fn MOVES[] = {
     [WEIR_MARIADB] = weir_ack_move_maria,
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 /* ---- the group ---------------------------------------------------------------------------- */
 
 static int compare_keys(const void *a, const void *b)
@@ -203,7 +198,8 @@ static enum weir_status move_all(struct weir_connection *connection, int64_t own
     else
         status = sort_acks(&move, acks, error);
     if (status == WEIR_OK)
-        status = MOVES[engine_of(connection)](&move, connection, alone, error);
+        status =
+            MOVES[weir_connection_engine(connection)](&move, connection, alone, error);
     for (size_t i = 0; i < count && status != WEIR_OK; i++)
         acks[i].accepted = false;
 
@@ -278,7 +274,7 @@ static enum weir_status query_positions(struct weir_connection *connection,
 {
     enum weir_status status;
 
-    if (engine_of(connection) == WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
         return weir_connection_query(
             connection, &SQL_READ_ALL_PG,
             VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
@@ -361,7 +357,7 @@ enum weir_status weir_ack_read_all(struct weir_connection *connection,
 {
     if (count == 0)
         return WEIR_OK;
-    return engine_of(connection) == WEIR_SQLITE
+    return weir_connection_engine(connection) == WEIR_SQLITE
                ? read_one_by_one(connection, leases, count, positions, error)
                : read_together(connection, leases, count, positions, error);
 }
@@ -372,7 +368,7 @@ enum weir_status weir_ack_begin(struct weir_connection *connection,
 {
     enum { TOGETHER = 64, WIDTH = 4 };
     struct weir_value values[TOGETHER * WIDTH];
-    const struct weir_sql *sql = engine_of(connection) == WEIR_POSTGRESQL
+    const struct weir_sql *sql = weir_connection_engine(connection) == WEIR_POSTGRESQL
                                      ? &SQL_BEGIN_ACK_PG
                                      : &SQL_BEGIN_ACK_PLAIN;
     enum weir_status status = WEIR_OK;

@@ -62,11 +62,6 @@ static const struct weir_sql SQL_PAUSE_QUEUE = {
     .parameters = "tf",
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 /* WEIR_NO_ROW: there is none. */
 static enum weir_status look_for_queue(struct weir_connection *connection,
                                        const char *name, struct weir_queue_row *out,
@@ -124,7 +119,7 @@ static enum weir_status add_unless_there(struct weir_connection *connection,
     if (status != WEIR_NO_ROW)
         return status;
     status = weir_connection_execute(
-        connection, &SQL_ADD_QUEUE[engine_of(connection)],
+        connection, &SQL_ADD_QUEUE[weir_connection_engine(connection)],
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
                weir_integer(options->unread), weir_integer(options->backlog_max),
                weir_integer(options->attempts_max),
@@ -311,7 +306,7 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
 static enum weir_status lock(struct weir_connection *connection,
                              const struct weir_sql *locks, struct weir_error *error)
 {
-    enum weir_engine engine = engine_of(connection);
+    enum weir_engine engine = weir_connection_engine(connection);
 
     if (engine == WEIR_SQLITE)
         return WEIR_OK;
@@ -322,7 +317,7 @@ static enum weir_status subscribe(struct weir_connection *connection, void *argu
                                   struct weir_error *error)
 {
     struct subscribing *self = argument;
-    enum weir_engine engine = engine_of(connection);
+    enum weir_engine engine = weir_connection_engine(connection);
     enum weir_status status = lock(connection, SQL_LOCK_SHARED, error);
 
     if (status == WEIR_OK)
@@ -497,7 +492,7 @@ static enum weir_status refuse_busy(struct removal *self,
 
     if (status == WEIR_OK && waiting == 0)
         status = weir_connection_query_integer(
-            connection, &SQL_KEPT_FOR_NOBODY[engine_of(connection)],
+            connection, &SQL_KEPT_FOR_NOBODY[weir_connection_engine(connection)],
             VALUES(weir_integer(queue)), &waiting, error);
     if (status == WEIR_OK && waiting > 0)
         return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has messages that wait",
@@ -545,7 +540,7 @@ static enum weir_status remove_one_by_one(struct weir_connection *connection,
 static enum weir_status remove_of_subscriptions(struct weir_connection *connection,
                                                 int64_t queue, struct weir_error *error)
 {
-    switch (engine_of(connection)) {
+    switch (weir_connection_engine(connection)) {
     case WEIR_SQLITE:
         return run_all(connection, SQL_REMOVE_OF_SQLITE, REMOVE_OF_COUNT, queue, error);
     case WEIR_POSTGRESQL:

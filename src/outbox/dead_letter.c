@@ -87,7 +87,7 @@ enum weir_status weir_dead_letter_store(struct weir_connection *connection,
                                         size_t count, struct weir_error *error)
 {
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_value *rows;
     enum weir_status status = WEIR_OK;
 

@@ -40,7 +40,7 @@ static enum weir_status begin(struct weir_connection *connection, void *argument
 static enum weir_status pick(struct bulk *self, struct weir_connection *connection,
                              int64_t now_us, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     int64_t most =
         self->left < WEIR_DEAD_LETTER_STEP ? self->left : WEIR_DEAD_LETTER_STEP;
     struct weir_value values[STEP_SIZE];

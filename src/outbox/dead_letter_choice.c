@@ -109,7 +109,7 @@ static void take_row(struct decision *self, struct weir_rows *rows)
 static enum weir_status lock(struct decision *self, struct weir_connection *connection,
                              struct weir_value ids, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_rows rows;
     enum weir_status status =
         weir_connection_query(connection, &SQL_LOCK[engine], &ids, 1, &rows, error);
@@ -124,7 +124,7 @@ static enum weir_status lock_all(struct decision *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    bool together = weir_connection_link(connection)->driver->engine == WEIR_POSTGRESQL;
+    bool together = weir_connection_engine(connection) == WEIR_POSTGRESQL;
     enum weir_status status = WEIR_OK;
 
     if (together)

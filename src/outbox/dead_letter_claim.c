@@ -78,7 +78,7 @@ struct claim {
 static enum weir_status pick(struct claim *self, struct weir_connection *connection,
                              int64_t now_us, size_t limit, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_value values[WEIR_LETTER_FILTER_SIZE + 2];
     struct weir_letter_filter filter;
     enum weir_status status =

@@ -149,7 +149,7 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
                              struct weir_error *error)
 {
     struct look *self = argument;
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     const struct weir_sql *sql =
         self->scope->sealed ? SQL_LIST_SEALED : weir_letter_sql_list;
     bool beginning = self->mark->id == 0;

@@ -60,15 +60,10 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "dead letters: out of memory");
 }
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 /* Are the ids of a statement one array? */
 static bool takes_arrays(struct weir_connection *connection)
 {
-    return engine_of(connection) == WEIR_POSTGRESQL;
+    return weir_connection_engine(connection) == WEIR_POSTGRESQL;
 }
 
 /* ---- picks -------------------------------------------------------------------------------- */
@@ -270,7 +265,7 @@ static enum weir_status fetch(struct weir_letters *self,
     const struct weir_sql *sql = self->sealed ? SQL_FETCH_SEALED : SQL_FETCH;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &sql[engine_of(connection)], &ids, 1, &rows, error);
+        connection, &sql[weir_connection_engine(connection)], &ids, 1, &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = add_letter(self, &rows, now_us, error);
@@ -376,7 +371,7 @@ enum weir_status weir_letters_change(struct weir_connection *connection,
                                      struct weir_value *values, size_t value_count,
                                      struct weir_error *error)
 {
-    const struct weir_sql *chosen = &sql[engine_of(connection)];
+    const struct weir_sql *chosen = &sql[weir_connection_engine(connection)];
 
     if (count == 0)
         return WEIR_OK;

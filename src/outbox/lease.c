@@ -45,11 +45,6 @@ static const struct weir_sql SQL_BEGIN_PLAIN = {
     .parameters = "ii",
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 static const struct weir_lease_ops *ops_of(struct weir_connection *connection)
 {
     static const struct weir_lease_ops *const OPS[] = {
@@ -58,7 +53,7 @@ static const struct weir_lease_ops *ops_of(struct weir_connection *connection)
         [WEIR_MARIADB] = &weir_lease_maria,
     };
 
-    return OPS[engine_of(connection)];
+    return OPS[weir_connection_engine(connection)];
 }
 
 /* ---- take --------------------------------------------------------------------------------- */
@@ -182,8 +177,9 @@ enum weir_status weir_lease_begin(struct weir_connection *connection,
                                   struct weir_error *error)
 {
     struct weir_value values[2 * WEIR_PARTITIONS_MAX];
-    const struct weir_sql *sql =
-        engine_of(connection) == WEIR_POSTGRESQL ? &SQL_BEGIN_PG : &SQL_BEGIN_PLAIN;
+    const struct weir_sql *sql = weir_connection_engine(connection) == WEIR_POSTGRESQL
+                                     ? &SQL_BEGIN_PG
+                                     : &SQL_BEGIN_PLAIN;
     enum weir_status status = WEIR_OK;
 
     for (size_t done = 0; done < count && status == WEIR_OK;) {

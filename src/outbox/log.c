@@ -58,7 +58,7 @@ enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
                                       struct weir_connection *connection,
                                       struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
 
     *self = (struct weir_outbox_log){.segment_bits = WEIR_LOG_SEGMENT_BITS};
     switch (engine) {

@@ -374,7 +374,7 @@ static enum weir_status beat_maria(struct beat *self, struct weir_connection *co
 static enum weir_status beat(struct beat *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
-    switch (weir_connection_link(connection)->driver->engine) {
+    switch (weir_connection_engine(connection)) {
     case WEIR_SQLITE:
         return weir_once(connection, beat_sqlite, self, error);
     case WEIR_POSTGRESQL:

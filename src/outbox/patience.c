@@ -24,7 +24,7 @@ static enum weir_status set(struct weir_connection *connection, int64_t duration
     int64_t milliseconds =
         (duration_ns + WEIR_MILLISECONDS(1) - 1) / WEIR_MILLISECONDS(1);
 
-    if (weir_connection_link(connection)->driver->engine != WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) != WEIR_POSTGRESQL)
         return WEIR_OK;
     if (milliseconds > INT32_MAX)
         milliseconds = INT32_MAX;

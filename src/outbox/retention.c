@@ -68,7 +68,7 @@ struct expiry {
 static enum weir_status remove_old(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     struct expiry *self = argument;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);

@@ -21,11 +21,6 @@ static const struct weir_sql SQL_LOCK = {
     .parameters = "",
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap,
                          const struct weir_role_right *rights, size_t right_count)
 {
@@ -115,7 +110,7 @@ enum weir_status weir_role_plan_read(struct weir_role_plan *self,
     enum weir_status status;
 
     self->blind = false;
-    switch (engine_of(connection)) {
+    switch (weir_connection_engine(connection)) {
     case WEIR_POSTGRESQL:
         return compare(self, connection, weir_roles_compare_pg, error);
     case WEIR_MARIADB:
@@ -159,7 +154,7 @@ static enum weir_status apply(struct weir_connection *connection, void *argument
     enum weir_status status = WEIR_OK;
     size_t at = 0;
 
-    if (engine_of(connection) == WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
         status = weir_connection_execute(connection, &SQL_LOCK, NO_VALUES, NULL, error);
     if (status == WEIR_OK)
         status = weir_role_plan_read(work->plan, connection, error);

@@ -64,7 +64,7 @@ static double rate_of(struct weir_rows *rows)
 enum weir_status weir_traffic_read_in(struct weir_connection *connection, int64_t queue,
                                       double *per_s, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &SQL_IN[engine],

@@ -24,14 +24,9 @@ enum trick {
 
 static const char FAILING[] = "INSERT INTO there_is_no_such_table VALUES (1)";
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 static bool on_sqlite(struct weir_connection *connection)
 {
-    return engine_of(connection) == WEIR_SQLITE;
+    return weir_connection_engine(connection) == WEIR_SQLITE;
 }
 
 /* What a server commits is committed; only a refusal can be played. */
@@ -44,17 +39,17 @@ static void leave_unread(struct weir_connection *connection)
 {
     void *handle = weir_connection_native(connection);
 
-    if (engine_of(connection) == WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
         (void)PQsendQuery(handle, "SELECT 1");
-    else if (engine_of(connection) == WEIR_MARIADB)
+    else if (weir_connection_engine(connection) == WEIR_MARIADB)
         (void)mysql_query(handle, "SELECT 1");
 }
 
 static void lose_connection(struct weir_connection *connection)
 {
-    if (engine_of(connection) == WEIR_POSTGRESQL)
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
         (void)effects_run(connection, "SELECT pg_terminate_backend(pg_backend_pid())");
-    else if (engine_of(connection) == WEIR_MARIADB)
+    else if (weir_connection_engine(connection) == WEIR_MARIADB)
         (void)effects_run(connection, "KILL CONNECTION_ID()");
 }
 

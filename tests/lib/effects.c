@@ -44,7 +44,7 @@ bool effects_run(struct weir_connection *connection, const char *sql)
 {
     void *handle = weir_connection_native(connection);
 
-    switch (weir_connection_link(connection)->driver->engine) {
+    switch (weir_connection_engine(connection)) {
     case WEIR_SQLITE:
         return sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK;
     case WEIR_POSTGRESQL:

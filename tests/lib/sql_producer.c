@@ -17,7 +17,7 @@ bool sql_producer_prepare(struct weir_connection *connection)
 {
     sqlite3 *handle = weir_connection_native(connection);
 
-    if (weir_connection_link(connection)->driver->engine != WEIR_SQLITE)
+    if (weir_connection_engine(connection) != WEIR_SQLITE)
         return true;
     return sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ==
                SQLITE_OK &&

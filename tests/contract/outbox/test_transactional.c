@@ -504,9 +504,9 @@ static enum weir_outcome leave_rows(struct weir_context *context, void *state,
 
     (void)effects_write(connection, message);
     if (message->seq == 1 && atomic_exchange(&self->times, 0) != 0) {
-        if (weir_connection_link(connection)->driver->engine == WEIR_POSTGRESQL)
+        if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
             check_int(PQsendQuery(handle, SQL), 1);
-        else if (weir_connection_link(connection)->driver->engine == WEIR_MARIADB)
+        else if (weir_connection_engine(connection) == WEIR_MARIADB)
             check_int(mysql_query(handle, SQL), 0);
         else if (sqlite3_prepare_v2(handle, SQL, -1, &self->left, NULL) == SQLITE_OK)
             check_int(sqlite3_step(self->left), SQLITE_ROW);
