@@ -51,7 +51,7 @@ void weir_awaited_init(struct weir_awaited *self, const char *prefix, bool mute)
 
 static bool is_postgresql(struct weir_connection *connection)
 {
-    return weir_connection_link(connection)->driver->engine == WEIR_POSTGRESQL;
+    return weir_connection_engine(connection) == WEIR_POSTGRESQL;
 }
 
 static bool is_within(int64_t then_ns, int64_t now_ns, int64_t duration_ns)

@@ -192,11 +192,6 @@ static const struct weir_sql SQL_COUNT_WAITERS = {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 static enum weir_status no_memory(struct weir_error *error)
 {
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a budget");
@@ -299,9 +294,9 @@ enum weir_status weir_budget_find(struct weir_connection *connection,
                                   struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_FIND[engine_of(connection)][lock],
-                              VALUES(weir_text(name)), &rows, error);
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_FIND[weir_connection_engine(connection)][lock],
+        VALUES(weir_text(name)), &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
@@ -548,7 +543,7 @@ enum weir_status weir_budgets_lock_exceeded(struct weir_connection *connection,
     struct weir_columns table;
     enum weir_status status;
 
-    if (engine_of(connection) == WEIR_SQLITE || count == 0)
+    if (weir_connection_engine(connection) == WEIR_SQLITE || count == 0)
         return WEIR_OK;
     status = weir_columns_init(&table, heap, 1, count, error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++)

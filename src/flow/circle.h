@@ -4,7 +4,7 @@
 #ifndef WEIR_FLOW_CIRCLE_H
 #define WEIR_FLOW_CIRCLE_H
 
-#include "flow/graph_store.h"
+#include "flow/edge_store.h"
 
 /* *out: the number of an execution on a circle, or behind one; 0: there is none. Sorts the edges.
  * WEIR_NO_MEMORY. */

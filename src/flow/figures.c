@@ -113,7 +113,7 @@ enum weir_status weir_flow_are_there(struct weir_connection *connection, bool *t
     enum weir_status status = WEIR_OK;
 
     *there = false;
-    if (weir_connection_link(connection)->driver->engine == WEIR_MARIADB)
+    if (weir_connection_engine(connection) == WEIR_MARIADB)
         return WEIR_OK;
     status = weir_schema_read(&weir_flow_schema, connection, &version, error);
     if (status != WEIR_OK || version.number == 0)

@@ -102,7 +102,7 @@ static enum weir_status cancel_some(struct ending *self,
 static enum weir_status lock_many(struct ending *self, struct weir_connection *connection,
                                   struct weir_error *error)
 {
-    bool alone = weir_connection_link(connection)->driver->engine == WEIR_SQLITE;
+    bool alone = weir_connection_engine(connection) == WEIR_SQLITE;
     int64_t count = 0;
 
     if (alone || self->policy == WEIR_CANCEL_FLOW_ONLY ||

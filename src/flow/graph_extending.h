@@ -12,7 +12,8 @@
 #ifndef WEIR_FLOW_GRAPH_EXTENDING_H
 #define WEIR_FLOW_GRAPH_EXTENDING_H
 
-#include "flow/graph_store.h"
+#include "flow/edge_store.h"
+#include "flow/group_store.h"
 #include "flow/postscript.h"
 #include "flow/submit.h"
 

@@ -1,5 +1,5 @@
 /*
- * graph_insert.c - the part of graph_store.h that adds: edges, and the groups that they make.
+ * graph_insert.c - the part of edge_store.h and group_store.h that adds, and members by their ids.
  *
  * An extension may bring thousands, so on PostgreSQL each kind is one statement, of chunks; on SQLite,
  * where a statement costs no round trip, it is a loop.
@@ -8,7 +8,8 @@
 
 #include "base/heap.h"
 #include "db/migrate.h"
-#include "flow/graph_store.h"
+#include "flow/edge_store.h"
+#include "flow/group_store.h"
 #include "outbox/columns.h"
 
 static const struct weir_sql SQL_FIND_MEMBER = {
@@ -57,11 +58,6 @@ static const struct weir_sql SQL_INSERT_GROUPS = {
     .parameters = "IIIIII",
 };
 enum { GROUP_WIDTH = 6 };
-
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
 
 /* ---- members ------------------------------------------------------------------------------- */
 
@@ -121,7 +117,7 @@ enum weir_status weir_members_find(const struct weir_store *store,
     memset(out, 0, count * sizeof *out);
     if (count == 0)
         return WEIR_OK;
-    return engine_of(connection) == WEIR_SQLITE || count == 1
+    return weir_connection_engine(connection) == WEIR_SQLITE || count == 1
                ? find_each(connection, ids, count, out, error)
                : find_all(store, connection, ids, count, out, error);
 }
@@ -208,7 +204,7 @@ enum weir_status weir_edges_insert(const struct weir_store *store,
                                    const struct weir_edge_row *rows, size_t count,
                                    bool *added, struct weir_error *error)
 {
-    bool each = engine_of(connection) == WEIR_SQLITE || count == 1;
+    bool each = weir_connection_engine(connection) == WEIR_SQLITE || count == 1;
     enum weir_status status = WEIR_OK;
     size_t chunk;
 
@@ -288,7 +284,7 @@ enum weir_status weir_groups_insert(const struct weir_store *store,
 {
     if (count == 0)
         return WEIR_OK;
-    return engine_of(connection) == WEIR_SQLITE
+    return weir_connection_engine(connection) == WEIR_SQLITE
                ? insert_groups_each(connection, rows, count, error)
                : insert_groups_all(store, connection, rows, count, postscript, error);
 }

@@ -65,18 +65,13 @@ const struct weir_sql weir_graph_sql_forget[WEIR_ENGINE_COUNT] = {
                          .parameters = "i"},
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 enum weir_status weir_graphs_mark(struct weir_connection *connection,
                                   struct weir_str name_space, int64_t until_us,
                                   size_t limit, size_t *marked, struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &weir_graph_sql_mark[engine_of(connection)],
+        connection, &weir_graph_sql_mark[weir_connection_engine(connection)],
         VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
                weir_text(name_space)),
         &changed, error);
@@ -91,7 +86,7 @@ enum weir_status weir_graphs_gone_members(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_graph_sql_gone_members[engine_of(connection)],
+        connection, &weir_graph_sql_gone_members[weir_connection_engine(connection)],
         VALUES(weir_integer((int64_t)limit)), &rows, error);
 
     *count = 0;
@@ -105,9 +100,9 @@ enum weir_status weir_graphs_forget(struct weir_connection *connection, size_t l
                                     size_t *removed, struct weir_error *error)
 {
     int64_t changed = 0;
-    enum weir_status status =
-        weir_connection_execute(connection, &weir_graph_sql_forget[engine_of(connection)],
-                                VALUES(weir_integer((int64_t)limit)), &changed, error);
+    enum weir_status status = weir_connection_execute(
+        connection, &weir_graph_sql_forget[weir_connection_engine(connection)],
+        VALUES(weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;
     return status;

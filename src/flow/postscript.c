@@ -84,6 +84,22 @@ enum weir_status weir_postscript_make_room(struct weir_postscript *self,
     return weir_postscript_send(self, connection, error);
 }
 
+enum weir_status weir_postscript_put(struct weir_postscript *self,
+                                     struct weir_connection *connection,
+                                     const struct weir_sql *sql,
+                                     const struct weir_value *values, size_t value_count,
+                                     struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (self == NULL || weir_connection_engine(connection) == WEIR_SQLITE)
+        return weir_connection_execute(connection, sql, values, value_count, NULL, error);
+    status = weir_postscript_make_room(self, connection, 1, value_count, error);
+    if (status == WEIR_OK)
+        weir_postscript_add(self, sql, values, value_count);
+    return status;
+}
+
 void weir_postscript_keep(struct weir_postscript *self, void *thing,
                           void (*release)(void *thing))
 {

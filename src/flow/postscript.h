@@ -49,6 +49,12 @@ void weir_postscript_add_table(struct weir_postscript *self, const struct weir_s
 void weir_postscript_add(struct weir_postscript *self, const struct weir_sql *sql,
                          const struct weir_value *values, size_t value_count);
 
+/* The same, with room made for it; now on SQLite, and when `self` is NULL. */
+WEIR_CHECKED enum weir_status
+weir_postscript_put(struct weir_postscript *self, struct weir_connection *connection,
+                    const struct weir_sql *sql, const struct weir_value *values,
+                    size_t value_count, struct weir_error *error);
+
 /* Room for so many more steps and values: what there is is sent, if there is none. */
 WEIR_CHECKED enum weir_status
 weir_postscript_make_room(struct weir_postscript *self,

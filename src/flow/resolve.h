@@ -17,7 +17,8 @@
 #define WEIR_FLOW_RESOLVE_H
 
 #include "flow/deed.h"
-#include "flow/graph_store.h"
+#include "flow/edge_store.h"
+#include "flow/group_store.h"
 
 enum {
     WEIR_RESOLVE_EDGES = 1000,

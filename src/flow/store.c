@@ -163,11 +163,6 @@ const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT] = {
                          .parameters = "ii"},
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap *heap,
                                  enum weir_engine engine,
                                  struct weir_dictionary *dictionary,
@@ -360,7 +355,7 @@ enum weir_status weir_store_pick_due(const struct weir_store *self,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_due[query->kind][engine_of(connection)],
+        connection, &weir_store_sql_due[query->kind][weir_connection_engine(connection)],
         DUE_VALUES(query, query->limit), &rows, error);
 
     weir_loaded_reset(out);
@@ -376,9 +371,9 @@ static enum weir_status query_next(struct weir_connection *connection,
         return weir_connection_query(connection, &SQL_NEXT_SIBLINGS,
                                      VALUES(weir_integer(query->now_us), weir_integer(1)),
                                      rows, error);
-    return weir_connection_query(connection,
-                                 &weir_store_sql_next[query->kind][engine_of(connection)],
-                                 DUE_VALUES(query, 1), rows, error);
+    return weir_connection_query(
+        connection, &weir_store_sql_next[query->kind][weir_connection_engine(connection)],
+        DUE_VALUES(query, 1), rows, error);
 }
 
 /* Of a column of the row at hand. */
@@ -412,7 +407,7 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_next_times[engine_of(connection)],
+        connection, &weir_store_sql_next_times[weir_connection_engine(connection)],
         DUE_VALUES(query, 1), &rows, error);
 
     for (int i = 0; i < WEIR_DUE_KINDS; i++)
@@ -525,7 +520,7 @@ enum weir_status weir_store_forget_keys(struct weir_connection *connection,
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &weir_store_sql_forget_keys[engine_of(connection)],
+        connection, &weir_store_sql_forget_keys[weir_connection_engine(connection)],
         VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;

@@ -175,7 +175,7 @@ static enum weir_status query_page(struct weir_connection *connection,
                                    const struct span *span, const struct named *named,
                                    struct weir_rows *rows, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_link(connection)->driver->engine;
+    enum weir_engine engine = weir_connection_engine(connection);
     size_t count = COMMON_VALUES;
     struct weir_value values[COMMON_VALUES + 3] = {
         weir_integer(span->before),

@@ -146,11 +146,6 @@ static const struct weir_sql SQL_COUNT_AT = {
     .parameters = "ib",
 };
 
-static enum weir_engine engine_of(struct weir_connection *connection)
-{
-    return weir_connection_link(connection)->driver->engine;
-}
-
 static enum weir_status no_memory(struct weir_error *error)
 {
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
@@ -320,9 +315,9 @@ enum weir_status weir_waits_close(const struct weir_store *store,
 {
     if (count == 0)
         return WEIR_OK;
-    if (count == 1 && engine_of(connection) == WEIR_POSTGRESQL)
+    if (count == 1 && weir_connection_engine(connection) == WEIR_POSTGRESQL)
         return close_later(postscript, nos[0], now_us);
-    return engine_of(connection) == WEIR_SQLITE
+    return weir_connection_engine(connection) == WEIR_SQLITE
                ? close_each(connection, nos, count, now_us, error)
                : close_all(store, connection, nos, count, now_us, error);
 }
@@ -423,7 +418,7 @@ enum weir_status weir_waitpoints_forget(struct weir_connection *connection,
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &SQL_FORGET[engine_of(connection)],
+        connection, &SQL_FORGET[weir_connection_engine(connection)],
         VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;

@@ -7,7 +7,7 @@
  */
 #include "base/point.h"
 #include "db/db.h"
-#include "flow/graph_store.h"
+#include "flow/edge_store.h"
 #include "flow/scanner/portions.h"
 
 enum { UPSTREAMS = 100 };

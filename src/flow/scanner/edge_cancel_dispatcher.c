@@ -14,7 +14,7 @@
 
 #include "base/point.h"
 #include "db/db.h"
-#include "flow/graph_store.h"
+#include "flow/group_store.h"
 #include "flow/scanner/portions.h"
 
 enum { GROUPS = 50, SIBLINGS = 1000 };

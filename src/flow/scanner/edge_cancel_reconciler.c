@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/graph_store.h"
+#include "flow/group_store.h"
 #include "flow/scanner/portions.h"
 
 enum { GROUPS = 50 };
