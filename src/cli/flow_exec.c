@@ -17,19 +17,21 @@
 #include "sink/environment.h"
 #include "weir/heap.h"
 
-/* Nothing rings when the claim is lost: it is looked at now and then, while something runs. */
-enum { LOOK_MS = 50, NUMBER_SIZE = 24, TAGS_SIZE_MAX = 120 * 1024, TOLD_SIZE = 512 };
+enum { NUMBER_SIZE = 24, TAGS_SIZE_MAX = 120 * 1024, TOLD_SIZE = 512 };
 
-/* Between SIGTERM and SIGKILL. Below the second that a worker waits when it is stopped. */
-#define KILL_AFTER WEIR_MILLISECONDS(800)
+/* Nothing rings when the claim is lost: it is looked at now and then, while something runs. Between
+ * SIGTERM and SIGKILL is less than the second that a worker waits when it is stopped. The worker says
+ * that a claim is lost when a tenth of the lease is left; half of that is for the process, and the
+ * other half for two looks. */
+enum { LOOK_MS_MAX = 50, LOOK_SHARE = 40, KILL_MS_MAX = 800, KILL_SHARE = 20 };
 
 /* One process and what it has said. */
 struct run {
+    const struct weir_flow_exec *exec;
     struct weir_child child;
     struct weir_buf output;
-    int64_t asked_ns; /* when it was asked to end; 0: it was not */
-    bool asked;
-    bool too_much; /* more output than a result may have */
+    int64_t asked_ns; /* when it was asked to end, if it was */
+    bool too_much;    /* more output than a result may have */
 };
 
 static enum weir_status init_environment(struct weir_environment *self,
@@ -81,18 +83,31 @@ static enum weir_status make_environment(struct weir_environment *self,
 
 /* ---- the process -------------------------------------------------------------------------- */
 
+static int64_t share_ms(const struct run *self, int share, int64_t max_ms)
+{
+    int64_t part_ms = self->exec->lease_ms / share;
+
+    return part_ms < max_ms ? part_ms : max_ms;
+}
+
+static bool is_patience_over(const struct run *self, int64_t now_ns)
+{
+    return self->child.asked &&
+           now_ns - self->asked_ns >=
+               share_ms(self, KILL_SHARE, KILL_MS_MAX) * WEIR_MILLISECONDS(1);
+}
+
 /* The stop signal, its grace, and output without end. */
 static void restrain(struct run *self, struct weir_context *context)
 {
     int64_t now_ns = weir_context_now(context);
 
     self->too_much = weir_buf_status(&self->output) != WEIR_OK;
-    if (self->too_much || (self->asked && now_ns - self->asked_ns >= KILL_AFTER)) {
+    if (self->too_much || is_patience_over(self, now_ns)) {
         weir_child_kill(&self->child);
-    } else if (!self->asked && weir_context_cancelled(context)) {
+    } else if (!self->child.asked && weir_context_cancelled(context)) {
         weir_child_ask(&self->child);
         self->asked_ns = now_ns;
-        self->asked = true;
     }
 }
 
@@ -103,7 +118,7 @@ static void attend(struct run *self, struct weir_context *context,
     struct weir_child_wait wait = {
         .input = {claimed->input, claimed->input_size},
         .end_input = true,
-        .for_ms = LOOK_MS,
+        .for_ms = (int)share_ms(self, LOOK_SHARE, LOOK_MS_MAX),
     };
 
     while (!self->child.ended) {
@@ -117,11 +132,11 @@ static void attend(struct run *self, struct weir_context *context,
 
 /* ---- the answer --------------------------------------------------------------------------- */
 
-static enum weir_answer judge(const struct run *self, const struct weir_flow_exec *exec,
-                              struct weir_task *task)
+static enum weir_answer judge(const struct run *self, struct weir_task *task)
 {
     const struct weir_child *child = &self->child;
     bool exited = child->code != -1 && WIFEXITED(child->code);
+    int code = exited ? WEXITSTATUS(child->code) : EXIT_FAILURE;
     const char *words = child->words;
     char told[TOLD_SIZE];
 
@@ -129,18 +144,14 @@ static enum weir_answer judge(const struct run *self, const struct weir_flow_exe
     if (self->too_much)
         return weir_task_fail_for_good(task, "standard output has more than %d bytes",
                                        WEIR_RESULT_SIZE_MAX);
-    switch (exited ? WEXITSTATUS(child->code) : EXIT_FAILURE) {
-    case EXIT_SUCCESS:
-        return weir_task_complete(task, weir_buf_text(&self->output), self->output.size);
-    case EX_TEMPFAIL:
-        return weir_task_delay(task, exec->delay_ms);
-    case EX_DATAERR:
+    if (code == EX_TEMPFAIL)
+        return weir_task_delay(task, self->exec->delay_ms);
+    if (code == EX_DATAERR)
         return weir_task_fail_for_good(task, "%s", words[0] != '\0' ? words : told);
-    default:
-        break;
-    }
-    if (self->asked)
+    if (child->asked)
         return WEIR_NOT_ANSWERED; /* it was we who ended it */
+    if (code == EXIT_SUCCESS)
+        return weir_task_complete(task, weir_buf_text(&self->output), self->output.size);
     return weir_task_fail(task, "%s", told);
 }
 
@@ -154,7 +165,7 @@ static enum weir_answer run(struct weir_context *context,
         .answers = true,
         .dies_with_us = true,
     };
-    struct run run = {.asked = false};
+    struct run run = {.exec = exec};
     enum weir_answer answer;
     char why[64];
     int number = weir_child_open(&run.child, &options);
@@ -164,7 +175,7 @@ static enum weir_answer run(struct weir_context *context,
                               strerror_r(number, why, sizeof why));
     weir_buf_init(&run.output, weir_heap_system(), WEIR_RESULT_SIZE_MAX);
     attend(&run, context, weir_task_claimed(task));
-    answer = judge(&run, exec, task);
+    answer = judge(&run, task);
     weir_child_close(&run.child);
     weir_buf_fini(&run.output);
     return answer;

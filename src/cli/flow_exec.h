@@ -11,8 +11,9 @@
  *   else      failed, with the code or the signal in the reason
  *
  * The last line of standard error is the reason. A process whose claim is lost, or whose time is
- * over, gets SIGTERM and a moment later SIGKILL, with all of its group; unless it then says by one of
- * the three codes what became of it, its execution is given back.
+ * over, gets SIGTERM and a moment later SIGKILL, with all of its group, while the lease still holds.
+ * Then its execution is given back, unless it says by 75 or 65 what became of it: 0 is what many
+ * programs end with when they are asked to, done or not.
  *
  * Threads  Those of the worker, several at once.
  */
@@ -25,6 +26,7 @@
 struct weir_flow_exec {
     const char *command;
     int64_t delay_ms;   /* of exit code 75 */
+    int64_t lease_ms;   /* of the claims */
     const char *db;     /* for processes that call weir themselves */
     const char *prefix; /* likewise */
 };

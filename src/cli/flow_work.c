@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/flow_claimant.h"
 #include "cli/flow_exec.h"
 #include "cli/flow_supervision.h"
+#include "cli/flow_view.h"
 #include "cli/flow_words.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -34,6 +36,9 @@ enum {
 /* With --drain: how often at most, and a share of the time that may be spent on asking. */
 #define DRAIN_PERIOD WEIR_MILLISECONDS(200)
 enum { DRAIN_SHARE = 10 };
+
+/* With --drain: nothing was done for so long, and something is left. */
+#define STUCK_AFTER WEIR_SECONDS(5)
 
 /* Below the ten seconds that others commonly wait before they kill. */
 #define GRACE_DEFAULT WEIR_SECONDS(8)
@@ -107,8 +112,17 @@ struct working {
     struct weir_trouble database;
     int64_t ask_ns; /* when to ask the database again */
     bool drained;
+    bool told_left;               /* with --drain: what is left */
+    int64_t done_before, done_ns; /* how much was done, and since when it is no more */
     size_t unfinished;
     int64_t elapsed_ns;
+};
+
+/* What --drain waits for: one of them, in words. */
+struct left {
+    bool found;
+    int64_t now_us;
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE + WEIR_FLOW_WHY_SIZE + 32];
 };
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -210,7 +224,7 @@ static int64_t done_so_far(const struct working *self)
     const struct weir_flow_worker_stats *stats = &self->stats;
 
     return (int64_t)(stats->completed + stats->failed + stats->delayed +
-                     stats->cancelled);
+                     stats->suspended + stats->cancelled);
 }
 
 static bool is_idle(const struct working *self)
@@ -218,15 +232,21 @@ static bool is_idle(const struct working *self)
     return self->stats.waiting + self->stats.running + self->stats.settling == 0;
 }
 
-static void note_one(void *state, const struct weir_execution_info *info)
+static void note_left(void *state, const struct weir_execution_info *info)
 {
-    (void)info;
-    *(bool *)state = true;
+    struct left *self = state;
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE], why[WEIR_FLOW_WHY_SIZE];
+
+    self->found = true;
+    weir_text_format(self->text, sizeof self->text, "%s is %s: %s",
+                     weir_execution_id_format(&info->id, id),
+                     weir_public_state_name(info->state),
+                     weir_flow_spell_why(info, self->now_us, why));
 }
 
 /* Does anything wait, or is held or delayed? A page may be empty and yet not the last. */
 static enum weir_status look_into_lane(const struct working *self, const char *lane,
-                                       bool *found, struct weir_error *error)
+                                       struct left *left, struct weir_error *error)
 {
     struct weir_execution_filter filter = {
         .lane = lane,
@@ -236,21 +256,40 @@ static enum weir_status look_into_lane(const struct working *self, const char *l
     enum weir_status status;
 
     do
-        status = weir_flow_list(self->session.flow, &filter, note_one, found,
+        status = weir_flow_list(self->session.flow, &filter, note_left, left,
                                 &filter.before, error);
-    while (status == WEIR_OK && !*found && filter.before > 0);
+    while (status == WEIR_OK && !left->found && filter.before > 0);
     return status;
+}
+
+/* Once, when nothing has been done for a while: why it does not end. */
+static void tell_left(struct working *self, const struct left *left)
+{
+    int64_t now_ns = weir_pause_now_ns();
+
+    if (done_so_far(self) != self->done_before) {
+        self->done_before = done_so_far(self);
+        self->done_ns = now_ns;
+    }
+    if (self->told_left || now_ns - self->done_ns < STUCK_AFTER)
+        return;
+    self->told_left = true;
+    weir_progress_end(&self->progress);
+    weir_command_note(self->session.session.command, "still left: %s", left->text);
 }
 
 static enum weir_status read_drained(struct working *self, struct weir_error *error)
 {
     const struct weir_claim_options *claim = &self->claimant.options;
-    enum weir_status status = WEIR_OK;
-    bool found = false;
+    struct left left = {.found = false};
+    enum weir_status status =
+        weir_flow_session_read_clock(&self->session, &left.now_us, error);
 
-    for (size_t i = 0; i < claim->lane_count && status == WEIR_OK && !found; i++)
-        status = look_into_lane(self, claim->lanes[i], &found, error);
-    self->drained = status == WEIR_OK && !found;
+    for (size_t i = 0; i < claim->lane_count && status == WEIR_OK && !left.found; i++)
+        status = look_into_lane(self, claim->lanes[i], &left, error);
+    self->drained = status == WEIR_OK && !left.found;
+    if (left.found)
+        tell_left(self, &left);
     return status;
 }
 
@@ -334,6 +373,8 @@ static int tell_json(const struct working *self)
     weir_output_add_number(&json, "completed", (int64_t)stats->completed);
     weir_output_add_number(&json, "failed", (int64_t)stats->failed);
     weir_output_add_number(&json, "delayed", (int64_t)stats->delayed);
+    weir_output_add_number(&json, "suspended", (int64_t)stats->suspended);
+    weir_output_add_number(&json, "cancelled", (int64_t)stats->cancelled);
     weir_output_add_number(&json, "given_back", (int64_t)stats->returned);
     weir_output_add_number(&json, "lost", (int64_t)stats->fenced);
     weir_output_add_seconds(&json, "seconds", self->elapsed_ns / 1000);
@@ -364,6 +405,8 @@ static void tell_text(const struct working *self)
     add_count(&text, stats->completed, "completed");
     add_count(&text, stats->failed, "failed");
     add_count(&text, stats->delayed, "delayed");
+    add_count(&text, stats->suspended, "suspended");
+    add_count(&text, stats->cancelled, "cancelled");
     add_count(&text, stats->returned, "given back");
     add_count(&text, stats->fenced, "lost");
     fprintf(stderr, "%" PRIu64 " execution%s in %.2f s, %.0f/s%s%s; %s\n", stats->claimed,
@@ -411,6 +454,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     weir_flow_supervision_init(&working.supervision, self);
     working.exec.delay_ms = DELAY_MS_DEFAULT;
     working.grace_ns = GRACE_DEFAULT;
+    working.done_before = -1; /* not even nothing */
     code = parse(self, argc, argv, &working);
     if (code >= 0)
         return code;
@@ -419,6 +463,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
         &(struct weir_flow_session_wishes){.partitions = (uint32_t)working.partitions});
     working.exec.db = shared->db;
     working.exec.prefix = shared->prefix != NULL ? shared->prefix : "";
+    working.exec.lease_ms = working.claimant.options.lease_ms;
     if (code == WEIR_EXIT_DONE)
         code = work(&working);
     weir_flow_worker_destroy(working.worker);

@@ -152,6 +152,8 @@ static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
         return &self->figures.suspended;
     if (status != WEIR_OK)
         return &self->figures.fenced;
+    if (task->answer.truth.state == WEIR_STATE_SUSPENDED)
+        return &self->figures.suspended; /* by whom the handler has lent its claim */
     switch (task->answer.verb) {
     case WEIR_SETTLE_COMPLETE:
         return &self->figures.completed;

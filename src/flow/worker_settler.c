@@ -40,8 +40,10 @@ static enum weir_status send(struct weir_flow_worker *self, size_t first, size_t
     for (size_t i = first; i < first + count; i++)
         self->settlements[i] = self->answered[i]->answer;
     status = weir_flow_settle(self->flow, &self->settlements[first], count, error);
-    for (size_t i = first; i < first + count && status == WEIR_OK; i++)
+    for (size_t i = first; i < first + count && status == WEIR_OK; i++) {
+        self->answered[i]->answer.truth = self->settlements[i].truth;
         weir_tasks_settle(&self->tasks, self->answered[i], self->settlements[i].status);
+    }
     return status;
 }
 

@@ -193,12 +193,19 @@ static void bury(struct weir_child *self)
     read_out(self);
 }
 
+/* Others of the group that was asked may have something to tidy up. Who holds none of our pipes is
+ * not waited for. */
+static bool is_deserted(const struct weir_child *self)
+{
+    return !self->asked || (self->out < 0 && self->err < 0);
+}
+
 void weir_child_step(struct weir_child *self, struct weir_child_wait *wait)
 {
     bool has_input = self->in >= 0 && wait->input.size > 0;
     bool has_room = self->answer_size < sizeof self->answer;
     struct pollfd ready[] = {
-        {.fd = self->pid_fd, .events = POLLIN},
+        {.fd = self->gone ? -1 : self->pid_fd, .events = POLLIN},
         {.fd = has_input ? self->in : -1, .events = POLLOUT},
         {.fd = has_room ? self->out : -1, .events = POLLIN},
         {.fd = self->err, .events = POLLIN},
@@ -217,7 +224,9 @@ void weir_child_step(struct weir_child *self, struct weir_child_wait *wait)
         if (ready[3].revents != 0)
             read_err(self);
     }
-    if ((self->pid_fd < 0 || ready[0].revents != 0) && has_ended(self))
+    if (!self->gone && (self->pid_fd < 0 || ready[0].revents != 0))
+        self->gone = has_ended(self);
+    if (self->gone && is_deserted(self))
         bury(self);
 }
 
@@ -253,10 +262,12 @@ void weir_child_drain(struct weir_child *self, struct weir_buf *out)
     } while (self->answer_size > 0);
 }
 
-void weir_child_ask(const struct weir_child *self)
+void weir_child_ask(struct weir_child *self)
 {
-    if (self->pid != 0 && !self->ended)
-        (void)kill(-self->pid, SIGTERM);
+    if (self->pid == 0 || self->ended)
+        return;
+    self->asked = true;
+    (void)kill(-self->pid, SIGTERM);
 }
 
 void weir_child_kill(struct weir_child *self)

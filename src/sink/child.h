@@ -6,6 +6,9 @@
  * Whatever happens to it, close() leaves nothing behind: the process is reaped by its own id,
  * what else is in its process group is killed, the descriptors are closed.
  *
+ * The process may be a shell that waits for the real one. When both are asked to end, the shell does
+ * so at once; the end counts when nobody holds our pipes any more, or when it is killed.
+ *
  * Its standard error is read all the time, so that it never waits for us, and its last line is
  * kept: most programs say there what went wrong.
  *
@@ -31,6 +34,8 @@ struct weir_child {
     int in;     /* its standard input; -1: closed */
     int out;    /* its standard output; -1: not ours, or closed by it */
     int err;    /* its standard error; -1: closed by it */
+    bool asked; /* to end */
+    bool gone;  /* it has ended, others of its group have not: they were asked, too */
     bool ended; /* reaped; `code` is known */
     int code;   /* as of waitpid(); -1: somebody else has reaped it */
 
@@ -74,7 +79,7 @@ bool weir_child_is_silent(const struct weir_child *self);
 void weir_child_drain(struct weir_child *self, struct weir_buf *out);
 
 /* Ask it and its group to end (SIGTERM). Nothing when it has ended. */
-void weir_child_ask(const struct weir_child *self);
+void weir_child_ask(struct weir_child *self);
 
 /* Kill it with all its group, and reap it. Nothing when it has ended. */
 void weir_child_kill(struct weir_child *self);

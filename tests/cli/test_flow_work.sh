@@ -161,6 +161,67 @@ asks_first() {
     exists "$scratch/asked"
 }
 
+# The shell that runs the command is gone at once; what it waits for is not.
+lets_tidy_up() {
+    local id
+    id=$(submit tidy)
+    rm -f "$scratch/runs" "$scratch/tidy"
+    printf '%s\n' '#!/bin/sh' "trap 'sleep 0.1; touch $scratch/tidy; exit 1' TERM" \
+        "touch $scratch/runs; while :; do sleep 0.02; done" >"$scratch/tidy.sh"
+    chmod +x "$scratch/tidy.sh"
+    work tidy "$scratch/tidy.sh; :" --grace 10ms
+    until_true exists "$scratch/runs"
+    kill "$pid"
+    wait "$pid"
+    exists "$scratch/tidy"
+    is resumable "$id"
+}
+
+# Many programs end with 0 when they are asked to, done or not.
+does_not_take_an_end_for_done() {
+    local id
+    id=$(submit polite)
+    rm -f "$scratch/runs"
+    work polite "trap 'echo half of it; exit 0' TERM; touch '$scratch/runs'
+        while :; do sleep 0.02; done" --grace 10ms --json
+    until_true exists "$scratch/runs"
+    kill "$pid"
+    wait "$pid"
+    is resumable "$id"
+    jq -e '.completed == 0 and .given_back == 1' "$scratch/work-out"
+}
+
+# A process may suspend its execution itself, by its token.
+counts_what_is_suspended() {
+    local id
+    id=$(submit paused)
+    works_until_stopped() {
+        work paused "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator && touch '$scratch/runs'" --json
+        until_true exists "$scratch/runs"
+        until_true is suspended "$id"
+        kill "$pid"
+        wait "$pid"
+    }
+    rm -f "$scratch/runs"
+    works_until_stopped
+    jq -e '.suspended == 1 and .completed == 0 and .claimed == 1' "$scratch/work-out"
+    "$weir" flow cancel -q "$id"
+}
+
+says_what_is_left() {
+    local id
+    id=$(submit left --capability gpu)
+    work left true --drain
+    until_true grep -qF "still left: $id is waiting: no worker with gpu has claimed it yet" "$scratch/work-err"
+    kill "$pid"
+    wait "$pid"
+    ends 0 flow get "$id" --json
+    json '.capabilities == "gpu"'
+    ends 0 flow get "$id"
+    says 'needs         gpu'
+    "$weir" flow cancel -q "$id"
+}
+
 lets_finish_what_runs() {
     local first second
     first=$(submit grace)
@@ -307,6 +368,10 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "can be a loop in shell, on $engine" is_a_shell_loop
     it "asks a process to end whose claim is lost, on $engine" asks_first
     it "kills a process that does not heed it, on $engine" ends_what_was_cancelled deaf ''
+    it "lets what the command waits for tidy up, on $engine" lets_tidy_up
+    it "does not take an end that it asked for for done, on $engine" does_not_take_an_end_for_done
+    it "counts what a process has suspended as suspended, on $engine" counts_what_is_suspended
+    it "says what is left when draining does not end, on $engine" says_what_is_left
     it "lets finish what runs, and begins nothing, on $engine" lets_finish_what_runs
     it "gives back what does not end within the grace, on $engine" gives_back_what_does_not_end
     it "leaves nothing behind when it is killed, on $engine" survives_a_kill

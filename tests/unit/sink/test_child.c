@@ -67,3 +67,40 @@ WEIR_TEST(child, ends_with_its_group_when_it_is_asked)
     weir_child_close(&child);
     weir_buf_fini(&out);
 }
+
+/* The shell does not heed its own signal for long: it is gone before the one it waits for is ready. */
+WEIR_TEST(child, has_not_ended_while_its_group_tidies_up)
+{
+    struct weir_child child;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), OUTPUT_MAX);
+    open_child(&child, "sh -c 'trap \"sleep 0.1; echo tidy; exit 1\" TERM;"
+                       " echo ready; while :; do sleep 0.02; done'; :");
+    attend(&child, &out, "ready");
+    weir_child_ask(&child);
+    attend(&child, &out, NULL);
+    check_str(weir_buf_text(&out), "ready\ntidy\n");
+    check(WIFSIGNALED(child.code));
+    weir_child_close(&child);
+    weir_buf_fini(&out);
+}
+
+WEIR_TEST(child, ends_with_a_group_that_does_not_heed_it_when_it_is_killed)
+{
+    struct weir_child child;
+    struct weir_child_wait wait = {.end_input = true, .for_ms = LOOK_MS};
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), OUTPUT_MAX);
+    open_child(&child, "sh -c 'trap \"\" TERM; echo ready; exec sleep 1000'; :");
+    attend(&child, &out, "ready");
+    weir_child_ask(&child);
+    while (!child.gone)
+        weir_child_step(&child, &wait);
+    check(!child.ended);
+    weir_child_kill(&child);
+    check(child.ended);
+    weir_child_close(&child);
+    weir_buf_fini(&out);
+}
