@@ -28,15 +28,28 @@ static const struct weir_sql SQL_CHECK_CONSTRAINTS = {
 /*
  * By the primary key. Rows of an array come in its order, and each is looked up and locked before
  * the next (I2). The planner has no other way to do it, whatever it believes of the sizes of
- * tables: a sub-select that locks stays one.
+ * tables: a sub-select that locks stays one. What is somebody else's by now is not locked: who has
+ * been stopped, and goes on for a moment, keeps no new owner from its work.
+ *
+ * Whoever is stopped between this and the commit keeps the rows locked, and nobody else gets its
+ * partitions, whatever became of its leases. In a transaction of our own nothing is done in between
+ * that takes time, so the server ends it soon.
  */
+#define LOCK_LEASES(more)                                                                \
+    "SELECT count(*)" more " FROM unnest({1}, {2}, {3}) AS a (subscription, pid, epoch)" \
+    " CROSS JOIN LATERAL (SELECT 1 FROM {p}_lease l"                                     \
+    " WHERE l.subscription = a.subscription AND l.pid = a.pid AND l.epoch = a.epoch"     \
+    " AND l.owner = {4} FOR NO KEY UPDATE) locked"
 static const struct weir_sql SQL_LOCK = {
     .name = "lock leases",
-    .text = "SELECT count(*) FROM unnest({1}, {2}) AS a (subscription, pid)"
-            " CROSS JOIN LATERAL (SELECT 1 FROM {p}_lease l"
-            " WHERE l.subscription = a.subscription AND l.pid = a.pid"
-            " FOR NO KEY UPDATE) locked",
-    .parameters = "II",
+    .text = LOCK_LEASES(""),
+    .parameters = "IIIi",
+};
+static const struct weir_sql SQL_LOCK_ALONE = {
+    .name = "lock leases",
+    .text =
+        LOCK_LEASES(", set_config('idle_in_transaction_session_timeout', '1s', true)"),
+    .parameters = "IIIi",
 };
 
 /*
@@ -100,30 +113,42 @@ static struct weir_value part(const struct weir_ack_group *self,
                               left < WEIR_ACK_CHUNK_MAX ? left : WEIR_ACK_CHUNK_MAX);
 }
 
+enum { LOCK_VALUES = 4 };
+
+static void fill_lock(const struct weir_ack_group *self, size_t begin,
+                      struct weir_value out[LOCK_VALUES])
+{
+    out[0] = part(self, WEIR_ACK_SUBSCRIPTION, begin);
+    out[1] = part(self, WEIR_ACK_PARTITION, begin);
+    out[2] = part(self, WEIR_ACK_EPOCH, begin);
+    out[3] = weir_integer(self->owner);
+}
+
 /* `first`, unless it is NULL, and the locks: one round trip for up to WEIR_ACK_CHUNK_MAX of them. */
 static enum weir_status lock_leases(struct weir_ack_group *self,
                                     struct weir_connection *connection,
                                     const struct weir_sql *first,
-                                    struct weir_error *error)
+                                    const struct weir_sql *lock, struct weir_error *error)
 {
-    const struct weir_value chunk[] = {part(self, WEIR_ACK_SUBSCRIPTION, 0),
-                                       part(self, WEIR_ACK_PARTITION, 0)};
+    struct weir_value chunk[LOCK_VALUES];
     struct weir_step steps[] = {
         {.sql = first},
-        {.sql = &SQL_LOCK, .values = chunk, .value_count = 2},
+        {.sql = lock, .values = chunk, .value_count = LOCK_VALUES},
     };
     size_t skipped = first == NULL;
     bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
                                "ack.one_statement"); /* a bug: against I1 */
-    enum weir_status status = weir_connection_execute_steps(
-        connection, steps + skipped, 2U - skipped - unlocked, error);
+    enum weir_status status;
 
+    fill_lock(self, 0, chunk);
+    status = weir_connection_execute_steps(connection, steps + skipped,
+                                           2U - skipped - unlocked, error);
     for (size_t i = WEIR_ACK_CHUNK_MAX; i < self->count && status == WEIR_OK;
-         i += WEIR_ACK_CHUNK_MAX)
-        status = weir_connection_execute(connection, &SQL_LOCK,
-                                         VALUES(part(self, WEIR_ACK_SUBSCRIPTION, i),
-                                                part(self, WEIR_ACK_PARTITION, i)),
-                                         NULL, error);
+         i += WEIR_ACK_CHUNK_MAX) {
+        fill_lock(self, i, chunk);
+        status =
+            weir_connection_execute(connection, lock, chunk, LOCK_VALUES, NULL, error);
+    }
     return status;
 }
 
@@ -141,7 +166,8 @@ static enum weir_status begin_and_lock(struct weir_ack_group *self,
     if (alone)
         status = weir_connection_begin(connection, error);
     if (status == WEIR_OK)
-        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN, error);
+        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN, &SQL_LOCK_ALONE,
+                             error);
     return status;
 }
 
@@ -204,6 +230,6 @@ enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
     if (status == WEIR_OK && alone)
         return append_alone(self, connection, error);
     if (status == WEIR_OK)
-        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS, error);
+        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS, &SQL_LOCK, error);
     return status == WEIR_OK ? append(self, connection, error) : status;
 }

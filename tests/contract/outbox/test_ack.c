@@ -816,6 +816,75 @@ OUTBOX_SERVER_TEST(ack, that_waited_for_a_takeover_is_refused)
     fixture_give(fixture, other);
 }
 
+/* Who has been stopped for long goes on for a moment, and is stopped again. MariaDB locks what it
+ * compares. */
+OUTBOX_POSTGRESQL_TEST(ack, of_an_owner_that_lost_the_lease_keeps_nobody_waiting)
+{
+    struct weir_connection *stale = fixture_take(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_lease lost, taken;
+    struct weir_ack ack;
+
+    desk_open(fixture, 1);
+    take_all(fixture, ANNA, &lost, 1);
+    desk_expire(fixture, 0);
+    take_all(fixture, BERT, &taken, 1);
+    ack = ack_of(&lost);
+    check_db(weir_connection_begin(stale, &fixture->error), WEIR_OK);
+    check_db(weir_ack_move_inside(stale, ANNA, &ack, 1, &fixture->error), WEIR_OK);
+    check(!ack.accepted);
+
+    fixture_execute(fixture, connection, "SELECT 1 FROM {p}_lease FOR UPDATE NOWAIT");
+
+    fixture_give(fixture, connection);
+    fixture_give(fixture, stale);
+}
+
+static bool is_free(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    static const struct weir_sql SQL = {
+        .name = "try leases",
+        .text = "SELECT 1 FROM {p}_lease FOR UPDATE NOWAIT",
+    };
+    enum weir_status status =
+        weir_connection_execute(connection, &SQL, NULL, 0, NULL, NULL);
+
+    fixture_give(fixture, connection);
+    return status == WEIR_OK;
+}
+
+static void stand_still(void *argument)
+{
+    struct fixture *fixture = argument;
+
+    check(!is_free(fixture));
+    wait_until(is_free(fixture));
+}
+
+/* It would keep its partitions from everybody for as long as it is stopped. */
+OUTBOX_POSTGRESQL_TEST(ack, that_stands_still_lets_go_of_its_leases)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct waiter waiter = {.db = fixture_open(fixture, &options)};
+    struct weir_points points;
+    struct weir_lease lease;
+
+    desk_open(fixture, 1);
+    take_all(fixture, ANNA, &lease, 1);
+    waiter.ack = ack_of(&lease);
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "append acks", 1, stand_still, fixture);
+    weir_db_set_points(waiter.db, &points);
+
+    (void)move_one(&waiter);
+
+    check_status(waiter.status, WEIR_LOST);
+    check(!waiter.ack.accepted);
+    check_int(read_position(fixture, lease.key).version, 0);
+    weir_db_destroy(waiter.db);
+}
+
 /* However small the tables are. */
 OUTBOX_SERVER_TEST(ack, waits_for_no_lease_but_its_own)
 {
