@@ -158,8 +158,9 @@ struct weir_execution_info {
     const char *kind;
     int32_t priority;
     enum weir_public_state state;
-    const char *blocked_by; /* "waiting_for_retry_backoff"; "none" when nothing is */
-    const char *budget;     /* that it waits for; "" when it waits for none */
+    const char *blocked_by;   /* "waiting_for_retry_backoff"; "none" when nothing is */
+    const char *budget;       /* that it waits for; "" when it waits for none */
+    const char *capabilities; /* that a worker must have: "gpu,linux"; "" when none */
     bool has_graph;
     struct weir_graph_id graph; /* whose member it is; zero when it is of none */
     int64_t epoch;
@@ -174,6 +175,7 @@ struct weir_execution_info {
     int64_t created_us, started_us, ended_us; /* 0: not yet */
     int64_t due_us;                           /* of a delay */
     int64_t lease_us;                         /* of the claim */
+    int64_t attempt_deadline_us;              /* of the running attempt; 0: none */
     int64_t deadline_us;                      /* 0: none */
 };
 

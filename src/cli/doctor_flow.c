@@ -41,7 +41,7 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
     if (late_us <= WEIR_FIGURES_LATE_US)
         return 0;
     weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "supervisor",
-                      "run one where the engine is used (weir/flow_supervisor.h)",
+                      "run 'weir flow supervise', or a supervisor of the library",
                       "%s for %s, and nobody has looked after it", what,
                       weir_output_age(late_us, age));
     return 1;

@@ -253,28 +253,40 @@ static void note_suspension(void *state, const struct weir_suspension_info *info
                      told ? "" : "; missing: ", told ? "" : info->missing, time);
 }
 
-static void note_budget(void *state, const struct weir_budget_info *info)
+static const struct weir_usage_info *find_used_up(const struct weir_budget_info *info)
 {
-    struct note *self = state;
-    char age[WEIR_AGE_SIZE];
-    char usage[128] = "is used up";
-    char time[128] = "; it is never reset by itself";
-
     for (size_t i = 0; i < info->usage_count; i++) {
         const struct weir_usage_info *one = &info->usage[i];
 
-        if (one->hard > 0 && one->used >= one->hard) {
-            weir_text_format(usage, sizeof usage,
-                             "is used up: %" PRId64 " of %" PRId64 " %s", one->used,
-                             one->hard, one->dimension);
-            break;
-        }
+        if (one->hard > 0 && one->used >= one->hard)
+            return one;
     }
-    if (info->next_reset_us > 0)
-        weir_text_format(time, sizeof time, "; reset in %s",
-                         spell_left(info->next_reset_us - self->now_us, age));
-    weir_text_format(self->text, sizeof self->text, "budget '%s' %s%s", info->name, usage,
-                     time);
+    return NULL;
+}
+
+static void note_budget(void *state, const struct weir_budget_info *info)
+{
+    struct note *self = state;
+    const struct weir_usage_info *over = find_used_up(info);
+    int64_t left_us = info->next_reset_us - self->now_us;
+    char age[WEIR_AGE_SIZE];
+    char time[128] = "it is never reset by itself";
+
+    if (over == NULL) {
+        weir_text_format(self->text, sizeof self->text,
+                         "budget '%s' is free again; does 'weir flow supervise' run?",
+                         info->name);
+        return;
+    }
+    if (info->next_reset_us > 0 && left_us > 0)
+        weir_text_format(time, sizeof time, "reset in %s", spell_left(left_us, age));
+    else if (info->next_reset_us > 0)
+        weir_text_format(time, sizeof time,
+                         "its reset is due; does 'weir flow "
+                         "supervise' run?");
+    weir_text_format(self->text, sizeof self->text,
+                     "budget '%s' is used up: %" PRId64 " of %" PRId64 " %s; %s",
+                     info->name, over->used, over->hard, over->dimension, time);
 }
 
 /* What there is to know beyond its row; that it is gone meanwhile is no failure. */

@@ -68,7 +68,7 @@ static const char *remedy_of(enum weir_status status)
 {
     switch (status) {
     case WEIR_NOT_FOUND:
-        return "; 'weir flow graphs' lists all there are";
+        return "; 'weir flow graphs' and 'weir flow budget list' show what there is";
     case WEIR_CLOSED:
         return "; it takes no more members, make another with 'weir flow create'";
     case WEIR_STALE:

@@ -28,11 +28,13 @@ struct edge {
     const char *from;
     struct weir_plan_end to;
     bool passes_data;
+    size_t line; /* 0: none */
 };
 
 struct join {
     struct weir_plan_end to;
     struct weir_graph_join join;
+    size_t line; /* 0: none */
 };
 
 /* An object that is being read. */
@@ -152,7 +154,8 @@ int weir_graph_plan_add_member(struct weir_graph_plan *self,
 int weir_graph_plan_add_edge(struct weir_graph_plan *self, const char *from,
                              struct weir_plan_end to, bool passes_data)
 {
-    struct edge edge = {.from = from, .to = to, .passes_data = passes_data};
+    struct edge edge = {
+        .from = from, .to = to, .passes_data = passes_data, .line = self->line};
 
     weir_buf_append(&self->edges, &edge, sizeof edge);
     return WEIR_EXIT_DONE;
@@ -161,7 +164,8 @@ int weir_graph_plan_add_edge(struct weir_graph_plan *self, const char *from,
 int weir_graph_plan_add_join(struct weir_graph_plan *self, struct weir_plan_end to,
                              const char *join, bool cancel_remaining)
 {
-    struct join one = {.to = to, .join = {.cancel_remaining = cancel_remaining}};
+    struct join one = {
+        .to = to, .join = {.cancel_remaining = cancel_remaining}, .line = self->line};
     int code = join != NULL ? weir_flow_take_join(self->command, join, &one.join)
                             : WEIR_EXIT_DONE;
 
@@ -555,6 +559,14 @@ static bool is_blank(struct weir_str line)
     return true;
 }
 
+/* Where a mistake is, if it is in a line. */
+static int tell_line(const struct weir_graph_plan *self, int code, size_t line)
+{
+    if (code != WEIR_EXIT_DONE && line > 0)
+        weir_command_note(self->command, "that was line %zu; nothing was added", line);
+    return code;
+}
+
 static int read_lines(struct weir_graph_plan *self, struct weir_str text)
 {
     int code = WEIR_EXIT_DONE;
@@ -570,9 +582,8 @@ static int read_lines(struct weir_graph_plan *self, struct weir_str text)
         if (!is_blank(line))
             code = read_any(self, line);
     }
-    if (code != WEIR_EXIT_DONE)
-        weir_command_note(self->command, "that was line %zu; nothing was added",
-                          self->line);
+    code = tell_line(self, code, self->line);
+    self->line = 0;
     return code;
 }
 
@@ -655,6 +666,7 @@ static int settle_edges(struct weir_graph_plan *self, size_t count)
         code = find_end(self, from, &self->settled_edges[i].from);
         if (code == WEIR_EXIT_DONE)
             code = find_end(self, edges[i].to, &self->settled_edges[i].to);
+        code = tell_line(self, code, edges[i].line);
     }
     return code;
 }
@@ -667,6 +679,7 @@ static int settle_joins(struct weir_graph_plan *self, size_t count)
     for (size_t i = 0; i < count && code == WEIR_EXIT_DONE; i++) {
         self->settled_joins[i] = joins[i].join;
         code = find_end(self, joins[i].to, &self->settled_joins[i].to);
+        code = tell_line(self, code, joins[i].line);
     }
     return code;
 }

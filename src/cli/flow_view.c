@@ -71,9 +71,15 @@ static void spell_delay(const struct weir_execution_info *info, int64_t now_us, 
 static void spell_lease(const struct weir_execution_info *info, int64_t now_us, char *out)
 {
     int64_t left_us = info->lease_us - now_us;
+    int64_t late_us =
+        info->attempt_deadline_us > 0 ? now_us - info->attempt_deadline_us : 0;
     char age[WEIR_AGE_SIZE];
 
-    if (left_us > 0)
+    if (late_us > LATE_US)
+        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+                         "the time limit of its attempt passed %s ago" NO_SUPERVISOR,
+                         weir_output_age(late_us, age));
+    else if (left_us > 0)
         weir_text_format(out, WEIR_FLOW_WHY_SIZE, "held by %s for another %s",
                          info->instance,
                          weir_output_age(left_us > 1000 ? left_us : 1000, age));
@@ -127,8 +133,10 @@ static void spell_waiting(const struct weir_execution_info *info, char *out)
     else if (info->state == WEIR_STATE_RESUMABLE)
         weir_text_format(out, WEIR_FLOW_WHY_SIZE, "no worker goes on with it yet");
     else
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "no worker has claimed it yet%s%s",
-                         info->failure[0] != '\0' ? "; before: " : "", info->failure);
+        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "no worker%s%s has claimed it yet%s%s",
+                         info->capabilities[0] != '\0' ? " with " : "",
+                         info->capabilities, info->failure[0] != '\0' ? "; before: " : "",
+                         info->failure);
 }
 
 const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t now_us,
@@ -149,7 +157,8 @@ const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t 
         spell_lease(info, now_us, out);
         break;
     case WEIR_STATE_RATE_LIMITED:
-        spell_block(info, out);
+        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "waiting for budget '%s'",
+                         info->budget);
         break;
     case WEIR_STATE_WAITING_CHILDREN:
         weir_text_format(out, WEIR_FLOW_WHY_SIZE,
@@ -271,6 +280,8 @@ void weir_flow_append_members_why(struct weir_buf *json,
     weir_output_add_number(json, "priority", info->priority);
     weir_output_add_text(json, "state", weir_public_state_name(info->state));
     weir_output_add_text(json, "blocked_by", info->blocked_by);
+    weir_output_add_text(json, "budget", info->budget);
+    weir_output_add_text(json, "capabilities", info->capabilities);
     weir_output_add_text(json, "why", why);
     weir_output_add_number(json, "epoch", info->epoch);
     weir_output_add_number(json, "attempts", info->attempts);
@@ -286,6 +297,7 @@ void weir_flow_append_members_why(struct weir_buf *json,
     weir_output_add_time(json, "ended_at", info->ended_us);
     weir_output_add_time(json, "due_at", info->due_us);
     weir_output_add_time(json, "lease_until", info->lease_us);
+    weir_output_add_time(json, "attempt_deadline_at", info->attempt_deadline_us);
     weir_output_add_time(json, "deadline_at", info->deadline_us);
 }
 
@@ -327,6 +339,8 @@ void weir_flow_append_facts(struct weir_buf *text, const struct weir_execution_i
     weir_output_line(text, "namespace", info->name_space);
     if (info->has_graph)
         weir_output_line(text, "flow", weir_graph_id_format(&info->graph, flow));
+    if (info->capabilities[0] != '\0')
+        weir_output_line(text, "needs", info->capabilities);
     add_numbers(text, info);
     if (info->progress_percent >= 0)
         weir_buf_append_format(
@@ -337,6 +351,7 @@ void weir_flow_append_facts(struct weir_buf *text, const struct weir_execution_i
     if (info->state != WEIR_STATE_SUSPENDED) /* of which more is said, see flow_get.c */
         weir_output_time_line(text, "due", info->due_us);
     weir_output_time_line(text, "lease until", info->lease_us);
+    weir_output_time_line(text, "attempt until", info->attempt_deadline_us);
     weir_output_time_line(text, "deadline", info->deadline_us);
     weir_output_time_line(text, "ended", info->ended_us);
 }

@@ -33,6 +33,12 @@ static const char *take_part(const char *text, int64_t *out)
     return digits > 0 && errno == 0 && *out > 0 ? text + digits : NULL;
 }
 
+/* What begins otherwise is not repeated: it may be the token of a waitpoint. */
+static bool is_of_execution(const char *word)
+{
+    return word[0] == '{';
+}
+
 int weir_flow_take_token(const struct weir_command *command, const char *word,
                          struct weir_claim *out)
 {
@@ -50,6 +56,9 @@ int weir_flow_take_token(const struct weir_command *command, const char *word,
         if (weir_execution_id_parse(id, &out->id, &error) == WEIR_OK)
             return WEIR_EXIT_DONE;
     }
+    if (!is_of_execution(word))
+        return weir_command_misuse(command, "this is no token of a claim, which begins "
+                                            "with \"{fp:\": 'weir flow claim' prints it");
     return weir_command_misuse(
         command, "'%s' is no token of a claim, as 'weir flow claim' prints it", word);
 }
@@ -61,6 +70,9 @@ int weir_flow_take_id(const struct weir_command *command, const char *word,
 
     if (weir_execution_id_parse(word, out, &error) == WEIR_OK)
         return WEIR_EXIT_DONE;
+    if (!is_of_execution(word))
+        return weir_command_misuse(command, "an id of an execution must begin with "
+                                            "\"{fp:\"; 'weir flow list' shows them");
     return weir_command_misuse(command, "%s", error.text);
 }
 

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "flow/dictionary.h"
 
 enum {
     ROWS_FIRST = 16,
-    /* Worker, instance, namespace, kind, budget, failure, and what was told with the progress. */
-    TEXTS_SIZE_MAX =
-        5 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX + WEIR_LANE_SIZE_MAX + 256
+    /* Worker, instance, namespace, kind, budget, failure, what was told with the progress, and
+     * capabilities. */
+    TEXTS_SIZE_MAX = 5 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX +
+                     WEIR_LANE_SIZE_MAX + WEIR_TERM_SIZE_MAX + 256
 };
 
 /* The order of WEIR_EXECUTION_COLUMNS. */
@@ -301,7 +303,8 @@ enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *row
     if (status != WEIR_OK)
         return status;
     out = &self->rows[self->count];
-    *out = (struct weir_stored){.lane_name = weir_str(""), .budget = weir_str("")};
+    *out = (struct weir_stored){
+        .lane_name = weir_str(""), .budget = weir_str(""), .needs = weir_str("")};
     status = read_identity(out, rows, error);
     if (status == WEIR_OK)
         status = read_standing(out, rows, error);

@@ -35,6 +35,7 @@ struct weir_stored {
     bool has_graph;
     struct weir_graph_id graph;
     struct weir_str budget; /* that it waits for; "": none */
+    struct weir_str needs;  /* capabilities, as a term's text; "": none */
 
     /* Of what was picked with inputs, see struct weir_loaded. */
     struct weir_str input; /* data NULL: none */

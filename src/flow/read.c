@@ -11,7 +11,7 @@
 #include "flow/flow.h"
 #include "outbox/names.h"
 
-enum { PAGE_MAX = 1000, INFO_TEXTS_MAX = 8192 };
+enum { PAGE_MAX = 1000, INFO_TEXTS_MAX = 16384 };
 
 /* ---- executions ---------------------------------------------------------------------------- */
 
@@ -32,6 +32,12 @@ static const char *text_of(struct weir_arena *arena, struct weir_str text, bool 
     return copy;
 }
 
+/* Of a set of capabilities, ",gpu,linux,", without the commas around it. */
+static struct weir_str without_ends(struct weir_str set)
+{
+    return set.size > 2 ? (struct weir_str){set.data + 1, set.size - 2} : weir_str("");
+}
+
 static enum weir_status show(struct weir_arena *arena, const struct weir_stored *stored,
                              weir_execution_visit_fn visit, void *state,
                              struct weir_error *error)
@@ -47,6 +53,7 @@ static enum weir_status show(struct weir_arena *arena, const struct weir_stored 
         .state = weir_state_public(row->state, row->hold, row->pending),
         .blocked_by = weir_state_blocked_by(row->state, row->hold),
         .budget = text_of(arena, stored->budget, &failed),
+        .capabilities = text_of(arena, without_ends(stored->needs), &failed),
         .has_graph = stored->has_graph,
         .graph = stored->graph,
         .epoch = row->epoch,
@@ -64,6 +71,7 @@ static enum weir_status show(struct weir_arena *arena, const struct weir_stored 
         .ended_us = row->ended_us,
         .due_us = row->due_us,
         .lease_us = row->lease_us,
+        .attempt_deadline_us = row->attempt_deadline_us,
         .deadline_us = row->deadline_us,
     };
 

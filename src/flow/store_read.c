@@ -128,6 +128,27 @@ const struct weir_sql weir_store_sql_result = {
     .parameters = "i",
 };
 
+/* Terms, with what a worker must have: only people ask for that. */
+static enum weir_status resolve(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                struct weir_loaded *out, struct weir_error *error)
+{
+    enum weir_status status = weir_store_resolve(self, connection, out, error);
+    char buffer[WEIR_TERM_SIZE_MAX + 1];
+
+    for (size_t i = 0; i < out->count && status == WEIR_OK; i++) {
+        struct weir_stored *stored = &out->rows[i];
+
+        if (stored->capset == 0)
+            continue;
+        status = weir_dictionary_text(self->dictionary, connection, WEIR_TERM_CAPSET,
+                                      stored->capset, buffer, &stored->needs, error);
+        if (status == WEIR_OK)
+            status = weir_loaded_copy(out, &stored->needs, error);
+    }
+    return status;
+}
+
 enum weir_status weir_store_get(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_execution_id *id,
@@ -143,7 +164,7 @@ enum weir_status weir_store_get(const struct weir_store *self,
     status = weir_loaded_add_all(out, status, &rows, error);
     if (status == WEIR_OK && out->count == 0)
         return weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
-    return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
+    return status == WEIR_OK ? resolve(self, connection, out, error) : status;
 }
 
 static bool is_tagged(const struct weir_execution_filter *filter)
@@ -337,7 +358,7 @@ enum weir_status weir_store_list(const struct weir_store *self,
         return status;
     status = read_page(connection, filter, &named, &span, out, error);
     if (status == WEIR_OK)
-        status = weir_store_resolve(self, connection, out, error);
+        status = resolve(self, connection, out, error);
     if (status != WEIR_OK)
         return status;
     if (out->count < filter->count)

@@ -362,6 +362,14 @@ refuses_bad_tokens() {
     refuses 2 'a TOKEN of' flow complete
 }
 
+# It may be that of a waitpoint, which is a secret.
+repeats_no_foreign_token() {
+    refuses 2 'is no token of a claim' flow suspend k1:0123abcd --until operator
+    ! grep -q 0123abcd "$scratch/err"
+    refuses 2 'must begin with' flow get k1:0123abcd
+    ! grep -q 0123abcd "$scratch/err"
+}
+
 # ---- operators -------------------------------------------------------------------------------
 
 cancels() {
@@ -503,6 +511,7 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "shows the truth to one who has lost the claim, on $engine" shows_the_truth_to_who_lost
     it "settles the claims that are good, on $engine" settles_the_others
     it "refuses tokens that are none, on $engine" refuses_bad_tokens
+    it "repeats no token that is none of a claim, on $engine" repeats_no_foreign_token
     it "cancels whoever holds it, on $engine" cancels
     it "revokes, or says why there is nothing to, on $engine" revokes
     it "lets one overtake, on $engine" prioritises

@@ -174,7 +174,7 @@ holds_back_until_a_reset() {
     [[ $("$weir" flow claim --lane held -q) = "$free"/* ]]
     [ -z "$("$weir" flow claim --lane held -q)" ]
     ends 0 flow get "$id"
-    says 'rate_limited: waiting for budget' 'budget        held: cents is at 100 of 100; is reset in 59 min' \
+    says 'rate_limited: waiting for budget ' 'budget        held: cents is at 100 of 100; is reset in 59 min' \
         'budget        plenty: not reached'
     ends 0 flow get "$id" --json
     json '.state == "rate_limited" and [.budgets[] | [.name, .usage[0].reached]] ==

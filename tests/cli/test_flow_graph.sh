@@ -242,6 +242,7 @@ refuses_bad_plans() {
     line 'words' && refuse_line 'no JSON object'
     { steps good; edges 'good nobody'; } >"$scratch/in"
     leaves "$flow" 2 "no member is called 'nobody'" add "$flow" --from -
+    grep -qF 'that was line 2; nothing was added' "$scratch/err"
     leaves "$flow" 2 'the other options are of one' add "$flow" --from - --lane x
     leaves "$flow" 2 'a FLOW is needed' add --lane x --kind x
     leaves "$flow" 2 'is an execution and no flow' add '{fp:1}:00000000-0000-0000-0000-000000000000' --from -

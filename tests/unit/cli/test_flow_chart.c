@@ -50,6 +50,7 @@ static void open_scene(size_t member_count)
             .state = WEIR_STATE_WAITING,
             .blocked_by = "waiting_for_worker",
             .budget = "",
+            .capabilities = "",
             .instance = "",
             .failure = "",
             .created_us = NOW,

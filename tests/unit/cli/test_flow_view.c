@@ -16,6 +16,8 @@ static struct weir_execution_info plain(enum weir_public_state state,
         .state = state,
         .blocked_by = blocked_by,
         .instance = "host:7",
+        .budget = "",
+        .capabilities = "",
         .failure = "",
         .progress_percent = -1,
     };
@@ -37,6 +39,35 @@ WEIR_TEST(why, is_a_worker_that_has_not_come)
     says(&info, "no worker has claimed it yet; before: lease_expired");
     info.state = WEIR_STATE_RESUMABLE;
     says(&info, "no worker goes on with it yet");
+}
+
+WEIR_TEST(why, is_a_capability_that_no_worker_has)
+{
+    struct weir_execution_info info = plain(WEIR_STATE_WAITING, "waiting_for_worker");
+
+    info.capabilities = "gpu,linux";
+    says(&info, "no worker with gpu,linux has claimed it yet");
+}
+
+WEIR_TEST(why, is_a_time_limit_of_its_attempt_that_nobody_has_noticed)
+{
+    struct weir_execution_info info = plain(WEIR_STATE_ACTIVE, "none");
+
+    info.lease_us = NOW + 3600 * SECONDS_US;
+    info.attempt_deadline_us = NOW - 4 * SECONDS_US;
+    says(&info, "held by host:7 for another 1 h 0 min");
+    info.attempt_deadline_us = NOW - 6 * SECONDS_US;
+    says(&info, "the time limit of its attempt passed 6.0 s ago; "
+                "does 'weir flow supervise' run?");
+}
+
+WEIR_TEST(why, is_a_budget_by_its_name)
+{
+    struct weir_execution_info info =
+        plain(WEIR_STATE_RATE_LIMITED, "waiting_for_budget");
+
+    info.budget = "llm";
+    says(&info, "waiting for budget 'llm'");
 }
 
 WEIR_TEST(why, is_the_end_of_a_delay)
