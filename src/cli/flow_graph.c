@@ -68,7 +68,8 @@ static const char *remedy_of(enum weir_status status)
 {
     switch (status) {
     case WEIR_NOT_FOUND:
-        return "; 'weir flow graphs' and 'weir flow budget list' show what there is";
+        return "; 'weir flow graphs' lists all flows, 'weir flow budget list' all "
+               "budgets";
     case WEIR_CLOSED:
         return "; it takes no more members, make another with 'weir flow create'";
     case WEIR_STALE:
