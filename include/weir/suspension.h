@@ -193,7 +193,8 @@ weir_flow_suspend(struct weir_flow *self, const struct weir_claim *claim,
                   struct weir_truth *truth, struct weir_error *error);
 
 /* WEIR_DENIED: the token is none of this waitpoint's, or there is no such waitpoint: which one is not
- * told. WEIR_MISMATCH: `key` was used for another signal. WEIR_FULL: WEIR_SIGNALS_MAX. */
+ * told. WEIR_MISMATCH: `key` was used for another signal: other name, source or payload. WEIR_FULL:
+ * WEIR_SIGNALS_MAX. */
 WEIR_CHECKED WEIR_API enum weir_status weir_flow_signal(struct weir_flow *self,
                                                         const struct weir_signal *signal,
                                                         enum weir_signal_effect *effect,

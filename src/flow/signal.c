@@ -317,6 +317,13 @@ static enum weir_status judge(struct delivery *self, struct weir_connection *con
     return holds ? resume(self, connection, suspension.resume_delay_us, error) : WEIR_OK;
 }
 
+static bool is_same(const struct weir_signal_row *a, const struct weir_signal_row *b)
+{
+    return weir_str_equal(a->name, b->name) &&
+           weir_str_equal(a->source_type, b->source_type) &&
+           weir_str_equal(a->source, b->source) && weir_str_equal(a->payload, b->payload);
+}
+
 /* One with this key has come before: it must have been the same. */
 static enum weir_status compare(struct delivery *self, struct weir_connection *connection,
                                 struct weir_error *error)
@@ -327,8 +334,7 @@ static enum weir_status compare(struct delivery *self, struct weir_connection *c
                          self->row.idempotency_key, &self->arena, &before, error);
 
     self->effect = WEIR_SIGNAL_DUPLICATE;
-    if (status == WEIR_OK && (!weir_str_equal(before.name, self->row.name) ||
-                              !weir_str_equal(before.payload, self->row.payload)))
+    if (status == WEIR_OK && !is_same(&before, &self->row))
         return weir_error_set(error, WEIR_MISMATCH,
                               "its key was used before for another signal");
     return status;

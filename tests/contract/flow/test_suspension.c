@@ -177,6 +177,31 @@ FLOW_TEST(signal, with_a_key_counts_once_however_often_it_comes)
     weir_flow_destroy(flow);
 }
 
+/* Two who vote in one way and have chosen the same key: the second must hear of it. */
+FLOW_TEST(signal, of_another_source_is_not_the_one_that_has_its_key)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "2 of sources vote@a");
+    signal = wait_signal(&wait, 0, "vote");
+    signal.key = "v1";
+    check_str(wait_send(&wait, fixture, &signal), "kept");
+    signal.source = "ann";
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_MISMATCH);
+    signal.source = "bob";
+    signal.source_type = "bot";
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_MISMATCH);
+    signal.key = "v2";
+    check_str(wait_send(&wait, fixture, &signal), "resumed");
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(signal, never_revives_what_has_ended)
 {
     struct weir_flow *flow = works_open(fixture);
