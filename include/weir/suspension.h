@@ -26,7 +26,9 @@
  *          (rotate_key()). Whoever shows a wrong one learns nothing but that, whether the execution
  *          exists or has ended or not. Tokens are not stored and never logged.
  * Signals  One with a `key` counts once within 24 h, however often it comes: a lost reply may be
- *          repeated. A signal never revives what has ended.
+ *          repeated, also when the execution waits for something else by then. The key is one of the
+ *          waitpoint's; an operator's is one of all waitpoints that have that name, one after the
+ *          other. A signal never revives what has ended.
  * Time     A timeout that comes together with a signal: one of them wins.
  */
 #ifndef WEIR_SUSPENSION_H
@@ -92,7 +94,7 @@ enum weir_signal_effect {
     WEIR_SIGNAL_KEPT,      /* it counts, others are missing */
     WEIR_SIGNAL_BUFFERED,  /* nobody has suspended on it yet */
     WEIR_SIGNAL_IGNORED,   /* no part of the condition asks for it */
-    WEIR_SIGNAL_DUPLICATE, /* its key came before */
+    WEIR_SIGNAL_DUPLICATE, /* its key came before; it changes nothing */
     WEIR_SIGNAL_LATE,      /* the wait is over: resumed, or ended */
     WEIR_SIGNAL_EFFECT_COUNT
 };

@@ -4,6 +4,9 @@
  * Who shows no good token is answered before anything else is looked at or locked, and always in the
  * same words. Then the execution's row is locked: signals, timeouts and operators come one after the
  * other, and each finds what the one before has left.
+ *
+ * A waitpoint that is there knows by its signals which keys it has seen. Of one that is gone, and of
+ * operators, who mean whichever waitpoint has that key, signal_keys.h knows it.
  */
 #include <inttypes.h>
 #include <openssl/crypto.h>
@@ -18,6 +21,7 @@
 #include "flow/events.h"
 #include "flow/flow.h"
 #include "flow/secrets.h"
+#include "flow/signal_keys.h"
 #include "flow/waits.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 1 };
@@ -30,6 +34,7 @@ struct delivery {
     const char *waitpoint_key; /* of an operator, who needs no token; else NULL */
     struct weir_signal_row row;
     char own_key[UUID_TEXT_SIZE]; /* of one without */
+    bool keyed;                   /* it has a key of the caller's */
 
     /* of one transaction */
     struct weir_arena arena;
@@ -38,6 +43,7 @@ struct delivery {
     const struct weir_waitpoint_row *waitpoint;
     size_t came; /* signals, with this one */
     int64_t now_us;
+    bool repeated; /* its key tells what became of it, and that is all */
     enum weir_signal_effect effect;
     struct weir_tidings tidings;
 };
@@ -121,23 +127,26 @@ static const struct weir_waitpoint_row *find_key(const struct delivery *self)
     return NULL;
 }
 
+static struct weir_str key_id_of(const struct delivery *self)
+{
+    return weir_token_key_id(self->signal->token != NULL ? self->signal->token : "");
+}
+
+/* Is it the token of the waitpoint that is named, which has this key? */
 static enum weir_status check_token(const struct delivery *self,
                                     struct weir_connection *connection,
+                                    struct weir_str waitpoint_key,
                                     struct weir_error *error)
 {
-    struct weir_str key_id =
-        weir_token_key_id(self->signal->token != NULL ? self->signal->token : "");
+    struct weir_token_subject subject = {self->id, self->signal->waitpoint,
+                                         waitpoint_key};
+    struct weir_str key_id = key_id_of(self);
     char expected[WEIR_TOKEN_TEXT_SIZE];
-    struct weir_token_subject subject;
     struct weir_secret secret;
     bool good = false;
-    enum weir_status status;
+    enum weir_status status =
+        weir_secrets_find(connection, key_id, self->now_us, &secret, error);
 
-    if (self->waitpoint == NULL || !weir_str_equal(key_id, self->waitpoint->key_id))
-        return deny(error);
-    status = weir_secrets_find(connection, key_id, self->now_us, &secret, error);
-    subject = (struct weir_token_subject){self->id, self->waitpoint->uuid,
-                                          self->waitpoint->key};
     if (status == WEIR_OK)
         status = weir_token_make(&secret, &subject, expected, error);
     if (status == WEIR_OK)
@@ -164,6 +173,59 @@ static enum weir_status look_at_waitpoints(struct delivery *self,
     return status;
 }
 
+static struct weir_signal_key key_of(const struct delivery *self)
+{
+    bool operator= self->waitpoint_key != NULL;
+
+    return (struct weir_signal_key){
+        .no = self->loaded.rows[0].row.no,
+        .waitpoint = operator? NULL : self->signal->waitpoint,
+        .waitpoint_key = or_nothing(self->waitpoint_key),
+        .key = self->row.idempotency_key,
+    };
+}
+
+static enum weir_status mismatch(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_MISMATCH,
+                          "its key was used before for another signal");
+}
+
+/* Has its key been used before, if it has one? Whoever shows a bad token does not learn it. */
+static enum weir_status recall(struct delivery *self, struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    struct weir_signal_key key = key_of(self);
+    struct weir_signal_use before;
+    uint8_t digest[WEIR_MD5_SIZE];
+    enum weir_status status;
+
+    if (!self->keyed)
+        return WEIR_OK;
+    status = weir_signal_key_find(connection, &key, self->now_us, &self->arena, &before,
+                                  error);
+    if (status == WEIR_NO_ROW)
+        return WEIR_OK;
+    if (status == WEIR_OK && self->waitpoint_key == NULL)
+        status = check_token(self, connection, before.waitpoint_key, error);
+    if (status != WEIR_OK)
+        return status;
+    self->repeated = true;
+    self->effect = before.late ? WEIR_SIGNAL_LATE : WEIR_SIGNAL_DUPLICATE;
+    weir_signal_digest(&self->row, digest);
+    return memcmp(digest, before.digest, WEIR_MD5_SIZE) == 0 ? WEIR_OK : mismatch(error);
+}
+
+/* The waitpoint is not there, or not any more: then it may have taken this very signal. */
+static enum weir_status admit_repeat(struct delivery *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
+{
+    enum weir_status status = recall(self, connection, error);
+
+    return status == WEIR_OK && !self->repeated ? deny(error) : status;
+}
+
 /* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for nobody. */
 static enum weir_status admit(struct delivery *self, struct weir_connection *connection,
                               struct weir_error *error)
@@ -175,7 +237,13 @@ static enum weir_status admit(struct delivery *self, struct weir_connection *con
         return deny(error);
     if (status == WEIR_OK)
         status = look_at_waitpoints(self, connection, error);
-    return status == WEIR_OK ? check_token(self, connection, error) : status;
+    if (status != WEIR_OK)
+        return status;
+    if (self->waitpoint == NULL)
+        return admit_repeat(self, connection, error);
+    if (!weir_str_equal(key_id_of(self), self->waitpoint->key_id))
+        return deny(error);
+    return check_token(self, connection, self->waitpoint->key, error);
 }
 
 static enum weir_status refuse(const struct delivery *self, const char *what,
@@ -200,24 +268,36 @@ static enum weir_status lock(struct delivery *self, struct weir_connection *conn
     return weir_store_load(store, connection, &no, 1, &self->loaded, error);
 }
 
+/* Under the lock: the waitpoint may be gone since the token was looked at. */
+static enum weir_status find_waitpoint(struct delivery *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    enum weir_status status = look_at_waitpoints(self, connection, error);
+
+    if (status == WEIR_OK && (self->waitpoint_key != NULL || self->waitpoint == NULL))
+        status = recall(self, connection, error);
+    if (status == WEIR_OK && self->waitpoint == NULL && !self->repeated)
+        return refuse(self, "it has no waitpoint of this key", error);
+    return status;
+}
+
 static enum weir_status begin(struct delivery *self, struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     self->tidings = (struct weir_tidings){.ready = false};
+    self->repeated = false;
     weir_arena_reset(&self->arena);
     if (self->waitpoint_key == NULL)
         status = admit(self, connection, error);
-    if (status == WEIR_OK)
-        status = lock(self, connection, error);
+    if (status != WEIR_OK || self->repeated)
+        return status;
+    status = lock(self, connection, error);
     if (status == WEIR_OK && self->loaded.count == 0)
         return refuse(self, "there is no such execution", error);
-    if (status == WEIR_OK)
-        status = look_at_waitpoints(self, connection, error);
-    if (status == WEIR_OK && self->waitpoint == NULL)
-        return refuse(self, "it has no waitpoint of this key", error);
-    return status;
+    return status == WEIR_OK ? find_waitpoint(self, connection, error) : status;
 }
 
 /* ---- what it does -------------------------------------------------------------------------- */
@@ -334,10 +414,7 @@ static enum weir_status compare(struct delivery *self, struct weir_connection *c
                          self->row.idempotency_key, &self->arena, &before, error);
 
     self->effect = WEIR_SIGNAL_DUPLICATE;
-    if (status == WEIR_OK && !is_same(&before, &self->row))
-        return weir_error_set(error, WEIR_MISMATCH,
-                              "its key was used before for another signal");
-    return status;
+    return status == WEIR_OK && !is_same(&before, &self->row) ? mismatch(error) : status;
 }
 
 /* The wait is over: what came in time and is repeated is told so all the same. */
@@ -378,20 +455,15 @@ static enum weir_status check_room(struct delivery *self,
     return status;
 }
 
-static enum weir_status deliver(struct weir_connection *connection, void *argument,
-                                struct weir_error *error)
+/* The waitpoint takes it, unless it has it already. */
+static enum weir_status take(struct delivery *self, struct weir_connection *connection,
+                             struct weir_error *error)
 {
-    struct delivery *self = argument;
     bool added = false;
-    enum weir_status status = begin(self, connection, error);
+    enum weir_status status = check_room(self, connection, error);
 
-    if (status != WEIR_OK)
-        return status;
-    if (is_late(self) && !WEIR_POINT(points_of(self), "signal.comes_late"))
-        return come_late(self, connection, error);
     memcpy(self->row.waitpoint, self->waitpoint->uuid, WEIR_UUID_SIZE);
     self->row.came_us = self->now_us;
-    status = check_room(self, connection, error);
     if (status == WEIR_OK)
         status = weir_signal_add(connection, self->loaded.rows[0].row.no, &self->row,
                                  &added, error);
@@ -406,6 +478,41 @@ static enum weir_status deliver(struct weir_connection *connection, void *argume
                                     weir_signal_effect_name(self->effect), self->now_us,
                                     &self->tidings.events, error);
     return status;
+}
+
+/*
+ * A repeat of an operator's must not reach the waitpoint of the next suspension, also when it was late
+ * or a repeat already. One with a token never reaches another waitpoint: of those that changed
+ * nothing nothing is kept, or whoever has a token could fill the table.
+ */
+static enum weir_status remember(struct delivery *self,
+                                 struct weir_connection *connection,
+                                 struct weir_error *error)
+{
+    struct weir_signal_key key = key_of(self);
+    struct weir_signal_use use = {.waitpoint_key = self->waitpoint->key,
+                                  .late = self->effect == WEIR_SIGNAL_LATE};
+
+    if (!self->keyed ||
+        (self->waitpoint_key == NULL && self->effect >= WEIR_SIGNAL_DUPLICATE))
+        return WEIR_OK;
+    weir_signal_digest(&self->row, use.digest);
+    return weir_signal_key_keep(connection, &key, &use, self->now_us, error);
+}
+
+static enum weir_status deliver(struct weir_connection *connection, void *argument,
+                                struct weir_error *error)
+{
+    struct delivery *self = argument;
+    enum weir_status status = begin(self, connection, error);
+
+    if (status != WEIR_OK || self->repeated)
+        return status;
+    if (is_late(self) && !WEIR_POINT(points_of(self), "signal.comes_late"))
+        status = come_late(self, connection, error);
+    else
+        status = take(self, connection, error);
+    return status == WEIR_OK ? remember(self, connection, error) : status;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -429,11 +536,9 @@ static void pack(struct delivery *self)
     weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
     weir_mint_uuid(&mint, self->row.uuid);
     write_hex(self->row.uuid, self->own_key);
-    self->row.idempotency_key =
-        weir_str(signal->key != NULL && signal->key[0] != '\0' &&
-                         !WEIR_POINT(points_of(self), "signal.no_memory")
-                     ? signal->key
-                     : self->own_key);
+    self->keyed = signal->key != NULL && signal->key[0] != '\0' &&
+                  !WEIR_POINT(points_of(self), "signal.no_memory");
+    self->row.idempotency_key = weir_str(self->keyed ? signal->key : self->own_key);
     self->row.name = weir_str(signal->name);
     self->row.source_type = or_nothing(signal->source_type);
     self->row.source = or_nothing(signal->source);

@@ -155,7 +155,7 @@ static void read_spender(struct reader *self, struct weir_rows *rows)
 
 static const struct weir_sql SQL_REPORTS = {
     .name = "read keys of reports",
-    .text = "SELECT key FROM {p}_idempotency",
+    .text = "SELECT key FROM {p}_idempotency WHERE scope LIKE '_budget:%'",
     .parameters = "",
 };
 

@@ -403,6 +403,85 @@ FLOW_TEST(second_suspension, has_nothing_of_the_first)
     weir_flow_destroy(flow);
 }
 
+/* Goes on with the next step, which waits in the same way. */
+static void suspend_again(struct wait *self, struct fixture *fixture)
+{
+    self->claim = works_claim(fixture, self->flow, "orders", "bert");
+    for (size_t i = 0; i < 4; i++)
+        memset(self->waitpoints[i].uuid, 0, WEIR_UUID_SIZE);
+    check(!wait_suspend(self, fixture, self->options.until));
+}
+
+FLOW_TEST(signal, with_a_key_is_known_again_when_its_waitpoint_is_gone)
+{
+    struct weir_flow *flow = works_open(fixture);
+    enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
+    char token[WEIR_TOKEN_TEXT_SIZE];
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    strcpy(token, wait.waitpoints[0].token);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.token = token;
+    signal.key = "once";
+    check_str(wait_send(&wait, fixture, &signal), "resumed");
+    suspend_again(&wait, fixture);
+    check_str(wait_send(&wait, fixture, &signal), "duplicate");
+    check_str(works_state(fixture, flow, &wait.id), "suspended");
+
+    signal.name = "no";
+    check_db(weir_flow_signal(flow, &signal, &effect, &fixture->error), WEIR_MISMATCH);
+    signal.name = "ok";
+    signal.key = "another";
+    check_db(weir_flow_signal(flow, &signal, &effect, &fixture->error), WEIR_DENIED);
+    fixture_prepare(fixture,
+                    "UPDATE {p}_idempotency SET until_us = until_us - 86400000000");
+    signal.key = "once";
+    check_db(weir_flow_signal(flow, &signal, &effect, &fixture->error), WEIR_DENIED);
+    weir_flow_destroy(flow);
+}
+
+/* Nobody but who has the token learns that the key was used. */
+FLOW_TEST(token, that_is_wrong_learns_nothing_of_a_waitpoint_that_is_gone)
+{
+    struct weir_flow *flow = works_open(fixture);
+    char token[WEIR_TOKEN_TEXT_SIZE], other[WEIR_TOKEN_TEXT_SIZE];
+    static const char *const NAMES[] = {"ok", "no"};
+    struct weir_signal signal;
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    strcpy(token, wait.waitpoints[0].token);
+    strcpy(other, wait.waitpoints[1].token);
+    signal = wait_signal(&wait, 0, "ok");
+    signal.token = token;
+    signal.key = "once";
+    check_str(wait_send(&wait, fixture, &signal), "resumed");
+    suspend_again(&wait, fixture);
+
+    token[strlen(token) - 1] ^= 1;
+    for (size_t i = 0; i < 2; i++) {
+        const char *const wrong[] = {token, other, "", NULL, wait.waitpoints[0].token};
+
+        signal.name = NAMES[i];
+        for (size_t j = 0; j < sizeof wrong / sizeof wrong[0]; j++) {
+            signal.token = wrong[j];
+            check_db(weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0},
+                                      &fixture->error),
+                     WEIR_DENIED);
+            check_str(fixture->error.text, "the token is not good for this waitpoint");
+        }
+    }
+    token[strlen(token) - 1] ^= 1;
+    signal.token = token;
+    check_db(weir_flow_rotate_key(flow, "k2", NULL, 0, &fixture->error), WEIR_OK);
+    check_db(
+        weir_flow_signal(flow, &signal, &(enum weir_signal_effect){0}, &fixture->error),
+        WEIR_DENIED);
+    weir_flow_destroy(flow);
+}
+
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void check_denied(struct wait *self, struct fixture *fixture,
@@ -511,6 +590,86 @@ FLOW_TEST(approve, needs_no_token)
     check_db(weir_flow_approve(flow, &wait.id, "a", &signal, &effect, &fixture->error),
              WEIR_OK);
     check_int(effect, WEIR_SIGNAL_RESUMED);
+    weir_flow_destroy(flow);
+}
+
+static const char *approve(struct wait *self, struct fixture *fixture, const char *key)
+{
+    struct weir_signal signal = {.name = "ok", .source_type = "operator", .key = key};
+    enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
+
+    check_db(
+        weir_flow_approve(self->flow, &self->id, "a", &signal, &effect, &fixture->error),
+        WEIR_OK);
+    return weir_signal_effect_name(effect);
+}
+
+FLOW_TEST(approve, that_is_repeated_does_not_approve_the_next_step)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_signal other = {.name = "no", .source_type = "operator", .key = "K"};
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(approve(&wait, fixture, "K"), "resumed");
+    suspend_again(&wait, fixture);
+    check_str(approve(&wait, fixture, "K"), "duplicate");
+    check_db(weir_flow_approve(flow, &wait.id, "a", &other, &(enum weir_signal_effect){0},
+                               &fixture->error),
+             WEIR_MISMATCH);
+    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(wait_signals(&wait, fixture).text, "");
+    check_str(approve(&wait, fixture, "L"), "resumed");
+    weir_flow_destroy(flow);
+}
+
+/* It came after another had been first, and has approved nothing. */
+FLOW_TEST(approve, that_was_late_is_so_when_it_is_repeated_at_the_next_step)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    check_str(approve(&wait, fixture, "K"), "late");
+    check_str(approve(&wait, fixture, "K"), "late");
+    suspend_again(&wait, fixture);
+    check_str(approve(&wait, fixture, "K"), "late");
+    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    weir_flow_destroy(flow);
+}
+
+/* The next step waits elsewhere, so there is no waitpoint of that name. */
+FLOW_TEST(approve, is_known_again_when_nothing_waits_under_that_name)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(approve(&wait, fixture, "K"), "resumed");
+    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.options.waitpoints = &wait.waitpoints[1];
+    wait.options.waitpoint_count = 1;
+    memset(wait.waitpoints[1].uuid, 0, WEIR_UUID_SIZE);
+    check(!wait_suspend(&wait, fixture, "ok@b"));
+    check_str(approve(&wait, fixture, "K"), "duplicate");
+    weir_flow_destroy(flow);
+}
+
+/* 24 hours later it is another one. */
+FLOW_TEST(approve, may_use_a_key_again_when_it_has_run_out)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_str(approve(&wait, fixture, "K"), "resumed");
+    suspend_again(&wait, fixture);
+    fixture_prepare(fixture,
+                    "UPDATE {p}_idempotency SET until_us = until_us - 86400000000");
+    check_str(approve(&wait, fixture, "K"), "resumed");
+    suspend_again(&wait, fixture);
+    check_str(approve(&wait, fixture, "K"), "duplicate");
     weir_flow_destroy(flow);
 }
 
