@@ -228,9 +228,10 @@ weir_flow_waitpoints(struct weir_flow *self, const struct weir_execution_id *id,
                      struct weir_error *error);
 
 /*
- * New tokens are made with this key; those of the one before are good for `grace_ms` more (24 h is
- * usual). The first key is made by itself, at random, when one is needed. The same key again with the
- * same secret changes nothing, with another it is WEIR_MISMATCH. `secret` NULL: a random one.
+ * New tokens are made with this key; those of all others are good for `grace_ms` more at most (24 h is
+ * usual). The first key is made by itself, at random, when one is needed. One that was used before, with
+ * the same secret, is in use again; if it still is, nothing changes. With another secret it is
+ * WEIR_MISMATCH. `secret` NULL: a random one.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_flow_rotate_key(struct weir_flow *self, const char *key_id,

@@ -49,8 +49,9 @@ const struct weir_command weir_cli_flow_key_rotate = {
     .details =
         "KEY is its name, which tokens begin with. Without a file the secret is\n"
         "random. Waitpoints that are older keep their tokens, and those are good until\n"
-        "the grace is over; with --grace 0 they are worthless at once. The same key\n"
-        "again with the same secret changes nothing, with another it is refused.\n",
+        "the grace is over; with --grace 0 they are worthless at once, whatever grace\n"
+        "they had before. A key that was used before is in use again, if its secret is\n"
+        "the same; the one that is in use changes nothing. Another secret is refused.\n",
     .options = ROTATE_OPTIONS,
     .option_count = COUNT_OF(ROTATE_OPTIONS),
     .uses_db = true,

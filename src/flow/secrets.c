@@ -38,10 +38,17 @@ static const struct weir_sql SQL_LOCK = {
     .name = "lock secrets",
     .text = "UPDATE {p}_secret SET active = active",
 };
+/* None is good for longer than the last one was given, whoever was generous before. */
 static const struct weir_sql SQL_RETIRE = {
     .name = "retire secrets",
-    .text = "UPDATE {p}_secret SET active = 0, until_us = {1} WHERE active = 1",
+    .text = "UPDATE {p}_secret SET active = 0, until_us = {1} WHERE active = 1"
+            " OR until_us > {1}",
     .parameters = "i",
+};
+static const struct weir_sql SQL_ACTIVATE = {
+    .name = "activate secret",
+    .text = "UPDATE {p}_secret SET active = 1, until_us = 0 WHERE key_id = {1}",
+    .parameters = "t",
 };
 static const struct weir_sql SQL_FORGET = {
     .name = "forget secrets",
@@ -151,28 +158,54 @@ static enum weir_status compare(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_secrets_rotate(struct weir_connection *connection,
-                                     const struct weir_secret *secret, int64_t until_us,
-                                     struct weir_error *error)
+/* Does it make new tokens? */
+static enum weir_status ask(struct weir_connection *connection,
+                            const struct weir_secret *secret, bool *current,
+                            struct weir_error *error)
 {
-    bool same = false;
-    int64_t added = 0;
-    enum weir_status status =
-        weir_connection_execute(connection, &SQL_LOCK, NO_VALUES, NULL, error);
+    struct weir_secret active;
+    enum weir_status status = read_active(connection, &active, error);
 
-    if (status == WEIR_OK)
-        status = compare(connection, secret, &same, error);
-    if (status != WEIR_OK || same)
-        return status;
-    status = weir_connection_execute(connection, &SQL_RETIRE,
-                                     VALUES(weir_integer(until_us)), NULL, error);
-    if (status == WEIR_OK)
-        status = add(connection, secret, &added, error);
+    *current = status == WEIR_OK && strcmp(active.key_id, secret->key_id) == 0;
+    OPENSSL_cleanse(&active, sizeof active);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status add_new(struct weir_connection *connection,
+                                const struct weir_secret *secret,
+                                struct weir_error *error)
+{
+    int64_t added = 0;
+    enum weir_status status = add(connection, secret, &added, error);
+
     if (status == WEIR_OK && added == 0)
         status =
             weir_error_set(error, WEIR_CONFLICT,
                            "somebody else has made key \"%s\" meanwhile", secret->key_id);
     return status;
+}
+
+enum weir_status weir_secrets_rotate(struct weir_connection *connection,
+                                     const struct weir_secret *secret, int64_t until_us,
+                                     struct weir_error *error)
+{
+    bool there = false, current = false;
+    enum weir_status status =
+        weir_connection_execute(connection, &SQL_LOCK, NO_VALUES, NULL, error);
+
+    if (status == WEIR_OK)
+        status = compare(connection, secret, &there, error);
+    if (status == WEIR_OK && there)
+        status = ask(connection, secret, &current, error);
+    if (status != WEIR_OK || current)
+        return status; /* or somebody repeats it */
+    status = weir_connection_execute(connection, &SQL_RETIRE,
+                                     VALUES(weir_integer(until_us)), NULL, error);
+    if (status != WEIR_OK || !there)
+        return status == WEIR_OK ? add_new(connection, secret, error) : status;
+    return weir_connection_execute(connection, &SQL_ACTIVATE,
+                                   VALUES(weir_text(weir_str(secret->key_id))), NULL,
+                                   error);
 }
 
 enum weir_status weir_secrets_forget(struct weir_connection *connection, int64_t now_us,

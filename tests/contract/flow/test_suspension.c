@@ -575,6 +575,77 @@ FLOW_TEST(rotate, twice_with_the_same_key_is_fine_and_with_another_secret_is_not
     weir_flow_destroy(flow);
 }
 
+/* What the names of keys are: the one that makes new tokens, and whose tokens are good. */
+static const char *kind_of_tokens(struct fixture *fixture, struct weir_flow *flow)
+{
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "ok@a");
+    check_db(weir_flow_cancel(flow, &wait.id, "done", &fixture->error), WEIR_OK);
+    return strncmp(wait.waitpoints[0].token, "k1:", 3) == 0   ? "k1"
+           : strncmp(wait.waitpoints[0].token, "k2:", 3) == 0 ? "k2"
+                                                              : "another";
+}
+
+static const uint8_t FIRST[WEIR_SECRET_SIZE] = {1}, SECOND[WEIR_SECRET_SIZE] = {2},
+                     THIRD[WEIR_SECRET_SIZE] = {3};
+
+static void rotate(struct fixture *fixture, struct weir_flow *flow, const char *key,
+                   const uint8_t *secret, int64_t grace_ms)
+{
+    check_db(weir_flow_rotate_key(flow, key, secret, grace_ms, &fixture->error), WEIR_OK);
+}
+
+static void check_told(struct wait *wait, enum weir_status expected)
+{
+    struct weir_signal signal = wait_signal(wait, 0, "ok");
+    struct weir_error error;
+
+    check_status(
+        weir_flow_signal(wait->flow, &signal, &(enum weir_signal_effect){0}, &error),
+        expected);
+}
+
+FLOW_TEST(rotate, back_to_a_key_that_was_used_before_makes_new_tokens_with_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+
+    rotate(fixture, flow, "k1", FIRST, 0);
+    rotate(fixture, flow, "k2", SECOND, 60000);
+    check_str(kind_of_tokens(fixture, flow), "k2");
+    wait_open(&wait, fixture, flow, "9 of signals ok@a");
+    check_told(&wait, WEIR_OK);
+
+    rotate(fixture, flow, "k1", FIRST, 0);
+    check_told(&wait, WEIR_DENIED);
+    check_str(kind_of_tokens(fixture, flow), "k1");
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_secret WHERE active = 1"),
+              1);
+    rotate(fixture, flow, "k1", FIRST, 0); /* the reply was lost */
+    check_str(kind_of_tokens(fixture, flow), "k1");
+    weir_flow_destroy(flow);
+}
+
+/* Two rotations ago there was a grace of a day: whoever says 0 means all that are older. */
+FLOW_TEST(rotate, without_grace_makes_tokens_of_all_older_keys_worthless)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait oldest, old;
+
+    rotate(fixture, flow, "k1", FIRST, 0);
+    wait_open(&oldest, fixture, flow, "9 of signals ok@a");
+    rotate(fixture, flow, "k2", SECOND, 86400000);
+    wait_open(&old, fixture, flow, "9 of signals ok@a");
+    check_told(&oldest, WEIR_OK);
+    check_told(&old, WEIR_OK);
+
+    rotate(fixture, flow, "k3", THIRD, 0);
+    check_told(&oldest, WEIR_DENIED);
+    check_told(&old, WEIR_DENIED);
+    weir_flow_destroy(flow);
+}
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 FLOW_TEST(approve, needs_no_token)
