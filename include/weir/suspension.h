@@ -37,7 +37,7 @@
 #include <weir/flow.h>
 
 enum {
-    WEIR_CONDITION_DEPTH_MAX = 4,
+    WEIR_CONDITION_DEPTH_MAX = 4, /* of all() in all() */
     WEIR_CONDITION_SIZE_MAX = 16384,
     WEIR_WAITPOINTS_MAX = 256, /* of one suspension */
     WEIR_WAITPOINT_KEY_SIZE_MAX = 256,

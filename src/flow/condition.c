@@ -148,6 +148,23 @@ static enum weir_status read_kind(struct reader *self, enum weir_condition_type 
     return WEIR_OK;
 }
 
+/* One that is named twice is one. */
+static uint32_t count_keys(const struct weir_condition *self,
+                           const struct weir_condition_part *part)
+{
+    const struct weir_str *keys = &self->keys[part->first_key];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < part->key_count; i++) {
+        uint32_t first = 0;
+
+        while (!weir_str_equal(keys[first], keys[i]))
+            first++;
+        count += first == i;
+    }
+    return count;
+}
+
 /* "2 of sources vote@(a, b)", of which the number was read. */
 static enum weir_status read_count(struct reader *self, int64_t wanted)
 {
@@ -169,10 +186,10 @@ static enum weir_status read_count(struct reader *self, int64_t wanted)
     part->wanted = (uint32_t)wanted;
     status = read_matcher(self, take_word(self), part);
     if (status == WEIR_OK && type == WEIR_CONDITION_WAITPOINTS &&
-        part->wanted > part->key_count)
-        return weir_error_set(self->error, WEIR_INVALID,
-                              "condition: %u of %u waitpoints can never be",
-                              (unsigned)part->wanted, (unsigned)part->key_count);
+        part->wanted > count_keys(self->out, part))
+        return weir_error_set(
+            self->error, WEIR_INVALID, "condition: %u of %u waitpoints can never be",
+            (unsigned)part->wanted, (unsigned)count_keys(self->out, part));
     return status;
 }
 
@@ -191,12 +208,17 @@ static enum weir_status read_single(struct reader *self, struct weir_str name)
     return status;
 }
 
+/* `depth`: of so many all() it is a part. */
 static enum weir_status read_part(struct reader *self, int depth);
 
 static enum weir_status read_all(struct reader *self, int depth)
 {
     enum weir_status status;
 
+    if (depth == WEIR_CONDITION_DEPTH_MAX)
+        return weir_error_set(self->error, WEIR_TOO_DEEP,
+                              "condition: all() is nested deeper than %d",
+                              WEIR_CONDITION_DEPTH_MAX);
     do {
         status = read_part(self, depth + 1);
     } while (status == WEIR_OK && take(self, ','));
@@ -231,10 +253,6 @@ static enum weir_status read_part(struct reader *self, int depth)
     struct weir_str word;
     bool named;
 
-    if (depth > WEIR_CONDITION_DEPTH_MAX)
-        return weir_error_set(self->error, WEIR_TOO_DEEP,
-                              "condition: is nested deeper than %d",
-                              WEIR_CONDITION_DEPTH_MAX);
     word = take_word(self);
     skip_blanks(self);
     named = self->at < self->text.size && self->text.data[self->at] == '@';
@@ -263,7 +281,7 @@ enum weir_status weir_condition_parse(struct weir_condition *self, struct weir_s
         return weir_error_set(error, WEIR_TOO_LARGE,
                               "condition: has %zu bytes, must have at most %d", text.size,
                               WEIR_CONDITION_SIZE_MAX);
-    status = read_part(&reader, 1);
+    status = read_part(&reader, 0);
     skip_blanks(&reader);
     if (status == WEIR_OK && reader.at < text.size)
         status = expected(&reader, "the end");

@@ -76,7 +76,7 @@ FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
         {NULL, WEIR_INVALID, "expected at character 1"},
         {"x@z", WEIR_INVALID, "\"z\" is none of the waitpoints"},
         {"timeout", WEIR_INVALID, "needs a timeout"},
-        {"all(all(all(all(x@a))))", WEIR_TOO_DEEP, "deeper than 4"},
+        {"all(all(all(all(all(x@a)))))", WEIR_TOO_DEEP, "deeper than 4"},
     };
     bool satisfied;
 

@@ -141,8 +141,9 @@ WEIR_TEST(words, may_be_those_of_the_language)
 
 WEIR_TEST(depth, may_be_4_and_not_5)
 {
-    check_int(parsed("all(all(all(x@a)))").part_count, 1);
-    check_refused("all(all(all(all(x@a))))", WEIR_TOO_DEEP, "deeper than 4");
+    check_int(parsed("all(all(all(all(x@a))))").part_count, 1);
+    check_int(parsed("all(all(all(all(2 of signals x@a))))").part_count, 1);
+    check_refused("all(all(all(all(all(x@a)))))", WEIR_TOO_DEEP, "deeper than 4");
 }
 
 WEIR_TEST(condition, names_what_was_expected_and_where)
@@ -159,6 +160,8 @@ WEIR_TEST(condition, names_what_was_expected_and_where)
     check_refused("0 of signals x@a", WEIR_INVALID, "from 1 to 10000");
     check_refused("99999999999999999999 of signals x@a", WEIR_INVALID, "from 1 to 10000");
     check_refused("3 of waitpoints x@(a, b)", WEIR_INVALID, "3 of 2 waitpoints");
+    check_refused("2 of waitpoints x@(a, a)", WEIR_INVALID, "2 of 1 waitpoints");
+    check_refused("3 of waitpoints x@(a, b, a)", WEIR_INVALID, "3 of 2 waitpoints");
     check_refused("x@\xc3\xa4", WEIR_INVALID, "waitpoint");
 }
 
