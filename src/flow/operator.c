@@ -213,16 +213,14 @@ enum weir_status weir_flow_resume(struct weir_flow *self,
                                   const struct weir_execution_id *id, int64_t delay_ms,
                                   struct weir_error *error)
 {
-    struct intervention intervention = {.flow = self,
-                                        .id = id,
-                                        .rule = resume,
-                                        .verb = "resumed",
-                                        .delay_us = delay_ms * 1000};
+    struct intervention intervention = {
+        .flow = self, .id = id, .rule = resume, .verb = "resumed"};
 
     if (delay_ms < 0 || delay_ms > WEIR_FLOW_DURATION_MS_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
                               ", a hundred years",
                               delay_ms, WEIR_FLOW_DURATION_MS_MAX);
+    intervention.delay_us = delay_ms * 1000;
     return intervene(&intervention, error);
 }

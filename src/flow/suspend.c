@@ -530,17 +530,15 @@ enum weir_status weir_flow_waitpoint(struct weir_flow *self,
                                      struct weir_waitpoint *waitpoint, int64_t expires_ms,
                                      struct weir_truth *truth, struct weir_error *error)
 {
-    struct pause pause = {.flow = self,
-                          .claim = claim,
-                          .waitpoints = waitpoint,
-                          .waitpoint_count = 1,
-                          .expires_us = expires_ms * 1000};
+    struct pause pause = {
+        .flow = self, .claim = claim, .waitpoints = waitpoint, .waitpoint_count = 1};
     enum weir_status status = check_keys(&pause, error);
 
     if (status == WEIR_OK)
         status = check_duration("expires_ms", expires_ms, 1, error);
     if (status != WEIR_OK)
         return status;
+    pause.expires_us = expires_ms * 1000;
     status = prepare(&pause, error);
     if (status == WEIR_OK)
         status = weir_transact_soon(self->db, make_waitpoint, &pause, error);
@@ -611,7 +609,7 @@ enum weir_status weir_flow_rotate_key(struct weir_flow *self, const char *key_id
                                       const uint8_t secret[WEIR_SECRET_SIZE],
                                       int64_t grace_ms, struct weir_error *error)
 {
-    struct rotation rotation = {.grace_us = grace_ms * 1000};
+    struct rotation rotation = {.grace_us = 0};
     struct weir_str name = weir_str(key_id != NULL ? key_id : "");
     enum weir_status status = check_duration("grace_ms", grace_ms, 0, error);
 
@@ -621,6 +619,7 @@ enum weir_status weir_flow_rotate_key(struct weir_flow *self, const char *key_id
         return weir_error_set(error, WEIR_INVALID,
                               "key_id must have 1 to %d letters, digits and \"_-.:/\"",
                               WEIR_KEY_ID_SIZE_MAX);
+    rotation.grace_us = grace_ms * 1000;
     memcpy(rotation.secret.key_id, name.data, name.size);
     if (secret != NULL)
         memcpy(rotation.secret.bytes, secret, WEIR_SECRET_SIZE);

@@ -387,6 +387,33 @@ FLOW_TEST(early_waitpoint, needs_its_uuid)
     weir_flow_destroy(flow);
 }
 
+/* Longer than anything: named, not computed with. */
+FLOW_TEST(durations, that_are_too_long_are_refused_by_name)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait wait;
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    wait.options.until = "x@a";
+    check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], INT64_MAX, NULL,
+                                 &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "expires_ms is 9223372036854775807") != NULL);
+    check_db(weir_flow_rotate_key(flow, "k2", NULL, INT64_MAX, &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "grace_ms is 9223372036854775807") != NULL);
+    check_db(weir_flow_resume(flow, &wait.id, INT64_MAX, &fixture->error), WEIR_INVALID);
+    check(strstr(fixture->error.text, "delay_ms is 9223372036854775807") != NULL);
+    wait.options.timeout_ms = INT64_MAX;
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "timeout_ms is 9223372036854775807") != NULL);
+    check_str(works_state(fixture, flow, &wait.id), "active");
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(second_suspension, has_nothing_of_the_first)
 {
     struct weir_flow *flow = works_open(fixture);
