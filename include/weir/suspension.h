@@ -39,7 +39,7 @@
 enum {
     WEIR_CONDITION_DEPTH_MAX = 4, /* of all() in all() */
     WEIR_CONDITION_SIZE_MAX = 16384,
-    WEIR_WAITPOINTS_MAX = 256, /* of one suspension */
+    WEIR_WAITPOINTS_MAX = 256, /* of one execution, that can be signalled */
     WEIR_WAITPOINT_KEY_SIZE_MAX = 256,
     WEIR_SIGNAL_NAME_SIZE_MAX = 256,
     WEIR_SIGNAL_SOURCE_SIZE_MAX = 256,
@@ -187,7 +187,9 @@ weir_flow_waitpoint(struct weir_flow *self, const struct weir_claim *claim,
  * *satisfied: signals that had come before suffice; nothing was suspended, the claim goes on, and
  * signals() has them. Else the claim has ended. Repeated after a lost reply it gives the same
  * waitpoints and tokens. WEIR_NOT_FOUND: a waitpoint that was made before has expired; WEIR_EXISTS: a
- * key is that of one made before, and its uuid is not given. WEIR_INVALID names what is wrong with the condition, WEIR_TOO_DEEP.
+ * key is that of one made before, and its uuid is not given; WEIR_FULL: with those made before that are
+ * not named here there would be more than WEIR_WAITPOINTS_MAX. WEIR_INVALID names what is wrong with the
+ * condition, WEIR_TOO_DEEP.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_flow_suspend(struct weir_flow *self, const struct weir_claim *claim,

@@ -162,6 +162,33 @@ static bool is_dead(const struct pause *self, const struct weir_waitpoint_row *r
            (row->until_us > 0 && row->until_us <= self->now_us);
 }
 
+static bool is_taken_over(const struct pause *self, const struct weir_waitpoint_row *row)
+{
+    for (size_t i = 0; i < self->waitpoint_count; i++) {
+        if (self->spots[i].made_before &&
+            memcmp(self->spots[i].uuid, row->uuid, WEIR_UUID_SIZE) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Only what somebody may signal takes a place: what is dead is swept, and what is taken over is one of
+ * the call's. */
+static enum weir_status check_room(const struct pause *self, struct weir_error *error)
+{
+    size_t others = 0;
+
+    for (size_t i = 0; i < self->there.count; i++)
+        others += !is_dead(self, &self->there.rows[i]) &&
+                  !is_taken_over(self, &self->there.rows[i]);
+    if (others + self->waitpoint_count <= WEIR_WAITPOINTS_MAX)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_FULL,
+                          "there are %zu waitpoints already, with %zu more they would be "
+                          "more than %d",
+                          others, self->waitpoint_count, WEIR_WAITPOINTS_MAX);
+}
+
 /* Nothing of a try before this one is told. */
 static void clear_spots(struct pause *self)
 {
@@ -255,6 +282,17 @@ static enum weir_status add_waitpoint(struct pause *self,
 
 /* ---- a waitpoint alone --------------------------------------------------------------------- */
 
+/* Closed ones stay, with what came to them: whoever has been resumed may not have read it. */
+static enum weir_status make_room(struct pause *self, struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    enum weir_status status = check_room(self, error);
+
+    if (status == WEIR_OK && self->there.count >= WEIR_WAITPOINTS_MAX)
+        status = weir_waitpoints_expire(connection, self->claim->no, self->now_us, error);
+    return status;
+}
+
 static enum weir_status make_waitpoint(struct weir_connection *connection, void *argument,
                                        struct weir_error *error)
 {
@@ -270,11 +308,11 @@ static enum weir_status make_waitpoint(struct weir_connection *connection, void 
     row = find_key(self, self->waitpoints[0].key);
     if (row != NULL && !is_dead(self, row))
         return give_token(self, connection, row, &self->spots[0], error);
-    if (self->there.count == WEIR_WAITPOINTS_MAX)
-        return weir_error_set(error, WEIR_FULL, "there are %d waitpoints already",
-                              WEIR_WAITPOINTS_MAX);
-    return add_waitpoint(self, connection, 0, WEIR_WAITPOINT_PENDING,
-                         weir_sat_add_i64(self->now_us, self->expires_us), error);
+    status = make_room(self, connection, error);
+    return status == WEIR_OK
+               ? add_waitpoint(self, connection, 0, WEIR_WAITPOINT_PENDING,
+                               weir_sat_add_i64(self->now_us, self->expires_us), error)
+               : status;
 }
 
 /* ---- suspending ---------------------------------------------------------------------------- */
@@ -383,7 +421,7 @@ static enum weir_status open_waitpoints(struct pause *self,
                                         struct weir_connection *connection,
                                         struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    enum weir_status status = self->satisfied ? WEIR_OK : check_room(self, error);
 
     for (size_t i = 0; i < self->waitpoint_count && status == WEIR_OK; i++) {
         if (self->spots[i].made_before)

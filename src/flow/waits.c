@@ -90,6 +90,13 @@ static const struct weir_sql SQL_SWEEP_WAITPOINTS = {
     .parameters = "ii",
 };
 
+static const struct weir_sql SQL_EXPIRE = {
+    .name = "expire waitpoints",
+    .text = "DELETE FROM {p}_waitpoint WHERE no = {1} AND until_us > 0"
+            " AND until_us <= {2}",
+    .parameters = "ii",
+};
+
 /* By the index on until_us. Signals of such a waitpoint go with the execution, or its next
  * suspension. */
 static const struct weir_sql SQL_FORGET[WEIR_ENGINE_COUNT] = {
@@ -358,13 +365,13 @@ enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_
         connection, &SQL_WAITPOINTS, VALUES(weir_integer(no)), &rows, error);
 
     out->count = 0;
-    out->rows = weir_arena_alloc(arena, WEIR_WAITPOINTS_MAX * sizeof *out->rows);
+    out->rows = weir_arena_alloc(arena, WEIR_WAITPOINT_ROWS_MAX * sizeof *out->rows);
     if (status == WEIR_OK && out->rows == NULL)
         status = no_memory(error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (out->count == WEIR_WAITPOINTS_MAX)
+        if (out->count == WEIR_WAITPOINT_ROWS_MAX)
             status = weir_error_set(error, WEIR_TOO_LARGE, "more than %d waitpoints",
-                                    WEIR_WAITPOINTS_MAX);
+                                    WEIR_WAITPOINT_ROWS_MAX);
         else
             status = read_waitpoint(&rows, arena, &out->rows[out->count++], error);
     }
@@ -410,6 +417,14 @@ enum weir_status weir_waitpoints_sweep(struct weir_connection *connection, int64
                                          VALUES(weir_integer(no), weir_integer(now_us)),
                                          NULL, error);
     return status;
+}
+
+enum weir_status weir_waitpoints_expire(struct weir_connection *connection, int64_t no,
+                                        int64_t now_us, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_EXPIRE,
+                                   VALUES(weir_integer(no), weir_integer(now_us)), NULL,
+                                   error);
 }
 
 enum weir_status weir_waitpoints_forget(struct weir_connection *connection,

@@ -84,6 +84,9 @@ weir_waits_close(const struct weir_store *store, struct weir_connection *connect
 
 /* ---- waitpoints ---------------------------------------------------------------------------- */
 
+/* Closed ones of the last suspension, and as many that are alive or have expired. */
+enum { WEIR_WAITPOINT_ROWS_MAX = 2 * WEIR_WAITPOINTS_MAX };
+
 /* All of an execution, oldest first; texts in `arena`, as the array. */
 struct weir_waitpoint_rows {
     struct weir_waitpoint_row *rows;
@@ -109,7 +112,12 @@ WEIR_CHECKED enum weir_status weir_waitpoints_sweep(struct weir_connection *conn
                                                     int64_t no, int64_t now_us,
                                                     struct weir_error *error);
 
-/* The same for pending ones of all executions whose time is over: up to `limit`. */
+/* Remove pending ones whose time is over; their signals go with the next sweep. */
+WEIR_CHECKED enum weir_status weir_waitpoints_expire(struct weir_connection *connection,
+                                                     int64_t no, int64_t now_us,
+                                                     struct weir_error *error);
+
+/* The same for those of all executions: up to `limit`. */
 WEIR_CHECKED enum weir_status weir_waitpoints_forget(struct weir_connection *connection,
                                                      int64_t now_us, size_t limit,
                                                      size_t *removed,

@@ -387,6 +387,82 @@ FLOW_TEST(early_waitpoint, needs_its_uuid)
     weir_flow_destroy(flow);
 }
 
+/* As many as there may be, all new: "w0", "w1" and so on. */
+struct many {
+    struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
+    char keys[WEIR_WAITPOINTS_MAX][8];
+};
+
+static void wait_for_many(struct wait *self, struct many *many)
+{
+    memset(many, 0, sizeof *many);
+    for (size_t i = 0; i < WEIR_WAITPOINTS_MAX; i++) {
+        (void)snprintf(many->keys[i], sizeof many->keys[i], "w%zu", i);
+        many->waitpoints[i].key = many->keys[i];
+    }
+    self->options.waitpoints = many->waitpoints;
+    self->options.waitpoint_count = WEIR_WAITPOINTS_MAX;
+}
+
+FLOW_TEST(waitpoints, that_are_too_many_together_with_early_ones_are_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct many many;
+    struct wait wait;
+    bool satisfied;
+
+    wait_claim(&wait, fixture, flow);
+    make_early(&wait, fixture, 0, 60000);
+    wait_for_many(&wait, &many);
+    wait.options.until = "ok@w1";
+    check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
+                               &fixture->error),
+             WEIR_FULL);
+    check(strstr(fixture->error.text, "there are 1 waitpoints already") != NULL);
+    check_str(wait_waitpoints(&wait, fixture).text, "a:pending");
+
+    many.waitpoints[0] = wait.waitpoints[0]; /* it is one of them */
+    check(!wait_suspend(&wait, fixture, "ok@a"));
+    check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
+    weir_flow_destroy(flow);
+}
+
+/* What has been answered or has expired takes no place, and what came is still there to be read. */
+FLOW_TEST(waitpoints, that_nobody_can_signal_any_more_leave_room_for_others)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_waitpoint early = {.key = "early"};
+    struct weir_signal signal;
+    struct many many;
+    struct wait wait;
+
+    wait_claim(&wait, fixture, flow);
+    wait_for_many(&wait, &many);
+    check(!wait_suspend(&wait, fixture, "ok@w1"));
+    signal = (struct weir_signal){.id = wait.id, .name = "ok"};
+    signal.token = many.waitpoints[1].token;
+    memcpy(signal.waitpoint, many.waitpoints[1].uuid, WEIR_UUID_SIZE);
+    check_str(wait_send(&wait, fixture, &signal), "resumed");
+
+    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    for (size_t i = 0; i < WEIR_WAITPOINTS_MAX; i++) {
+        many.waitpoints[i] = (struct weir_waitpoint){.key = many.keys[i]};
+        check_db(weir_flow_waitpoint(flow, &wait.claim, &many.waitpoints[i], 60000, NULL,
+                                     &fixture->error),
+                 WEIR_OK);
+    }
+    check_db(weir_flow_waitpoint(flow, &wait.claim, &early, 60000, NULL, &fixture->error),
+             WEIR_FULL);
+    check_str(wait_signals(&wait, fixture).text, "w1:ok");
+    fixture_prepare(fixture, "UPDATE {p}_waitpoint SET until_us = 1 WHERE until_us > 0");
+    check_db(weir_flow_waitpoint(flow, &wait.claim, &early, 60000, NULL, &fixture->error),
+             WEIR_OK);
+    check_str(wait_signals(&wait, fixture).text, "w1:ok");
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_waitpoint"),
+              WEIR_WAITPOINTS_MAX + 1);
+    weir_flow_destroy(flow);
+}
+
 /* Longer than anything: named, not computed with. */
 FLOW_TEST(durations, that_are_too_long_are_refused_by_name)
 {
