@@ -185,7 +185,7 @@ weir_flow_waitpoint(struct weir_flow *self, const struct weir_claim *claim,
 
 /*
  * *satisfied: signals that had come before suffice; nothing was suspended, the claim goes on, and
- * signals() has them. Else the claim has ended. Repeated after a lost reply it gives the same
+ * signals() has them: it counts as the last suspension, which ended when it began. Else the claim has ended. Repeated after a lost reply it gives the same
  * waitpoints and tokens. WEIR_NOT_FOUND: a waitpoint that was made before has expired; WEIR_EXISTS: a
  * key is that of one made before, and its uuid is not given; WEIR_FULL: with those made before that are
  * not named here there would be more than WEIR_WAITPOINTS_MAX. WEIR_INVALID names what is wrong with the

@@ -416,6 +416,37 @@ static enum weir_status open_new(struct pause *self, struct weir_connection *con
                : status;
 }
 
+/* A sweep takes what is closed, and those that suffice are when this is a repeat. They are opened for
+ * the length of it; take_over() closes them. */
+static enum weir_status spare(struct pause *self, struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    bool there = false;
+
+    for (size_t i = 0; i < self->waitpoint_count && status == WEIR_OK; i++) {
+        if (self->spots[i].made_before)
+            status = weir_waitpoint_set(connection, self->claim->no, self->spots[i].uuid,
+                                        WEIR_WAITPOINT_ACTIVE, &there, error);
+    }
+    return status;
+}
+
+/* Remove what is left of the suspension before this one. */
+static enum weir_status sweep(struct pause *self, struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (self->there.count == 0 && self->came == 0)
+        return WEIR_OK;
+    if (self->satisfied)
+        status = spare(self, connection, error);
+    return status == WEIR_OK
+               ? weir_waitpoints_sweep(connection, self->claim->no, self->now_us, error)
+               : status;
+}
+
 /* Nobody needs new ones when what is there suffices. */
 static enum weir_status open_waitpoints(struct pause *self,
                                         struct weir_connection *connection,
@@ -432,19 +463,30 @@ static enum weir_status open_waitpoints(struct pause *self,
     return status;
 }
 
-static enum weir_status park(struct pause *self, struct weir_connection *connection,
-                             const struct weir_change *change, struct weir_error *error)
+/* One that ends when it begins takes the place of the last one too: signals are those of the last. */
+static enum weir_status note_suspension(struct pause *self,
+                                        struct weir_connection *connection,
+                                        int64_t timeout_us, struct weir_error *error)
 {
     struct weir_suspension_row row = {
         .no = self->claim->no,
         .reason = self->options->reason,
         .since_us = self->now_us,
-        .timeout_us = change->stored->row.due_us,
+        .ended_us = self->satisfied ? self->now_us : 0,
+        .timeout_us = timeout_us,
         .resume_delay_us = self->options->resume_delay_ms * 1000,
         .condition = weir_str(self->options->until),
     };
+
+    return weir_waits_open(connection, &row, error);
+}
+
+static enum weir_status park(struct pause *self, struct weir_connection *connection,
+                             const struct weir_change *change, struct weir_error *error)
+{
     struct weir_change copy = *change;
-    enum weir_status status = weir_waits_open(connection, &row, error);
+    enum weir_status status =
+        note_suspension(self, connection, change->stored->row.due_us, error);
 
     if (status == WEIR_OK)
         status = weir_deed_leave(self->flow, connection, &copy, 1, self->now_us,
@@ -500,11 +542,12 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
         return refuse(self, error);
 
     status = look_at_signals(self, connection, error);
-    if (status == WEIR_OK && !self->satisfied &&
-        (self->there.count > 0 || self->came > 0))
-        status = weir_waitpoints_sweep(connection, self->claim->no, self->now_us, error);
+    if (status == WEIR_OK)
+        status = sweep(self, connection, error);
     if (status == WEIR_OK)
         status = open_waitpoints(self, connection, error);
+    if (status == WEIR_OK && self->satisfied)
+        status = note_suspension(self, connection, suspending.timeout_us, error);
     if (status != WEIR_OK || self->satisfied) {
         self->truth = weir_flow_truth(&change.stored->row);
         return status;

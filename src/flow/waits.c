@@ -15,13 +15,13 @@
 
 static const struct weir_sql SQL_OPEN = {
     .name = "open suspension",
-    .text = "INSERT INTO {p}_suspension (no, reason, since_us, timeout_us,"
-            " resume_delay_us, condition) VALUES ({1}, {2}, {3}, {4}, {5}, {6})"
+    .text = "INSERT INTO {p}_suspension (no, reason, since_us, ended_us, timeout_us,"
+            " resume_delay_us, condition) VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})"
             " ON CONFLICT (no) DO UPDATE SET reason = excluded.reason,"
-            " since_us = excluded.since_us, ended_us = 0,"
+            " since_us = excluded.since_us, ended_us = excluded.ended_us,"
             " timeout_us = excluded.timeout_us,"
             " resume_delay_us = excluded.resume_delay_us, condition = excluded.condition",
-    .parameters = "iiiiit",
+    .parameters = "iiiiiit",
 };
 
 /* Columns of a suspension, in the order of read_suspension(). */
@@ -179,8 +179,9 @@ enum weir_status weir_waits_open(struct weir_connection *connection,
     return weir_connection_execute(
         connection, &SQL_OPEN,
         VALUES(weir_integer(row->no), weir_integer(row->reason),
-               weir_integer(row->since_us), weir_integer(row->timeout_us),
-               weir_integer(row->resume_delay_us), weir_text(row->condition)),
+               weir_integer(row->since_us), weir_integer(row->ended_us),
+               weir_integer(row->timeout_us), weir_integer(row->resume_delay_us),
+               weir_text(row->condition)),
         NULL, error);
 }
 

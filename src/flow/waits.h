@@ -6,7 +6,7 @@
  *
  *   suspension  the open one, or the last: the condition
  *   waitpoint   pending -> active -> closed; those of the last suspension stay until the next one, for
- *               whoever resumes to read
+ *               whoever resumes to read, also of one that was satisfied when it began
  *   signal      what came to a waitpoint; removed with it
  *
  * Threads  Whoever holds the connection.

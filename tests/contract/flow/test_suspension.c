@@ -338,6 +338,45 @@ FLOW_TEST(early_waitpoint, whose_signals_suffice_leaves_the_claim_as_it_is)
     weir_flow_destroy(flow);
 }
 
+static void keep_condition(void *state, const struct weir_suspension_info *info)
+{
+    struct wait_log *self = state;
+
+    check_int(info->ended_us, info->since_us);
+    (void)snprintf(self->text, sizeof self->text, "%s; missing: %s", info->until,
+                   info->missing);
+}
+
+/* Nothing of the suspension before is, and what is missing is nothing. */
+FLOW_TEST(early_waitpoint, whose_signals_suffice_is_all_that_is_shown)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct wait_log log = {.text = ""};
+    struct wait wait;
+
+    wait_open(&wait, fixture, flow, "2 of signals *@a");
+    check_str(wait_tell(&wait, fixture, 0, "old"), "kept");
+    check_str(wait_tell(&wait, fixture, 0, "old"), "resumed");
+    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.waitpoints[0] = (struct weir_waitpoint){.key = "a"};
+    wait.options.waitpoint_count = 1;
+    make_early(&wait, fixture, 0, 60000);
+    check_str(wait_tell(&wait, fixture, 0, "new"), "buffered");
+
+    for (int i = 0; i < 2; i++) { /* the reply was lost */
+        check(wait_suspend(&wait, fixture, "new@a"));
+        check_str(wait_signals(&wait, fixture).text, "a:new");
+        check_str(wait_waitpoints(&wait, fixture).text, "a:closed");
+        check_db(
+            weir_flow_suspension(flow, &wait.id, keep_condition, &log, &fixture->error),
+            WEIR_OK);
+        check_str(log.text, "new@a; missing: ");
+        check_str(wait_tell(&wait, fixture, 0, "new"), "late");
+    }
+    works_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(early_waitpoint, asked_for_again_is_the_same)
 {
     struct weir_flow *flow = works_open(fixture);
