@@ -274,6 +274,28 @@ static enum weir_status pg_commit(struct weir_link *link, struct weir_error *err
     return end_commit(link, status, error);
 }
 
+/*
+ * Answers come in the order of the steps. So a server that answers one of them with its farewell, or
+ * refuses it because it takes no writes, has not come to the commit behind it. Class 08 is left out: it
+ * may be a pooler's word for a connection that it has lost. So is everything behind a pooler that we
+ * know of.
+ */
+static bool came_before_commit(const struct weir_pg_link *self,
+                               const struct weir_pg_train *train,
+                               const struct weir_error *error)
+{
+    static const char *const CODES[] = {"57P01", "57P02", "57P03",
+                                        "25P03", "25P04", "25006"};
+
+    if (!self->named || train->failed >= train->step_count)
+        return false;
+    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++) {
+        if (strcmp(error->sqlstate, CODES[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A step that fails keeps the server from the commit behind it, and so does one that has failed
  * before. What never left is not in doubt. */
 static enum weir_status pg_commit_steps(struct weir_link *link,
@@ -285,7 +307,8 @@ static enum weir_status pg_commit_steps(struct weir_link *link,
     enum weir_status status = weir_pg_run_train(own(link), &train, error);
 
     *failed = train.failed;
-    if (status == WEIR_LOST && !train.sent)
+    if (status == WEIR_LOST &&
+        (!train.sent || came_before_commit(own(link), &train, error)))
         return status;
     return end_commit(link, status, error);
 }

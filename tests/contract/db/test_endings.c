@@ -4,6 +4,8 @@
  * Where the engine can they travel with the others, so whatever happens on the way must leave the
  * same behind as if each had gone by itself.
  */
+#include <libpq-fe.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/point.h"
@@ -221,6 +223,95 @@ ENGINE_TEST(ending, is_forgotten_by_a_rollback)
     check_int(finale.released, 1);
     check_int(fixture_ask(fixture, "SELECT sum(id) FROM weir_item"), 3);
     fixture_give(fixture, connection);
+}
+
+/* ---- a server that says that it has not committed ------------------------------------------- */
+
+/* Its session is there until the server has let go of it. */
+static bool has_session(struct fixture *fixture, int pid)
+{
+    char sql[96];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM pg_stat_activity WHERE pid = %d", pid);
+    return fixture_ask(fixture, sql) > 0;
+}
+
+static void end_session(struct fixture *fixture, struct weir_connection *connection)
+{
+    int pid = PQbackendPID(weir_connection_native(connection));
+    char sql[96];
+
+    (void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d)::integer", pid);
+    check_int(fixture_ask(fixture, sql), 1);
+    wait_until(!has_session(fixture, pid));
+}
+
+/* Its farewell comes as the answer to the first of the steps, so the commit was never reached. */
+POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_not_in_doubt)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    end_with(&finale, connection, 2);
+    end_session(fixture, connection);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_LOST);
+
+    check_str(fixture->error.sqlstate, "57P01");
+    check_int(finale.released, 1);
+    fixture_give(fixture, connection);
+    check_int(seen_by_others(fixture), 0);
+}
+
+/* One that was fenced in the middle of the transaction. */
+POSTGRESQL_TEST(ending,
+                that_is_refused_because_the_server_takes_no_writes_is_not_in_doubt)
+{
+    struct weir_connection *connection = make_items(fixture);
+    struct finale finale;
+
+    begin_later(fixture, connection);
+    add(fixture, connection, 1);
+    fixture_execute(fixture, connection, "SET TRANSACTION READ ONLY");
+    end_with(&finale, connection, 2);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_LOST);
+
+    check_str(fixture->error.sqlstate, "25006");
+    fixture_give(fixture, connection);
+    check_int(seen_by_others(fixture), 0);
+}
+
+struct rerun {
+    struct fixture *fixture;
+    struct finale finale;
+    int runs;
+};
+
+static enum weir_status add_and_be_ended(struct weir_connection *connection,
+                                         void *argument, struct weir_error *error)
+{
+    struct rerun *self = argument;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_ADD, VALUES(weir_integer(1)), NULL, error);
+
+    end_with(&self->finale, connection, 2);
+    if (self->runs++ == 0)
+        end_session(self->fixture, connection);
+    return status;
+}
+
+POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_repeated)
+{
+    struct rerun rerun = {.fixture = fixture};
+
+    fixture_give(fixture, make_items(fixture));
+    check_db(weir_transact_soon(fixture->db, add_and_be_ended, &rerun, &fixture->error),
+             WEIR_OK);
+
+    check_int(rerun.runs, 2);
+    check_int(seen_by_others(fixture), 2);
 }
 
 #if defined(WEIR_POINTS)
