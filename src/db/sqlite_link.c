@@ -18,6 +18,8 @@
 /* A cancel() can interrupt an undo once; many threads calling it, a few times. */
 enum { UNDO_ATTEMPTS_MAX = 1000 };
 
+static void forget_transaction(struct weir_sqlite_link *self);
+
 static const char *const VERBS[WEIR_SQLITE_VERB_COUNT] = {
     [WEIR_SQLITE_BEGIN_READ] = "BEGIN",
     /* Takes the write lock at once. A transaction that reads first and writes later could find
@@ -96,6 +98,7 @@ static void lose(struct weir_sqlite_link *self)
         return;
     give_up_rows(self);
     weir_sqlite_abandon(self);
+    forget_transaction(self);
 }
 
 enum weir_status weir_sqlite_fault(struct weir_sqlite_link *self, const char *what,
@@ -237,6 +240,7 @@ enum weir_status weir_sqlite_run_verb(struct weir_sqlite_link *self,
 
 /* ---- the transaction ---------------------------------------------------------------------- */
 
+/* Once its lock is free: who is told before asks in vain, and then not before a while. */
 static void forget_transaction(struct weir_sqlite_link *self)
 {
     if (self->begun && self->link.config->writers != NULL)
@@ -289,11 +293,11 @@ enum weir_status weir_sqlite_commit(struct weir_link *link, struct weir_error *e
         return weir_error_set(error, WEIR_INVALID, "there is no transaction");
     self->lent = false;
     status = weir_sqlite_run_verb(self, WEIR_SQLITE_COMMIT, error);
-    forget_transaction(self);
-    if (status != WEIR_OK) {
+    if (status != WEIR_OK)
         weir_sqlite_abandon(self);
+    forget_transaction(self);
+    if (status != WEIR_OK)
         return doubt(self, error);
-    }
     if (WEIR_POINT(link->config->points, "db.lose_after_commit")) {
         self->link.lost = true;
         return weir_error_set(error, WEIR_IN_DOUBT, "run: lost by order of a test");

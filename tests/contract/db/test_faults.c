@@ -6,12 +6,14 @@
  * connection lost ("db.lose"). Whatever n is, afterwards nothing is leaked, nothing is locked,
  * and what others see fits what the caller was told.
  */
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/point.h"
 #include "db/db.h"
 #include "db/transact.h"
+#include "db/writers.h"
 #include "lib/engines.h"
 #include "lib/sweep.h"
 #include "lib/wire.h"
@@ -341,6 +343,83 @@ SQLITE_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 1);
     fixture_give(fixture, connection);
 }
+
+/* ---- those who wait for the write lock ----------------------------------------------------- */
+
+#if defined(WEIR_POINTS)
+
+static uint64_t told(const struct fixture *fixture)
+{
+    return weir_writers_count(weir_db_config(fixture->db)->writers);
+}
+
+/* Nobody comes to roll back what is lost. */
+SQLITE_TEST(fault, that_loses_a_transaction_tells_those_who_wait_for_its_lock)
+{
+    struct weir_connection *connection;
+    struct weir_points points;
+    uint64_t before;
+
+    make_items(fixture);
+    connection = fixture_take(fixture);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(add_one(connection, NULL, &fixture->error), WEIR_OK);
+    weir_points_init(&points);
+    weir_points_arm_once(&points, "db.lose", 1);
+    weir_db_set_points(fixture->db, &points);
+    before = told(fixture);
+    check_db(
+        weir_connection_execute_text(connection, "DELETE FROM {p}_item", &fixture->error),
+        WEIR_LOST);
+
+    check_int(told(fixture), before + 1);
+    check(fixture_is_unlocked(fixture, "weir_item"));
+    weir_db_set_points(fixture->db, NULL);
+    fixture_give(fixture, connection);
+    check_int(told(fixture), before + 1);
+}
+
+struct rollback {
+    const struct fixture *fixture;
+    uint64_t told;
+    int count;
+};
+
+static void note_rollback(void *state)
+{
+    struct rollback *self = state;
+
+    self->count++;
+    self->told = told(self->fixture);
+}
+
+/* A constraint that is checked at the commit: the lock is held until it is rolled back. */
+SQLITE_TEST(fault, of_a_commit_frees_the_lock_before_those_who_wait_are_told)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct rollback rollback = {.fixture = fixture};
+    uint64_t before;
+
+    fixture_execute(fixture, connection,
+                    "CREATE TABLE {p}_one (id $integer PRIMARY KEY)");
+    fixture_execute(fixture, connection,
+                    "CREATE TABLE {p}_two (one $integer REFERENCES {p}_one (id)"
+                    " DEFERRABLE INITIALLY DEFERRED)");
+    (void)sqlite3_rollback_hook(weir_connection_native(connection), note_rollback,
+                                &rollback);
+    before = told(fixture);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection, "INSERT INTO {p}_two VALUES (7)");
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_CONSTRAINT);
+
+    check_int(rollback.count, 1);
+    check_int(rollback.told, before);
+    check_int(told(fixture), before + 1);
+    (void)sqlite3_rollback_hook(weir_connection_native(connection), NULL, NULL);
+    fixture_give(fixture, connection);
+}
+
+#endif
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
