@@ -46,10 +46,11 @@ struct weir_connection {
     struct ending ending;
     bool begin_later;
     bool rows_open;
-    bool lent;      /* its transaction is not the holder's to begin or end */
-    bool marked;    /* see weir_connection_mark() */
-    bool vouched;   /* see weir_connection_vouch() */
-    bool abandoned; /* see weir_db_abandon() */
+    bool lent;           /* its transaction is not the holder's to begin or end */
+    bool marked;         /* see weir_connection_mark() */
+    bool vouched;        /* see weir_connection_vouch() */
+    bool abandoned;      /* see weir_db_abandon() */
+    int64_t vouched_for; /* see weir_connection_vouch_for() */
 };
 
 static enum weir_status find_prepared(struct weir_connection *self,
@@ -903,6 +904,33 @@ void weir_connection_vouch(struct weir_connection *self)
 bool weir_connection_is_vouched(const struct weir_connection *self)
 {
     return self->vouched;
+}
+
+void weir_connection_vouch_for(struct weir_connection *self, int64_t number)
+{
+    self->vouched_for = self->link->config->url.transaction_pooler ? 0 : number;
+}
+
+bool weir_connection_vouches_for(const struct weir_connection *self, int64_t number)
+{
+    return self->vouched_for == number;
+}
+
+enum weir_status weir_connection_ask(struct weir_connection *self, const char *text,
+                                     int64_t patience_ns, int64_t *out,
+                                     struct weir_error *error)
+{
+    struct weir_error scratch;
+    enum weir_status status;
+
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->link->driver->ask != NULL && !self->link->adopted);
+    status = refuse_lost(self, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->ask(self->link, text, patience_ns, out, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "ask");
+    return status;
 }
 
 enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *out_us,

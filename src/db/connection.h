@@ -201,6 +201,19 @@ bool weir_connection_is_marked(const struct weir_connection *self);
 void weir_connection_vouch(struct weir_connection *self);
 bool weir_connection_is_vouched(const struct weir_connection *self);
 
+/* The same for one thing of a number, the last that it was said of; 0: none. */
+void weir_connection_vouch_for(struct weir_connection *self, int64_t number);
+bool weir_connection_vouches_for(const struct weir_connection *self, int64_t number);
+
+/*
+ * A text whose answer is one integer, for whoever cannot wait: a server that says nothing
+ * for `patience_ns` is given up, and the connection with it (WEIR_LOST). Not on SQLite, nor
+ * on an adopted connection.
+ */
+WEIR_CHECKED enum weir_status weir_connection_ask(struct weir_connection *self,
+                                                  const char *text, int64_t patience_ns,
+                                                  int64_t *out, struct weir_error *error);
+
 /* The database's clock, microseconds since 1970. */
 WEIR_CHECKED enum weir_status weir_connection_clock(struct weir_connection *self,
                                                     int64_t *out_us,

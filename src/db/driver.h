@@ -221,6 +221,13 @@ struct weir_driver {
     enum weir_status (*clock)(struct weir_link *link, int64_t *out_us,
                               struct weir_error *error);
 
+    /*
+     * Run a text whose answer is one integer. When nothing comes for `patience_ns` the link
+     * is lost. On links of our own, outside of a transaction. NULL: nobody is waited for.
+     */
+    enum weir_status (*ask)(struct weir_link *link, const char *text, int64_t patience_ns,
+                            int64_t *out, struct weir_error *error);
+
     /* Look at the settings that decide whether a commit survives a crash; report each that does
      * not suffice. */
     enum weir_status (*durability)(struct weir_link *link, weir_finding_fn report,

@@ -13,9 +13,12 @@
  */
 #include "db/maria_link.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <mysqld_error.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -415,22 +418,66 @@ enum weir_status weir_maria_query(struct weir_maria_link *self, const char *text
     return *out != NULL ? WEIR_OK : weir_maria_fail(self, NULL, error);
 }
 
-enum weir_status weir_maria_ask(struct weir_maria_link *self, const char *text,
-                                int64_t *out, struct weir_error *error)
+/* The first value of an answer, which is taken. */
+static enum weir_status take_integer(MYSQL_RES *result, const char *text, int64_t *out,
+                                     struct weir_error *error)
 {
-    MYSQL_RES *result;
-    MYSQL_ROW row;
-    enum weir_status status = weir_maria_query(self, text, &result, error);
+    MYSQL_ROW row = mysql_fetch_row(result);
+    enum weir_status status = WEIR_OK;
 
-    if (status != WEIR_OK)
-        return status;
-    row = mysql_fetch_row(result);
     if (row != NULL && row[0] != NULL)
         *out = strtoll(row[0], NULL, 10);
     else
         status = weir_error_set(error, WEIR_SCHEMA, "no answer to \"%s\"", text);
     mysql_free_result(result);
     return status;
+}
+
+enum weir_status weir_maria_ask(struct weir_maria_link *self, const char *text,
+                                int64_t *out, struct weir_error *error)
+{
+    MYSQL_RES *result;
+    enum weir_status status = weir_maria_query(self, text, &result, error);
+
+    return status == WEIR_OK ? take_integer(result, text, out, error) : status;
+}
+
+/* Nothing was left to be read before the question, so the first byte is the answer's. */
+static bool is_answered(struct weir_maria_link *self, int64_t patience_ns)
+{
+    struct pollfd fd = {.fd = mysql_get_socket(self->mysql), .events = POLLIN};
+    int64_t patience_ms = patience_ns / 1000000 + 1;
+    int count;
+
+    do {
+        count = poll(&fd, 1, patience_ms < INT_MAX ? (int)patience_ms : INT_MAX);
+    } while (count < 0 && errno == EINTR);
+    return count > 0;
+}
+
+/* The library has one patience for all statements of a connection. So question and answer
+ * are apart here, and in between we wait ourselves. */
+enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char *text,
+                                       int64_t patience_ns, int64_t *out,
+                                       struct weir_error *error)
+{
+    MYSQL_RES *result = NULL;
+    enum weir_status status = weir_maria_fault(self, NULL, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (mysql_send_query(self->mysql, text, strlen(text)) != 0)
+        return weir_maria_fail(self, NULL, error);
+    if (!is_answered(self, patience_ns)) {
+        weir_maria_lose(self);
+        return weir_error_set(error, WEIR_LOST, "the server was silent for %lld ms",
+                              (long long)(patience_ns / 1000000));
+    }
+    if (mysql_read_query_result(self->mysql) == 0)
+        result = mysql_store_result(self->mysql);
+    if (result == NULL)
+        return weir_maria_fail(self, NULL, error);
+    return take_integer(result, text, out, error);
 }
 
 /* ---- the transaction ---------------------------------------------------------------------- */

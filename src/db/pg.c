@@ -373,25 +373,57 @@ static void pg_cancel(struct weir_link *link)
     weir_lock_release(&self->lock);
 }
 
+/* The one value of an answer; false: it is not one, or not of this type. */
+static bool read_one(PGresult *result, enum weir_type wanted, struct weir_value *out)
+{
+    struct weir_cursor cursor = {.row = 1, .column_count = 1, .result = result};
+    bool fits = false;
+
+    if (PQntuples(result) == 1)
+        pg_read(&cursor, 0, wanted, out, &fits);
+    return fits;
+}
+
 static enum weir_status pg_clock(struct weir_link *link, int64_t *out_us,
                                  struct weir_error *error)
 {
     PGresult *result = NULL;
-    struct weir_cursor cursor = {.row = 1, .column_count = 1};
     struct weir_value value;
-    bool fits = false;
+    bool fits;
     enum weir_status status =
         weir_pg_query_text(own(link), "SELECT clock_timestamp()", &result, error);
 
     if (status != WEIR_OK)
         return status;
-    cursor.result = result;
-    if (PQntuples(result) == 1)
-        pg_read(&cursor, 0, WEIR_TYPE_TIME, &value, &fits);
+    fits = read_one(result, WEIR_TYPE_TIME, &value);
     PQclear(result);
     if (!fits)
         return weir_error_set(error, WEIR_FAILED, "the server has no time to tell");
     *out_us = value.as.time_us;
+    return WEIR_OK;
+}
+
+static enum weir_status pg_ask(struct weir_link *link, const char *text,
+                               int64_t patience_ns, int64_t *out,
+                               struct weir_error *error)
+{
+    struct weir_pg_link *self = own(link);
+    int64_t silence_ns = self->silence_ns;
+    PGresult *result = NULL;
+    struct weir_value value;
+    bool fits;
+    enum weir_status status;
+
+    self->silence_ns = patience_ns;
+    status = weir_pg_query_text(self, text, &result, error);
+    self->silence_ns = silence_ns;
+    if (status != WEIR_OK)
+        return status;
+    fits = read_one(result, WEIR_TYPE_INTEGER, &value);
+    PQclear(result);
+    if (!fits)
+        return weir_error_set(error, WEIR_SCHEMA, "no answer to \"%s\"", text);
+    *out = value.as.integer;
     return WEIR_OK;
 }
 
@@ -472,5 +504,6 @@ const struct weir_driver weir_driver_postgresql = {
     .examine = pg_examine,
     .cancel = pg_cancel,
     .clock = pg_clock,
+    .ask = pg_ask,
     .durability = pg_durability,
 };

@@ -14,6 +14,11 @@
  * told to stop, and their acks are refused. Then the process comes back under another number: what is
  * left of the former one is released, and partitions are taken as a newcomer takes them.
  *
+ * Lost is also a session that others do not see, because they look on another server
+ * (liveness.h). So from each connection it is looked for before a beat on it says that there is
+ * one; and while there is no connection to be had, a session on a server that takes no writes
+ * is given up.
+ *
  * A process in which a handler hangs cannot take that partition again, and the others have their
  * shares. So a partition that lies about for two beats is taken beyond the share; another one is
  * given up for it, held for longer, which that process can take.
@@ -510,10 +515,31 @@ static void fence_if_lost(struct weir_keeper *self)
     if (self->former == 0) /* else nothing was done under this one */
         self->former = number;
     self->beat_ns = 0;
-    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.liveness_lost",
-                   "partitions=%zu text=\"the session of the liveness lock was lost: all "
-                   "partitions are given up and taken again\"",
-                   lanes);
+    weir_log_event(
+        outbox->words, WEIR_LOG_WARNING, "outbox.liveness_lost",
+        "partitions=%zu text=\"the session of the liveness lock was lost or left "
+        "behind: all partitions are given up and taken again\"",
+        lanes);
+}
+
+/* Nobody says that it is alive by its lock where the lock is not seen. */
+static enum weir_status appear(struct weir_keeper *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_presence_enter(&self->presence);
+    status = weir_presence_confirm(&self->presence, connection, error);
+    fence_if_lost(self);
+    return status;
+}
+
+/* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
+static void doubt(struct weir_keeper *self)
+{
+    weir_presence_doubt(&self->presence, beat_interval(self->outbox));
+    fence_if_lost(self);
 }
 
 static enum weir_status come_back(struct weir_keeper *self,
@@ -592,10 +618,12 @@ static enum weir_status keep(struct weir_context *context, void *state,
 
     fence_if_lost(self);
     status = weir_outbox_connect(outbox, &connection, error);
-    if (status == WEIR_OK) {
-        weir_presence_enter(&self->presence);
+    if (status == WEIR_LOST)
+        doubt(self);
+    if (status == WEIR_OK)
+        status = appear(self, connection, error);
+    if (status == WEIR_OK)
         status = round_once(self, connection, error);
-    }
     weir_db_release(outbox->db, connection);
     (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
     next_ns = sooner(sooner(self->renew_ns, self->beat_ns),
@@ -648,10 +676,10 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     if (outbox->post_count == 0)
         return WEIR_OK;
     status = weir_outbox_connect(outbox, &connection, error);
-    if (status == WEIR_OK) {
-        weir_presence_enter(&self->presence);
+    if (status == WEIR_OK)
+        status = appear(self, connection, error);
+    if (status == WEIR_OK)
         status = beat(self, connection, error);
-    }
     self->renew_ns =
         weir_sat_add_i64(weir_executor_now(outbox->executor), shortest_lease(outbox) / 3);
     weir_db_release(outbox->db, connection);

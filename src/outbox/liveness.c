@@ -78,7 +78,41 @@ void weir_liveness_close(struct weir_liveness *self)
 
 bool weir_liveness_is_held(struct weir_liveness *self)
 {
-    return self->ops->is_held(self);
+    return !self->astray && self->ops->is_held(self);
+}
+
+/* ---- where it is ----------------------------------------------------------------------- */
+
+enum weir_status weir_liveness_confirm(struct weir_liveness *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    int64_t seen = 0;
+    enum weir_status status;
+
+    if (self->ops->seen == NULL || weir_connection_vouches_for(connection, self->number))
+        return WEIR_OK;
+    status = weir_connection_query_integer(
+        connection, self->ops->seen, VALUES(weir_integer(self->number)), &seen, error);
+    if (status != WEIR_OK)
+        return status;
+    if (seen != 0)
+        weir_connection_vouch_for(connection, self->number);
+    else
+        self->astray = true;
+    return WEIR_OK;
+}
+
+void weir_liveness_doubt(struct weir_liveness *self, int64_t patience_ns)
+{
+    int64_t writable = 0;
+
+    if (self->ops->writable == NULL)
+        return;
+    if (weir_connection_ask(self->session, self->ops->writable, patience_ns, &writable,
+                            NULL) != WEIR_OK ||
+        writable == 0)
+        self->astray = true;
 }
 
 /* ---- a session of a server ------------------------------------------------------------- */

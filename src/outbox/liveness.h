@@ -15,6 +15,13 @@
  * any number of processes may find it out, and act on it as late as they like. A process that has lost
  * its session and lives goes on under another number, with new epochs (keeper.c).
  *
+ * Others look for the lock where they write. A session that is there may have been left
+ * behind: its server was the primary, takes no writes any more, and the connections of the pool
+ * lead to another one. Nobody sees its lock there. So the question is asked as others ask it,
+ * from each connection that the keeper gets (confirm), and of the session itself when there is
+ * no connection to be had (doubt). That other connections were lost says nothing: they may end
+ * for reasons of their own.
+ *
  * Nobody is safe because of this: epochs fence. It only makes a death known sooner. The lock is taken
  * before the member's row says so (`alive_by`), and whoever judges reads the row before the lock.
  *
@@ -46,8 +53,24 @@ WEIR_CHECKED enum weir_status weir_liveness_open(struct weir_db *db, int64_t num
 /* Give it up. NULL is fine. */
 void weir_liveness_close(struct weir_liveness *self);
 
-/* Is the session still there, as far as can be told without asking anybody? Once false, always. */
+/* Is the session still there, and where it should be, as far as is known without asking
+ * anybody? Once false, always. */
 bool weir_liveness_is_held(struct weir_liveness *self);
+
+/*
+ * Look for the lock from a connection of the pool. If it is not seen there is_held() is false
+ * from then on. One statement, once for each connection: it leads to one server as long as it
+ * lives.
+ */
+WEIR_CHECKED enum weir_status weir_liveness_confirm(struct weir_liveness *self,
+                                                    struct weir_connection *connection,
+                                                    struct weir_error *error);
+
+/*
+ * There is no connection to look from. If the server of the session takes no writes any more,
+ * or says nothing within `patience_ns`, is_held() is false from then on.
+ */
+void weir_liveness_doubt(struct weir_liveness *self, int64_t patience_ns);
 
 /* Another process that counts as alive. Texts live for the call of the visitor. */
 struct weir_peer {

@@ -17,6 +17,15 @@ static const struct weir_sql SQL_HOLD = {
 /* A session that idles is what this is for: a year, which is the most there is. */
 static const char STAY[] = "SET SESSION wait_timeout = 31536000";
 
+static const struct weir_sql SQL_SEEN = {
+    .name = "see the liveness lock",
+    .text = "SELECT IS_USED_LOCK(" NAME("{1}") ") IS NOT NULL",
+    .parameters = "i",
+};
+
+/* A number at first, a word since it has more than two values. */
+static const char WRITABLE[] = "SELECT CAST(@@read_only AS CHAR) IN ('0', 'OFF')";
+
 /* A row is read before the function is asked for it. */
 static const struct weir_sql SQL_PEERS = {
     .name = "look at members",
@@ -43,6 +52,8 @@ static enum weir_status open(struct weir_liveness *self, struct weir_db *db,
 const struct weir_liveness_ops weir_liveness_maria = {
     .open = open,
     .is_held = weir_liveness_has_session,
+    .seen = &SQL_SEEN,
+    .writable = WRITABLE,
     .peers = &SQL_PEERS,
     .holds = weir_liveness_row_says,
     .close = weir_liveness_close_session,

@@ -11,11 +11,7 @@ struct weir_liveness {
     const struct weir_heap *heap;
     int64_t number;
     struct weir_connection *session; /* owned; with a server */
-
-    /* PostgreSQL */
-    struct weir_db *db; /* borrowed */
-    bool several_hosts;
-    uint64_t generation; /* of its connections, when the session began */
+    bool astray;                     /* the session is there, and of no use to anybody */
 
     /* SQLite */
     int file;   /* owned; -1: none */
@@ -29,6 +25,13 @@ struct weir_liveness_ops {
 
     /* Without a round trip. */
     bool (*is_held)(struct weir_liveness *self);
+
+    /* Is the lock of number {1} held, as seen from any connection? NULL: there is no other
+     * place to look from. */
+    const struct weir_sql *seen;
+
+    /* A text to be asked on the session: does its server take writes? NULL: as above. */
+    const char *writable;
 
     /* Rows of WEIR_PEERS, {1} is our number. NULL: asked on any connection, by the plain one. */
     const struct weir_sql *peers;

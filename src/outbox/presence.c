@@ -77,6 +77,27 @@ void weir_presence_enter(struct weir_presence *self)
     note_entered(self, status, &error);
 }
 
+/* Where sessions and the pool do not lead to one server, a new one is not tried at once. */
+enum weir_status weir_presence_confirm(struct weir_presence *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (self->liveness == NULL)
+        return WEIR_OK;
+    status = weir_liveness_confirm(self->liveness, connection, error);
+    if (weir_presence_is_lost(self))
+        self->enter_ns = weir_sat_add_i64(now_of(self), ENTER_AGAIN_NS);
+    return status;
+}
+
+void weir_presence_doubt(struct weir_presence *self, int64_t patience_ns)
+{
+    if (self->liveness != NULL)
+        weir_liveness_doubt(self->liveness, patience_ns);
+}
+
 bool weir_presence_is_lost(struct weir_presence *self)
 {
     return self->liveness != NULL && !weir_liveness_is_held(self->liveness);
@@ -87,7 +108,6 @@ int64_t weir_presence_forsake(struct weir_presence *self)
     weir_liveness_close(self->liveness);
     self->liveness = NULL;
     self->lost_before = true;
-    self->enter_ns = 0;
     return atomic_exchange(&self->outbox->owner, weir_liveness_number());
 }
 

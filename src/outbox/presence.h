@@ -66,7 +66,13 @@ void weir_presence_fini(struct weir_presence *self);
 /* Get a session, if there is none and it is time to try. */
 void weir_presence_enter(struct weir_presence *self);
 
-/* There was a session, and it is gone. Without a round trip. */
+/* Is it seen from this connection, or of any use when there is none? See liveness.h. */
+WEIR_CHECKED enum weir_status weir_presence_confirm(struct weir_presence *self,
+                                                    struct weir_connection *connection,
+                                                    struct weir_error *error);
+void weir_presence_doubt(struct weir_presence *self, int64_t patience_ns);
+
+/* There was a session, and it is gone, or of no use. Without a round trip. */
 bool weir_presence_is_lost(struct weir_presence *self);
 
 /* Give it up, and the number with it. Returns that number. */

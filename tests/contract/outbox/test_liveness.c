@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/point.h"
 #include "contract/outbox/desk.h"
+#include "db/db.h"
+#include "lib/wire.h"
 #include "outbox/liveness.h"
 
 /* ---- members that are rows ---------------------------------------------------------------- */
@@ -189,6 +192,148 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_after_a_look_that_failed)
     check(!weir_liveness_is_held(liveness));
     weir_liveness_close(liveness);
 }
+
+/* ---- a session that was left behind ------------------------------------------------------- */
+
+/* A database behind a wire, and a lock that was taken there. */
+struct wired {
+    struct wire *wire;
+    struct weir_db *db;
+    struct weir_liveness *liveness;
+};
+
+static struct wired hold_over_a_wire(struct fixture *fixture)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct wired self = {.wire = wire_open(server_port(fixture->server))};
+    char url[SERVER_URL_SIZE];
+
+    (void)snprintf(
+        url, sizeof url, "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
+        weir_engine_name(fixture->engine), wire_port(self.wire), fixture->database);
+    options.url = url;
+    options.statement_timeout_ns = 0; /* a server that is silent is waited for for ever */
+    self.db = fixture_open(fixture, &options);
+    check_db(weir_liveness_open(self.db, weir_liveness_number(), &self.liveness,
+                                &fixture->error),
+             WEIR_OK);
+    return self;
+}
+
+static void close_wired(struct wired *self)
+{
+    weir_liveness_close(self->liveness);
+    weir_db_destroy(self->db);
+    wire_close(self->wire);
+}
+
+/* From another connection each time, unless one is free. */
+static void confirm(struct fixture *fixture, struct wired *wired)
+{
+    struct weir_connection *connection;
+
+    check_db(weir_db_acquire(wired->db, &connection, &fixture->error), WEIR_OK);
+    check_db(weir_liveness_confirm(wired->liveness, connection, &fixture->error),
+             WEIR_OK);
+    weir_db_release(wired->db, connection);
+}
+
+/* The session is there, and its server too. But everybody else is with the new one. */
+OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_connections_lead_elsewhere)
+{
+    struct wired wired = hold_over_a_wire(fixture);
+    struct server *other = server_create(fixture->engine, NULL);
+
+    server_create_database(other, fixture->database);
+    wire_lead_to(wired.wire, server_port(other));
+    check(weir_liveness_is_held(wired.liveness));
+    confirm(fixture, &wired);
+
+    check(!weir_liveness_is_held(wired.liveness));
+    close_wired(&wired);
+    server_destroy(other);
+}
+
+#if defined(WEIR_POINTS)
+
+OUTBOX_SERVER_TEST(liveness, lock_is_looked_for_once_from_each_connection)
+{
+    struct wired wired = hold_over_a_wire(fixture);
+    struct weir_points points;
+    struct weir_connection *other;
+
+    weir_points_init(&points);
+    weir_points_arm(&points, "see the liveness lock", UINT64_MAX);
+    weir_db_set_points(wired.db, &points);
+    for (int i = 0; i < 3; i++)
+        confirm(fixture, &wired);
+    check_int(atomic_load(&points.armed[0].passed), 1);
+
+    check_db(weir_db_acquire(wired.db, &other, &fixture->error), WEIR_OK);
+    confirm(fixture, &wired); /* on another one */
+    weir_db_release(wired.db, other);
+
+    check_int(atomic_load(&points.armed[0].passed), 2);
+    check(weir_liveness_is_held(wired.liveness));
+    weir_db_set_points(wired.db, NULL);
+    close_wired(&wired);
+}
+
+#endif
+
+/* Nobody waits for it any longer than it was told to. */
+OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_its_server_is_silent)
+{
+    struct wired wired = hold_over_a_wire(fixture);
+
+    weir_liveness_doubt(wired.liveness, WEIR_SECONDS(60));
+    check(weir_liveness_is_held(wired.liveness));
+    wire_set_mode(wired.wire, WIRE_SWALLOWS);
+    weir_liveness_doubt(wired.liveness, WEIR_MILLISECONDS(50));
+
+    check(!weir_liveness_is_held(wired.liveness));
+    close_wired(&wired);
+}
+
+static void set_read_only(struct fixture *fixture)
+{
+    if (fixture->engine == WEIR_MARIADB) {
+        server_execute(fixture->server, NULL, "SET GLOBAL read_only = 1");
+        return;
+    }
+    server_execute(fixture->server, NULL,
+                   "ALTER SYSTEM SET default_transaction_read_only = on");
+    server_execute(fixture->server, NULL, "SELECT pg_reload_conf()");
+}
+
+static bool is_doubted(struct weir_liveness *liveness)
+{
+    weir_liveness_doubt(liveness, WEIR_SECONDS(60));
+    return !weir_liveness_is_held(liveness);
+}
+
+static void doubt_what_is_read_only(struct fixture *fixture)
+{
+    struct weir_liveness *liveness = hold(fixture, weir_liveness_number());
+
+    check(!is_doubted(liveness));
+    set_read_only(fixture);
+
+    wait_until(is_doubted(liveness)); /* the server may take a moment */
+    weir_liveness_close(liveness);
+}
+
+WEIR_TEST(liveness, lock_on_a_server_that_takes_no_writes_is_doubted_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, doubt_what_is_read_only);
+}
+
+WEIR_TEST(liveness, lock_on_a_server_that_takes_no_writes_is_doubted_on_mariadb)
+{
+    outbox_fixture_run_own(WEIR_MARIADB, NULL, doubt_what_is_read_only);
+}
+
+/* ---- whose lock it is ---------------------------------------------------------------------- */
 
 /* Two databases of one server, and two prefixes, are apart by their numbers. */
 OUTBOX_POSTGRESQL_TEST(liveness, lock_is_none_of_the_application_s)

@@ -3,6 +3,8 @@
  * know. Leases outlast the test's patience unless a test is about them: what is served before they end
  * was taken over by the lock.
  */
+#include <libpq-fe.h>
+#include <mysql.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
+#include "lib/wire.h"
 #include "outbox/member.h"
 #include "outbox/outbox.h"
 
@@ -479,6 +482,208 @@ WEIR_TEST(lost_session, by_a_restart_of_the_server_is_a_pause_on_mariadb)
 {
     outbox_fixture_run_own(WEIR_MARIADB, NULL, outlive_restart);
 }
+
+/* ---- connections that are not that session -------------------------------------------------- */
+
+/* The one connection that the test has of its own. */
+static int64_t session_of_test(struct fixture *fixture)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    void *native = weir_connection_native(connection);
+    int64_t session = fixture->engine == WEIR_POSTGRESQL
+                          ? PQbackendPID(native)
+                          : (int64_t)mysql_thread_id(native);
+
+    fixture_give(fixture, connection);
+    return session;
+}
+
+/* All of the database's sessions but the test's, and those with a liveness lock. */
+static void end_other_sessions(struct fixture *fixture)
+{
+    long long ours = session_of_test(fixture);
+    char sql[SERVER_PATH_SIZE + 512];
+
+    if (fixture->engine == WEIR_POSTGRESQL)
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                       " WHERE datname = current_database()"
+                       " AND pid NOT IN (%lld, pg_backend_pid()) AND pid NOT IN"
+                       " (SELECT pid FROM pg_locks"
+                       " WHERE locktype = 'advisory' AND objsubid = 1)",
+                       ours);
+    else
+        (void)snprintf(sql, sizeof sql,
+                       "BEGIN NOT ATOMIC FOR c IN (SELECT id FROM"
+                       " information_schema.processlist WHERE db = '%s'"
+                       " AND id NOT IN (%lld, CONNECTION_ID()) AND id NOT IN"
+                       " (SELECT IS_USED_LOCK(CONCAT('weir_alive_',"
+                       " LOWER(HEX(process)))) FROM weir_member)) DO"
+                       " BEGIN DECLARE CONTINUE HANDLER FOR 1094 BEGIN END;"
+                       " KILL c.id; END; END FOR; END",
+                       fixture->database, ours);
+    (void)ask(fixture, sql);
+}
+
+/* On PostgreSQL one of several hosts, which is named twice. */
+static void print_url(const struct fixture *fixture, char *out, size_t size)
+{
+    int port = server_port(fixture->server);
+
+    if (fixture->engine == WEIR_POSTGRESQL)
+        (void)snprintf(out, size,
+                       "postgresql://" SERVER_USER ":" SERVER_PASSWORD
+                       "@127.0.0.1:%d,127.0.0.1:%d/%s?target_session_attrs=read-write",
+                       port, port, fixture->database);
+    else
+        (void)snprintf(out, size, "%s", fixture->url);
+}
+
+/* They end for reasons of their own: an idle timeout, a handler that leaves one in disorder. */
+OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_there)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one;
+    char url[SERVER_URL_SIZE];
+    uint64_t generation, beats;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    print_url(fixture, url, sizeof url);
+    options.url = url;
+    weir_points_init(&points);
+    weir_points_arm(&points, "keeper.beaten", UINT64_MAX);
+    weir_points_arm(&points, "keeper.eager", 1);
+    one = crew_join_with(
+        &crew,
+        &(struct crew_joining){.db = fixture_open(fixture, &options), .points = &points});
+    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    generation = weir_db_generation(one->db);
+
+    end_other_sessions(fixture);
+    wait_until(crew_share_of(&crew, one) >= 0 &&
+               weir_db_generation(one->db) != generation);
+    beats = passes(&points, 0);
+    wait_until(crew_share_of(&crew, one) >= 0 && passes(&points, 0) >= beats + 3);
+
+    for (int32_t p = 0; p < PARTITIONS; p++)
+        check_int(crew_read(&crew, p).epoch, 1);
+    check_int(crew_share_of(&crew, one), PARTITIONS);
+    check_int(ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"), 1);
+    crew_leave(one);
+    crew_close(&crew);
+}
+
+/* ---- a switchover ---------------------------------------------------------------------------- */
+
+/* What the other server has, while that is stopped. */
+static void copy_data(const struct process_options *place, void *argument)
+{
+    const char *socket = server_socket(argument);
+    int length = (int)(strrchr(socket, '/') - socket);
+    char data[SERVER_PATH_SIZE + 16], users[SERVER_PATH_SIZE + 16];
+
+    (void)snprintf(data, sizeof data, "%.*s/data", length, socket);
+    (void)snprintf(users, sizeof users, "%.*s/users.sql", length, socket);
+    process_run(place,
+                (const char *[]){"/bin/cp", "-a", data, users, place->folder, NULL});
+}
+
+/* Who may do everything may write on a server that is read only. */
+static struct weir_db *open_as_application(struct fixture *fixture,
+                                           const struct wire *wire)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    char url[SERVER_URL_SIZE];
+
+    (void)snprintf(url, sizeof url, "mariadb://shop:eel-and-otter@127.0.0.1:%d/%s",
+                   wire_port(wire), fixture->database);
+    options.url = url;
+    return fixture_open(fixture, &options);
+}
+
+static struct server *make_old_primary(struct fixture *fixture)
+{
+    struct server_options options = {.fill = copy_data, .fill_argument = fixture->server};
+    struct server *old;
+    char sql[SERVER_PATH_SIZE + 128];
+
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE USER shop IDENTIFIED BY 'eel-and-otter';"
+                   "GRANT ALL ON `%s`.* TO shop",
+                   fixture->database);
+    server_execute(fixture->server, NULL, sql);
+    server_stop(fixture->server);
+    old = server_create(WEIR_MARIADB, &options);
+    server_restart(fixture->server);
+    wait_until(weir_outbox_migrate(fixture->db, &fixture->error) == WEIR_OK);
+    return old;
+}
+
+/* Processes that are known by a lock which others see; or, 0, by one that they do not. */
+static int64_t known_by_lock(struct fixture *fixture, int seen)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM weir_member WHERE alive_by = 1 AND"
+                   " (IS_USED_LOCK(CONCAT('weir_alive_', LOWER(HEX(process))))"
+                   " IS NOT NULL) = %d",
+                   seen);
+    return ask(fixture, sql);
+}
+
+/*
+ * One name for two servers. The old primary takes no writes any more, the name leads to the
+ * new one, and who is connected to the old one stays there until it writes: the session never
+ * does.
+ */
+static void switch_over(struct fixture *fixture)
+{
+    struct weir_points points;
+    struct crew crew;
+    struct crew_member *one, *two;
+    struct server *old;
+    struct wire *wire;
+
+    crew_open(&crew, fixture, &OPTIONS);
+    crew_leave(crew_join(&crew)); /* there is a subscription */
+    old = make_old_primary(fixture);
+    wire = wire_open(server_port(old));
+    weir_points_init(&points);
+    weir_points_arm(&points, "keeper.eager", 1);
+    one = crew_join_with(&crew,
+                         &(struct crew_joining){.db = open_as_application(fixture, wire),
+                                                .points = &points});
+    wait_until(server_query(old, fixture->database,
+                            "SELECT count(*) FROM weir_lease WHERE owner IS NOT NULL") ==
+               PARTITIONS);
+
+    server_execute(old, NULL, "SET GLOBAL read_only = 1");
+    wire_lead_to(wire, server_port(fixture->server));
+    two = crew_join(&crew);
+    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, two) == 4 &&
+               known_by_lock(fixture, 1) == 2 && known_by_lock(fixture, 0) == 0);
+
+    enqueue_everywhere(&crew, 5);
+    wait_until(crew_stored(&crew) == enqueued(&crew));
+    check_int(crew_share_of(&crew, one), 4);
+    check_int(crew_share_of(&crew, two), 4);
+    crew_leave(one);
+    crew_leave(two);
+    crew_audit(&crew);
+    crew_close(&crew);
+    wire_close(wire);
+    server_destroy(old);
+}
+
+WEIR_TEST(lost_session, on_the_server_of_before_a_switchover_is_left_on_mariadb)
+{
+    outbox_fixture_run_own(WEIR_MARIADB, NULL, switch_over);
+}
+
+/* ---- after it -------------------------------------------------------------------------------- */
 
 struct moments {
     _Atomic int64_t entered_ns;
