@@ -160,11 +160,12 @@ static enum weir_status check_filter(const struct weir_flow_supervisor_options *
 static enum weir_status check_options(const struct weir_flow_supervisor_options *options,
                                       struct weir_error *error)
 {
-    enum weir_status status;
+    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
 
-    if (options->flow == NULL)
-        return weir_error_set(error, WEIR_INVALID, "flow is NULL, must be an engine");
-    status = check_times(options, error);
+    if (status == WEIR_OK && options->flow == NULL)
+        status = weir_error_set(error, WEIR_INVALID, "flow is NULL, must be an engine");
+    if (status == WEIR_OK)
+        status = check_times(options, error);
     if (status != WEIR_OK)
         return status;
     if (options->budget_partitions < 1 || options->budget_partitions > PARTITIONS_MAX)

@@ -49,6 +49,7 @@ FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
     weir_flow_supervisor_options_init(&good);
     good.flow = yard.flow;
 
+    refused(fixture, NULL, "create supervisor: options is NULL, must be given");
     bad = good;
     bad.flow = NULL;
     refused(fixture, &bad, "create supervisor: flow is NULL, must be an engine");
