@@ -37,7 +37,8 @@ struct weir_stored {
     struct weir_str budget; /* that it waits for; "": none */
     struct weir_str needs;  /* capabilities, as a term's text; "": none */
 
-    /* Of what was picked with inputs, see struct weir_loaded. */
+    /* Of what was picked with inputs, see struct weir_loaded. Or, as its input, the result: of what
+     * was read for that. */
     struct weir_str input; /* data NULL: none */
     bool tagged;
 };

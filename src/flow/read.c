@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/heap.h"
 #include "db/db.h"
 #include "flow/draft.h"
@@ -296,16 +295,36 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-static enum weir_status read_result(struct weir_flow *self, int64_t no,
-                                    struct weir_buf *out, struct weir_error *error)
+/* Whatever becomes of the execution meanwhile: both are of the same moment. */
+static enum weir_status load_result(struct weir_flow *self,
+                                    const struct weir_execution_id *id,
+                                    struct weir_loaded *out, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+    enum weir_status status = weir_flow_check_given("id", id != NULL, error);
 
     if (status == WEIR_OK)
-        status = weir_store_read_result(connection, no, out, error);
+        status = weir_db_acquire(self->db, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_store_get_result(connection, id, out, error);
     weir_db_release(self->db, connection);
-    return status == WEIR_NO_ROW ? WEIR_OK : status; /* it has 0 bytes */
+    if (status == WEIR_NOT_FOUND)
+        weir_flow_prefix_id(error, id);
+    return status;
+}
+
+static enum weir_status copy_result(struct weir_flow *self, struct weir_str result,
+                                    void **out, size_t *size, struct weir_error *error)
+{
+    if (result.size == 0)
+        return WEIR_OK;
+    *out = weir_heap_alloc(self->heap, result.size);
+    if (*out == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "a result of %zu bytes",
+                              result.size);
+    memcpy(*out, result.data, result.size);
+    *size = result.size;
+    return WEIR_OK;
 }
 
 enum weir_status weir_flow_result(struct weir_flow *self,
@@ -313,24 +332,17 @@ enum weir_status weir_flow_result(struct weir_flow *self,
                                   size_t *size, struct weir_error *error)
 {
     struct weir_loaded loaded;
-    struct weir_buf bytes;
     enum weir_status status;
 
     *out = NULL;
     *size = 0;
     weir_loaded_init(&loaded, self->heap, 1);
-    weir_buf_init(&bytes, self->heap, WEIR_RESULT_SIZE_MAX);
-    status = get(self, id, &loaded, error);
+    weir_loaded_allow_inputs(&loaded, 1);
+    status = load_result(self, id, &loaded, error);
     if (status == WEIR_OK && loaded.rows[0].row.state != WEIR_EXEC_SUCCEEDED)
         status = WEIR_NO_ROW;
     if (status == WEIR_OK)
-        status = read_result(self, loaded.rows[0].row.no, &bytes, error);
-    if (status == WEIR_OK && bytes.size > 0) {
-        *out = bytes.data;
-        *size = bytes.size;
-        weir_buf_init(&bytes, self->heap, WEIR_RESULT_SIZE_MAX);
-    }
-    weir_buf_fini(&bytes);
+        status = copy_result(self, loaded.rows[0].input, out, size, error);
     weir_loaded_fini(&loaded);
     return status;
 }

@@ -379,6 +379,13 @@ WEIR_CHECKED enum weir_status weir_store_get(const struct weir_store *self,
                                              struct weir_loaded *out,
                                              struct weir_error *error);
 
+/* The same, with the result as its `input`, which must be allowed. The name of its lane is not
+ * there. */
+WEIR_CHECKED enum weir_status weir_store_get_result(struct weir_connection *connection,
+                                                    const struct weir_execution_id *id,
+                                                    struct weir_loaded *out,
+                                                    struct weir_error *error);
+
 /*
  * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that tag or flow allow, so a page
  * may be short and yet not be the last: *next tells, 0: it is.
@@ -396,10 +403,5 @@ WEIR_CHECKED enum weir_status
 weir_store_visit_attempts(struct weir_connection *connection, int64_t no,
                           weir_ended_attempt_visit_fn visit, void *state,
                           struct weir_error *error);
-
-/* Appends to `out`. WEIR_NO_ROW: there is no result. */
-WEIR_CHECKED enum weir_status weir_store_read_result(struct weir_connection *connection,
-                                                     int64_t no, struct weir_buf *out,
-                                                     struct weir_error *error);
 
 #endif

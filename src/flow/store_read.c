@@ -16,6 +16,16 @@ const struct weir_sql weir_store_sql_get = {
     .parameters = "bi",
 };
 
+/* The same, with the result where an input would be: by its primary key. It is one statement, since
+ * both may be removed between two. */
+const struct weir_sql weir_store_sql_get_result = {
+    .name = "get result",
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN
+            ", (SELECT bytes FROM {p}_result r WHERE r.no = e.no), 1 = 0"
+            " FROM {p}_execution e WHERE uuid = {1} AND part = {2}",
+    .parameters = "bi",
+};
+
 /* enum weir_public_state of a row: as weir_state_public() derives it. 63: a number in it is not
  * known. */
 #define PUBLIC_STATE                                                                     \
@@ -122,11 +132,6 @@ const struct weir_sql weir_store_sql_attempts = {
         "SELECT " WEIR_ATTEMPT_COLUMNS " FROM {p}_attempt WHERE no = {1} ORDER BY number",
     .parameters = "i",
 };
-const struct weir_sql weir_store_sql_result = {
-    .name = "read result",
-    .text = "SELECT bytes FROM {p}_result WHERE no = {1}",
-    .parameters = "i",
-};
 
 /* Terms, with what a worker must have: only people ask for that. */
 static enum weir_status resolve(const struct weir_store *self,
@@ -149,14 +154,14 @@ static enum weir_status resolve(const struct weir_store *self,
     return status;
 }
 
-enum weir_status weir_store_get(const struct weir_store *self,
-                                struct weir_connection *connection,
-                                const struct weir_execution_id *id,
-                                struct weir_loaded *out, struct weir_error *error)
+static enum weir_status get_by(struct weir_connection *connection,
+                               const struct weir_sql *sql,
+                               const struct weir_execution_id *id,
+                               struct weir_loaded *out, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_get,
+        connection, sql,
         VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE), weir_integer(id->partition)), &rows,
         error);
 
@@ -164,7 +169,24 @@ enum weir_status weir_store_get(const struct weir_store *self,
     status = weir_loaded_add_all(out, status, &rows, error);
     if (status == WEIR_OK && out->count == 0)
         return weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
+    return status;
+}
+
+enum weir_status weir_store_get(const struct weir_store *self,
+                                struct weir_connection *connection,
+                                const struct weir_execution_id *id,
+                                struct weir_loaded *out, struct weir_error *error)
+{
+    enum weir_status status = get_by(connection, &weir_store_sql_get, id, out, error);
+
     return status == WEIR_OK ? resolve(self, connection, out, error) : status;
+}
+
+enum weir_status weir_store_get_result(struct weir_connection *connection,
+                                       const struct weir_execution_id *id,
+                                       struct weir_loaded *out, struct weir_error *error)
+{
+    return get_by(connection, &weir_store_sql_get_result, id, out, error);
 }
 
 static bool is_tagged(const struct weir_execution_filter *filter)
@@ -419,25 +441,4 @@ enum weir_status weir_store_visit_attempts(struct weir_connection *connection, i
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
-}
-
-enum weir_status weir_store_read_result(struct weir_connection *connection, int64_t no,
-                                        struct weir_buf *out, struct weir_error *error)
-{
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_result, VALUES(weir_integer(no)), &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        struct weir_str bytes = weir_rows_bytes(&rows, 0);
-
-        weir_buf_append(out, bytes.data, bytes.size);
-        status = weir_buf_status(out);
-        if (status != WEIR_OK)
-            (void)!weir_error_set(error, status, "a result of %zu bytes", bytes.size);
-    }
-    weir_rows_close(&rows);
-    return status;
 }

@@ -1,7 +1,9 @@
 /*
  * Reading: executions one by one and in pages, attempts, results.
  */
+#include "base/point.h"
 #include "contract/flow/works.h"
+#include "db/db.h"
 
 static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
 
@@ -141,6 +143,58 @@ FLOW_TEST(result, is_there_only_of_what_was_completed)
 
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
     weir_flow_destroy(flow);
+}
+
+/* Before its nth statement, whatever that is, all of it is removed. */
+struct removal {
+    struct fixture *fixture;
+    int statements;
+    int at;
+};
+
+static bool remove_at(void *argument, const char *name)
+{
+    struct removal *self = argument;
+
+    if (strchr(name, '.') == NULL && ++self->statements == self->at) {
+        fixture_prepare(self->fixture, "DELETE FROM {p}_result");
+        fixture_prepare(self->fixture, "DELETE FROM {p}_execution");
+    }
+    return false;
+}
+
+FLOW_TEST(result, that_is_removed_meanwhile_is_there_as_a_whole_or_not_at_all)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+    struct removal removal = {.fixture = fixture};
+    struct weir_points points;
+    struct weir_flow *flow;
+
+    weir_points_init(&points);
+    weir_db_set_points(db, &points);
+    flow = works_open_with(fixture, db, NULL);
+    do {
+        struct weir_execution_id id = works_submit(fixture, flow, "orders");
+        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+        enum weir_status status;
+        void *result = NULL;
+        size_t size = 0;
+
+        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        removal.statements = 0;
+        removal.at++;
+        weir_points_set_oracle(&points, remove_at, &removal);
+        status = weir_flow_result(flow, &id, &result, &size, &fixture->error);
+        weir_points_set_oracle(&points, NULL, NULL);
+        check(status == WEIR_OK || status == WEIR_NOT_FOUND);
+        check_int(size, status == WEIR_OK ? 2 : 0);
+        weir_flow_free(flow, result);
+    } while (removal.statements >= removal.at);
+
+    check(removal.at > 1);
+    weir_flow_destroy(flow);
+    weir_db_destroy(db);
 }
 
 FLOW_TEST(read, of_what_is_not_there_names_it)

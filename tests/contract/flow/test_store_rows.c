@@ -474,17 +474,26 @@ FLOW_TEST(belongings, of_claimed_ones_come_in_their_order)
     shop_close(&shop);
 }
 
+/* Data NULL: there is none. */
+static struct weir_str shop_result(struct shop *shop, const struct weir_execution_id *id)
+{
+    struct fixture *fixture = shop->fixture;
+
+    check_db(weir_store_get_result(shop->connection, id, &shop->loaded, &fixture->error),
+             WEIR_OK);
+    check_int(shop->loaded.count, 1);
+    return shop->loaded.rows[0].input;
+}
+
 FLOW_TEST(belongings, may_be_as_large_as_promised)
 {
     char *bytes = malloc(WEIR_INPUT_SIZE_MAX);
     struct weir_new_execution items[12];
     struct weir_new_result result;
-    struct weir_buf buf;
     struct shop shop;
 
     check(bytes != NULL);
     memset(bytes, 0xa5, WEIR_INPUT_SIZE_MAX);
-    weir_buf_init(&buf, &fixture->heap.heap, WEIR_RESULT_SIZE_MAX);
     shop_open(&shop, fixture);
     for (uint32_t i = 0; i < 12; i++) {
         items[i] = shop_item(&shop, i);
@@ -497,41 +506,36 @@ FLOW_TEST(belongings, may_be_as_large_as_promised)
         weir_store_put_results(&shop.store, shop.connection, &result, 1, &fixture->error),
         WEIR_OK);
 
-    check_db(weir_store_read_result(shop.connection, items[0].no, &buf, &fixture->error),
-             WEIR_OK);
-    check_int(buf.size, WEIR_RESULT_SIZE_MAX);
+    check_int(shop_result(&shop, &items[0].id).size, WEIR_RESULT_SIZE_MAX);
     shop_commit(&shop);
     check_int(fixture_ask(fixture, "SELECT sum(length(bytes)) FROM weir_input"),
               12 * (int64_t)WEIR_INPUT_SIZE_MAX);
     shop_close(&shop);
-    weir_buf_fini(&buf);
     free(bytes);
 }
 
 FLOW_TEST(belongings, of_a_replay_take_the_place_of_the_result)
 {
     struct weir_new_result results[2];
-    struct weir_buf buf;
+    struct weir_execution_id id;
     struct shop shop;
     int64_t no;
 
-    weir_buf_init(&buf, &fixture->heap.heap, 100);
     shop_open(&shop, fixture);
     no = shop_put(&shop, 1, full_row());
+    id = shop_item(&shop, 1).id;
     results[0] = (struct weir_new_result){no, weir_str("old")};
     results[1] = (struct weir_new_result){no, weir_str("")};
-    check_db(weir_store_read_result(shop.connection, no, &buf, &fixture->error),
-             WEIR_NO_ROW);
+    check(shop_result(&shop, &id).data == NULL);
 
     for (size_t i = 0; i < 2; i++)
         check_db(weir_store_put_results(&shop.store, shop.connection, &results[i], 1,
                                         &fixture->error),
                  WEIR_OK);
 
-    check_db(weir_store_read_result(shop.connection, no, &buf, &fixture->error), WEIR_OK);
-    check_int(buf.size, 0);
+    check(shop_result(&shop, &id).data != NULL);
+    check_int(shop_result(&shop, &id).size, 0);
     shop_close(&shop);
-    weir_buf_fini(&buf);
 }
 
 static void note_attempt(void *state, const struct weir_ended_attempt *attempt)
