@@ -76,7 +76,7 @@ static const struct weir_sql SQL_ALL = {
     .parameters = "i",
 };
 
-enum weir_status weir_dictionary_create(const struct weir_heap *heap,
+enum weir_status weir_dictionary_create(const struct weir_heap *heap, size_t terms_max,
                                         struct weir_dictionary **out,
                                         struct weir_error *error)
 {
@@ -92,8 +92,8 @@ enum weir_status weir_dictionary_create(const struct weir_heap *heap,
         return weir_error_set(error, status, "%s", weir_status_text(status));
     }
     self->heap = heap;
-    weir_map_init(&self->by_text, heap, WEIR_TERMS_MAX);
-    weir_map_init(&self->by_number, heap, WEIR_TERMS_MAX);
+    weir_map_init(&self->by_text, heap, terms_max);
+    weir_map_init(&self->by_number, heap, terms_max);
     *out = self;
     return WEIR_OK;
 }
@@ -406,58 +406,92 @@ enum weir_status weir_dictionary_policy(struct weir_dictionary *self,
 
 /* ---- sets of capabilities ------------------------------------------------------------------ */
 
-static enum weir_status learn_all(struct weir_dictionary *self,
-                                  struct weir_connection *connection,
-                                  enum weir_term_kind kind, struct weir_error *error)
-{
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_ALL, VALUES(weir_integer(kind)), &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_str text = weir_rows_text(&rows, 1);
-
-        if (text.size <= WEIR_TERM_SIZE_MAX)
-            remember(self, connection, kind, weir_rows_integer(&rows, 0), text);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
-}
-
-static enum weir_status learn_new_sets(struct weir_dictionary *self,
-                                       struct weir_connection *connection,
-                                       struct weir_error *error)
-{
-    int64_t there = 0;
-    size_t known;
-    enum weir_status status = weir_connection_query_integer(
-        connection, &SQL_COUNT, VALUES(weir_integer(WEIR_TERM_CAPSET)), &there, error);
-
-    weir_lock_acquire(&self->lock);
-    known = self->capset_count;
-    weir_lock_release(&self->lock);
-    if (status == WEIR_OK && (uint64_t)there != known)
-        status = learn_all(self, connection, WEIR_TERM_CAPSET, error);
-    return status;
-}
-
+/* Which of them a worker fulfils. */
 struct fulfilment {
+    const struct weir_heap *heap;
     struct weir_str offered;
-    int64_t *numbers;
+    int64_t *numbers; /* the heap's */
     size_t count;
+    bool failed; /* there was no memory */
 };
 
-static bool note_fulfilled(void *argument, struct weir_str key, void *value)
+enum { NUMBERS_FIRST = 16 };
+
+/* The array doubles. */
+static void add_number(struct fulfilment *self, int64_t number)
 {
-    struct fulfilment *self = argument;
+    size_t count = self->count;
+
+    if (count == 0 || (count >= NUMBERS_FIRST && (count & (count - 1)) == 0)) {
+        size_t room = count == 0 ? NUMBERS_FIRST : count * 2;
+        int64_t *numbers =
+            weir_heap_resize(self->heap, self->numbers, room * sizeof *numbers);
+
+        self->failed |= numbers == NULL;
+        if (numbers != NULL)
+            self->numbers = numbers;
+    }
+    if (!self->failed)
+        self->numbers[self->count++] = number;
+}
+
+static void consider(struct fulfilment *self, int64_t number, struct weir_str set)
+{
+    if (weir_capabilities_suffice(self->offered, set))
+        add_number(self, number);
+}
+
+static bool consider_term(void *argument, struct weir_str key, void *value)
+{
     const struct term *term = value;
 
     (void)key;
-    if (term->kind == WEIR_TERM_CAPSET &&
-        weir_capabilities_suffice(self->offered,
-                                  (struct weir_str){term->text, term->size}))
-        self->numbers[self->count++] = term->number;
+    if (term->kind == WEIR_TERM_CAPSET)
+        consider(argument, term->number, (struct weir_str){term->text, term->size});
     return false;
+}
+
+/* *known: all that there are, and so they are considered. */
+static enum weir_status consider_known(struct weir_dictionary *self,
+                                       struct weir_connection *connection,
+                                       struct fulfilment *fulfilment, bool *known,
+                                       struct weir_error *error)
+{
+    int64_t there = 0;
+    enum weir_status status = weir_connection_query_integer(
+        connection, &SQL_COUNT, VALUES(weir_integer(WEIR_TERM_CAPSET)), &there, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_lock_acquire(&self->lock);
+    *known = (uint64_t)there == self->capset_count;
+    if (*known)
+        weir_map_remove_if(&self->by_text, consider_term, fulfilment);
+    weir_lock_release(&self->lock);
+    return WEIR_OK;
+}
+
+/* As they are read: of what is learnt here not all may be remembered. */
+static enum weir_status consider_all(struct weir_dictionary *self,
+                                     struct weir_connection *connection,
+                                     struct fulfilment *fulfilment,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_ALL, VALUES(weir_integer(WEIR_TERM_CAPSET)), &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        int64_t number = weir_rows_integer(&rows, 0);
+        struct weir_str set = weir_rows_text(&rows, 1);
+
+        if (set.size > WEIR_TERM_SIZE_MAX)
+            continue;
+        consider(fulfilment, number, set);
+        remember(self, connection, WEIR_TERM_CAPSET, number, set);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
 enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
@@ -465,28 +499,24 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
                                            struct weir_str offered, int64_t **out,
                                            size_t *count, struct weir_error *error)
 {
-    struct fulfilment fulfilment = {.offered = offered};
+    struct fulfilment fulfilment = {.heap = self->heap, .offered = offered};
     enum weir_status status = WEIR_OK;
-
-    /* Who offers nothing fulfils the empty set, and no other that may be new. */
-    if (offered.size > 0)
-        status = learn_new_sets(self, connection, error);
+    bool known = true;
 
     *out = NULL;
     *count = 0;
-    if (status != WEIR_OK)
+    add_number(&fulfilment, 0);
+    if (offered.size > 0) /* who offers nothing fulfils the empty set, and no other */
+        status = consider_known(self, connection, &fulfilment, &known, error);
+    if (status == WEIR_OK && !known)
+        status = consider_all(self, connection, &fulfilment, error);
+    if (status == WEIR_OK && fulfilment.failed)
+        status =
+            weir_error_set(error, WEIR_NO_MEMORY, "no memory for sets of capabilities");
+    if (status != WEIR_OK) {
+        weir_heap_free(self->heap, fulfilment.numbers);
         return status;
-    weir_lock_acquire(&self->lock);
-    fulfilment.numbers = weir_heap_zalloc_array(self->heap, self->capset_count + 1,
-                                                sizeof *fulfilment.numbers);
-    if (fulfilment.numbers != NULL) {
-        fulfilment.numbers[fulfilment.count++] = 0;
-        weir_map_remove_if(&self->by_text, note_fulfilled, &fulfilment);
     }
-    weir_lock_release(&self->lock);
-    if (fulfilment.numbers == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY,
-                              "no memory for sets of capabilities");
     *out = fulfilment.numbers;
     *count = fulfilment.count;
     return WEIR_OK;

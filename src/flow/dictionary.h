@@ -30,11 +30,13 @@ enum weir_term_kind { WEIR_TERM_LANE = 1, WEIR_TERM_CAPSET = 2, WEIR_TERM_POLICY
 enum {
     WEIR_TERM_SIZE_MAX = WEIR_CAPABILITIES_SIZE_MAX + 2,
     WEIR_POLICY_TEXT_SIZE = 256, /* with the zero */
-    WEIR_TERMS_MAX = 100000      /* remembered */
+    WEIR_TERMS_MAX = 100000      /* remembered by an engine */
 };
 
-/* Borrows `heap` until destroy(). Fails with WEIR_NO_MEMORY or WEIR_SYSTEM. */
+/* Borrows `heap` until destroy(). Remembers up to `terms_max`. Fails with WEIR_NO_MEMORY or
+ * WEIR_SYSTEM. */
 WEIR_CHECKED enum weir_status weir_dictionary_create(const struct weir_heap *heap,
+                                                     size_t terms_max,
                                                      struct weir_dictionary **out,
                                                      struct weir_error *error);
 void weir_dictionary_destroy(struct weir_dictionary *self);
@@ -77,8 +79,8 @@ WEIR_CHECKED enum weir_status weir_dictionary_policy(struct weir_dictionary *sel
 /*
  * The numbers of all sets of capabilities that a worker with `offered` (a term's text) fulfils,
  * the empty one first. Asks for those that are new since the last call, so call it outside of a
- * transaction; for an idle claim that is one look-up. *out is the heap's block, which the caller
- * frees.
+ * transaction; for an idle claim that is one look-up. When there are some that cannot be
+ * remembered, all of them are read each time. *out is the heap's block, which the caller frees.
  */
 WEIR_CHECKED enum weir_status
 weir_dictionary_fulfilled(struct weir_dictionary *self,

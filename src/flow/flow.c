@@ -66,7 +66,7 @@ static enum weir_status open_flow(struct weir_flow *self,
                                   struct weir_error *error)
 {
     enum weir_status status =
-        weir_dictionary_create(self->heap, &self->dictionary, error);
+        weir_dictionary_create(self->heap, WEIR_TERMS_MAX, &self->dictionary, error);
 
     if (status == WEIR_OK)
         status = weir_store_init(&self->store, self->heap, weir_db_engine(self->db),

@@ -71,9 +71,9 @@ static inline void shop_open(struct shop *self, struct fixture *fixture)
     struct weir_execution_policy policy = shop_policy();
 
     *self = (struct shop){.fixture = fixture, .connection = fixture_take(fixture)};
-    check_db(
-        weir_dictionary_create(&fixture->heap.heap, &self->dictionary, &fixture->error),
-        WEIR_OK);
+    check_db(weir_dictionary_create(&fixture->heap.heap, WEIR_TERMS_MAX,
+                                    &self->dictionary, &fixture->error),
+             WEIR_OK);
     check_db(weir_store_init(&self->store, &fixture->heap.heap, fixture->engine,
                              self->dictionary, &fixture->error),
              WEIR_OK);

@@ -15,13 +15,19 @@ static int64_t find(struct shop *shop, struct weir_dictionary *dictionary,
     return number;
 }
 
-static struct weir_dictionary *open_another(struct fixture *fixture)
+static struct weir_dictionary *open_with(struct fixture *fixture, size_t terms_max)
 {
     struct weir_dictionary *dictionary = NULL;
 
-    check_db(weir_dictionary_create(&fixture->heap.heap, &dictionary, &fixture->error),
+    check_db(weir_dictionary_create(&fixture->heap.heap, terms_max, &dictionary,
+                                    &fixture->error),
              WEIR_OK);
     return dictionary;
+}
+
+static struct weir_dictionary *open_another(struct fixture *fixture)
+{
+    return open_with(fixture, WEIR_TERMS_MAX);
 }
 
 FLOW_TEST(dictionary, gives_the_same_number_to_everybody)
@@ -128,16 +134,16 @@ FLOW_TEST(dictionary, remembers_what_is_committed)
     shop_close(&shop);
 }
 
-static void check_fulfilled(struct shop *shop, const char *offered, const int64_t *want,
-                            size_t want_count)
+static void check_fulfilled_by(struct weir_dictionary *dictionary, struct shop *shop,
+                               const char *offered, const int64_t *want,
+                               size_t want_count)
 {
     struct fixture *fixture = shop->fixture;
     int64_t *numbers = NULL;
     size_t count = 0;
 
-    check_db(weir_dictionary_fulfilled(shop->dictionary, shop->connection,
-                                       weir_str(offered), &numbers, &count,
-                                       &fixture->error),
+    check_db(weir_dictionary_fulfilled(dictionary, shop->connection, weir_str(offered),
+                                       &numbers, &count, &fixture->error),
              WEIR_OK);
     check_int(count, want_count + 1);
     check_int(numbers[0], 0);
@@ -149,6 +155,12 @@ static void check_fulfilled(struct shop *shop, const char *offered, const int64_
         check(at < count);
     }
     weir_heap_free(&fixture->heap.heap, numbers);
+}
+
+static void check_fulfilled(struct shop *shop, const char *offered, const int64_t *want,
+                            size_t want_count)
+{
+    check_fulfilled_by(shop->dictionary, shop, offered, want, want_count);
 }
 
 FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
@@ -178,6 +190,36 @@ FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
     check_fulfilled(&shop, ",arm,gpu,linux,", sets, 4);
     shop_close(&shop);
     weir_dictionary_destroy(other);
+}
+
+/* Its memory is full of lanes, or has room for some of the sets. */
+FLOW_TEST(dictionary, knows_the_sets_that_it_cannot_remember)
+{
+    enum { SETS = 40 };
+    struct shop shop;
+    int64_t sets[SETS];
+
+    shop_open(&shop, fixture);
+    shop_commit(&shop);
+    for (int i = 0; i < SETS; i++) {
+        char set[32];
+
+        (void)snprintf(set, sizeof set, ",c%d,gpu,", i);
+        sets[i] = shop_term(&shop, WEIR_TERM_CAPSET, set);
+    }
+    for (size_t room = 1; room <= SETS; room += 13) {
+        struct weir_dictionary *small = open_with(fixture, room);
+
+        (void)find(&shop, small, "orders");
+        for (int again = 0; again < 2; again++) {
+            check_fulfilled_by(small, &shop, ",c0,gpu,", &sets[0], 1);
+            check_fulfilled_by(small, &shop, ",c39,gpu,", &sets[39], 1);
+            check_fulfilled_by(small, &shop, ",c1,c2,c38,gpu,",
+                               (int64_t[]){sets[1], sets[2], sets[38]}, 3);
+        }
+        weir_dictionary_destroy(small);
+    }
+    shop_close(&shop);
 }
 
 WEIR_TEST(policy, is_a_text_and_back)

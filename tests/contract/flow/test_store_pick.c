@@ -209,7 +209,9 @@ static void *take_all(void *argument)
     struct weir_loaded loaded;
 
     weir_loaded_init(&loaded, weir_heap_system(), 100);
-    check_db(weir_dictionary_create(weir_heap_system(), &dictionary, &error), WEIR_OK);
+    check_db(
+        weir_dictionary_create(weir_heap_system(), WEIR_TERMS_MAX, &dictionary, &error),
+        WEIR_OK);
     check_db(
         weir_store_init(&store, weir_heap_system(), fixture->engine, dictionary, &error),
         WEIR_OK);
