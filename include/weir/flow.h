@@ -11,9 +11,9 @@
  * gets WEIR_OK again.
  *
  * Events   What ends, is leased, or is changed by an operator is told in queues of the outbox
- *          ("flow.completion", "flow.lease", "flow.operator"), in the same transaction: JSON, with
- *          the id of the execution as key. Whoever wants to hear subscribes (weir/outbox.h);
- *          without subscription nothing is kept.
+ *          ("flow.completion", "flow.lease", "flow.operator"), in the same transaction: JSON,
+ *          with the id of the execution as key, or of the flow that is cancelled. Whoever wants
+ *          to hear subscribes (weir/outbox.h); without subscription nothing is kept.
  * Life     migrate, create, use, destroy. The reconcilers of weir/flow_supervisor.h must run
  *          somewhere, in any number of processes.
  * Threads  Any thread; create and destroy one at a time.

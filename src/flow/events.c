@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/json.h"
 #include "flow/flow.h"
+#include "flow/graph_store.h"
 #include "flow/waits.h"
 #include "outbox/outbox.h"
 
@@ -25,6 +26,8 @@ enum {
     TAGS_SIZE_MAX = WEIR_TAGS_MAX * (12 * WEIR_TAG_SIZE_MAX + 8)
 };
 
+static const char FLOW_CANCELLED[] = "flow_cancel_requested";
+
 #define LEASE_NEWS                                                                       \
     (WEIR_NEWS_ACQUIRED | WEIR_NEWS_RECLAIMED | WEIR_NEWS_EXPIRED | WEIR_NEWS_REVOKED)
 
@@ -35,8 +38,9 @@ static const struct {
     [COMPLETION] = {"flow.completion", WEIR_NEWS_COMPLETION},
     [LEASE] = {"flow.lease", LEASE_NEWS},
     [OPERATOR] = {"flow.operator",
-                  WEIR_NEWS_PRIORITY | WEIR_NEWS_REPLAYED | WEIR_NEWS_RESUMED},
-    [SIGNAL] = {"flow.signal", 0}, /* weir_events_signal() */
+                  WEIR_NEWS_PRIORITY | WEIR_NEWS_REPLAYED |
+                      WEIR_NEWS_RESUMED}, /* and weir_events_flow_cancelled() */
+    [SIGNAL] = {"flow.signal", 0},        /* weir_events_signal() */
 };
 
 enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
@@ -413,5 +417,54 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
     }
     mailing_fini(&mailing, flow);
     tags_fini(&tags, flow->heap);
+    return status;
+}
+
+/* ---- flows --------------------------------------------------------------------------------- */
+
+static const char *const CANCEL_POLICIES[] = {
+    [WEIR_CANCEL_FLOW_ONLY] = "cancel_flow_only",
+    [WEIR_CANCEL_ALL] = "cancel_all",
+    [WEIR_CANCEL_PENDING] = "cancel_pending",
+};
+
+static void write_flow_cancelled(struct weir_buf *out, const struct weir_flow_row *row,
+                                 const char *id, size_t members)
+{
+    weir_buf_append_format(out, "{\"event\":\"%s\",\"flow\":\"%s\"", FLOW_CANCELLED, id);
+    add_text(out, "namespace", row->name_space);
+    add_text(out, "kind", row->kind);
+    add_number(out, "at_us", row->ended_us);
+    add_text(out, "policy", weir_str(CANCEL_POLICIES[row->cancel_policy]));
+    add_number(out, "members", (int64_t)members);
+    add_text(out, "reason", shortened(row->cancel_reason));
+    weir_buf_append_text(out, "}");
+}
+
+enum weir_status weir_events_flow_cancelled(struct weir_flow *flow,
+                                            struct weir_connection *connection,
+                                            const struct weir_flow_row *row,
+                                            size_t members, bool *told,
+                                            struct weir_error *error)
+{
+    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    struct mailing mailing;
+    enum weir_status status;
+
+    if (flow->outbox == NULL)
+        return WEIR_OK;
+    status = mailing_init(&mailing, flow, 1, error);
+    if (status == WEIR_OK) {
+        write_flow_cancelled(&mailing.text, row, weir_graph_id_format(&row->id, id),
+                             members);
+        mailing.drafts[mailing.count++] =
+            (struct weir_draft){.partition = WEIR_ANY_PARTITION,
+                                .key = id,
+                                .type = FLOW_CANCELLED,
+                                .payload_size = mailing.text.size};
+        status = mailing_send(&mailing, flow, connection, OPERATOR, error);
+        *told = true;
+    }
+    mailing_fini(&mailing, flow);
     return status;
 }

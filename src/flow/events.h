@@ -6,6 +6,7 @@
  *   flow.lease        acquired reclaimed expired revoked        a worker has got it, or lost it
  *   flow.signal       resumed kept buffered ignored             a signal has come
  *   flow.operator     priority_changed replayed resumed         somebody has intervened
+ *                     flow_cancel_requested                     and ends a flow
  *
  * The key is the execution's id, so that the events of one come in order within a queue. The payload
  * is JSON, with the same first fields for all:
@@ -13,7 +14,11 @@
  *   {"event":"success","execution":"{fp:7}:0190...","namespace":"default","lane":"orders",
  *    "kind":"mail","at_us":1700000000000000,"tags":{"tenant.plan":"gold"}, ...}
  *
- * Tags that would make it larger than the outbox allows are left out: "tags":null.
+ * Tags that would make it larger than the outbox allows are left out: "tags":null. Of a flow the
+ * key is the flow's id, and there are no lane and no tags:
+ *
+ *   {"event":"flow_cancel_requested","flow":"0190...","namespace":"default","kind":"order",
+ *    "at_us":1700000000000000,"policy":"cancel_all","members":3,"reason":"enough"}
  *
  * Order    In the transaction of the change: both happen or neither.
  * Threads  Whoever holds the connection.
@@ -46,5 +51,12 @@ weir_events_signal(struct weir_flow *flow, struct weir_connection *connection,
                    struct weir_stored *stored, const struct weir_signal_row *signal,
                    struct weir_str waitpoint_key, const char *effect, int64_t now_us,
                    bool *told, struct weir_error *error);
+
+/* A flow is cancelled: `row` is as it is then, and so many of its members were by this. */
+struct weir_flow_row;
+WEIR_CHECKED enum weir_status
+weir_events_flow_cancelled(struct weir_flow *flow, struct weir_connection *connection,
+                           const struct weir_flow_row *row, size_t members, bool *told,
+                           struct weir_error *error);
 
 #endif

@@ -6,6 +6,7 @@
  * that follows.
  */
 #include "base/heap.h"
+#include "flow/events.h"
 #include "flow/flow.h"
 #include "flow/graph_store.h"
 #include "weir/graph.h"
@@ -176,7 +177,12 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
     self->row.cancel_policy = self->policy;
     self->row.cancel_reason = self->reason;
     self->row.ended_us = self->now_us;
-    return weir_graph_write(connection, &self->row, NULL, error);
+    status = weir_graph_write(connection, &self->row, NULL, error);
+    if (status == WEIR_OK)
+        status =
+            weir_events_flow_cancelled(self->flow, connection, &self->row,
+                                       self->cancelled, &self->tidings.events, error);
+    return status;
 }
 
 enum weir_status weir_graph_cancel(struct weir_flow *self,

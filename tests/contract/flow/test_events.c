@@ -1,6 +1,7 @@
 /*
  * Events: each happens once, with what it tells of, or not at all.
  */
+#include "contract/flow/graphs.h"
 #include "contract/flow/works.h"
 #include "lib/outbox_scene.h"
 
@@ -180,6 +181,78 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     check(strstr(heard.payload, "\"reason\":\"because\"") != NULL);
     check(strstr(heard.payload, "\"tags\":{\"tenant.plan\":\"go\\\"ld\"}}") != NULL);
     scene_stop(desk.outbox);
+    desk_close(&desk);
+}
+
+/* One of two members, of which one has begun. It is cancelled twice. */
+static void cancel_flow(struct fixture *fixture, struct weir_flow *flow,
+                        enum weir_graph_cancel_policy policy, struct weir_graph_id *out)
+{
+    struct weir_graph_draft draft = {.name_space = "acme", .kind = "order"};
+    struct graph graph = {.fixture = fixture, .flow = flow};
+
+    check_db(weir_graph_create(flow, &draft, &graph.id, &fixture->error), WEIR_OK);
+    weir_graph_mint(flow, &graph.id, graph.members, GRAPH_LETTERS);
+    graph_add(&graph, "ab", "");
+    (void)graph_claim(&graph, 'a');
+    for (int times = 0; times < 2; times++)
+        check_db(
+            weir_graph_cancel(flow, &graph.id, policy, "en\"ough", NULL, &fixture->error),
+            WEIR_OK);
+    *out = graph.id;
+}
+
+FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
+{
+    static const char *const POLICIES[] = {
+        [WEIR_CANCEL_FLOW_ONLY] = "\"policy\":\"cancel_flow_only\",\"members\":0",
+        [WEIR_CANCEL_ALL] = "\"policy\":\"cancel_all\",\"members\":2",
+        [WEIR_CANCEL_PENDING] = "\"policy\":\"cancel_pending\",\"members\":1",
+    };
+    struct desk desk = desk_open(fixture);
+    struct weir_handler_options options;
+    struct heard heard = {.count = 0};
+
+    weir_handler_options_init(&options);
+    options.queue = "flow.operator";
+    options.on_message = hear;
+    options.state = &heard;
+    scene_add(fixture, desk.outbox, &options);
+    scene_start(fixture, desk.outbox);
+    for (int policy = 0; policy <= WEIR_CANCEL_PENDING; policy++) {
+        char id[WEIR_GRAPH_ID_TEXT_SIZE];
+        struct weir_graph_id graph;
+
+        cancel_flow(fixture, desk.flow, (enum weir_graph_cancel_policy)policy, &graph);
+        wait_until(heard.count == policy + 1);
+        check_str(heard.key, weir_graph_id_format(&graph, id));
+        check(strstr(heard.payload, "{\"event\":\"flow_cancel_requested\",\"flow\":\"") ==
+              heard.payload);
+        check(strstr(heard.payload, id) != NULL);
+        check(strstr(heard.payload, "\"namespace\":\"acme\",\"kind\":\"order\"") != NULL);
+        check(strstr(heard.payload, POLICIES[policy]) != NULL);
+        check(strstr(heard.payload, "\"reason\":\"en\\\"ough\"}") != NULL);
+    }
+    scene_stop(desk.outbox);
+    desk_close(&desk);
+}
+
+FLOW_TEST(events, of_a_flow_come_with_its_first_cancel_and_not_when_it_has_ended)
+{
+    struct desk desk = desk_open(fixture);
+    struct weir_graph_id cancelled;
+    struct graph graph;
+
+    graph_open(&graph, fixture, desk.flow);
+    graph_add(&graph, "a", "");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_db(weir_graph_cancel(desk.flow, &graph.id, WEIR_CANCEL_ALL, "late", NULL,
+                               &fixture->error),
+             WEIR_OK);
+    check_int(told(fixture, "operator", "flow_cancel_requested"), 0);
+    cancel_flow(fixture, desk.flow, WEIR_CANCEL_ALL, &cancelled);
+
+    check_int(told(fixture, "operator", "flow_cancel_requested"), 1);
     desk_close(&desk);
 }
 
