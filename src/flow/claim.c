@@ -377,6 +377,61 @@ static enum weir_status keep_tag(void *state, const struct weir_work_tag *tag,
     return WEIR_OK;
 }
 
+/* Those whose inputs did not come with their rows. */
+struct asking {
+    struct hoard *hoard;
+    int64_t *nos;
+    size_t *owners; /* in the hoard */
+    size_t count;
+};
+
+static enum weir_status keep_asked(void *state, const struct weir_work_input *input,
+                                   struct weir_error *error)
+{
+    const struct asking *self = state;
+    const struct weir_work_input owned = {self->owners[input->index], input->input};
+
+    return keep_input(self->hoard, &owned, error);
+}
+
+static bool has_come(const struct errand *self, const struct weir_connection *connection,
+                     const struct weir_execution_row *row)
+{
+    bool alone = weir_connection_engine(connection) == WEIR_SQLITE;
+
+    return self->loaded.inputs && (row->flow_no == 0 || alone);
+}
+
+/* All rows are locked by now, so what is read is theirs. */
+static enum weir_status ask_for_inputs(struct errand *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    const struct weir_heap *heap = self->flow->heap;
+    struct asking asking = {
+        .hoard = self->hoard,
+        .nos = weir_heap_zalloc_array(heap, self->claimed, sizeof *asking.nos),
+        .owners = weir_heap_zalloc_array(heap, self->claimed, sizeof *asking.owners),
+    };
+    enum weir_status status =
+        asking.nos != NULL && asking.owners != NULL ? WEIR_OK : no_memory(error);
+
+    for (size_t i = 0; i < self->claimed && status == WEIR_OK; i++) {
+        const struct weir_execution_row *row = &self->changes[i].stored->row;
+
+        if (has_come(self, connection, row))
+            continue;
+        asking.nos[asking.count] = row->no;
+        asking.owners[asking.count++] = i;
+    }
+    if (status == WEIR_OK)
+        status = weir_store_visit_inputs(&self->flow->store, connection, asking.nos,
+                                         asking.count, keep_asked, &asking, error);
+    weir_heap_free(heap, asking.nos);
+    weir_heap_free(heap, asking.owners);
+    return status;
+}
+
 static enum weir_status fill_hoard(struct errand *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
@@ -392,9 +447,8 @@ static enum weir_status fill_hoard(struct errand *self,
         tagged |= self->changes[i].stored->tagged;
         status = describe(self, self->changes[i].stored, i, error);
     }
-    if (status == WEIR_OK && !self->loaded.inputs)
-        status = weir_store_visit_inputs(store, connection, nos, count, keep_input,
-                                         self->hoard, error);
+    if (status == WEIR_OK)
+        status = ask_for_inputs(self, connection, error);
     if (status == WEIR_OK && (tagged || !self->loaded.inputs))
         status = weir_store_visit_tags(store, connection, nos, count, keep_tag,
                                        self->hoard, error);

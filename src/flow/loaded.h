@@ -51,7 +51,7 @@ struct weir_loaded {
     size_t count_max;
     int64_t
         clock_us; /* of the database, when the last row was locked; 0: did not come along */
-    bool inputs; /* came along */
+    bool inputs; /* came along; on PostgreSQL not those of members of flows */
 };
 
 /* Borrows `heap` until fini(). Allocates nothing yet. `count_max` is at least 1. */

@@ -65,10 +65,15 @@ const struct weir_sql weir_pg_sql_ready = {
     .parameters = "iii",
 };
 
-/* Inputs by their primary key, and of tags whether there are any. */
+/*
+ * Inputs by their primary key, and of tags whether there are any. Not the inputs of members of
+ * flows: a row is locked as it is now, but what is joined with it is as it was when the statement
+ * began, and an extension of the flow may have replaced the input in between. Nobody else does.
+ */
 #define COMPANY                                                                          \
-    " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no LIMIT 1) i"     \
-    " ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM {p}_tag x"                   \
+    " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no"                \
+    " AND e.flow = 0 LIMIT 1) i ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM "  \
+    "{p}_tag x"                                                                          \
     " WHERE x.no = e.no ORDER BY no, key LIMIT 1) t ON true"
 const struct weir_sql weir_pg_sql_ready_with_inputs = {
     .name = "pick ready",

@@ -102,6 +102,83 @@ FLOW_TEST(extend, beyond_the_limits_of_a_flow_leaves_everything_as_it_was)
     weir_flow_destroy(flow);
 }
 
+/* ---- what is gone or replaced between two looks ---------------------------------------------- */
+
+/* What was claimed, and with which inputs. */
+struct haul {
+    size_t count;
+    char inputs[2][8];
+};
+
+static enum weir_status claim_two(struct weir_flow *flow, void *argument,
+                                  struct weir_error *error)
+{
+    const char *lane = "b";
+    const struct weir_claim_options options = works_claimant(&lane, "anna");
+    struct weir_claimed *claimed = NULL;
+    struct haul *self = argument;
+    enum weir_status status =
+        weir_flow_claim(flow, &options, 2, &claimed, &self->count, error);
+
+    for (size_t i = 0; i < self->count; i++)
+        (void)snprintf(self->inputs[i], sizeof self->inputs[i], "%.*s",
+                       (int)claimed[i].input_size,
+                       claimed[i].input != NULL ? (const char *)claimed[i].input : "");
+    weir_claimed_free(flow, claimed);
+    return status;
+}
+
+/* Whoever looks for tags of a row waits for the advisory lock 7. */
+static void make_tags_wait(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "ALTER TABLE {p}_tag RENAME TO {p}_tag_rows");
+    fixture_prepare(fixture,
+                    "CREATE FUNCTION {p}_pause() RETURNS boolean LANGUAGE plpgsql AS"
+                    " 'BEGIN PERFORM pg_advisory_lock_shared(7);"
+                    " PERFORM pg_advisory_unlock_shared(7); RETURN true; END'");
+    fixture_prepare(fixture, "CREATE VIEW {p}_tag AS SELECT * FROM {p}_tag_rows"
+                             " WHERE {p}_pause()");
+}
+
+/* The statement that picks two has begun and has the first of them, which has a tag, when the input
+ * of the other one is replaced. */
+FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_is_locked)
+{
+    static const struct weir_tag TAG = {"a.b", "c"};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_execution_draft first = works_draft("b");
+    struct haul haul = {.count = 0};
+    struct company worker;
+    struct graph graph;
+
+    first.priority = 9;
+    first.tags = &TAG;
+    first.tag_count = 1;
+    first.input = "own";
+    first.input_size = 3;
+    (void)works_submit_draft(fixture, flow, &first);
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    make_tags_wait(fixture);
+    company_open(&worker, fixture);
+    fixture_execute(fixture, connection, "SELECT pg_advisory_lock(7)");
+    company_begin(&worker, claim_two, &haul);
+    company_await_lock(&worker);
+
+    graph_add(&graph, "", "a>>b");
+    fixture_execute(fixture, connection, "SELECT pg_advisory_unlock(7)");
+
+    check_status(company_end(&worker), WEIR_OK);
+    check_int(haul.count, 2);
+    check_str(haul.inputs[0], "own");
+    check_str(haul.inputs[1], "ok");
+    company_close(&worker);
+    fixture_give(fixture, connection);
+    weir_flow_destroy(flow);
+}
+
 /* ---- circles of two -------------------------------------------------------------------------- */
 
 struct edge_of {
