@@ -145,9 +145,10 @@ WEIR_API void weir_flow_destroy(struct weir_flow *self);
 /*
  * Submit up to WEIR_BATCH_MAX executions, all or none. `connection`, ours or adopted, has an open
  * transaction; NULL: a transaction of its own. `out` has room for all, or is NULL. WEIR_INVALID,
- * WEIR_TOO_LARGE: the text names draft, field and limit. WEIR_MISMATCH: an idempotency key, or an id, was used
- * before for something else. A failed call leaves the caller's transaction usable (unless the
- * database has given it up: WEIR_CONFLICT, WEIR_LOST) and without a trace of this call.
+ * WEIR_TOO_LARGE: the text names draft, field and limit. WEIR_MISMATCH: an idempotency key, or an
+ * id, was used before for something else; an id also in another namespace, whatever for. A failed
+ * call leaves the caller's transaction usable (unless the database has given it up: WEIR_CONFLICT,
+ * WEIR_LOST) and without a trace of this call.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_flow_submit(struct weir_flow *self, struct weir_connection *connection,

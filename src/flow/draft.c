@@ -13,6 +13,8 @@
 #include "outbox/names.h"
 #include "weir/budget.h"
 
+static const char NAMESPACE_DEFAULT[] = "default";
+
 #define MULTIPLIER_MAX 1000.0
 
 void weir_execution_policy_init(struct weir_execution_policy *self)
@@ -38,7 +40,7 @@ weir_execution_draft_policy(const struct weir_execution_draft *draft)
 
 const char *weir_execution_draft_namespace(const struct weir_execution_draft *draft)
 {
-    return draft->name_space != NULL ? draft->name_space : "default";
+    return draft->name_space != NULL ? draft->name_space : NAMESPACE_DEFAULT;
 }
 
 int32_t weir_priority_clamp(int32_t priority)
@@ -464,6 +466,18 @@ static void add_budgets(struct parts *self, const struct weir_execution_draft *d
     }
 }
 
+/* Of an id, which is found in every namespace. Of the default there is nothing, so that what was
+ * submitted before this was added is the same. Its size tells it from budgets. */
+static void add_namespace(struct parts *self, const struct weir_execution_draft *draft)
+{
+    const char *name = weir_execution_draft_namespace(draft);
+
+    if (draft->id == NULL || strcmp(name, NAMESPACE_DEFAULT) == 0)
+        return;
+    add_number(self, strlen(name));
+    add_text(self, name);
+}
+
 void weir_execution_draft_digest(const struct weir_execution_draft *draft,
                                  uint8_t out[WEIR_DRAFT_DIGEST_SIZE])
 {
@@ -482,5 +496,6 @@ void weir_execution_draft_digest(const struct weir_execution_draft *draft,
     add_capabilities(&parts, draft);
     add_tags(&parts, draft);
     add_budgets(&parts, draft);
+    add_namespace(&parts, draft);
     weir_md5(parts.bytes, parts.size, out);
 }

@@ -35,9 +35,10 @@ const char *weir_execution_draft_namespace(const struct weir_execution_draft *dr
 /* From 0 to WEIR_PRIORITY_MAX. */
 int32_t weir_priority_clamp(int32_t priority);
 
-/* What its idempotency key stands for: drafts with equal digests ask for the same. The order of tags
- * and capabilities, and whether defaults are spelled out, makes no difference; key and namespace
- * are what it is found by, and not in it. Of a draft that was checked. */
+/* What its idempotency key, or its id, stands for: drafts with equal digests ask for the same. The
+ * order of tags and capabilities, and whether defaults are spelled out, makes no difference; key and
+ * namespace are what it is found by, and not in it. But an id is found in any namespace: of a draft
+ * with an id the namespace is in it. Of a draft that was checked. */
 void weir_execution_draft_digest(const struct weir_execution_draft *draft,
                                  uint8_t out[WEIR_DRAFT_DIGEST_SIZE]);
 

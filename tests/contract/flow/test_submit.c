@@ -232,6 +232,29 @@ FLOW_TEST(submit, with_a_used_id_for_something_else_is_refused)
     weir_flow_destroy(flow);
 }
 
+/* Also when what it names is somebody's and the same. */
+FLOW_TEST(submit, with_an_id_of_another_namespace_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_execution_id id = {{1, 2, 3}, 7};
+
+    draft.id = &id;
+    draft.name_space = "anna";
+    (void)works_submit_draft(fixture, flow, &draft);
+    draft.name_space = "bert";
+
+    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+             WEIR_MISMATCH);
+    check(strstr(fixture->error.text, "its id was used before") != NULL);
+    draft.idempotency_key = "invoice-7"; /* which is Bert's own */
+    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+             WEIR_MISMATCH);
+
+    check_int(stored(fixture), 1);
+    weir_flow_destroy(flow);
+}
+
 /* ---- in whose transaction -------------------------------------------------------------------- */
 
 FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)

@@ -439,6 +439,8 @@ static bool same(const struct weir_execution_draft *a,
     return memcmp(digests[0], digests[1], WEIR_DRAFT_DIGEST_SIZE) == 0;
 }
 
+static const struct weir_execution_id ID = {.uuid = {1}};
+
 WEIR_TEST(digest, is_the_same_for_the_same_wish)
 {
     const char *const some[] = {"gpu", "arm"}, *const same_ones[] = {"arm", "gpu", "arm"};
@@ -456,6 +458,20 @@ WEIR_TEST(digest, is_the_same_for_the_same_wish)
         same(DRAFT(.tags = tags, .tag_count = 3), DRAFT(.tags = turned, .tag_count = 3)));
     check(same(DRAFT(.idempotency_key = "a", .name_space = "x"),
                DRAFT(.idempotency_key = "b", .name_space = "y")));
+    check(same(DRAFT(.id = &ID), DRAFT(.id = &ID, .name_space = "default")));
+}
+
+/* It is found whatever the namespace; a key is not. */
+WEIR_TEST(digest, differs_with_the_namespace_of_an_id)
+{
+    const char *const budget = "x";
+
+    check(same(DRAFT(.id = &ID, .name_space = "x"), DRAFT(.id = &ID, .name_space = "x")));
+    check(!same(DRAFT(.id = &ID), DRAFT(.id = &ID, .name_space = "x")));
+    check(
+        !same(DRAFT(.id = &ID, .name_space = "x"), DRAFT(.id = &ID, .name_space = "y")));
+    check(!same(DRAFT(.id = &ID, .name_space = "x"),
+                DRAFT(.id = &ID, .budgets = &budget, .budget_count = 1)));
 }
 
 WEIR_TEST(digest, differs_with_every_field)
