@@ -4,19 +4,24 @@
  *
  * A chunk of new executions goes through these steps:
  *
- *   keys are taken that are new or have run out; whose they are is read back, if there are any
+ *   keys are taken that are new or have run out; whose the others are is read back
  *   executions whose key was got are inserted; whose id was there are read back
  *   inputs and tags of the new ones are inserted, those of the last chunk in the postscript
  *
  * Each step is a statement of its own, and so sees what others have committed while it waited for
- * them.
+ * them. A key that is there is locked by who wanted to take it, and so still there when it is read.
  */
 #include <string.h>
 
+#include "base/map.h"
 #include "flow/store_pg.h"
 #include "flow/store_statements.h"
 
-enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
+enum {
+    CHUNK_ROWS_MAX = 1000,
+    CHUNK_SIZE_MAX = 8 * 1024 * 1024,
+    NAME_SIZE_MAX = WEIR_NAMESPACE_SIZE_MAX + 1 + WEIR_IDEMPOTENCY_KEY_SIZE_MAX
+};
 
 /*
  * By the primary key: those that are new, or have run out. In the order of the keys, so that two
@@ -30,7 +35,7 @@ const struct weir_sql weir_pg_sql_take_keys = {
             " AS u (" WEIR_KEY_COLUMNS ", n) ORDER BY scope, key, n"
             " ON CONFLICT (scope, key) DO UPDATE SET uuid = excluded.uuid,"
             " part = excluded.part, digest = excluded.digest,"
-            " until_us = excluded.until_us WHERE i.until_us <= {7}",
+            " until_us = excluded.until_us WHERE i.until_us <= {7} RETURNING scope, key",
     .parameters = "TTBIBIi",
 };
 
@@ -137,13 +142,53 @@ static enum weir_status read_found(struct batch *self, enum weir_status status,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* A key that names the item itself was got by it. */
-static void keep_own(struct batch *self)
+/* A namespace has no zero. */
+static struct weir_str name_of(struct weir_str scope, struct weir_str key, char *out)
 {
+    size_t size =
+        scope.size < WEIR_NAMESPACE_SIZE_MAX ? scope.size : WEIR_NAMESPACE_SIZE_MAX;
+    size_t rest = key.size < WEIR_IDEMPOTENCY_KEY_SIZE_MAX
+                      ? key.size
+                      : WEIR_IDEMPOTENCY_KEY_SIZE_MAX;
+
+    memcpy(out, scope.data, size);
+    out[size] = '\0';
+    memcpy(out + size + 1, key.data, rest);
+    return (struct weir_str){out, size + 1 + rest};
+}
+
+static enum weir_status query_taken(struct batch *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_value *values,
+                                    struct weir_map *taken, struct weir_error *error)
+{
+    char name[NAME_SIZE_MAX];
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_pg_sql_take_keys, values, WEIR_KEY_WIDTH + 1, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        status = weir_map_put(
+            taken, name_of(weir_rows_text(&rows, 0), weir_rows_text(&rows, 1), name),
+            self);
+        if (status != WEIR_OK)
+            (void)weir_error_set(error, status, "no memory for %zu keys", self->count);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* A key that names the item itself, and was taken now, was got by it. One that named it before
+ * counts, whether the execution is still there or not. */
+static void keep_own(struct batch *self, const struct weir_map *taken)
+{
+    char name[NAME_SIZE_MAX];
+
     for (size_t i = 0; i < self->count; i++) {
         struct weir_new_execution *item = self->rows[i];
 
-        if (memcmp(item->stored_id.uuid, item->id.uuid, WEIR_UUID_SIZE) == 0)
+        if (memcmp(item->stored_id.uuid, item->id.uuid, WEIR_UUID_SIZE) == 0 &&
+            weir_map_find(taken, name_of(item->name_space, item->key, name)) != NULL)
             item->duplicate = false;
     }
 }
@@ -153,16 +198,21 @@ static enum weir_status query_keys(struct batch *self, struct weir_connection *c
 {
     struct weir_value values[WEIR_KEY_WIDTH + 1];
     struct weir_rows rows = {.connection = NULL};
+    struct weir_map taken;
     enum weir_status status;
 
+    weir_map_init(&taken, self->table.heap, self->count);
     weir_pg_arrays(&self->table, weir_key_types, WEIR_KEY_WIDTH, values);
     values[WEIR_KEY_WIDTH] = weir_integer(now_us);
-    status = weir_connection_execute(connection, &weir_pg_sql_take_keys, values,
-                                     WEIR_KEY_WIDTH + 1, NULL, error);
+    status = query_taken(self, connection, values, &taken, error);
     if (status == WEIR_OK)
         status = weir_connection_query(connection, &weir_pg_sql_read_keys, values, 2,
                                        &rows, error);
-    return read_found(self, status, &rows, error);
+    status = read_found(self, status, &rows, error);
+    if (status == WEIR_OK)
+        keep_own(self, &taken);
+    weir_map_fini(&taken);
+    return status;
 }
 
 static enum weir_status take_keys(const struct weir_store *store,
@@ -183,8 +233,6 @@ static enum weir_status take_keys(const struct weir_store *store,
     }
     if (status == WEIR_OK && keyed > 0)
         status = query_keys(&batch, connection, now_us, error);
-    if (status == WEIR_OK)
-        keep_own(&batch);
     batch_fini(&batch);
     return status;
 }

@@ -69,8 +69,8 @@ static const struct weir_sql SQL_TAKE_KEY = {
 };
 const struct weir_sql weir_sqlite_sql_read_key = {
     .name = "read key",
-    .text =
-        "SELECT uuid, part, digest FROM {p}_idempotency WHERE scope = {1} AND key = {2}",
+    .text = "SELECT uuid, part, digest, scope FROM {p}_idempotency"
+            " WHERE scope = {1} AND key = {2}",
     .parameters = "tt",
 };
 static const struct weir_sql SQL_READ_ID = {
@@ -355,6 +355,7 @@ static enum weir_status find_there(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
+/* A key that was there means what it was taken for, also when that is this id and gone by now. */
 static enum weir_status take_key(struct weir_connection *connection,
                                  struct weir_new_execution *item, int64_t now_us,
                                  struct weir_error *error)
@@ -373,9 +374,6 @@ static enum weir_status take_key(struct weir_connection *connection,
     if (status == WEIR_OK && changed == 0)
         status =
             find_there(connection, &weir_sqlite_sql_read_key, values, 2, item, error);
-    if (memcmp(item->stored_id.uuid, item->id.uuid, WEIR_UUID_SIZE) == 0)
-        item->duplicate =
-            false; /* the key is its own; so whether it is there, its id tells */
     return status;
 }
 

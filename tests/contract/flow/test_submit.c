@@ -255,6 +255,49 @@ FLOW_TEST(submit, with_an_id_of_another_namespace_is_refused)
     weir_flow_destroy(flow);
 }
 
+/* An execution is kept for as long as somebody says, its key for 24 hours. */
+FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
+{
+    const struct weir_execution_id gone = {{1, 2, 3}, 7};
+    const struct weir_execution_id fresh = {{4, 5, 6}, 7};
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft drafts[4];
+    struct weir_submission out[4];
+
+    draft.id = &gone;
+    draft.idempotency_key = "invoice-7";
+    (void)works_submit_draft(fixture, flow, &draft);
+    fixture_prepare(fixture, "DELETE FROM {p}_execution");
+
+    check_db(weir_flow_submit(flow, NULL, &draft, 1, out, &fixture->error), WEIR_OK);
+    check(out[0].duplicate);
+    check(memcmp(out[0].id.uuid, gone.uuid, WEIR_UUID_SIZE) == 0);
+    check_int(stored(fixture), 0);
+
+    for (int i = 0; i < 4; i++)
+        drafts[i] = draft;
+    drafts[1].id = drafts[2].id = &fresh;
+    drafts[1].idempotency_key = drafts[2].idempotency_key = "invoice-8";
+    drafts[3].id = NULL;
+    drafts[3].idempotency_key = "invoice-6";
+    check_db(weir_flow_submit(flow, NULL, drafts, 4, out, &fixture->error), WEIR_OK);
+    check(out[0].duplicate);
+    check(!out[1].duplicate);
+    check(out[2].duplicate);
+    check(!out[3].duplicate);
+    check_int(stored(fixture), 2);
+
+    draft.kind = "letter";
+    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+             WEIR_MISMATCH);
+    fixture_prepare(fixture, "UPDATE {p}_idempotency SET until_us = 1");
+    check_db(weir_flow_submit(flow, NULL, &draft, 1, out, &fixture->error), WEIR_OK);
+    check(!out[0].duplicate);
+    check_int(stored(fixture), 3);
+    weir_flow_destroy(flow);
+}
+
 /* ---- in whose transaction -------------------------------------------------------------------- */
 
 FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
