@@ -10,6 +10,7 @@
  *
  * Each step is a statement of its own, and so sees what others have committed while it waited for
  * them. A key that is there is locked by who wanted to take it, and so still there when it is read.
+ * An id is not: what had it may have been removed in between.
  */
 #include <string.h>
 
@@ -333,6 +334,21 @@ static enum weir_status read_ids(const struct weir_store *store,
     return status;
 }
 
+/* Somebody had the id and was removed before it was read: in another try it is free. */
+static enum weir_status check_found(const struct weir_new_execution *items, size_t count,
+                                    struct weir_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+        if (items[i].no == 0 && !items[i].duplicate)
+            return weir_error_set(error, WEIR_CONFLICT,
+                                  "execution %s was there and has gone",
+                                  weir_execution_id_format(&items[i].id, text));
+    }
+    return WEIR_OK;
+}
+
 /* Takes the table. */
 static void add_rows(struct weir_postscript *postscript, const struct weir_sql *many,
                      const struct weir_sql *one, struct weir_columns *table,
@@ -426,6 +442,8 @@ static enum weir_status insert_chunk(const struct weir_store *self,
         status = insert_executions(self, connection, items, count, now_us, error);
     if (status == WEIR_OK)
         status = read_ids(self, connection, items, count, error);
+    if (status == WEIR_OK)
+        status = check_found(items, count, error);
     if (status == WEIR_OK)
         status = append_inputs(self, items, count, postscript, error);
     if (status == WEIR_OK)

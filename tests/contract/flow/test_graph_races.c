@@ -104,6 +104,31 @@ FLOW_TEST(extend, beyond_the_limits_of_a_flow_leaves_everything_as_it_was)
 
 /* ---- what is gone or replaced between two looks ---------------------------------------------- */
 
+static void remove_all(void *argument)
+{
+    fixture_prepare(argument, "DELETE FROM {p}_execution");
+}
+
+FLOW_POSTGRESQL_TEST(extend, by_an_id_that_is_removed_meanwhile_adds_a_member)
+{
+    struct weir_execution_draft draft = works_draft("a");
+    struct company anna;
+    struct graph graph;
+
+    company_open(&anna, fixture);
+    graph_open(&graph, fixture, anna.flow);
+    draft.id = graph_member(&graph, 'a');
+    draft.kind = "step";
+    (void)works_submit_draft(fixture, anna.flow, &draft);
+    weir_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
+
+    graph_add(&graph, "a", "");
+
+    check_str(graph_states(&graph), "a:waiting");
+    check_int(graph_info(&graph).in_state[WEIR_STATE_WAITING], 1);
+    company_close(&anna);
+}
+
 /* What was claimed, and with which inputs. */
 struct haul {
     size_t count;

@@ -1,6 +1,7 @@
 /*
  * Submitting: what is there afterwards, what is refused, and in whose transaction it happens.
  */
+#include "contract/flow/company.h"
 #include "contract/flow/works.h"
 #include "lib/outbox_application.h"
 
@@ -296,6 +297,33 @@ FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
     check(!out[0].duplicate);
     check_int(stored(fixture), 3);
     weir_flow_destroy(flow);
+}
+
+static void remove_all(void *argument)
+{
+    fixture_prepare(argument, "DELETE FROM {p}_execution");
+}
+
+/* It was there when it was to be inserted, and is not when it is looked at. */
+FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
+{
+    const struct weir_execution_id id = {{1, 2, 3}, 7};
+    struct company anna;
+    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_submission out;
+
+    company_open(&anna, fixture);
+    draft.id = &id;
+    (void)works_submit_draft(fixture, anna.flow, &draft);
+    weir_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
+
+    check_db(weir_flow_submit(anna.flow, NULL, &draft, 1, &out, &fixture->error),
+             WEIR_OK);
+
+    check(!out.duplicate);
+    check_int(stored(fixture), 1);
+    check_str(works_state(fixture, anna.flow, &id), "waiting");
+    company_close(&anna);
 }
 
 /* ---- in whose transaction -------------------------------------------------------------------- */
