@@ -17,8 +17,18 @@
  * Life     migrate, create, use, destroy. The reconcilers of weir/flow_supervisor.h must run
  *          somewhere, in any number of processes.
  * Threads  Any thread; create and destroy one at a time.
- * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: repeat the
- *          call, it finds out what happened.
+ * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: the reply
+ *          of the commit was lost, and nobody knows whether it happened. Repeat the call, it
+ *          finds out what happened, if it is a submission whose drafts all have a key or an id;
+ *          or settles, renews, reports progress, cancels, revokes by epoch, or sets a priority.
+ *          Others would do it once more. Compare with what weir_flow_get() has told before:
+ *
+ *            submit without key and id    nothing tells; there may be two. Give a key
+ *            claim                        see weir_flow_claim()
+ *            replay                       has happened if `replays` has grown
+ *            resume (weir/suspension.h)   has if it is not suspended, or if `epoch` has grown:
+ *                                         then it is suspended once more
+ *            revoke, whatever the epoch   has, or need not, if `epoch` has grown
  */
 #ifndef WEIR_FLOW_H
 #define WEIR_FLOW_H
