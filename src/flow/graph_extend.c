@@ -316,13 +316,11 @@ static enum weir_status write_flow(struct weir_extending *self,
     row->unfinished += (int32_t)members;
     row->edges += (int32_t)edges;
     row->revision++;
-    if (row->state == WEIR_FLOW_OPEN)
+    if (row->state == WEIR_FLOW_OPEN || row->unfinished == 0)
         return weir_graph_grow(connection, row, error);
-    if (row->unfinished > 0) {
-        row->state = WEIR_FLOW_OPEN;
-        row->ended_us = 0;
-    }
-    return weir_graph_write(connection, row, self->postscript, error);
+    row->state = WEIR_FLOW_OPEN;
+    row->ended_us = 0;
+    return weir_graph_reopen(connection, row, error);
 }
 
 static enum weir_status add_all(struct weir_extending *self,

@@ -57,6 +57,14 @@ static const struct weir_sql SQL_GROW_FLOW = {
     .parameters = "iiiii",
 };
 
+/* PostgreSQL. */
+static const struct weir_sql SQL_MAY_REOPEN = {
+    .name = "ask for the right to reopen flows",
+    .text = "SELECT CASE WHEN has_column_privilege('{p}_flow', 'state', 'UPDATE')"
+            " THEN 1 ELSE 0 END",
+    .parameters = "",
+};
+
 /* Open and ended follow from the counter; one that was cancelled stays so, and is over with the last of
  * its members. */
 static const struct weir_sql SQL_COUNT_ENDS = {
@@ -92,6 +100,16 @@ enum weir_status weir_graph_unknown(const char *what, int64_t number,
                           what, (long long)number);
 }
 
+/* One that had ended, and that somebody has added to who may not say so. */
+static void open_again(struct weir_flow_row *row)
+{
+    if (row->unfinished == 0 ||
+        (row->state != WEIR_FLOW_COMPLETED && row->state != WEIR_FLOW_FAILED))
+        return;
+    row->state = WEIR_FLOW_OPEN;
+    row->ended_us = 0;
+}
+
 static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *arena,
                                   struct weir_flow_row *out, struct weir_error *error)
 {
@@ -124,6 +142,7 @@ static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *are
         .cancel_reason = weir_rows_text(rows, 14),
     };
     memcpy(out->id.uuid, uuid.data, WEIR_UUID_SIZE);
+    open_again(out);
     for (size_t i = 0; i < 3 && status == WEIR_OK; i++)
         status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
     return status;
@@ -257,6 +276,22 @@ enum weir_status weir_graph_grow(struct weir_connection *connection,
                weir_integer(row->edges), weir_integer(row->unfinished),
                weir_integer(row->revision)),
         NULL, error);
+}
+
+enum weir_status weir_graph_reopen(struct weir_connection *connection,
+                                   const struct weir_flow_row *row,
+                                   struct weir_error *error)
+{
+    int64_t may = 1;
+    enum weir_status status = WEIR_OK;
+
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        status = weir_connection_query_integer(connection, &SQL_MAY_REOPEN, NULL, 0, &may,
+                                               error);
+    if (status != WEIR_OK)
+        return status;
+    return may != 0 ? weir_graph_write(connection, row, NULL, error)
+                    : weir_graph_grow(connection, row, error);
 }
 
 enum weir_status weir_graph_count_ends(struct weir_connection *connection,

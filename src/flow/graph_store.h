@@ -85,10 +85,16 @@ WEIR_CHECKED enum weir_status weir_graph_write(struct weir_connection *connectio
                                                struct weir_postscript *postscript,
                                                struct weir_error *error);
 
-/* Of one that was open and is: what it consists of. */
+/* Of one that stays open, or ended: what it consists of. */
 WEIR_CHECKED enum weir_status weir_graph_grow(struct weir_connection *connection,
                                               const struct weir_flow_row *row,
                                               struct weir_error *error);
+
+/* Of one that had ended, and is open with new members. A producer may write no state: whoever reads such
+ * a flow sees by its counter that it is open, and the next end of a member writes it down. */
+WEIR_CHECKED enum weir_status weir_graph_reopen(struct weir_connection *connection,
+                                                const struct weir_flow_row *row,
+                                                struct weir_error *error);
 
 /* Members of this one have ended, or begun anew (below 0): the flow ends with the last of them.
  * WEIR_NOT_FOUND: nothing of it can begin anew, it is gone. */

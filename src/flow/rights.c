@@ -18,6 +18,7 @@ const struct weir_role_right weir_flow_rights[] = {
     {"flow", "producer", "UPDATE", "members, edges, unfinished, revision"},
     {"edge", "producer", "INSERT",
      "upstream, downstream, flow, state, passes_data, opened_epoch"},
+    {"edge", "producer", "SELECT", "upstream, downstream"},
     {"edge_group", "producer", "INSERT",
      "downstream, flow, policy, cancel_remaining, quorum, total, succeeded, failed,"
      " skipped, state, cancel_us"},

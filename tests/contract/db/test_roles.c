@@ -458,6 +458,28 @@ static enum weir_status flow_as(struct desk *self, struct weir_graph_id *graph)
     return weir_graph_extend(self->flow, NULL, graph, &extension, NULL, error);
 }
 
+/* Three more, with two edges, in one call. */
+static enum weir_status grow_as(struct desk *self, const struct weir_graph_id *graph)
+{
+    struct weir_execution_id ids[3];
+    struct weir_execution_draft members[3];
+    struct weir_graph_edge edges[2];
+    const struct weir_graph_extension extension = {.members = members,
+                                                   .member_count = 3,
+                                                   .edges = edges,
+                                                   .edge_count = 2,
+                                                   .revision = -1};
+
+    weir_graph_mint(self->flow, graph, ids, 3);
+    for (size_t i = 0; i < 3; i++)
+        members[i] =
+            (struct weir_execution_draft){.id = &ids[i], .lane = LANE, .kind = "step"};
+    edges[0] = (struct weir_graph_edge){ids[0], ids[1], true};
+    edges[1] = (struct weir_graph_edge){ids[1], ids[2], false};
+    return weir_graph_extend(self->flow, NULL, graph, &extension, NULL,
+                             &self->house->fixture->error);
+}
+
 static void ignore_graph(void *state, const struct weir_graph_info *info)
 {
     (void)state;
@@ -473,13 +495,83 @@ static enum weir_status budget_as(struct desk *self)
     return weir_budget_create(self->flow, &draft, NULL, &self->house->fixture->error);
 }
 
+static void note_graph(void *state, const struct weir_graph_info *info)
+{
+    *(struct weir_graph_info *)state = *info;
+}
+
+static struct weir_graph_info graph_as(struct desk *self,
+                                       const struct weir_graph_id *graph)
+{
+    struct fixture *fixture = self->house->fixture;
+    struct weir_graph_info info = {.members = 0};
+
+    check_db(weir_graph_get(self->flow, graph, note_graph, &info, &fixture->error),
+             WEIR_OK);
+    return info;
+}
+
+/* Each waits for the one before it. */
+static void work_off(struct desk *self)
+{
+    struct fixture *fixture = self->house->fixture;
+    struct weir_claim claim;
+    size_t count = 0;
+
+    check_db(claim_as(self, 0, &claim, &count), WEIR_OK);
+    while (count > 0) {
+        struct weir_settlement settlement = {.claim = claim,
+                                             .verb = WEIR_SETTLE_COMPLETE};
+
+        check_db(weir_flow_settle(self->flow, &settlement, 1, &fixture->error), WEIR_OK);
+        check_status(settlement.status, WEIR_OK);
+        check_db(claim_as(self, 0, &claim, &count), WEIR_OK);
+    }
+}
+
+POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
+{
+    struct house house;
+    struct desk producer, runtime;
+    struct weir_graph_id graph;
+
+    house_open(&house, fixture);
+    desk_open(&runtime, &house, RUNTIME, false);
+    check_db(budget_as(&runtime), WEIR_OK);
+    desk_open(&producer, &house, PRODUCER, false);
+    check_db(flow_as(&producer, &graph), WEIR_OK);
+    work_off(&runtime);
+    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
+
+    check_db(grow_as(&producer, &graph), WEIR_OK);
+    check(graph_as(&runtime, &graph).state != WEIR_GRAPH_COMPLETED);
+    check_int(graph_as(&runtime, &graph).ended_us, 0);
+    check_int(graph_as(&runtime, &graph).members, 5);
+    check_db(grow_as(&producer, &graph), WEIR_OK); /* still ended as it is stored */
+    work_off(&runtime);
+    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
+    check(graph_as(&runtime, &graph).ended_us > 0);
+
+    check_db(grow_as(&producer, &graph), WEIR_OK);
+    check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
+                               &fixture->error),
+             WEIR_OK);
+    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_CANCELLED);
+    check_db(grow_as(&producer, &graph), WEIR_CLOSED);
+    desk_close(&producer);
+    desk_close(&runtime);
+    house_close(&house);
+}
+
 POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
 {
     static const char *const DENIED[] = {
+        "UPDATE {p}_flow SET state = 0",
         "UPDATE {p}_flow SET state = 4",
         "UPDATE {p}_flow SET ended_us = 1",
         "DELETE FROM {p}_flow",
         "SELECT state FROM {p}_edge",
+        "SELECT passes_data FROM {p}_edge",
         "UPDATE {p}_edge SET state = 1",
         "DELETE FROM {p}_edge",
         "UPDATE {p}_edge_group SET state = 1",
@@ -507,6 +599,7 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
     check_db(budget_as(&runtime), WEIR_OK);
     desk_open(&producer, &house, PRODUCER, false);
     check_db(flow_as(&producer, &graph), WEIR_OK);
+    check_db(grow_as(&producer, &graph), WEIR_OK);
     check_db(weir_graph_cancel(producer.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
                                &fixture->error),
              WEIR_DENIED);
