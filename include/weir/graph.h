@@ -50,8 +50,10 @@ enum weir_join { WEIR_JOIN_ALL, WEIR_JOIN_ANY, WEIR_JOIN_QUORUM, WEIR_JOIN_COUNT
 
 struct weir_graph_edge {
     struct weir_execution_id from, to;
-    bool
-        passes_data; /* the result of `from` becomes the input of `to`, if it is not empty */
+    /* The result of `from` becomes the input of `to`, if it is not empty and nothing was decided before.
+     * Of several that of the last one stays. A replay of what was skipped gets them all once more, in
+     * the order of the members that they come from. */
+    bool passes_data;
 };
 
 /* How the edges to one execution are joined; all of them, cancelling nobody, where nothing is said. It

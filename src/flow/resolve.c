@@ -343,19 +343,23 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
 
 /* ---- one level ----------------------------------------------------------------------------- */
 
-/* What has succeeded since is passed on now: then the edge was over, and nobody did. */
+/* What was not passed on is passed on now: what has succeeded since, when its edge was over; and what
+ * had succeeded when nothing could come of it any more. Of the latter nobody knows when it was, so with it
+ * comes what was passed on in time. */
 static enum weir_status pass_later(struct weir_connection *connection,
+                                   const struct weir_group_row *group,
                                    const struct weir_edge_rows *before,
                                    const struct weir_edge_rows *after,
                                    struct weir_error *error)
 {
+    bool decided = group->state != WEIR_GROUP_PENDING;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < after->count && i < before->count && status == WEIR_OK; i++) {
         const struct weir_edge_row *edge = &after->rows[i];
 
         if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
-            before->rows[i].state != WEIR_EDGE_SUCCEEDED)
+            (decided || before->rows[i].state != WEIR_EDGE_SUCCEEDED))
             status = weir_edge_pass_data(connection, edge, error);
     }
     return status;
@@ -379,7 +383,7 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         status =
             weir_edges_to(connection, group->downstream, &self->arena, &edges, error);
     if (status == WEIR_OK)
-        status = pass_later(connection, &before, &edges, error);
+        status = pass_later(connection, group, &before, &edges, error);
     if (status != WEIR_OK)
         return status;
     group->state = WEIR_GROUP_PENDING;

@@ -20,18 +20,26 @@ uint32_t graph_model_count(const struct graph_model *self, int node,
     return count;
 }
 
-/* What it comes from has ended. Data counts as long as nothing is decided. */
-static void end_link(struct graph_model *self, struct graph_link *link)
+/* Data counts as long as nothing is decided. */
+static void pass_data(struct graph_model *self, const struct graph_link *link)
 {
     const struct graph_node *from = &self->nodes[link->from];
     struct graph_node *to = &self->nodes[link->to];
 
-    link->state = from->state == GRAPH_SUCCEEDED ? WEIR_EDGE_SUCCEEDED
-                  : from->state == GRAPH_SKIPPED ? WEIR_EDGE_SKIPPED
-                                                 : WEIR_EDGE_FAILED;
     if (link->passes_data && link->state == WEIR_EDGE_SUCCEEDED && from->result != 0 &&
         to->group == WEIR_GROUP_PENDING)
         to->input = from->result;
+}
+
+/* What it comes from has ended. */
+static void end_link(struct graph_model *self, struct graph_link *link)
+{
+    const struct graph_node *from = &self->nodes[link->from];
+
+    link->state = from->state == GRAPH_SUCCEEDED ? WEIR_EDGE_SUCCEEDED
+                  : from->state == GRAPH_SKIPPED ? WEIR_EDGE_SKIPPED
+                                                 : WEIR_EDGE_FAILED;
+    pass_data(self, link);
 }
 
 /* Returns whether it is skipped now. */
@@ -129,10 +137,13 @@ static struct graph_link *find_link(struct graph_model *self, int from, int to)
     return NULL;
 }
 
+/* What came too late for a join that had been decided is in time for it now, in the order of those it
+ * comes from. */
 void graph_model_replay(struct graph_model *self, int node)
 {
     struct graph_node *it = &self->nodes[node];
     struct graph_set touched = {{false}};
+    bool decided = it->group != WEIR_GROUP_PENDING;
 
     it->retries = 0;
     it->not_needed = false;
@@ -145,8 +156,13 @@ void graph_model_replay(struct graph_model *self, int node)
     for (int from = 0; from < self->node_count; from++) {
         struct graph_link *link = find_link(self, from, node);
 
-        if (link == NULL || link->state == WEIR_EDGE_SUCCEEDED)
+        if (link == NULL)
             continue;
+        if (link->state == WEIR_EDGE_SUCCEEDED) {
+            if (decided)
+                pass_data(self, link);
+            continue;
+        }
         link->state = WEIR_EDGE_OPEN;
         if (self->nodes[from].state == GRAPH_SUCCEEDED)
             end_link(self, link);

@@ -45,9 +45,9 @@ static int node_of(const struct graph_run *self, const uint8_t *uuid)
 
 static const struct weir_sql SQL_MEMBERS = {
     .name = "members",
-    .text = "SELECT e.uuid, e.state, e.attempts, e.retries, e.failure"
+    .text = "SELECT e.uuid, e.state, e.attempts, e.retries, e.failure, i.bytes"
             " FROM {p}_execution e JOIN {p}_flow f ON f.no = e.flow"
-            " WHERE f.uuid = {1}",
+            " LEFT JOIN {p}_input i ON i.no = e.no WHERE f.uuid = {1}",
     .parameters = "b",
 };
 static const struct weir_sql SQL_CANCELLING = {
@@ -125,6 +125,16 @@ static enum graph_node_state state_of(int64_t stored)
     }
 }
 
+static void look_at_input(struct look *self, int index, struct weir_str input)
+{
+    char text[32];
+    size_t size = format_text(self->model->nodes[index].input, text, sizeof text);
+
+    if (!weir_str_equal(input, (struct weir_str){text, size}))
+        differ(self, "member %d has the input \"%.*s\", not \"%s\"", index,
+               (int)input.size, input.data, text);
+}
+
 static void look_at_member(struct graph_run *self, struct weir_rows *rows, void *state)
 {
     struct look *look = state;
@@ -148,6 +158,7 @@ static void look_at_member(struct graph_run *self, struct weir_rows *rows, void 
         weir_str_equal(failure, weir_str("sibling_quorum_satisfied")) != node->not_needed)
         differ(look, "member %d was cancelled because of \"%.*s\"", index,
                (int)failure.size, failure.data);
+    look_at_input(look, index, weir_rows_bytes(rows, 5));
 }
 
 static void look_at_edge(void *state, const struct weir_edge_info *info)

@@ -445,6 +445,24 @@ FLOW_TEST(data, that_is_empty_is_not_passed)
 FLOW_TEST(remaining, are_not_those_that_had_ended_and_were_replayed)
 {
     struct weir_graph_join join;
+/* `a` ends when `c` was skipped already, and nothing was passed to it then. */
+FLOW_TEST(replay, is_given_the_result_that_came_when_it_was_skipped)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>>c b>c");
+    graph_end(&graph, 'b', WEIR_SETTLE_FAIL);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_str(graph_states(&graph), "a:completed b:failed c:skipped");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'b'), &fixture->error), WEIR_OK);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_input(&graph, 'c', "ok");
+    weir_flow_destroy(flow);
+}
+
     struct patrol patrol;
     struct graph graph;
     struct yard yard;
