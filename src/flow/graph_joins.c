@@ -54,19 +54,47 @@ static enum weir_status block(struct weir_extending *self,
 
 /* What is to be written of groups. */
 struct joining {
-    struct weir_group_rows known;    /* of old nodes, locked before the flow */
-    struct weir_group_rows repeated; /* of members that are there already */
+    struct weir_group_rows known; /* of old nodes, locked before their executions */
+    struct weir_group_rows found; /* of others, which were not to be seen then */
     struct weir_group_row *fresh;
     size_t fresh_count;
     struct weir_group_row *longer;
     size_t longer_count;
 };
 
-/* That they are there was not known when groups were locked. */
-static enum weir_status lock_repeated(struct weir_extending *self,
-                                      struct weir_connection *connection,
-                                      struct weir_group_rows *out,
-                                      struct weir_error *error)
+static struct weir_group_row *find_group(const struct weir_group_rows *groups, int64_t no)
+{
+    size_t low = 0;
+    size_t high = groups->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (groups->rows[middle].downstream < no)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < groups->count && groups->rows[low].downstream == no ? &groups->rows[low]
+                                                                     : NULL;
+}
+
+static struct weir_group_row *group_of(const struct joining *self,
+                                       const struct weir_extending_node *node)
+{
+    struct weir_group_row *known;
+
+    if (node->is_new)
+        return NULL;
+    known = find_group(&self->known, node->no);
+    return known != NULL ? known : find_group(&self->found, node->no);
+}
+
+/* Of members that are there already, which was not known when groups were locked; and of old ones to
+ * which somebody else has brought their first edges, while we waited for their rows. */
+static enum weir_status lock_found(struct weir_extending *self,
+                                   struct weir_connection *connection,
+                                   struct joining *joining, struct weir_error *error)
 {
     int64_t *nos = weir_arena_alloc(&self->arena, (self->node_count + 1) * sizeof *nos);
     size_t count = 0;
@@ -76,34 +104,12 @@ static enum weir_status lock_repeated(struct weir_extending *self,
     for (size_t i = 0; i < self->node_count; i++) {
         const struct weir_extending_node *node = &self->nodes[i];
 
-        if (node->is_member && !node->is_new && weir_extending_is_joined(node))
+        if (!node->is_new && weir_extending_is_joined(node) &&
+            find_group(&joining->known, node->no) == NULL)
             nos[count++] = node->no;
     }
-    return weir_groups_lock(&self->flow->store, connection, nos, count, &self->arena, out,
-                            error);
-}
-
-static struct weir_group_row *find_group(const struct joining *joining,
-                                         const struct weir_extending_node *node)
-{
-    const struct weir_group_rows *groups =
-        node->is_member ? &joining->repeated : &joining->known;
-    size_t low = 0;
-    size_t high = groups->count;
-
-    if (node->is_new)
-        return NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (groups->rows[middle].downstream < node->no)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < groups->count && groups->rows[low].downstream == node->no
-               ? &groups->rows[low]
-               : NULL;
+    return weir_groups_lock(&self->flow->store, connection, nos, count, &self->arena,
+                            &joining->found, error);
 }
 
 /* The group of one node: made, or longer by what is new. */
@@ -113,7 +119,7 @@ static enum weir_status join_node(struct weir_extending *self,
                                   struct joining *joining, struct weir_error *error)
 {
     uint32_t more = node->edges_new;
-    struct weir_group_row *there = find_group(joining, node);
+    struct weir_group_row *there = group_of(joining, node);
     struct weir_group_row fresh = {.downstream = node->no, .flow_no = self->row.no};
     enum weir_status status = WEIR_OK;
 
@@ -157,7 +163,7 @@ enum weir_status weir_extending_join(struct weir_extending *self,
 
     if (joining.fresh == NULL || joining.longer == NULL)
         return weir_extending_no_memory(error);
-    status = lock_repeated(self, connection, &joining.repeated, error);
+    status = lock_found(self, connection, &joining, error);
     for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
         if (weir_extending_is_joined(&self->nodes[i]))
             status = join_node(self, connection, &self->nodes[i], &joining, error);

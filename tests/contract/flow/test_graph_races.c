@@ -253,6 +253,41 @@ FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
     weir_flow_destroy(flow);
 }
 
+/* ---- first edges of two ---------------------------------------------------------------------- */
+
+/* Neither sees the other's join when it begins: the second finds it when it has the member. */
+FLOW_TEST(extend, that_brings_a_member_its_first_edge_may_meet_another_that_does)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct edge_of first, second;
+    struct company anna, bert;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abd", "");
+    first = (struct edge_of){&graph, "a>d"};
+    second = (struct edge_of){&graph, "b>d"};
+    company_open(&anna, fixture);
+    company_open(&bert, fixture);
+    company_stand(&anna);
+    company_begin(&anna, add_edge, &first);
+    company_await(&anna);
+    company_begin(&bert, add_edge, &second);
+    company_await_lock(&bert);
+    company_go(&anna);
+    check_status(company_end(&anna), WEIR_OK);
+    check_status(company_end(&bert), WEIR_OK);
+    check_int(fixture_ask(fixture, "SELECT total FROM weir_edge_group"), 2);
+
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_str(graph_states(&graph), "a:completed b:waiting d:waiting_children");
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_states(&graph), "a:completed b:completed d:waiting");
+    company_close(&bert);
+    company_close(&anna);
+    weir_flow_destroy(flow);
+}
+
 /* ---- many at the same moment ----------------------------------------------------------------- */
 
 enum { CROWD = 12 };
