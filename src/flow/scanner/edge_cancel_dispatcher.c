@@ -6,9 +6,9 @@
  * left, the join forgets that they were to be: in a transaction of its own, so a crash between the two
  * leaves what edge_cancel_reconciler finds.
  *
- * Joins are read without a lock: whoever ends a member has locked that member and then wants its joins,
- * so they must not be held while members are waited for. What somebody else has ended meanwhile is left
- * alone.
+ * Joins are found without a lock: whoever ends a member has locked that member and then wants its joins,
+ * so they must not be held while members are waited for. They are locked behind the members, and looked at
+ * once more. What somebody else has ended meanwhile is left alone.
  */
 #include <stdlib.h>
 
@@ -124,17 +124,17 @@ static const struct sibling *find_sibling(const struct dispatch *self, int64_t n
 }
 
 /* A join that was opened again since it was found needs its members. */
-static bool is_wanted(const struct weir_group_rows *cancelling,
+static bool is_wanted(const struct weir_group_rows *locked,
                       const struct weir_group_row *group)
 {
-    for (size_t i = 0; i < cancelling->count; i++) {
-        if (cancelling->rows[i].downstream == group->downstream)
-            return cancelling->rows[i].cancel_us == group->cancel_us;
+    for (size_t i = 0; i < locked->count; i++) {
+        if (locked->rows[i].downstream == group->downstream)
+            return locked->rows[i].cancel_us == group->cancel_us;
     }
     return false;
 }
 
-static void cancel(struct weir_portions *self, const struct weir_group_rows *cancelling,
+static void cancel(struct weir_portions *self, const struct weir_group_rows *locked,
                    int64_t now_us)
 {
     struct weir_reconciler_task *task = self->task;
@@ -147,11 +147,27 @@ static void cancel(struct weir_portions *self, const struct weir_group_rows *can
             weir_str(group->state == WEIR_GROUP_IMPOSSIBLE ? WEIR_SIBLINGS_IN_VAIN
                                                            : WEIR_SIBLINGS_ENOUGH);
 
-        if (is_wanted(cancelling, group) &&
+        if (is_wanted(locked, group) &&
             weir_rule_cancel(row, reason, now_us, &change.consequence) ==
                 WEIR_RULING_DONE)
             task->changes[self->done++] = change;
     }
+}
+
+/* By whose decisions those that are loaded would be cancelled. */
+static enum weir_status lock_joins(struct weir_portions *self,
+                                   struct weir_connection *connection,
+                                   struct weir_group_rows *out, struct weir_error *error)
+{
+    const struct weir_reconciler_task *task = self->task;
+    int64_t *nos = weir_arena_alloc(&self->arena, (task->loaded.count + 1) * sizeof *nos);
+
+    if (nos == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
+    for (size_t i = 0; i < task->loaded.count; i++)
+        nos[i] = find_sibling(self->state, task->loaded.rows[i].row.no)->group.downstream;
+    return weir_groups_lock(task->store, connection, nos, task->loaded.count,
+                            &self->arena, out, error);
 }
 
 static enum weir_status mend(struct weir_portions *self,
@@ -160,7 +176,7 @@ static enum weir_status mend(struct weir_portions *self,
                              struct weir_error *error)
 {
     struct weir_reconciler_task *task = self->task;
-    struct weir_group_rows cancelling = {.count = 0};
+    struct weir_group_rows locked = {.count = 0};
     int64_t now_us = 0;
     enum weir_status status;
 
@@ -170,14 +186,13 @@ static enum weir_status mend(struct weir_portions *self,
         weir_store_load(task->store, connection, task->nos, count, &task->loaded, error);
     if (status == WEIR_OK)
         status = weir_store_clock(connection, &task->loaded, &now_us, error);
-    if (status == WEIR_OK)
-        status = weir_groups_cancelling(connection, self->tick->filter,
-                                        GROUPS + self->room - SIBLINGS, &self->arena,
-                                        &cancelling, error);
     if (status != WEIR_OK)
         return status;
     weir_reconciler_has_locked(task);
-    cancel(self, &cancelling, now_us);
+    status = lock_joins(self, connection, &locked, error);
+    if (status != WEIR_OK)
+        return status;
+    cancel(self, &locked, now_us);
     return weir_deed_store(task->flow, connection, task->changes, self->done, now_us,
                            &self->tidings, error);
 }

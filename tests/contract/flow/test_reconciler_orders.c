@@ -961,24 +961,52 @@ static void open_join_again(void *argument)
         WEIR_OK);
 }
 
-/* `c` was impossible, so `b` is in vain; it begins anew before `b` is locked, and needs it. */
+/* `c` is impossible, so `b` runs in vain. */
+static void put_in_vain(struct scene *self)
+{
+    struct weir_graph_join join = {.policy = WEIR_JOIN_ALL, .cancel_remaining = true};
+
+    graph_open(&self->graph, self->fixture, self->flow);
+    join.to = *graph_member(&self->graph, 'c');
+    graph_join(&self->graph, "abc", "a>c b>c", &join, 1);
+    self->claim = graph_claim(&self->graph, 'b');
+    graph_end(&self->graph, 'a', WEIR_SETTLE_FAIL);
+}
+
+/* `c` begins anew before `b` is locked, and needs it. */
 FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_again)
 {
     struct weir_flow *flow = works_open(fixture);
-    struct weir_graph_join join = {.policy = WEIR_JOIN_ALL, .cancel_remaining = true};
     struct scene scene = {
         .fixture = fixture,
         .flow = flow,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
     struct round round;
 
-    graph_open(&scene.graph, fixture, flow);
-    join.to = *graph_member(&scene.graph, 'c');
-    graph_join(&scene.graph, "abc", "a>c b>c", &join, 1);
-    scene.claim = graph_claim(&scene.graph, 'b');
-    graph_end(&scene.graph, 'a', WEIR_SETTLE_FAIL);
+    put_in_vain(&scene);
     round_open(&round, fixture, SIBLINGS);
     weir_points_arm_call(&round.points, "reconciler.due", 1, open_join_again, &scene);
+    (void)round_tick(&round);
+    check_end(&scene, &round);
+    round_close(&round);
+    scene_close(&scene);
+    weir_flow_destroy(flow);
+}
+
+/* Likewise, when `b` is locked. On SQLite nobody can come between. */
+FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
+                     leaves_members_alone_whose_join_is_opened_again_at_the_last_moment)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct scene scene = {
+        .fixture = fixture,
+        .flow = flow,
+        .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
+    struct round round;
+
+    put_in_vain(&scene);
+    round_open(&round, fixture, SIBLINGS);
+    weir_points_arm_call(&round.points, "reconciler.locked", 1, open_join_again, &scene);
     (void)round_tick(&round);
     check_end(&scene, &round);
     round_close(&round);
