@@ -125,6 +125,7 @@ static enum weir_status check_draft(const struct weir_budget_draft *draft,
 
 struct charge {
     struct weir_flow *flow;
+    weir_transact_fn body;
     struct weir_str name;
     const struct weir_budget_draft *draft;
     const struct weir_execution_id *id;
@@ -143,13 +144,38 @@ struct charge {
     struct weir_tidings tidings;
 };
 
+/* The word to other processes, with our commit. */
+static enum weir_status announce(struct charge *self, struct weir_connection *connection,
+                                 struct weir_error *error)
+{
+    struct weir_postscript *postscript = NULL;
+    enum weir_status status =
+        weir_postscript_create(self->flow->heap, &postscript, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_deed_announce(self->flow, connection, &self->tidings, self->now_us, postscript);
+    weir_postscript_leave(postscript, connection);
+    return WEIR_OK;
+}
+
+static enum weir_status act(struct weir_connection *connection, void *argument,
+                            struct weir_error *error)
+{
+    struct charge *self = argument;
+    enum weir_status status = self->body(connection, self, error);
+
+    return status == WEIR_OK ? announce(self, connection, error) : status;
+}
+
 static enum weir_status run(struct charge *self, weir_transact_fn body,
                             struct weir_error *error)
 {
     enum weir_status status;
 
+    self->body = body;
     weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
-    status = weir_transact(self->flow->db, body, self, error);
+    status = weir_transact(self->flow->db, act, self, error);
     if (status == WEIR_OK)
         weir_deed_tell(self->flow, &self->tidings);
     else

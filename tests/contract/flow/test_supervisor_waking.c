@@ -34,26 +34,6 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
     wait_for_first_looks(self);
 }
 
-static uint64_t polls(struct patrol *self)
-{
-    struct weir_wake_info info;
-
-    weir_wake_read(self->flow->wake, &info);
-    return info.polls;
-}
-
-/* On PostgreSQL it is attentive at first, as long as somebody may have told something before it
- * listened. */
-static void wait_until_calm(struct patrol *self)
-{
-    uint64_t before;
-
-    wait_until(yard_is_listening(self->flow));
-    before = polls(self);
-    if (self->fixture->engine == WEIR_POSTGRESQL)
-        wait_until(polls(self) >= before + 2);
-}
-
 /* Set in `yard`: one time of each kind, as short as tests need them. All are kept. */
 static void set_times_and_see_them_kept(struct yard *yard)
 {
@@ -110,7 +90,7 @@ FLOW_TEST(supervisor, misses_nothing_while_it_starts)
     weir_points_arm_call(&patrol.points, "supervisor.started", 1, set_one_early, &patrol);
     patrol_make(&patrol);
     weir_flow_watch(patrol.flow); /* so that it is no news when the supervisor does */
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
     check_db(weir_flow_supervisor_start(patrol.supervisor, &fixture->error), WEIR_OK);
 
     wait_until(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
@@ -127,7 +107,7 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_is_set_in_another_process)
 
     yard_open(&yard, fixture);
     open_sleepy(&patrol, fixture);
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
 
     set_times_and_see_them_kept(&yard);
 
@@ -145,7 +125,7 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_an_application_has_committed)
     struct yard yard;
 
     open_sleepy(&patrol, fixture);
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
     yard = (struct yard){.fixture = fixture, .flow = patrol.flow};
     draft.delay_ms = 100;
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
@@ -173,8 +153,8 @@ FLOW_TEST(two_supervisors, are_both_woken)
     init_sleepy(&some, fixture);
     some.options.name_space = "there";
     patrol_start(&some);
-    wait_until_calm(&all);
-    wait_until_calm(&some);
+    patrol_wait_until_calm(&all);
+    patrol_wait_until_calm(&some);
     draft.delay_ms = 100;
     here = yard_submit(&yard, &draft);
     draft.name_space = "there";
@@ -312,10 +292,10 @@ FLOW_POSTGRESQL_TEST(supervisor, is_not_woken_by_polls)
     uint64_t before;
 
     open_sleepy(&patrol, fixture);
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
     before = cycles(&patrol);
 
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
 
     check_int(cycles(&patrol), before);
     patrol_close(&patrol);
@@ -337,7 +317,7 @@ FLOW_POSTGRESQL_TEST(supervisor, does_not_listen_to_its_own_process)
     uint64_t promoted, expired;
 
     open_sleepy(&patrol, fixture);
-    wait_until_calm(&patrol);
+    patrol_wait_until_calm(&patrol);
     promoted = patrol_scan(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER).cycles;
     expired = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles;
 

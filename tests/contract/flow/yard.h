@@ -403,4 +403,24 @@ static inline void patrol_wait(struct patrol *self, enum weir_reconciler which)
     wait_until(patrol_scan(self, which).cycles >= cycles + 2);
 }
 
+static inline uint64_t patrol_polls(struct patrol *self)
+{
+    struct weir_wake_info info;
+
+    weir_wake_read(self->flow->wake, &info);
+    return info.polls;
+}
+
+/* On PostgreSQL it is attentive at first, as long as somebody may have told something before it
+ * listened; and after each word, since whoever has spoken says nothing more for a while. */
+static inline void patrol_wait_until_calm(struct patrol *self)
+{
+    uint64_t before;
+
+    wait_until(yard_is_listening(self->flow));
+    before = patrol_polls(self);
+    if (self->fixture->engine == WEIR_POSTGRESQL)
+        wait_until(patrol_polls(self) >= before + 2);
+}
+
 #endif
