@@ -435,10 +435,14 @@ enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us
     return WEIR_RULING_DONE;
 }
 
+/* What waits for a budget was to be claimed: it may wait for others first, and whoever claims it then
+ * asks for the budget again. */
 enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
                                  struct weir_consequence *out)
 {
-    bool waits = row->state == WEIR_EXEC_READY || row->state == WEIR_EXEC_DELAYED;
+    bool waits = row->state == WEIR_EXEC_READY || row->state == WEIR_EXEC_DELAYED ||
+                 (row->state == WEIR_EXEC_BLOCKED && row->hold == WEIR_HOLD_BUDGET &&
+                  hold == WEIR_HOLD_DEPENDENCIES);
 
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (row->state == WEIR_EXEC_BLOCKED && row->hold == hold)

@@ -2,6 +2,7 @@
  * What an execution belongs to: its flow, whose members come in pages, and the budget it waits for.
  */
 #include "contract/flow/graphs.h"
+#include "contract/flow/rounds.h"
 #include "weir/budget.h"
 
 /* The lanes of a page, which are the letters of the members. */
@@ -155,5 +156,93 @@ FLOW_TEST(execution, names_the_budget_that_it_waits_for)
     check_int(view.info.state, WEIR_STATE_RATE_LIMITED);
     check_str(view.info.blocked_by, "waiting_for_budget");
     check_str(view.budget, "llm");
+    weir_flow_destroy(flow);
+}
+
+static void reset(struct fixture *fixture, struct weir_flow *flow)
+{
+    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+}
+
+static void use_up(struct fixture *fixture, struct weir_flow *flow)
+{
+    struct weir_amount amount = {"tokens", 10};
+    struct weir_budget_answer answer;
+
+    check_db(
+        weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
+        WEIR_OK);
+}
+
+/* `b`, which is charged to a budget. */
+static void add_charged(struct graph *self)
+{
+    static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
+    static const char *const BUDGET = "llm";
+    const struct weir_budget_draft budget = {
+        .name = BUDGET, .limits = &LIMIT, .limit_count = 1};
+    const struct weir_execution_draft member = {.id = graph_member(self, 'b'),
+                                                .lane = "b",
+                                                .kind = "step",
+                                                .budgets = &BUDGET,
+                                                .budget_count = 1};
+    const struct weir_graph_extension extension = {
+        .members = &member, .member_count = 1, .revision = -1};
+    struct fixture *fixture = self->fixture;
+
+    check_db(weir_budget_create(self->flow, &budget, NULL, &fixture->error), WEIR_OK);
+    check_db(
+        weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL, &fixture->error),
+        WEIR_OK);
+    self->there['b' - 'a'] = true;
+}
+
+/* It has not begun: nobody was given it. */
+FLOW_TEST(extend, makes_members_wait_that_wait_for_a_budget)
+{
+    static const char *const LANES[] = {"b"};
+    const struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    add_charged(&graph);
+    use_up(fixture, flow);
+    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_str(graph_states(&graph), "a:waiting b:rate_limited");
+
+    graph_add(&graph, "", "a>b");
+    check_str(graph_states(&graph), "a:waiting b:waiting_children");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_str(graph_states(&graph), "a:completed b:rate_limited");
+    weir_flow_destroy(flow);
+}
+
+/* The reconciler finds its mark, and another reason. */
+FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
+{
+    static const char *const LANES[] = {"b"};
+    const struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+    struct round round;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "a", "");
+    add_charged(&graph);
+    use_up(fixture, flow);
+    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    graph_add(&graph, "", "a>b");
+    reset(fixture, flow);
+    round_open(&round, fixture, WEIR_RECONCILER_BUDGET_RESET);
+    check_status(round_tick(&round), WEIR_OK);
+    check_str(graph_states(&graph), "a:waiting b:waiting_children");
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 1);
+    round_close(&round);
     weir_flow_destroy(flow);
 }

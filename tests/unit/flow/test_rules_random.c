@@ -364,6 +364,15 @@ static void check_epoch(struct world *self, const struct try *try)
         holds(self, self->row.started_us == try->before.started_us);
 }
 
+/* What it waits for stays what it is, but that others may take the place of a budget. */
+static void check_hold(struct world *self, const struct try *try)
+{
+    if (try->before.state == WEIR_EXEC_BLOCKED && self->row.state == WEIR_EXEC_BLOCKED &&
+        try->before.hold != self->row.hold)
+        holds(self, try->rule == BLOCK && try->before.hold == WEIR_HOLD_BUDGET &&
+                        self->row.hold == WEIR_HOLD_DEPENDENCIES);
+}
+
 /* How an attempt has ended fits what asked for it and what became of the row. */
 static void check_consequence(struct world *self, const struct try *try)
 {
@@ -445,6 +454,7 @@ static void step(struct world *self)
     check_fence(self, &try);
     count_attempts(self, &try);
     check_epoch(self, &try);
+    check_hold(self, &try);
     check_consequence(self, &try);
     check_repeated(self, &try);
     holds(self, weir_row_complaint(&self->row) == NULL);

@@ -241,6 +241,20 @@ WEIR_TEST(block, keeps_the_time_before_which_it_is_not_to_begin)
     check_whole(&row);
 }
 
+WEIR_TEST(block, by_others_takes_the_place_of_a_budget_and_not_the_other_way_round)
+{
+    struct weir_execution_row row = blocked(WEIR_HOLD_BUDGET);
+    struct weir_consequence out;
+
+    check_ruling(weir_rule_block(&row, WEIR_HOLD_DEPENDENCIES, &out), DONE);
+    check_int(row.state, WEIR_EXEC_BLOCKED);
+    check_int(row.hold, WEIR_HOLD_DEPENDENCIES);
+    check_whole(&row);
+    check_ruling(weir_rule_unblock(&row, WEIR_HOLD_BUDGET, NOW, &out), NOTHING);
+    check_ruling(weir_rule_block(&row, WEIR_HOLD_BUDGET, &out), WRONG_STATE);
+    check_int(row.hold, WEIR_HOLD_DEPENDENCIES);
+}
+
 WEIR_TEST(block, is_refused_to_what_somebody_holds)
 {
     struct weir_execution_row row = claimed();
