@@ -36,9 +36,9 @@ enum {
 };
 
 enum weir_graph_state {
-    WEIR_GRAPH_OPEN,      /* nothing of it has begun, or it has no members */
-    WEIR_GRAPH_RUNNING,   /* something is active, or can be claimed */
-    WEIR_GRAPH_BLOCKED,   /* nothing is, and something waits */
+    WEIR_GRAPH_OPEN,      /* nothing has begun, and something can; or it is empty */
+    WEIR_GRAPH_RUNNING,   /* something is active; or has begun, and more can be claimed */
+    WEIR_GRAPH_BLOCKED,   /* neither: what has not ended waits */
     WEIR_GRAPH_COMPLETED, /* all have ended: none failed, expired or was cancelled, but for
                            * those whom a join did not need any more */
     WEIR_GRAPH_FAILED,    /* all have ended, and not so */

@@ -16,8 +16,8 @@ enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, PAGE_MAX = 1000 };
 
 static const struct weir_sql SQL_COUNT = {
     .name = "count members",
-    .text = "SELECT state, hold, pending, count(*) FROM {p}_execution WHERE flow = {1}"
-            " AND flow > 0 GROUP BY state, hold, pending",
+    .text = "SELECT state, hold, pending, count(*), max(attempts) FROM {p}_execution"
+            " WHERE flow = {1} AND flow > 0 GROUP BY state, hold, pending",
     .parameters = "i",
 };
 static const struct weir_sql SQL_EDGES = {
@@ -50,6 +50,7 @@ struct reading {
     struct weir_connection *connection;
     struct weir_arena arena;
     struct weir_flow_row row;
+    bool begun; /* a worker had one of its members */
 };
 
 static enum weir_status begin(struct reading *self, struct weir_flow *flow,
@@ -81,8 +82,8 @@ static enum weir_status find(struct reading *self, const struct weir_graph_id *g
 
 /* ---- one ----------------------------------------------------------------------------------- */
 
-static enum weir_status add_count(struct weir_rows *rows, struct weir_graph_info *info,
-                                  struct weir_error *error)
+static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
+                                  struct weir_graph_info *info, struct weir_error *error)
 {
     int64_t state = weir_rows_integer(rows, 0);
     int64_t hold = weir_rows_integer(rows, 1);
@@ -97,6 +98,7 @@ static enum weir_status add_count(struct weir_rows *rows, struct weir_graph_info
     info->in_state[weir_state_public((enum weir_exec_state)state, (enum weir_hold)hold,
                                      (enum weir_pending)pending)] +=
         (uint32_t)weir_rows_integer(rows, 3);
+    self->begun |= weir_rows_integer(rows, 4) > 0;
     return WEIR_OK;
 }
 
@@ -107,16 +109,17 @@ static enum weir_status count_members(struct reading *self, struct weir_graph_in
     enum weir_status status = weir_connection_query(
         self->connection, &SQL_COUNT, VALUES(weir_integer(self->row.no)), &rows, error);
 
+    self->begun = self->row.unfinished < self->row.members;
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_count(&rows, info, error);
+        status = add_count(self, &rows, info, error);
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_graph_state state_of(const struct weir_flow_row *row,
+static enum weir_graph_state state_of(const struct reading *self,
                                       const struct weir_graph_info *info)
 {
-    switch (row->state) {
+    switch (self->row.state) {
     case WEIR_FLOW_COMPLETED:
         return WEIR_GRAPH_COMPLETED;
     case WEIR_FLOW_FAILED:
@@ -129,9 +132,8 @@ static enum weir_graph_state state_of(const struct weir_flow_row *row,
     if (info->in_state[WEIR_STATE_ACTIVE] > 0 || info->in_state[WEIR_STATE_RESUMABLE] > 0)
         return WEIR_GRAPH_RUNNING;
     if (info->in_state[WEIR_STATE_WAITING] > 0)
-        return (uint32_t)row->unfinished < (uint32_t)row->members ? WEIR_GRAPH_RUNNING
-                                                                  : WEIR_GRAPH_OPEN;
-    return row->members > 0 ? WEIR_GRAPH_BLOCKED : WEIR_GRAPH_OPEN;
+        return self->begun ? WEIR_GRAPH_RUNNING : WEIR_GRAPH_OPEN;
+    return self->row.members > 0 ? WEIR_GRAPH_BLOCKED : WEIR_GRAPH_OPEN;
 }
 
 static enum weir_status show(struct reading *self, weir_graph_visit_fn visit, void *state,
@@ -154,7 +156,7 @@ static enum weir_status show(struct reading *self, weir_graph_visit_fn visit, vo
 
     if (status != WEIR_OK)
         return status;
-    info.state = state_of(row, &info);
+    info.state = state_of(self, &info);
     visit(state, &info);
     return WEIR_OK;
 }

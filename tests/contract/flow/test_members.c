@@ -246,3 +246,26 @@ FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
     round_close(&round);
     weir_flow_destroy(flow);
 }
+
+/* ---- how a flow stands ----------------------------------------------------------------------- */
+
+/* Whatever has become of who has begun: another one can be claimed. */
+FLOW_TEST(flow, of_which_something_has_begun_is_not_open_any_more)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_settlement late = {.verb = WEIR_SETTLE_DELAY, .delay_ms = 3600 * 1000};
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    check_str(graph_state(&graph), "open");
+    graph_add(&graph, "abc", "a>c");
+    check_str(graph_state(&graph), "open");
+    late.claim = graph_claim(&graph, 'a');
+    check_str(graph_state(&graph), "running");
+    check_db(weir_flow_settle(flow, &late, 1, &fixture->error), WEIR_OK);
+    check_str(graph_states(&graph), "a:delayed b:waiting c:waiting_children");
+    check_str(graph_state(&graph), "running");
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&graph), "blocked");
+    weir_flow_destroy(flow);
+}
