@@ -81,9 +81,36 @@ static void peel(struct census *self, const struct weir_edge_row *edges, size_t 
     }
 }
 
-/* What cannot be taken away lies on a circle, or behind one. */
+/* What cannot be taken away lies on a circle, or behind one, and an edge that is left leads to it. */
+static void note_sources(const struct census *self, const struct weir_edge_row *edges,
+                         size_t count, int64_t *sources)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (*degree_of(self, edges[i].upstream) > 0)
+            sources[degree_of(self, edges[i].downstream) - self->degrees] =
+                edges[i].upstream;
+    }
+}
+
+/* Whoever goes back as many edges as there are executions has come to a circle, and goes round on it.
+ * Its numbers are in `out`, in their order; returns how many. */
+static size_t walk_back(const struct census *self, const int64_t *sources, int64_t from,
+                        int64_t *out)
+{
+    size_t count = 0;
+    int64_t no = from;
+
+    for (size_t i = 0; i < self->count; i++)
+        no = sources[degree_of(self, no) - self->degrees];
+    do {
+        out[count++] = no;
+        no = sources[degree_of(self, no) - self->degrees];
+    } while (no != out[0]);
+    return weir_numbers_unique(out, count);
+}
+
 enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
-                                  struct weir_arena *arena, int64_t *out,
+                                  struct weir_arena *arena, struct weir_circle *out,
                                   struct weir_error *error)
 {
     size_t room = 2 * count + 1;
@@ -91,18 +118,28 @@ enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
         .numbers = weir_arena_alloc(arena, room * sizeof *census.numbers),
         .degrees = weir_arena_alloc(arena, room * sizeof *census.degrees)};
     int64_t *queue = weir_arena_alloc(arena, room * sizeof *queue);
+    int64_t *sources = weir_arena_alloc(arena, room * sizeof *sources);
 
-    *out = 0;
-    if (census.numbers == NULL || census.degrees == NULL || queue == NULL)
+    *out = (struct weir_circle){.numbers = queue};
+    if (census.numbers == NULL || census.degrees == NULL || queue == NULL ||
+        sources == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu edges", count);
     if (count == 0)
         return WEIR_OK;
     qsort(edges, count, sizeof *edges, compare_edges);
     take_census(&census, edges, count);
     peel(&census, edges, count, queue);
-    for (size_t i = 0; i < census.count && *out == 0; i++) {
+    note_sources(&census, edges, count, sources);
+    for (size_t i = 0; i < census.count && out->count == 0; i++) {
         if (census.degrees[i] > 0)
-            *out = census.numbers[i];
+            out->count = walk_back(&census, sources, census.numbers[i], queue);
     }
     return WEIR_OK;
+}
+
+bool weir_circle_has(const struct weir_circle *self, int64_t no)
+{
+    size_t at = weir_numbers_find(self->numbers, self->count, no);
+
+    return at < self->count && self->numbers[at] == no;
 }

@@ -6,10 +6,18 @@
 
 #include "flow/edge_store.h"
 
-/* *out: the number of an execution on a circle, or behind one; 0: there is none. Sorts the edges.
- * WEIR_NO_MEMORY. */
+/* The executions on one, in the order of their numbers; those behind it are not. */
+struct weir_circle {
+    int64_t *numbers; /* of the caller's arena */
+    size_t count;     /* 0: there is none */
+};
+
+/* Sorts the edges. WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
-                                               struct weir_arena *arena, int64_t *out,
+                                               struct weir_arena *arena,
+                                               struct weir_circle *out,
                                                struct weir_error *error);
+
+bool weir_circle_has(const struct weir_circle *self, int64_t no);
 
 #endif

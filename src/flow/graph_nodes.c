@@ -79,6 +79,13 @@ static enum weir_status check_member(const struct weir_extending *self,
     return WEIR_OK;
 }
 
+/* Of whatever length. */
+static enum weir_status check_there(const char *what, const void *list, size_t count,
+                                    struct weir_error *error)
+{
+    return weir_flow_check_list(what, list, count > 0 ? 1 : 0, error);
+}
+
 enum weir_status weir_extending_check(const struct weir_extending *self,
                                       struct weir_error *error)
 {
@@ -86,6 +93,10 @@ enum weir_status weir_extending_check(const struct weir_extending *self,
     enum weir_status status = weir_flow_check_list("members", extension->members,
                                                    extension->member_count, error);
 
+    if (status == WEIR_OK)
+        status = check_there("edges", extension->edges, extension->edge_count, error);
+    if (status == WEIR_OK)
+        status = check_there("joins", extension->joins, extension->join_count, error);
     if (status == WEIR_OK)
         status = weir_execution_drafts_check(extension->members, extension->member_count,
                                              self->flow->partitions, error);
@@ -201,6 +212,21 @@ static bool leads_to_old(const struct weir_extending *self)
     return false;
 }
 
+/* By somebody whom the caller has named: there are such, since without the new edges there is no circle. */
+static enum weir_status refuse_circle(const struct weir_extending *self,
+                                      const struct weir_circle *circle,
+                                      struct weir_error *error)
+{
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE] = "";
+
+    for (size_t i = 0; i < self->node_count && text[0] == '\0'; i++) {
+        if (weir_circle_has(circle, self->nodes[i].no))
+            (void)weir_execution_id_format(&self->nodes[i].id, text);
+    }
+    return weir_error_set(error, WEIR_CYCLE,
+                          "the edges would lead in a circle, by execution %s", text);
+}
+
 enum weir_status weir_extending_check_circles(struct weir_extending *self,
                                               struct weir_connection *connection,
                                               struct weir_error *error)
@@ -209,7 +235,7 @@ enum weir_status weir_extending_check_circles(struct weir_extending *self,
     struct weir_edge_rows old = {.count = 0};
     struct weir_edge_row *edges;
     size_t count;
-    int64_t on_circle = 0;
+    struct weir_circle circle;
     enum weir_status status = WEIR_OK;
 
     if (new_count == 0)
@@ -227,16 +253,7 @@ enum weir_status weir_extending_check_circles(struct weir_extending *self,
     for (size_t i = 0; i < new_count; i++)
         edges[count++] = (struct weir_edge_row){.upstream = self->links[i].from->no,
                                                 .downstream = self->links[i].to->no};
-    status = weir_circle_find(edges, count, &self->arena, &on_circle, error);
-    for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
-        char text[WEIR_EXECUTION_ID_TEXT_SIZE];
-
-        if (on_circle != 0 && self->nodes[i].no == on_circle)
-            return weir_error_set(error, WEIR_CYCLE,
-                                  "the edges would lead in a circle, by execution %s",
-                                  weir_execution_id_format(&self->nodes[i].id, text));
-    }
-    return status == WEIR_OK && on_circle != 0
-               ? weir_error_set(error, WEIR_CYCLE, "the edges would lead in a circle")
-               : status;
+    status = weir_circle_find(edges, count, &self->arena, &circle, error);
+    return status == WEIR_OK && circle.count > 0 ? refuse_circle(self, &circle, error)
+                                                 : status;
 }

@@ -216,6 +216,40 @@ FLOW_TEST(circle, is_refused_and_changes_nothing)
     weir_flow_destroy(flow);
 }
 
+/* `a` and `b` are the older ones, and behind it. */
+FLOW_TEST(circle, is_told_by_one_who_is_on_it)
+{
+    struct weir_flow *flow = works_open(fixture);
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "ab", "a>b");
+    check_status(graph_try(&graph, "cd", "c>d d>c d>a", NULL, 0), WEIR_CYCLE);
+    check(strstr(fixture->error.text,
+                 weir_execution_id_format(graph_member(&graph, 'c'), text)) != NULL ||
+          strstr(fixture->error.text,
+                 weir_execution_id_format(graph_member(&graph, 'd'), text)) != NULL);
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(extend, by_lists_that_are_not_there_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_graph_extension edges = {.edge_count = 2, .revision = -1};
+    struct weir_graph_extension joins = {.join_count = 2, .revision = -1};
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &edges, NULL, &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "edges is NULL, must be a list") != NULL);
+    check_db(weir_graph_extend(flow, NULL, &graph.id, &joins, NULL, &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "joins is NULL, must be a list") != NULL);
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(stranger, is_refused)
 {
     struct weir_flow *flow = works_open(fixture);
@@ -411,6 +445,24 @@ FLOW_TEST(replay, is_given_the_result_of_what_was_replayed_before_it)
     weir_flow_destroy(flow);
 }
 
+/* `a` ends when `c` was skipped already, and nothing was passed to it then. */
+FLOW_TEST(replay, is_given_the_result_that_came_when_it_was_skipped)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    graph_add(&graph, "abc", "a>>c b>c");
+    graph_end(&graph, 'b', WEIR_SETTLE_FAIL);
+    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    check_str(graph_states(&graph), "a:completed b:failed c:skipped");
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'b'), &fixture->error), WEIR_OK);
+    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
+    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
+    check_input(&graph, 'c', "ok");
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(data, that_is_empty_is_not_passed)
 {
     struct weir_execution_draft drafts[2];
@@ -445,24 +497,6 @@ FLOW_TEST(data, that_is_empty_is_not_passed)
 FLOW_TEST(remaining, are_not_those_that_had_ended_and_were_replayed)
 {
     struct weir_graph_join join;
-/* `a` ends when `c` was skipped already, and nothing was passed to it then. */
-FLOW_TEST(replay, is_given_the_result_that_came_when_it_was_skipped)
-{
-    struct weir_flow *flow = works_open(fixture);
-    struct graph graph;
-
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "abc", "a>>c b>c");
-    graph_end(&graph, 'b', WEIR_SETTLE_FAIL);
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_str(graph_states(&graph), "a:completed b:failed c:skipped");
-    check_db(weir_flow_replay(flow, graph_member(&graph, 'b'), &fixture->error), WEIR_OK);
-    check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
-    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
-    check_input(&graph, 'c', "ok");
-    weir_flow_destroy(flow);
-}
-
     struct patrol patrol;
     struct graph graph;
     struct yard yard;

@@ -8,13 +8,14 @@
 
 enum { EDGES = 64 };
 
-/* "12 23 31": the number of one on a circle, or 0. */
+/* "12 23 31": the numbers on a circle, as the digits of one; or 0. */
 static int64_t circle_in(const char *text)
 {
     struct weir_edge_row edges[EDGES];
     struct weir_arena arena;
     struct weir_error error;
-    int64_t found = -1;
+    struct weir_circle found;
+    int64_t digits = 0;
     size_t count = 0;
 
     for (; *text != '\0'; text += text[2] == ' ' ? 3 : 2)
@@ -22,8 +23,13 @@ static int64_t circle_in(const char *text)
                                                 .downstream = text[1] - '0'};
     weir_arena_init(&arena, weir_heap_system(), 1024 * 1024);
     check_status(weir_circle_find(edges, count, &arena, &found, &error), WEIR_OK);
+    for (size_t i = 0; i < found.count; i++) {
+        check(weir_circle_has(&found, found.numbers[i]));
+        digits = 10 * digits + found.numbers[i];
+    }
+    check(!weir_circle_has(&found, 0));
     weir_arena_fini(&arena);
-    return found;
+    return digits;
 }
 
 WEIR_TEST(circle, is_not_in_what_splits_and_meets)
@@ -38,16 +44,23 @@ WEIR_TEST(circle, is_not_in_what_splits_and_meets)
 
 WEIR_TEST(circle, is_found_however_long_and_wherever)
 {
-    check_int(circle_in("12 21"), 1);
-    check_int(circle_in("31 12 23"), 1);
-    check_int(circle_in("12 23 34 42"), 2);
-    check_int(circle_in("12 13 45 56 64"), 4);
+    check_int(circle_in("12 21"), 12);
+    check_int(circle_in("31 12 23"), 123);
+    check_int(circle_in("12 23 34 42"), 234);
+    check_int(circle_in("12 13 45 56 64"), 456);
+}
+
+WEIR_TEST(circle, has_nobody_who_is_before_or_behind_it)
+{
+    check_int(circle_in("45 54 41 12 23"), 45);
+    check_int(circle_in("12 14 45 54 53 36"), 45);
+    check_int(circle_in("56 65 53 34 43 41"), 56); /* one of two */
 }
 
 WEIR_TEST(circle, counts_an_edge_that_is_given_twice_as_one_that_leads_nowhere_else)
 {
     check_int(circle_in("12 12 23"), 0);
-    check_int(circle_in("12 12 21"), 1);
+    check_int(circle_in("12 12 21"), 12);
 }
 
 WEIR_TEST(circle, says_when_there_is_no_memory)
@@ -55,7 +68,7 @@ WEIR_TEST(circle, says_when_there_is_no_memory)
     struct weir_edge_row edge = {.upstream = 1, .downstream = 2};
     struct weir_arena arena;
     struct weir_error error;
-    int64_t found = -1;
+    struct weir_circle found;
 
     weir_arena_init(&arena, weir_heap_system(), 1);
     check_status(weir_circle_find(&edge, 1, &arena, &found, &error), WEIR_NO_MEMORY);
