@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/migrate.h"
+#include "flow/store.h"
 #include "outbox/columns.h"
 
 enum { SCOPE_SIZE = 40 };
@@ -186,7 +187,7 @@ static const struct weir_sql SQL_WAITERS = {
 static const struct weir_sql SQL_COUNT_WAITERS = {
     .name = "count who waits for a budget",
     .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_spent s WHERE " WAITS
-            " AND s.budget = {1} LIMIT {2}) w",
+            " AND s.budget = {1} AND " WEIR_IS_HELD_BY_BUDGET("s") " LIMIT {2}) w",
     .parameters = "ii",
 };
 

@@ -42,7 +42,8 @@ const struct weir_sql weir_flow_sql_figures = {
 };
 
 /* Of other tables; each has few rows but for what waits. Of a suspension the execution says whether it
- * was escalated: by its primary key, in words that fit no partial index. */
+ * was escalated, and of who waits for a budget whether it still does: by its primary key, in words that
+ * fit no partial index. */
 #define COUNT_IN(table, condition, order)                                                \
     "(SELECT count(*) FROM (SELECT 1 FROM {p}_" table " WHERE " condition                \
     " ORDER BY " order " LIMIT (SELECT {1})) x)"
@@ -56,7 +57,10 @@ const struct weir_sql weir_flow_sql_figures = {
     " AND e.state + 0 = 5 AND e.due_us + 0 = 0 AND e.on_timeout = 4) = 1)"
 
 #define SUSPENDED_COUNT COUNT_IN("suspension", WEIR_SUSPENSION_IS_OPEN, "no")
-#define HELD_COUNT COUNT_IN("spent", WEIR_WAITS_FOR_BUDGET, "budget, no")
+#define HELD                                                                             \
+    "(SELECT budget, no FROM {p}_spent WHERE " WEIR_WAITS_FOR_BUDGET                     \
+    " ORDER BY budget, no LIMIT (SELECT {1})) s WHERE " WEIR_IS_HELD_BY_BUDGET("s")
+#define HELD_COUNT "(SELECT count(*) FROM " HELD ")"
 #define FLOW_COUNT COUNT_IN("flow", WEIR_FLOW_IS_OPEN, "no")
 #define CANCELLING_COUNT COUNT_IN("edge_group", WEIR_IS_CANCELLING, "cancel_us")
 #define FIRST_CANCEL FIRST_IN("edge_group", WEIR_IS_CANCELLING, "cancel_us")
@@ -76,9 +80,8 @@ const struct weir_sql weir_flow_sql_held = {
             " CASE WHEN (SELECT count(*) FROM {p}_usage u WHERE u.budget = w.budget"
             " AND u.hard > 0 AND u.used >= u.hard) > 0 THEN 1 ELSE 0 END,"
             " (SELECT b.next_reset_us FROM {p}_budget b WHERE b.no = w.budget)"
-            " FROM (SELECT budget, count(*) AS n FROM (SELECT budget FROM {p}_spent"
-            " WHERE " WEIR_WAITS_FOR_BUDGET " ORDER BY budget, no LIMIT (SELECT {1})) x"
-            " GROUP BY budget ORDER BY n DESC, budget LIMIT {2}) w"
+            " FROM (SELECT s.budget, count(*) AS n FROM " HELD
+            " GROUP BY s.budget ORDER BY n DESC, s.budget LIMIT {2}) w"
             " ORDER BY w.n DESC, w.budget",
     .parameters = "ii",
 };

@@ -40,6 +40,11 @@
 #define WEIR_SUSPENSION_IS_OPEN "ended_us = 0"
 #define WEIR_EDGE_IS_OPEN "state = 0"
 #define WEIR_WAITS_FOR_BUDGET "dimension = '' AND amount > 0"
+/* Does this one of them still wait? It may have been cancelled, or wait for others: then the mark stays
+ * until the budget is free. By its primary key, in words that fit no partial index. */
+#define WEIR_IS_HELD_BY_BUDGET(waiter)                                                   \
+    "(SELECT 1 FROM {p}_execution e WHERE e.no = " waiter                                \
+    ".no AND e.state + 0 = 3 AND e.hold + 0 = 5) = 1"
 
 /* Numbers that loaded.c knows, but for the state. */
 #define WEIR_IS_KNOWN                                                                    \

@@ -225,6 +225,25 @@ FLOW_TEST(claim, passes_over_what_would_exceed_a_budget_and_lets_others_through)
     weir_flow_destroy(flow);
 }
 
+/* The budget stays exceeded, so nothing clears up behind them. */
+FLOW_TEST(budget, does_not_count_those_who_have_ended_as_waiting)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id first, second;
+
+    make(fixture, flow, "llm", 0);
+    first = submit_charged(fixture, flow);
+    second = submit_charged(fixture, flow);
+    (void)report(fixture, flow, NULL, 100, NULL);
+    check_int(claim_some(fixture, flow), 0);
+    check_int(see(fixture, flow).waiting, 2);
+    check_db(weir_flow_cancel(flow, &first, NULL, &fixture->error), WEIR_OK);
+    check_int(see(fixture, flow).waiting, 1);
+    check_db(weir_flow_cancel(flow, &second, NULL, &fixture->error), WEIR_OK);
+    check_int(see(fixture, flow).waiting, 0);
+    weir_flow_destroy(flow);
+}
+
 FLOW_TEST(budget, that_is_reset_lets_in_who_waited)
 {
     struct weir_execution_id charged;

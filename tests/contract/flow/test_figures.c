@@ -117,6 +117,7 @@ FLOW_TEST(figures, count_what_waits_for_others)
     struct weir_budget_answer answer;
     struct weir_flow_figures figures;
     struct weir_claim claims[3];
+    struct weir_execution_id gone;
     struct wait wait;
     struct graph graph;
 
@@ -133,12 +134,13 @@ FLOW_TEST(figures, count_what_waits_for_others)
     check_db(weir_budget_create(flow, &budget, NULL, &fixture->error), WEIR_OK);
     draft.budgets = &BUDGET;
     draft.budget_count = 1;
-    for (int i = 0; i < 2; i++)
-        (void)works_submit_draft(fixture, flow, &draft);
+    for (int i = 0; i < 3; i++)
+        gone = works_submit_draft(fixture, flow, &draft);
     check_db(weir_budget_report(flow, BUDGET, NULL, &amount, 1, NULL, &answer,
                                 &fixture->error),
              WEIR_OK);
     check_int(works_claim_many(fixture, flow, &anna, claims, 3), 0);
+    check_db(weir_flow_cancel(flow, &gone, NULL, &fixture->error), WEIR_OK);
 
     figures = read_figures(fixture);
     check_int(figures.suspended, 3);
