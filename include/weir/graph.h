@@ -84,7 +84,7 @@ struct weir_graph_extension {
 
 enum weir_graph_cancel_policy {
     WEIR_CANCEL_FLOW_ONLY, /* it takes no more members; these go on */
-    WEIR_CANCEL_ALL,
+    WEIR_CANCEL_ALL, /* of more than 1,000 some may be skipped instead, by the end of others */
     WEIR_CANCEL_PENDING /* those that nobody has begun */
 };
 

@@ -3,7 +3,8 @@
  *
  * One transaction, however many members: those that there are, all locked first, then the flow, which nobody can add to
  * any more, then those that were added meanwhile. Members are cancelled like any execution, with all
- * that follows.
+ * that follows: so part by part from the newest to the oldest, since edges mostly lead to newer ones, and what
+ * has been cancelled is not skipped.
  */
 #include "base/heap.h"
 #include "flow/events.h"
@@ -17,13 +18,13 @@ enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, MEMBERS_TOGETHER = 1000 };
 static const struct weir_sql SQL_MEMBERS[] = {
     [WEIR_CANCEL_ALL] = {.name = "pick members",
                          .text = "SELECT no FROM {p}_execution WHERE flow = {1}"
-                                 " AND flow > 0 AND no > {2} AND state + 0 < 10"
-                                 " ORDER BY no LIMIT {3}",
+                                 " AND flow > 0 AND no < {2} AND state + 0 < 10"
+                                 " ORDER BY no DESC LIMIT {3}",
                          .parameters = "iii"},
     [WEIR_CANCEL_PENDING] = {.name = "pick members nobody has begun",
                              .text = "SELECT no FROM {p}_execution WHERE flow = {1}"
-                                     " AND flow > 0 AND no > {2} AND state + 0 < 10"
-                                     " AND attempts = 0 ORDER BY no LIMIT {3}",
+                                     " AND flow > 0 AND no < {2} AND state + 0 < 10"
+                                     " AND attempts = 0 ORDER BY no DESC LIMIT {3}",
                              .parameters = "iii"},
 };
 
@@ -54,13 +55,13 @@ struct ending {
 };
 
 static enum weir_status pick(struct ending *self, struct weir_connection *connection,
-                             int64_t behind, int64_t *out, size_t *count,
+                             int64_t before, int64_t *out, size_t *count,
                              struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status =
         weir_connection_query(connection, &SQL_MEMBERS[self->policy],
-                              VALUES(weir_integer(self->row.no), weir_integer(behind),
+                              VALUES(weir_integer(self->row.no), weir_integer(before),
                                      weir_integer(MEMBERS_TOGETHER)),
                               &rows, error);
 
@@ -118,17 +119,17 @@ static enum weir_status cancel_members(struct ending *self,
                                        struct weir_error *error)
 {
     int64_t nos[MEMBERS_TOGETHER];
-    int64_t behind = 0;
+    int64_t before = INT64_MAX;
     size_t count = MEMBERS_TOGETHER;
     enum weir_status status = WEIR_OK;
 
     if (self->policy == WEIR_CANCEL_FLOW_ONLY)
         return WEIR_OK;
     while (status == WEIR_OK && count == MEMBERS_TOGETHER) {
-        status = pick(self, connection, behind, nos, &count, error);
+        status = pick(self, connection, before, nos, &count, error);
         if (status != WEIR_OK || count == 0)
             break;
-        behind = nos[count - 1];
+        before = nos[count - 1];
         status = cancel_some(self, connection, nos, count, error);
     }
     return status;

@@ -536,6 +536,38 @@ static void add_many(struct graph *graph, struct weir_execution_id *ids)
     }
 }
 
+/* All others wait for the first. */
+static void lead_from_the_first(struct graph *graph, const struct weir_execution_id *ids)
+{
+    struct fixture *fixture = graph->fixture;
+    struct weir_graph_edge edges[MANY - 1];
+    const struct weir_graph_extension extension = {
+        .edges = edges, .edge_count = MANY - 1, .revision = -1};
+
+    for (size_t i = 0; i + 1 < MANY; i++)
+        edges[i] = (struct weir_graph_edge){.from = ids[0], .to = ids[i + 1]};
+    check_db(weir_graph_extend(graph->flow, NULL, &graph->id, &extension, NULL,
+                               &fixture->error),
+             WEIR_OK);
+}
+
+FLOW_TEST(cancel, of_a_large_flow_skips_none_of_those_who_come_later)
+{
+    static struct weir_execution_id ids[MANY];
+    struct weir_flow *flow = works_open(fixture);
+    struct ending ending;
+    struct graph graph;
+
+    graph_open(&graph, fixture, flow);
+    add_many(&graph, ids);
+    lead_from_the_first(&graph, ids);
+    ending = (struct ending){.graph = &graph};
+    check_db(cancel_flow(flow, &ending, &fixture->error), WEIR_OK);
+    check_int(ending.members, MANY);
+    check_int(graph_info(&graph).in_state[WEIR_STATE_CANCELLED], MANY);
+    weir_flow_destroy(flow);
+}
+
 /* The worker has its member, and comes to the flow when the cancel has begun. */
 FLOW_POSTGRESQL_TEST(cancel, of_a_large_flow_does_not_hold_it_while_it_waits_for_members)
 {
