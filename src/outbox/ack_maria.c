@@ -13,7 +13,9 @@
  * would be another.
  *
  * Keys travel as JSON in their order and are looked up one by one, which is the order of the
- * locks (ack.c, I2); a position is locked behind its lease and by nobody else.
+ * locks (ack.c, I2); a position is locked behind its lease and by nobody else. A lease that is not
+ * ours is unlocked again when the next one is looked up, so behind all there is a key of none: who
+ * has been stopped, and goes on for a moment, keeps no new owner from its work.
  */
 #include "base/heap.h"
 #include "base/point.h"
@@ -25,7 +27,8 @@
  * whole, in the order of the table, and locks what it reads. */
 static const struct weir_sql SQL_COMPARE = {
     .name = "lock positions",
-    .text = "SELECT p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS (n FOR ORDINALITY,"
+    .text = "SELECT p.n FROM JSON_TABLE(" WEIR_JSON_AND_NONE
+            ", '$[*]' COLUMNS (n FOR ORDINALITY,"
             " subscription BIGINT PATH '$[0]', pid BIGINT PATH '$[1]',"
             " epoch BIGINT PATH '$[2]', version BIGINT PATH '$[3]')) p"
             " STRAIGHT_JOIN {p}_lease l FORCE INDEX (PRIMARY)"

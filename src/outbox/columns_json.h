@@ -17,6 +17,9 @@
 #include "base/buf.h"
 #include "outbox/columns.h"
 
+/* In SQL: the rows of {1}, and a last one whose keys nobody has. */
+#define WEIR_JSON_AND_NONE "JSON_ARRAY_APPEND({1}, '$', JSON_ARRAY(-1, -1, -1, -1))"
+
 /* Rows `begin` to `begin + count - 1` of the first `column_count` columns, in place of what `out`
  * had. WEIR_NO_MEMORY or WEIR_INVALID: more than `out` may have. */
 WEIR_CHECKED enum weir_status weir_columns_json(const struct weir_columns *self,

@@ -37,7 +37,8 @@ static const struct weir_sql SQL_TAKE = {
 /* Each looked up and locked by the primary key, in the order given (ack_maria.c). */
 static const struct weir_sql SQL_LOCK_OWN = {
     .name = "lock leases",
-    .text = "SELECT p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS (n FOR ORDINALITY,"
+    .text = "SELECT p.n FROM JSON_TABLE(" WEIR_JSON_AND_NONE
+            ", '$[*]' COLUMNS (n FOR ORDINALITY,"
             " subscription BIGINT PATH '$[0]', pid BIGINT PATH '$[1]',"
             " epoch BIGINT PATH '$[2]')) p"
             " STRAIGHT_JOIN {p}_lease l FORCE INDEX (PRIMARY)"

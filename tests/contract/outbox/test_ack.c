@@ -816,9 +816,8 @@ OUTBOX_SERVER_TEST(ack, that_waited_for_a_takeover_is_refused)
     fixture_give(fixture, other);
 }
 
-/* Who has been stopped for long goes on for a moment, and is stopped again. MariaDB locks what it
- * compares. */
-OUTBOX_POSTGRESQL_TEST(ack, of_an_owner_that_lost_the_lease_keeps_nobody_waiting)
+/* Who has been stopped for long goes on for a moment, and is stopped again. */
+OUTBOX_SERVER_TEST(ack, of_an_owner_that_lost_the_lease_keeps_nobody_waiting)
 {
     struct weir_connection *stale = fixture_take(fixture);
     struct weir_connection *connection = fixture_take(fixture);
@@ -852,6 +851,38 @@ static bool is_free(struct fixture *fixture)
 
     fixture_give(fixture, connection);
     return status == WEIR_OK;
+}
+
+static void check_free(void *argument)
+{
+    check(is_free(argument));
+}
+
+/* The same of the keeper, which renews all that it believes to have. */
+OUTBOX_SERVER_TEST(renewal, of_leases_that_were_lost_keeps_nobody_waiting)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+    struct weir_connection *connection = NULL;
+    struct weir_lease lost[2], taken[2];
+    struct weir_points points;
+
+    desk_open(fixture, 2);
+    take_all(fixture, ANNA, lost, 2);
+    desk_expire(fixture, 0);
+    desk_expire(fixture, 1);
+    take_all(fixture, BERT, taken, 2);
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "db.commit", 1, check_free, fixture);
+    weir_db_set_points(db, &points);
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+
+    check_db(weir_lease_renew(connection, ANNA, 1000000, lost, 2, &fixture->error),
+             WEIR_OK);
+
+    check(!lost[0].kept && !lost[1].kept);
+    weir_db_release(db, connection);
+    weir_db_destroy(db);
 }
 
 static void stand_still(void *argument)
