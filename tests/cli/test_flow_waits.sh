@@ -96,7 +96,7 @@ refuses_bad_suspensions() {
     refuses 2 'no TOKEN' flow suspend --until ok@a
     refuses 2 'is no token of a claim' flow suspend "$id" --until ok@a
     refuses 2 '"@" expected at character 3' flow suspend "$token" --until ok
-    refuses 2 'is nested deeper than 4' flow suspend "$token" --until 'all(all(all(all(ok@a))))'
+    refuses 2 'is nested deeper than 4' flow suspend "$token" --until 'all(all(all(all(all(ok@a)))))'
     refuses 2 'several waitpoints need a count' flow suspend "$token" --until 'ok@(a, b)'
     refuses 2 '3 of 2 waitpoints can never be' flow suspend "$token" \
         --until '3 of waitpoints ok@(a, b)'
@@ -168,7 +168,8 @@ says_when_there_are_too_many() {
     suspended many "1 of signals ok@(w$keys)"
     "$weir" flow resume -q "$id"
     claim=$("$weir" flow claim --lane many -q)
-    refuses 1 'there are 256 waitpoints already' flow waitpoint "$claim" more
+    ends 0 flow waitpoint "$claim" more # those of before are over
+    refuses 1 'there are 1 waitpoints already' flow suspend "$claim" --until "1 of signals ok@(w$keys)"
     refuses 2 'names more than 256 waitpoints' flow suspend "$claim" --until "1 of signals ok@(w$keys, x)"
 }
 
