@@ -313,13 +313,15 @@ warns_that_no_supervisor_runs() {
 # One that an operator has to look at, and two that wait for a budget.
 names_what_does_not_move() {
     work 5 'on_timeout = 4, hold = 11'
+    work 3 'hold = 5'
+    work 3 'hold = 5'
     sql "$WEIR_DB" "
         INSERT INTO weir_suspension (no, reason, since_us, timeout_us, resume_delay_us, condition)
-            SELECT no, 0, 1, 0, 0, 'ok@a' FROM weir_execution;
+            SELECT no, 0, 1, 0, 0, 'ok@a' FROM weir_execution WHERE state = 5;
         INSERT INTO weir_budget (no, name, part, scope_type, scope, created_us)
             VALUES (1, 'llm', 0, '', '', 1);
         INSERT INTO weir_usage VALUES (1, 'tokens', 10, 10, 0);
-        INSERT INTO weir_spent SELECT n, 1, '', 1, 0 FROM generate_series(1, 2) n;
+        INSERT INTO weir_spent SELECT no, 1, '', 1, 0 FROM weir_execution WHERE state = 3;
         INSERT INTO weir_flow (uuid, part, created_us, namespace, kind)
             VALUES ('x', 0, 1, 'default', 'order')" >/dev/null
     ends 0 doctor
