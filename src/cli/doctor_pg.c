@@ -5,8 +5,10 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cli/doctor.h"
 #include "db/db.h"
+#include "outbox/creators.h"
 #include "outbox/schema.h"
 
 /* The first with 64-bit transaction ids in SQL. */
@@ -180,6 +182,29 @@ static void judge_transactions(struct weir_doctor *self, struct weir_rows *rows)
             "%" PRId64 " prepared: messages in them wait for the commit", prepared);
 }
 
+static void check_creators(struct weir_doctor *self)
+{
+    struct weir_creators creators;
+    struct weir_error error = {0};
+    char remedy[2 * WEIR_CREATORS_SIZE + sizeof "REVOKE CREATE ON SCHEMA FROM"];
+
+    if (weir_creators_read(&creators, self->connection, &error) != WEIR_OK) {
+        weir_doctor_note_failure(self, "creators", &error);
+        return;
+    }
+    if (creators.roles[0] == '\0') {
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "creators", "",
+                          "no others may create in schema %s", creators.schema);
+        return;
+    }
+    (void)weir_text_format(remedy, sizeof remedy, "REVOKE CREATE ON SCHEMA %s FROM %s",
+                           creators.schema, creators.roles);
+    weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "creators", remedy,
+                      "others may create in schema %s, and have their operators and "
+                      "functions called by those who use it: %s",
+                      creators.schema, creators.roles);
+}
+
 void weir_doctor_check_pg_tables(struct weir_doctor *self)
 {
     struct weir_rows rows = {.connection = NULL};
@@ -194,5 +219,6 @@ void weir_doctor_check_pg_tables(struct weir_doctor *self)
         weir_doctor_judge_sweep(self, weir_rows_integer(&rows, 0) - self->waiting,
                                 PASSED_MANY);
     weir_rows_close(&rows);
+    check_creators(self);
     weir_doctor_check_roles(self);
 }

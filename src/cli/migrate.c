@@ -11,6 +11,7 @@
 #include "cli/session.h"
 #include "db/db.h"
 #include "flow/schema.h"
+#include "outbox/creators.h"
 #include "outbox/producer.h"
 #include "outbox/schema.h"
 #include "weir/heap.h"
@@ -54,6 +55,9 @@ const struct weir_command weir_cli_migrate = {
         "and revokes what is too much. Run it again after each migration. Needs the\n"
         "right to make roles. What each may do is in docs/roles.md.\n"
         "\n"
+        "On PostgreSQL it warns when other roles may create in the schema of the\n"
+        "tables: what they make there can be called in place of what was meant.\n"
+        "\n"
         "--dry-run prints SQL for the engine's own client, told to stop at the\n"
         "first error: psql -v ON_ERROR_STOP=1, mariadb (as it is), sqlite3 -bail.\n"
         "\n"
@@ -83,6 +87,7 @@ struct outcome {
     struct move outbox;
     struct move flow;
     char no_functions[WEIR_PRODUCER_WHY_SIZE]; /* why; "": they are there */
+    struct weir_creators creators;
     struct weir_roles_tally roles;
 };
 
@@ -124,6 +129,15 @@ static int close_json(struct weir_buf *json, const struct weir_session *session)
     return code;
 }
 
+static void tell_creators(const struct weir_creators *creators)
+{
+    if (creators->roles[0] != '\0')
+        printf(
+            "warning: others may create in schema %s, and have their operators and "
+            "functions called by those who use it: REVOKE CREATE ON SCHEMA %s FROM %s\n",
+            creators->schema, creators->schema, creators->roles);
+}
+
 static int tell(const struct weir_session *session, const struct wishes *wishes,
                 const struct outcome *outcome)
 {
@@ -138,6 +152,7 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
         if (outcome->no_functions[0] != '\0')
             printf("no %s_enqueue() for producers in SQL: %s\n",
                    weir_db_prefix(session->db), outcome->no_functions);
+        tell_creators(&outcome->creators);
         if (wishes->roles)
             weir_roles_tell(&outcome->roles);
         return WEIR_EXIT_DONE;
@@ -145,6 +160,8 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
     open_json(&json, session, outcome);
     if (outcome->no_functions[0] != '\0')
         weir_output_add_text(&json, "no_functions", outcome->no_functions);
+    if (outcome->creators.roles[0] != '\0')
+        weir_output_add_text(&json, "creators", outcome->creators.roles);
     if (wishes->roles)
         weir_roles_append_json(&outcome->roles, &json);
     return close_json(&json, session);
@@ -294,6 +311,18 @@ static enum weir_status set_payload_max(const struct weir_session *session,
     return status;
 }
 
+static enum weir_status read_creators(const struct weir_session *session,
+                                      struct weir_creators *out, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(session->db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_creators_read(out, connection, error);
+    weir_db_release(session->db, connection);
+    return status;
+}
+
 static enum weir_status migrate_all(const struct weir_session *session,
                                     struct outcome *out, struct weir_error *error)
 {
@@ -305,6 +334,8 @@ static enum weir_status migrate_all(const struct weir_session *session,
     if (status == WEIR_OK && has_flow(session))
         status = weir_schema_migrate(&weir_flow_schema, session->db, &out->flow.from,
                                      &out->flow.to, error);
+    if (status == WEIR_OK)
+        status = read_creators(session, &out->creators, error);
     return status;
 }
 

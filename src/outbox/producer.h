@@ -10,8 +10,9 @@
  *
  * SQLite has no functions of its own: there it is a loadable extension (src/extension).
  *
- * The texts of PostgreSQL are statements of a migration (schema.c), ended by NULL. Repeating them
- * replaces the functions and keeps who may execute them.
+ * The texts of PostgreSQL are statements of migrations (schema.c), ended by NULL. Repeating them
+ * replaces the functions and keeps who may execute them: when they change, a new migration repeats
+ * them.
  *
  * MariaDB makes no function while it keeps a binary log, unless it is told to trust who makes it. The
  * tables must not wait for that, so its functions belong to no migration: they are made behind each

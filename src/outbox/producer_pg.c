@@ -14,9 +14,14 @@
  * (schema.c): cuts know of no difference. No function has a block with EXCEPTION, which would be
  * a subtransaction for each message.
  *
- * The path is pinned to the schema of our tables, temporary ones last, since names are looked up
- * with the owner's rights. Classes of characters are by code, whatever the database's collation.
- * A literal brace is not available (db/sql.h).
+ * Names are looked up with the owner's rights, so the path has pg_catalog alone, and temporary tables
+ * behind it: an operator or a function that another role has made in the schema of our tables, with
+ * types that fit better than the built-in one's, is no candidate. Tables and functions of ours are
+ * named with their schema, for which the texts have "@.". The arguments of our functions have exactly
+ * the declared types, since there, overloads of others are candidates.
+ *
+ * Classes of characters are by code, whatever the database's collation. A literal brace is not
+ * available (db/sql.h).
  */
 #include "outbox/producer.h"
 
@@ -26,33 +31,44 @@
 
 /* For the rest of this migration: where the tables are, not where new ones would be made. */
 static const char USE_SCHEMA[] =
-    "SELECT set_config('search_path', quote_ident(n.nspname) || ', pg_temp', true)"
-    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    " WHERE c.oid = '{p}_log'::regclass";
+    "SELECT pg_catalog.set_config('{p}.home', home.name || '.', true),"
+    " pg_catalog.set_config('search_path', home.name || ', pg_temp', true)"
+    " FROM (SELECT pg_catalog.quote_ident(n.nspname::text) AS name"
+    "  FROM pg_catalog.pg_class c"
+    "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    "  WHERE c.oid = '{p}_log'::regclass) home";
+
+/* A function begins and ends with these. */
+#define CREATE                                                                           \
+    "DO $make$ BEGIN EXECUTE pg_catalog.replace($text$\n"                                \
+    "CREATE OR REPLACE FUNCTION "
+#define END                                                                              \
+    "END $weir$\n"                                                                       \
+    "$text$, '@.', pg_catalog.current_setting('{p}.home')); END $make$"
 
 /* Up to 60 bytes; what is not printable ASCII is a question mark. */
 static const char QUOTE[] =
-    "CREATE OR REPLACE FUNCTION {p}_enqueue_quote(value text) RETURNS text\n"
-    "LANGUAGE plpgsql IMMUTABLE SET search_path FROM CURRENT AS $weir$\n"
-    "DECLARE\n"
-    "    bytes bytea := convert_to(value, 'UTF8');\n"
-    "    shown text := '';\n"
-    "BEGIN\n"
-    "    FOR i IN 0 .. least(octet_length(bytes), 60) - 1 LOOP\n"
-    "        shown := shown || CASE WHEN get_byte(bytes, i) BETWEEN 32 AND 126\n"
-    "            THEN chr(get_byte(bytes, i)) ELSE '?' END;\n"
-    "    END LOOP;\n"
-    "    RETURN shown || CASE WHEN octet_length(bytes) > 60 THEN '...' ELSE '' END;\n"
-    "END $weir$\n";
+    CREATE "@.{p}_enqueue_quote(value text) RETURNS text LANGUAGE plpgsql\n"
+           "IMMUTABLE SET search_path = pg_catalog, pg_temp AS $weir$\n"
+           "DECLARE\n"
+           "    bytes bytea := convert_to(value, 'UTF8');\n"
+           "    shown text := '';\n"
+           "BEGIN\n"
+           "    FOR i IN 0 .. least(octet_length(bytes), 60) - 1 LOOP\n"
+           "        shown := shown || CASE WHEN get_byte(bytes, i) BETWEEN 32 AND 126\n"
+           "            THEN chr(get_byte(bytes, i)) ELSE '?' END;\n"
+           "    END LOOP;\n"
+           "    RETURN shown || CASE WHEN octet_length(bytes) > 60\n"
+           "        THEN '...' ELSE '' END;\n" END;
 
 /* Which rule a text breaks that is no queue name (`is_name`) or not printable. */
-static const char REFUSE_TEXT[] =
-    "CREATE OR REPLACE FUNCTION {p}_enqueue_refuse(what text, value text,\n"
+static const char REFUSE_TEXT[] = CREATE
+    "@.{p}_enqueue_refuse(what text, value text,\n"
     "    size_max integer, is_name boolean) RETURNS void\n"
-    "LANGUAGE plpgsql SET search_path FROM CURRENT AS $weir$\n"
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"
     "DECLARE\n"
     "    bytes bytea := convert_to(value, 'UTF8');\n"
-    "    shown text := what || ' \"' || {p}_enqueue_quote(value) || '\"';\n"
+    "    shown text := what || ' \"' || @.{p}_enqueue_quote(value) || '\"';\n"
     "    byte integer;\n"
     "BEGIN\n"
     "    IF value IS NULL OR value = '' THEN\n"
@@ -76,16 +92,15 @@ static const char REFUSE_TEXT[] =
     "        END IF;\n"
     "    END LOOP;\n"
     "    RAISE invalid_parameter_value USING MESSAGE =\n"
-    "        shown || ' must begin and end with a letter or digit';\n"
-    "END $weir$\n";
+    "        shown || ' must begin and end with a letter or digit';\n" END;
 
 /*
  * What is no text is kept as its JSON, as whoever reads them would (headers.h). jsonb has each
  * name once. chr(123) and chr(125) are the braces.
  */
-static const char HEADERS[] =
-    "CREATE OR REPLACE FUNCTION {p}_enqueue_headers(headers jsonb) RETURNS text\n"
-    "LANGUAGE plpgsql SET search_path FROM CURRENT AS $weir$\n"
+static const char HEADERS[] = CREATE
+    "@.{p}_enqueue_headers(headers jsonb) RETURNS text\n"
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"
     "DECLARE\n"
     "    header record;\n"
     "    stored text := '';\n"
@@ -107,25 +122,26 @@ static const char HEADERS[] =
     "    LOOP\n"
     "        IF octet_length(header.name) > 256\n"
     "            OR header.name COLLATE \"C\" !~ '^[ -~]+$' THEN\n"
-    "            PERFORM {p}_enqueue_refuse('header name', header.name, 256, false);\n"
+    "            PERFORM @.{p}_enqueue_refuse('header name'::text, header.name, 256,\n"
+    "                false);\n"
     "        END IF;\n"
     "        IF header.value IS NULL THEN\n"
     "            RAISE invalid_parameter_value USING MESSAGE = format(\n"
     "                'header \"%s\" is NULL, must have a value',\n"
-    "                {p}_enqueue_quote(header.name));\n"
+    "                @.{p}_enqueue_quote(header.name));\n"
     "        END IF;\n"
     "        size_left := size_left - octet_length(header.name)\n"
     "            - octet_length(convert_to(header.value, 'UTF8'));\n"
     "        IF size_left < 0 THEN\n"
     "            RAISE program_limit_exceeded USING MESSAGE = format(\n"
     "                'headers up to \"%s\" are too large, names and values must have'\n"
-    "                ' at most 16384 bytes together', {p}_enqueue_quote(header.name));\n"
+    "                ' at most 16384 bytes together',\n"
+    "                @.{p}_enqueue_quote(header.name));\n"
     "        END IF;\n"
     "        stored := stored || CASE WHEN stored = '' THEN chr(123) ELSE ',' END\n"
     "            || to_json(header.name)::text || ':' || to_json(header.value)::text;\n"
     "    END LOOP;\n"
-    "    RETURN CASE WHEN header_count > 0 THEN stored || chr(125) END;\n"
-    "END $weir$\n";
+    "    RETURN CASE WHEN header_count > 0 THEN stored || chr(125) END;\n" END;
 
 /*
  * What waits for the subscription that is furthest behind: rows behind the marks of its positions
@@ -134,10 +150,10 @@ static const char HEADERS[] =
  * estimated. A session counts once a second and adds its own in between, as a process of the
  * library does: the limit is kept about. A count is kept as a setting of the session.
  */
-static const char ROOM[] =
-    "CREATE OR REPLACE FUNCTION {p}_enqueue_room(queue text, queue_id integer,\n"
+static const char ROOM[] = CREATE
+    "@.{p}_enqueue_room(queue text, queue_id integer,\n"
     "    backlog_max bigint) RETURNS void\n"
-    "LANGUAGE plpgsql SET search_path FROM CURRENT SET jit = off AS $weir$\n"
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $weir$\n"
     "DECLARE\n"
     "    setting text := '{p}.backlog_' || queue_id;\n"
     "    known text := coalesce(current_setting(setting, true), '');\n"
@@ -155,18 +171,18 @@ static const char ROOM[] =
     "            SELECT s.id AS subscription, a.pid, a.cut, a.last_id, b.snap,\n"
     "                c.snap AS next_snap, CASE WHEN c.no IS NULL THEN b.hi\n"
     "                ELSE greatest(b.hi, least(a.last_id, c.hi)) END AS lo\n"
-    "            FROM {p}_subscription s\n"
+    "            FROM @.{p}_subscription s\n"
     "            CROSS JOIN generate_series(0, 63) AS g(n)\n"
-    "            CROSS JOIN LATERAL (SELECT k.pid, k.cut, k.last_id FROM {p}_ack k\n"
+    "            CROSS JOIN LATERAL (SELECT k.pid, k.cut, k.last_id FROM @.{p}_ack k\n"
     "                WHERE k.subscription = s.id AND k.pid = queue_id * 64 + g.n\n"
     "                ORDER BY k.version DESC LIMIT 1) a\n"
-    "            CROSS JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM {p}_cut k\n"
+    "            CROSS JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM @.{p}_cut k\n"
     "                WHERE k.no >= a.cut ORDER BY k.no LIMIT 1) b\n"
-    "            LEFT JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM {p}_cut k\n"
+    "            LEFT JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM @.{p}_cut k\n"
     "                WHERE k.no > b.no AND b.no = a.cut\n"
     "                ORDER BY k.no LIMIT 1) c ON true\n"
     "            WHERE s.queue = queue_id),\n"
-    "        looked AS MATERIALIZED (SELECT l.id, l.xid, l.pid FROM {p}_log l\n"
+    "        looked AS MATERIALIZED (SELECT l.id, l.xid, l.pid FROM @.{p}_log l\n"
     "            WHERE l.id > (SELECT min(lo) FROM pos)\n"
     "            ORDER BY l.id LIMIT (SELECT 100000)),\n"
     "        seen AS (SELECT count(*) AS rows, max(id) AS last_id FROM looked),\n"
@@ -177,13 +193,14 @@ static const char ROOM[] =
     "            AND pg_visible_in_snapshot(l.xid, p.next_snap)) IS NOT TRUE\n"
     "            GROUP BY p.subscription, p.pid),\n"
     "        aside AS (SELECT p.subscription, p.pid, (SELECT count(*) FROM\n"
-    "                (SELECT FROM {p}_aside a WHERE a.pid = p.pid\n"
+    "                (SELECT FROM @.{p}_aside a WHERE a.pid = p.pid\n"
     "                AND (a.cut, a.id) > (p.cut + 1, p.last_id) LIMIT 100000) x) AS "
     "rows\n"
     "            FROM pos p)\n"
     "        SELECT coalesce(max(w.waiting), 0) INTO backlog FROM (\n"
     "            SELECT sum(a.rows + coalesce(f.rows, 0) * CASE WHEN s.rows < 100000\n"
-    "                THEN 1 ELSE greatest(1, (SELECT last_value - p.lo FROM {p}_log_id)\n"
+    "                THEN 1 ELSE greatest(1,\n"
+    "                (SELECT last_value - p.lo FROM @.{p}_log_id)\n"
     "                / greatest(1, s.last_id - p.lo)) END)::bigint AS waiting\n"
     "            FROM pos p CROSS JOIN seen s\n"
     "            JOIN aside a USING (subscription, pid)\n"
@@ -195,14 +212,13 @@ static const char ROOM[] =
     "            'queue \"%s\" has %s messages waiting, its limit is %s',\n"
     "            left(queue, 100), backlog, backlog_max);\n"
     "    END IF;\n"
-    "    PERFORM set_config(setting, counted_us || '/' || backlog + 1, false);\n"
-    "END $weir$\n";
+    "    PERFORM set_config(setting, counted_us || '/' || backlog + 1, false);\n" END;
 
 /* Meta and queue by their keys. Whether somebody sleeps: append_pg.c. */
-static const char ENQUEUE[] =
-    "CREATE OR REPLACE FUNCTION {p}_enqueue(queue text, key text, payload bytea,\n"
+static const char ENQUEUE[] = CREATE
+    "@.{p}_enqueue(queue text, key text, payload bytea,\n"
     "    type text DEFAULT 'message', headers jsonb DEFAULT NULL) RETURNS text\n"
-    "LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $weir$\n"
+    "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $weir$\n"
     "DECLARE\n"
     "    meta record;\n"
     "    place record;\n"
@@ -211,8 +227,9 @@ static const char ENQUEUE[] =
     "    uid bytea := uuid_send(gen_random_uuid());\n"
     "    number bigint;\n"
     "BEGIN\n"
-    "    SELECT (SELECT m.value FROM {p}_meta m WHERE m.name = 'identity') AS identity,\n"
-    "        (SELECT m.value::bigint FROM {p}_meta m WHERE m.name = 'payload_max')\n"
+    "    SELECT (SELECT m.value FROM @.{p}_meta m WHERE m.name = 'identity')\n"
+    "            AS identity,\n"
+    "        (SELECT m.value::bigint FROM @.{p}_meta m WHERE m.name = 'payload_max')\n"
     "            AS payload_max,\n"
     "        (SELECT c.system_identifier FROM pg_control_system() c)::text || '/' ||\n"
     "        (SELECT d.oid FROM pg_database d WHERE d.datname = "
@@ -227,11 +244,11 @@ static const char ENQUEUE[] =
     "    END IF;\n"
     "    IF queue IS NULL OR octet_length(queue) > 1024 OR queue COLLATE \"C\"\n"
     "        !~ '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$' THEN\n"
-    "        PERFORM {p}_enqueue_refuse('queue name', queue, 1024, true);\n"
+    "        PERFORM @.{p}_enqueue_refuse('queue name'::text, queue, 1024, true);\n"
     "    END IF;\n"
     "    IF type IS NULL OR octet_length(type) > 1024\n"
     "        OR type COLLATE \"C\" !~ '^[ -~]+$' THEN\n"
-    "        PERFORM {p}_enqueue_refuse('type', type, 1024, false);\n"
+    "        PERFORM @.{p}_enqueue_refuse('type'::text, type, 1024, false);\n"
     "    END IF;\n"
     "    IF payload IS NULL THEN\n"
     "        RAISE invalid_parameter_value USING MESSAGE =\n"
@@ -245,38 +262,39 @@ static const char ENQUEUE[] =
     "    IF octet_length(key_bytes) > 1024 THEN\n"
     "        RAISE program_limit_exceeded USING MESSAGE = format(\n"
     "            'key \"%s\" is too long, must have at most 1024 bytes',\n"
-    "            {p}_enqueue_quote(key));\n"
+    "            @.{p}_enqueue_quote(key));\n"
     "    END IF;\n"
     "    IF headers IS NOT NULL THEN\n"
-    "        stored_headers := {p}_enqueue_headers(headers);\n"
+    "        stored_headers := @.{p}_enqueue_headers(headers);\n"
     "    END IF;\n"
-    "    SELECT q.id, q.partitions, q.backlog_max INTO place FROM {p}_queue q\n"
+    "    SELECT q.id, q.partitions, q.backlog_max INTO place FROM @.{p}_queue q\n"
     "        WHERE q.name = queue;\n"
     "    IF NOT FOUND THEN\n"
     "        RAISE no_data_found USING MESSAGE = format('there is no queue \"%s\"', "
     "queue);\n"
     "    END IF;\n"
     "    IF place.backlog_max > 0 THEN\n"
-    "        PERFORM {p}_enqueue_room(queue, place.id, place.backlog_max);\n"
+    "        PERFORM @.{p}_enqueue_room(queue, place.id, place.backlog_max);\n"
     "    END IF;\n"
     "    number := CASE WHEN key IS NULL THEN get_byte(uid, 0)\n"
     "        ELSE ('x' || left(md5(key_bytes), 8))::bit(32)::bigint END;\n"
-    "    INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)\n"
+    "    INSERT INTO @.{p}_log (pid, uid, message_key, type, headers, payload)\n"
     "        VALUES (place.id * 64 + number % place.partitions, uid, key, type,\n"
     "        stored_headers, payload);\n"
-    "    PERFORM pg_notify(lower('{p}_wake'), '') FROM {p}_asleep\n"
+    "    PERFORM pg_notify(lower('{p}_wake'), '') FROM @.{p}_asleep\n"
     "        WHERE " WEIR_PG_NOBODY_WATCHES ";\n"
-    "    RETURN encode(uid, 'hex');\n"
-    "END $weir$\n";
+    "    RETURN encode(uid, 'hex');\n" END;
 
 /* The same for another type of payload. */
 #define ENQUEUE_AS(type, text)                                                           \
-    "CREATE OR REPLACE FUNCTION {p}_enqueue(queue text, key text, payload " type ",\n"   \
+    CREATE                                                                               \
+    "@.{p}_enqueue(queue text, key text, payload " type ",\n"                            \
     "    type text DEFAULT 'message', headers jsonb DEFAULT NULL) RETURNS text\n"        \
-    "LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $weir$\n"         \
+    "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS\n"       \
+    "$weir$\n"                                                                           \
     "BEGIN\n"                                                                            \
-    "    RETURN {p}_enqueue(queue, key, convert_to(" text ", 'UTF8'), type, headers);\n" \
-    "END $weir$"
+    "    RETURN @.{p}_enqueue(queue, key, convert_to(" text                              \
+    ", 'UTF8'), type, headers);\n" END
 
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
 #define REVOKE_ENQUEUE(type) REVOKE("{p}_enqueue(text, text, " type ", text, jsonb)")

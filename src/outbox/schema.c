@@ -506,6 +506,12 @@ static const struct weir_migration MIGRATIONS[] = {
                        [WEIR_POSTGRESQL] = weir_producer_pg,
                        [WEIR_MARIADB] = weir_producer_maria},
     },
+    {
+        .number = 4,
+        .readable_by = 1,
+        .name = "producers in SQL look up names in the catalogue alone",
+        .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
+    },
 };
 
 const struct weir_schema weir_outbox_schema = {

@@ -132,6 +132,15 @@ tells_what_a_user_may() {
         (.found | contains("only enqueue"))'
 }
 
+warns_of_others_who_may_create() {
+    ends 0 doctor --json
+    finding creators ok ''
+    sql "$WEIR_DB" 'GRANT CREATE ON SCHEMA public TO guest, PUBLIC'
+    ends 0 doctor --json
+    finding creators warning 'REVOKE CREATE ON SCHEMA public FROM PUBLIC, guest'
+    sql "$WEIR_DB" 'REVOKE CREATE ON SCHEMA public FROM guest, PUBLIC'
+}
+
 # ---- MariaDB -------------------------------------------------------------------------------
 
 tells_the_versions_of_mariadb() {
@@ -364,6 +373,7 @@ for engine in $engines; do
         it 'warns of commits that a crash can lose' warns_of_lost_commits
         it 'looks for old transactions' warns_of_an_old_transaction
         it 'tells what a user may do' tells_what_a_user_may
+        it 'warns of others who may create in the schema' warns_of_others_who_may_create
         it 'tells of executions' tells_of_executions
         it 'warns that no supervisor runs' warns_that_no_supervisor_runs
         it 'names what does not move, and why' names_what_does_not_move

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
 
-newest=3 # of the changes that the program knows
+newest=4 # of the changes that the program knows
 
 makes_the_tables_once() {
     ends 0 migrate
@@ -88,6 +88,27 @@ uses_weir_db_here() {
     [ -s weir.db ]
 }
 
+warns_of_others_who_may_create() {
+    ends 0 migrate
+    ! grep -q warning "$scratch/out"
+    sql "$WEIR_DB" 'GRANT CREATE ON SCHEMA public TO guest'
+    ends 0 migrate
+    says 'warning: others may create in schema public' 'REVOKE CREATE ON SCHEMA public FROM guest'
+    ends 0 migrate --json
+    json '.creators == "guest"'
+    sql "$WEIR_DB" 'REVOKE CREATE ON SCHEMA public FROM guest'
+}
+
+# An application may have a schema of its own for them, with a name that must be quoted.
+makes_functions_in_another_schema() {
+    sql "$WEIR_DB" 'CREATE SCHEMA "Mail 2"'
+    local WEIR_DB=$WEIR_DB?options=-csearch_path%3D%22Mail%5C%202%22
+    ends 0 migrate
+    ends 0 queue add apart --partitions 1
+    sql "$WEIR_DB" "SELECT \"Mail 2\".weir_enqueue('apart', 'k', 'x', 't', '{\"a\": \"b\"}')"
+    [ "$(waiting apart)" -eq 1 ]
+}
+
 for engine in $engines; do
     WEIR_DB=$(new_database "$engine" main)
     export WEIR_DB
@@ -100,6 +121,9 @@ for engine in $engines; do
     [ "$engine" != sqlite ] || continue # which has no client here
     it "prints SQL that works on $engine" prints_sql_that_works
     it "refuses a schema that is too new on $engine" refuses_a_newer_schema
+    [ "$engine" = postgresql ] || continue
+    it 'warns of others who may create in the schema' warns_of_others_who_may_create
+    it 'makes functions in a schema of another name' makes_functions_in_another_schema
 done
 it 'makes no file for a dry run' makes_no_file_for_a_dry_run
 it 'uses weir.db in the current folder by default' uses_weir_db_here
