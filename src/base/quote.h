@@ -6,6 +6,8 @@
 #ifndef WEIR_BASE_QUOTE_H
 #define WEIR_BASE_QUOTE_H
 
+#include "base/str.h"
+
 enum { WEIR_QUOTE_SIZE_MAX = 60 };
 
 struct weir_quote {
@@ -14,5 +16,8 @@ struct weir_quote {
 
 /* What is not printable ASCII is a question mark. Returns the text of `self`. */
 const char *weir_quote(struct weir_quote *self, const char *value);
+
+/* The same for bytes that may have zeros among them. */
+const char *weir_quote_str(struct weir_quote *self, struct weir_str value);
 
 #endif

@@ -163,7 +163,6 @@ static enum weir_answer run(struct weir_context *context,
         .command = exec->command,
         .environment = environment,
         .answers = true,
-        .dies_with_us = true,
     };
     struct run run = {.exec = exec};
     enum weir_answer answer;

@@ -67,7 +67,7 @@ const struct weir_command weir_cli_relay = {
         "                        input; exit code 0 is done, 65 rejects, any other\n"
         "                        is tried again\n"
         "  exec-stream:COMMAND   processes that live on: a line in, 'ok', 'retry WHY'\n"
-        "                        or 'reject WHY' out\n"
+        "                        or 'reject WHY' out; 'ok ID' counts for this id only\n"
         "\n"
         "A message is acknowledged when it has arrived: its line is written, for\n"
         "file: on disk, or the process has said so. After a crash the last messages\n"

@@ -1,8 +1,8 @@
 /*
  * child.c - see child.h.
  *
- *   I1  until `ended` the process exists, if only as a zombie: so its number is nobody else's, and
- *       killing its group hits nobody else
+ *   I1  until `ended` the process and the guard of its group exist, if only as zombies: so their
+ *       numbers are nobody else's, and killing them hits nobody else
  *
  * What the group has besides the process dies with it: a handler is over when its message is, and
  * a forgotten background job would keep our pipes open and its work going behind our back.
@@ -35,35 +35,42 @@ static void close_fd(int *fd)
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-/* A pipe whose ends are above 2, so that they are not in the way when the child takes its places;
- * ours does not block. */
+/* Our end does not block. */
 static int make_pipe(int ends[2], int ours)
 {
-    int low[2];
-    int number = 0;
+    int number = weir_spawn_pipe(ends);
 
-    if (pipe2(low, O_CLOEXEC) != 0)
-        return errno;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = low[i] > STDERR_FILENO
-                      ? low[i]
-                      : fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        if (ends[i] < 0)
-            number = errno;
-        if (ends[i] != low[i])
-            (void)close(low[i]);
+    if (number != 0) {
+        ends[0] = ends[1] = -1;
+        return number;
     }
-    if (number == 0 && fcntl(ends[ours], F_SETFL, O_NONBLOCK) != 0)
-        number = errno;
+    return fcntl(ends[ours], F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
+}
+
+/* The guard first: a process that was there before it could be left behind. */
+static int start(struct weir_child *self, const struct weir_child_options *options,
+                 int pipes[PIPES][2])
+{
+    struct weir_spawn_options spawn = {
+        .command = options->command,
+        .environment = options->environment,
+        .in = pipes[0][READ_END],
+        .out = options->answers ? pipes[1][WRITE_END] : STDOUT_FILENO,
+        .err = pipes[2][WRITE_END],
+    };
+    int number = weir_guard_open(&self->guard);
+
+    spawn.group = self->guard.pid;
+    if (number == 0)
+        number = weir_spawn(&spawn, &self->pid);
+    if (number != 0)
+        weir_guard_close(&self->guard);
     return number;
 }
 
 int weir_child_open(struct weir_child *self, const struct weir_child_options *options)
 {
     int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    struct weir_spawn_options spawn = {.command = options->command,
-                                       .environment = options->environment,
-                                       .dies_with_us = options->dies_with_us};
     int number;
 
     *self = (struct weir_child){.pid_fd = -1, .in = -1, .out = -1, .err = -1};
@@ -72,12 +79,8 @@ int weir_child_open(struct weir_child *self, const struct weir_child_options *op
         number = make_pipe(pipes[1], READ_END);
     if (number == 0)
         number = make_pipe(pipes[2], READ_END);
-    if (number == 0) {
-        spawn.in = pipes[0][READ_END];
-        spawn.out = options->answers ? pipes[1][WRITE_END] : STDOUT_FILENO;
-        spawn.err = pipes[2][WRITE_END];
-        number = weir_spawn(&spawn, &self->pid);
-    }
+    if (number == 0)
+        number = start(self, options, pipes);
     if (number == 0) {
         self->pid_fd = pidfd_open(self->pid, 0);
         self->in = pipes[0][WRITE_END];
@@ -181,7 +184,8 @@ static void bury(struct weir_child *self)
     pid_t reaped;
 
     WEIR_ASSERT(!self->ended);
-    (void)kill(-self->pid, SIGKILL);
+    (void)kill(self->pid, SIGKILL); /* it may have left the group */
+    weir_guard_close(&self->guard);
     do
         reaped = waitpid(self->pid, &self->code, 0);
     while (reaped < 0 && errno == EINTR);
@@ -230,22 +234,25 @@ void weir_child_step(struct weir_child *self, struct weir_child_wait *wait)
         bury(self);
 }
 
-bool weir_child_take_answer(struct weir_child *self, char *out)
+bool weir_child_take_answer(struct weir_child *self, char *out, size_t *size)
 {
-    size_t size = self->answer_size;
-    const char *newline = memchr(self->answer, '\n', size);
-    size_t length = newline != NULL ? (size_t)(newline - self->answer) : size;
-    size_t passed = newline != NULL ? length + 1 : size;
+    const char *newline = memchr(self->answer, '\n', self->answer_size);
+    size_t passed;
 
-    if (newline == NULL && size < sizeof self->answer)
+    if (newline == NULL)
         return false;
-    if (length == sizeof self->answer)
-        length--;
-    memcpy(out, self->answer, length);
-    out[length] = '\0';
-    memmove(self->answer, self->answer + passed, size - passed);
+    *size = (size_t)(newline - self->answer);
+    passed = *size + 1;
+    memcpy(out, self->answer, *size);
     self->answer_size -= passed;
+    memmove(self->answer, self->answer + passed, self->answer_size);
     return true;
+}
+
+bool weir_child_says_too_much(const struct weir_child *self)
+{
+    return self->answer_size == sizeof self->answer &&
+           memchr(self->answer, '\n', self->answer_size) == NULL;
 }
 
 bool weir_child_is_silent(const struct weir_child *self)
@@ -267,7 +274,7 @@ void weir_child_ask(struct weir_child *self)
     if (self->pid == 0 || self->ended)
         return;
     self->asked = true;
-    (void)kill(-self->pid, SIGTERM);
+    (void)kill(-self->guard.pid, SIGTERM);
 }
 
 void weir_child_kill(struct weir_child *self)

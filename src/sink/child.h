@@ -4,7 +4,8 @@
  *   opened --- wrote, read, waited ---> ended (by itself, or killed) ---> closed
  *
  * Whatever happens to it, close() leaves nothing behind: the process is reaped by its own id,
- * what else is in its process group is killed, the descriptors are closed.
+ * what else is in its process group is killed, the descriptors are closed. And when we are killed,
+ * its group is (guard.h).
  *
  * The process may be a shell that waits for the real one. When both are asked to end, the shell does
  * so at once; the end counts when nobody holds our pipes any more, or when it is killed.
@@ -25,11 +26,17 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "sink/guard.h"
 
-enum { WEIR_CHILD_WORDS_SIZE = 200, WEIR_CHILD_ANSWER_SIZE = 1024 };
+enum {
+    WEIR_CHILD_WORDS_SIZE = 200,
+    WEIR_CHILD_ANSWER_SIZE = 1024,
+    WEIR_CHILD_ANSWER_MAX = WEIR_CHILD_ANSWER_SIZE - 1, /* without the newline */
+};
 
 struct weir_child {
-    pid_t pid;  /* 0: none */
+    pid_t pid;               /* 0: none */
+    struct weir_guard guard; /* of its group */
     int pid_fd; /* readable when it has ended; -1 where the kernel has no such thing */
     int in;     /* its standard input; -1: closed */
     int out;    /* its standard output; -1: not ours, or closed by it */
@@ -51,7 +58,6 @@ struct weir_child_options {
     const char *command;
     char *const *environment;
     bool answers; /* its standard output is ours to read; otherwise it is the host's */
-    bool dies_with_us; /* see spawn.h */
 };
 
 /* What to wait for. */
@@ -67,9 +73,12 @@ int weir_child_open(struct weir_child *self, const struct weir_child_options *op
 /* Write, read and look once, or wait until one of it is possible. Never longer than asked. */
 void weir_child_step(struct weir_child *self, struct weir_child_wait *wait);
 
-/* A whole line of its standard output, without the newline, that lives until the next step; false:
- * not yet. A line that is too long comes in pieces of WEIR_CHILD_ANSWER_SIZE - 1. */
-bool weir_child_take_answer(struct weir_child *self, char *out);
+/* The next line of its standard output, without the newline, into `out` of WEIR_CHILD_ANSWER_SIZE
+ * bytes; there is no zero behind it, and there may be some in it. False: none that is whole. */
+bool weir_child_take_answer(struct weir_child *self, char *out, size_t *size);
+
+/* It has begun a line that is longer than WEIR_CHILD_ANSWER_MAX, and will never be taken. */
+bool weir_child_says_too_much(const struct weir_child *self);
 
 /* Nothing of its standard output is there to be taken. */
 bool weir_child_is_silent(const struct weir_child *self);

@@ -105,8 +105,8 @@ static enum weir_outcome run(struct exec_sink *self, const struct weir_message *
                              struct weir_str line, char *const *environment,
                              struct weir_reason *reason)
 {
-    const struct weir_child_options options = {
-        .command = self->command, .environment = environment, .dies_with_us = true};
+    const struct weir_child_options options = {.command = self->command,
+                                               .environment = environment};
     struct weir_child child;
     enum weir_outcome outcome;
     const char *over;

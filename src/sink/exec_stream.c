@@ -2,19 +2,17 @@
  * exec_stream.c - processes that live on: a line in, an answer out.
  *
  *   we       {"queue":"orders",...}\n
- *   it       ok\n    or    retry REASON\n    or    reject REASON\n
+ *   it       ok\n    or    retry REASON\n    or    reject REASON\n      (answer.h)
  *
  * One message at a time: the next line is sent when the last one is answered for. Sending ahead
  * would be faster, but then a message could be done while an earlier one of its partition is to
  * be tried again, and the order would be broken.
  *
  * There are as many processes as deliveries at once; one is started when none is free. A process
- * is free again after a batch. One that has ended, said something else or something unasked for
- * is replaced; what it had not answered is tried again. At the end each gets the end of its
- * input, a grace, and then is killed.
- *
- * They are not asked to die with us as those of exec: are (spawn.h): that would bind them to the
- * thread that happened to start them. Their input ends when we die, and any that reads on ends.
+ * is free again after a batch. One that has ended, said something else, something unasked for or
+ * something for another message is replaced; what it had not answered is tried again. At the end
+ * each gets the end of its input, a grace, and then is killed. When we are killed, so are they
+ * (guard.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +21,18 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/quote.h"
 #include "outbox/batch.h"
+#include "sink/answer.h"
 #include "sink/child.h"
 #include "sink/line.h"
 #include "sink/patience.h"
 #include "sink/sink.h"
+
+#define STRINGIZE(number) STRINGIZE_(number)
+#define STRINGIZE_(number) #number
+#define ANSWER_MAX 1023
+_Static_assert(ANSWER_MAX == WEIR_CHILD_ANSWER_MAX, "a text cannot name an enum");
 
 enum { LINE_SIZE_MAX = 1 << 30, LAST_STEPS = 20, LAST_STEP_MS = 10 };
 
@@ -194,9 +199,18 @@ static const char *see_off(struct weir_child *child)
     return child->ended ? "ended without an answer" : "closed its standard output";
 }
 
+/* What it has said about a message. */
+struct said {
+    char bytes[WEIR_CHILD_ANSWER_SIZE];
+    size_t size;
+};
+
+static const char TOO_LONG[] = "answered with more than " STRINGIZE(
+    ANSWER_MAX) " bytes, must be one line of ok, retry or reject";
+
 /* Send a line and wait for its answer. NULL, or why there is none. */
 static const char *ask(struct session *session, struct weir_str line,
-                       const struct weir_batch *batch, char *answer)
+                       const struct weir_batch *batch, struct said *said)
 {
     struct weir_child *child = &session->stream->child;
     struct weir_child_wait wait = {.input = line};
@@ -204,7 +218,9 @@ static const char *ask(struct session *session, struct weir_str line,
     const char *over;
 
     weir_patience_init(&patience, &session->sink->sink, batch);
-    while (!weir_child_take_answer(child, answer)) {
+    while (!weir_child_take_answer(child, said->bytes, &said->size)) {
+        if (weir_child_says_too_much(child))
+            return TOO_LONG;
         if (child->ended || child->out < 0)
             return see_off(child);
         over = weir_patience_over(&patience);
@@ -218,31 +234,20 @@ static const char *ask(struct session *session, struct weir_str line,
     return NULL;
 }
 
-/* The reason behind a word, if the answer begins with it; NULL if not. */
-static const char *after_word(const char *answer, const char *word)
+static enum weir_outcome pass_on(const struct weir_answer_line *answer,
+                                 struct weir_reason *reason)
 {
-    size_t size = strlen(word);
+    int size = (int)answer->why.size; /* no longer than a line */
 
-    if (strncmp(answer, word, size) != 0 || (answer[size] != '\0' && answer[size] != ' '))
-        return NULL;
-    return answer + size + strspn(answer + size, " ");
-}
-
-/* Returns false when it is none of the answers. */
-static bool understand(const char *answer, enum weir_outcome *outcome,
-                       struct weir_reason *reason)
-{
-    const char *why;
-
-    if (strcmp(answer, "ok") == 0)
-        *outcome = WEIR_DONE;
-    else if ((why = after_word(answer, "retry")) != NULL)
-        *outcome = weir_retry(reason, "%s", why);
-    else if ((why = after_word(answer, "reject")) != NULL)
-        *outcome = weir_reject(reason, "%s", why);
-    else
-        return false;
-    return true;
+    switch (answer->outcome) {
+    case WEIR_DONE:
+        return WEIR_DONE;
+    case WEIR_RETRY:
+        return weir_retry(reason, "%.*s", size, answer->why.data);
+    case WEIR_REJECT:
+        break;
+    }
+    return weir_reject(reason, "%.*s", size, answer->why.data);
 }
 
 /* It is of no use any more. Tell why. */
@@ -266,20 +271,34 @@ static enum weir_outcome dismiss(struct session *session, const char *why,
 }
 
 static enum weir_outcome converse(struct session *session, struct weir_str line,
-                                  const struct weir_batch *batch,
+                                  const struct weir_message *message,
                                   struct weir_reason *reason)
 {
-    char answer[WEIR_CHILD_ANSWER_SIZE];
-    struct weir_reason said;
-    enum weir_outcome outcome = WEIR_RETRY;
-    const char *failure = ask(session, line, batch, answer);
+    char id[WEIR_UID_TEXT_SIZE];
+    struct weir_quote shown;
+    struct weir_answer_line answer;
+    struct weir_reason why;
+    struct said said;
+    const char *failure = ask(session, line, message->batch, &said);
 
     if (failure != NULL)
         return dismiss(session, failure, reason);
-    if (understand(answer, &outcome, reason))
-        return outcome;
-    (void)weir_retry(&said, "answered \"%.60s\", must be ok, retry or reject", answer);
-    return dismiss(session, said.text, reason);
+    answer = weir_answer_read((struct weir_str){said.bytes, said.size},
+                              weir_uid_format(message->uid, id));
+    switch (answer.kind) {
+    case WEIR_ANSWER_GIVEN:
+        return pass_on(&answer, reason);
+    case WEIR_ANSWER_FOREIGN:
+        (void)weir_retry(&why, "answered for message %s, not for this one",
+                         weir_quote_str(&shown, answer.id));
+        break;
+    case WEIR_ANSWER_NONSENSE:
+        (void)weir_retry(
+            &why, "answered \"%s\", must be ok, retry or reject",
+            weir_quote_str(&shown, (struct weir_str){said.bytes, said.size}));
+        break;
+    }
+    return dismiss(session, why.text, reason);
 }
 
 static enum weir_outcome deliver_one(struct weir_context *context, void *state,
@@ -300,7 +319,7 @@ static enum weir_outcome deliver_one(struct weir_context *context, void *state,
     weir_buf_init(&line, session->sink->sink.options.heap, LINE_SIZE_MAX);
     weir_line_append(&line, message);
     if (weir_buf_status(&line) == WEIR_OK)
-        outcome = converse(session, weir_buf_get(&line), message->batch, reason);
+        outcome = converse(session, weir_buf_get(&line), message, reason);
     else
         outcome = weir_retry(reason, "out of memory");
     weir_buf_fini(&line);

@@ -10,19 +10,19 @@
 #include "sink/spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_EXECUTED = 127, HIGH = 3 };
 
 /* Ignored signals stay ignored in a new program, and a shell cannot undo that. */
-static void reset_signals(void)
+static void reset_signals(bool deaf)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction standard = {.sa_handler = deaf ? SIG_IGN : SIG_DFL};
     sigset_t none;
 
     sigemptyset(&standard.sa_mask);
@@ -47,15 +47,12 @@ static bool take_places(const struct weir_spawn_options *options)
 
 /* In the child. */
 __attribute__((noreturn, noinline)) static void
-become(const struct weir_spawn_options *options, pid_t parent)
+become(const struct weir_spawn_options *options)
 {
     const char *const arguments[] = {"sh", "-c", options->command, NULL};
 
-    (void)setpgid(0, 0);
-    if (options->dies_with_us)
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if ((!options->dies_with_us || getppid() == parent) && take_places(options)) {
-        reset_signals();
+    if (setpgid(0, options->group) == 0 && take_places(options)) {
+        reset_signals(options->deaf);
         (void)execve("/bin/sh", (char *const *)(uintptr_t)arguments,
                      options->environment);
     }
@@ -64,7 +61,6 @@ become(const struct weir_spawn_options *options, pid_t parent)
 
 int weir_spawn(const struct weir_spawn_options *options, pid_t *pid)
 {
-    pid_t parent = getpid();
     pid_t child;
     sigset_t all;
     sigset_t before;
@@ -74,11 +70,42 @@ int weir_spawn(const struct weir_spawn_options *options, pid_t *pid)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     child = vfork();
     if (child == 0)
-        become(options, parent);
+        become(options);
     number = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (child < 0)
         return number;
     *pid = child;
     return 0;
+}
+
+static int raise_end(int *end)
+{
+    int low = *end;
+    int number = 0;
+
+    if (low > STDERR_FILENO)
+        return 0;
+    *end = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
+    if (*end < 0)
+        number = errno;
+    (void)close(low);
+    return number;
+}
+
+int weir_spawn_pipe(int ends[2])
+{
+    int number = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
+    int second;
+
+    if (number != 0)
+        return number;
+    number = raise_end(&ends[0]);
+    second = raise_end(&ends[1]);
+    number = number != 0 ? number : second;
+    for (int i = 0; number != 0 && i < 2; i++) {
+        if (ends[i] >= 0)
+            (void)close(ends[i]);
+    }
+    return number;
 }

@@ -154,6 +154,27 @@ DESK_HELPER size_t count_lines_in(const char *path)
     return count;
 }
 
+/* ---- processes ------------------------------------------------------------------------- */
+
+/* The process whose number a file has; one that has ended and waits to be reaped is not. */
+DESK_HELPER bool is_alive(const char *path)
+{
+    char *text = slurp(path);
+    int pid = atoi(text);
+    char name[64], state = 'Z';
+    FILE *file;
+
+    free(text);
+    check(pid > 0);
+    snprintf(name, sizeof name, "/proc/%d/stat", pid);
+    file = fopen(name, "re");
+    if (file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z'; /* it ended while it was looked at */
+    if (file != NULL)
+        fclose(file);
+    return state != 'Z';
+}
+
 /* ---- the desk -------------------------------------------------------------------------- */
 
 DESK_HELPER void desk_init(struct desk *self)

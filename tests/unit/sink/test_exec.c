@@ -20,16 +20,6 @@ static void answers(const char *command, enum weir_outcome outcome, size_t count
     desk_close(&desk);
 }
 
-static bool is_alive(const char *path)
-{
-    char *text = slurp(path);
-    int pid = atoi(text);
-
-    free(text);
-    check(pid > 0);
-    return kill(pid, 0) == 0;
-}
-
 /* ---- exit codes ------------------------------------------------------------------------ */
 
 WEIR_TEST(exec, maps_exit_codes)
@@ -334,6 +324,32 @@ WEIR_TEST(exec, ends_its_process_when_we_die)
     while (access(path, F_OK) != 0)
         desk_nap();
     check(is_alive(path));
+    check_int(kill(pid, SIGKILL), 0);
+    check_int(waitpid(pid, NULL, 0), pid);
+    for (int i = 0; i < 10000 && is_alive(path); i++)
+        desk_nap();
+    check(!is_alive(path));
+}
+
+/* The shell only waits: the work is done by what it has started. */
+WEIR_TEST(exec, ends_what_its_process_has_started_when_we_die)
+{
+    char path[DESK_PATH_SIZE];
+    struct desk desk;
+    pid_t pid;
+
+    make_path(path, "grandchild");
+    pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        desk_open(&desk, "exec:sleep 1000 & echo $! > %s.new; mv %s.new %s; wait", path,
+                  path, path);
+        desk_fill(&desk, 1);
+        (void)desk_deliver(&desk);
+        _exit(0);
+    }
+    while (access(path, F_OK) != 0)
+        desk_nap();
     check_int(kill(pid, SIGKILL), 0);
     check_int(waitpid(pid, NULL, 0), pid);
     for (int i = 0; i < 10000 && is_alive(path); i++)

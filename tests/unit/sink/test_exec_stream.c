@@ -4,11 +4,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
 #include "desk.h"
 
 /* A stream that says `answer` to every line. */
 #define EACH(answer) "exec-stream:while read -r line; do " answer "; done"
+
+/* The process, and the guard of its group. */
+enum { PROCESSES_EACH = 2 };
 
 WEIR_TEST(exec_stream, acks_by_ok)
 {
@@ -19,7 +23,7 @@ WEIR_TEST(exec_stream, acks_by_ok)
         desk_fill(&desk, 100);
         check_answer(&desk, WEIR_DONE, 100, "");
     }
-    check_int(count_children(), desk.children + 1);
+    check_int(count_children(), desk.children + PROCESSES_EACH);
     desk_close(&desk);
 }
 
@@ -34,7 +38,7 @@ WEIR_TEST(exec_stream, understands_retry_and_reject)
     check_int(desk.batch.rejection_count, 1);
     check_int(desk.batch.rejections[0].index, 1);
     check_str(desk.batch.rejections[0].reason, "bad thing");
-    check_int(count_children(), desk.children + 1); /* it may stay */
+    check_int(count_children(), desk.children + PROCESSES_EACH); /* it may stay */
     desk_close(&desk);
 
     desk_open(&desk, EACH("echo retry"));
@@ -74,9 +78,90 @@ WEIR_TEST(exec_stream, replaces_one_that_says_something_else)
 
     desk_open(&desk, EACH("head -c 5000 /dev/zero"));
     desk_fill(&desk, 2);
-    check_answer(&desk, WEIR_RETRY, 0, "must be ok, retry or reject");
+    check_answer(&desk, WEIR_RETRY, 0, "must be one line of ok, retry or reject");
     desk_close(&desk);
 }
+
+/* The tail of a long answer came as the answer to the next message. */
+WEIR_TEST(exec_stream, takes_one_line_for_one_answer)
+{
+    struct desk desk;
+
+    desk_open(&desk, EACH("printf 'retry %%1018s' x; sleep 0.2; echo ok"));
+    for (int i = 0; i < 2; i++) {
+        desk_fill(&desk, 1);
+        check_answer(&desk, WEIR_RETRY, 0,
+                     "answered with more than 1023 bytes, must be one line of ok, retry "
+                     "or reject");
+        check_int(count_children(), desk.children);
+    }
+    desk_close(&desk);
+}
+
+WEIR_TEST(exec_stream, takes_an_answer_of_1023_bytes)
+{
+    struct desk desk;
+
+    desk_open(&desk, EACH("printf 'retry %%1017s\\n' x"));
+    desk_fill(&desk, 1);
+    check_answer(&desk, WEIR_RETRY, 0, "x");
+    check_int(count_children(), desk.children + PROCESSES_EACH);
+    desk_close(&desk);
+}
+
+WEIR_TEST(exec_stream, takes_no_answer_with_a_zero_byte_for_ok)
+{
+    struct desk desk;
+
+    desk_open(&desk, EACH("printf 'ok\\0no\\n'"));
+    desk_fill(&desk, 1);
+    check_answer(&desk, WEIR_RETRY, 0, "answered \"ok?no\", must be ok, retry or reject");
+    check_int(count_children(), desk.children);
+    desk_close(&desk);
+}
+
+/* ---- answers with an id ---------------------------------------------------------------- */
+
+/* In a stream: the id of the message in `line`. */
+#define ITS_ID "rest=${line#*\\\"id\\\":\\\"}; id=${rest%%%%\\\"*}"
+
+static void give_ids(struct desk *desk, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        desk->messages[i].uid[0] = (uint8_t)(0xa0 + i);
+}
+
+WEIR_TEST(exec_stream, understands_answers_that_repeat_the_id)
+{
+    struct desk desk;
+
+    desk_open(&desk, EACH(ITS_ID "; case $line in *'message 2'*) echo reject $id bad;;"
+                                 " *'message 3'*) echo retry $id; exit;;"
+                                 " *) echo ok $id;; esac"));
+    desk_fill(&desk, 3);
+    give_ids(&desk, 3);
+    check_answer(&desk, WEIR_RETRY, 2, "handler asked for a retry");
+    check_int(desk.batch.rejection_count, 1);
+    check_str(desk.batch.rejections[0].reason, "bad");
+    desk_close(&desk);
+}
+
+/* It answers the first message a second time when the next one is there. */
+WEIR_TEST(exec_stream, takes_no_late_second_answer_for_the_next_message)
+{
+    struct desk desk;
+
+    desk_open(&desk, EACH(ITS_ID "; echo ok ${old:-$id}; old=$id"));
+    desk_fill(&desk, 3);
+    give_ids(&desk, 3);
+    check_answer(
+        &desk, WEIR_RETRY, 1,
+        "answered for message a0000000000000000000000000000000, not for this one");
+    check_int(count_children(), desk.children);
+    desk_close(&desk);
+}
+
+/* ---- its end --------------------------------------------------------------------------- */
 
 WEIR_TEST(exec_stream, replaces_one_that_says_too_much)
 {
@@ -160,6 +245,86 @@ WEIR_TEST(exec_stream, gets_a_large_message_as_a_whole)
     free(payload);
 }
 
+/* A process that delivers by `command` until it is killed, once that has made its file. */
+__attribute__((format(printf, 2, 3))) static void
+deliver_and_die(const char *path, const char *command, ...)
+{
+    va_list arguments;
+    struct desk desk;
+    char url[4096];
+    pid_t pid = fork();
+
+    check(pid >= 0);
+    if (pid == 0) {
+        va_start(arguments, command);
+        vsnprintf(url, sizeof url, command, arguments);
+        va_end(arguments);
+        desk_open(&desk, "%s", url);
+        desk_fill(&desk, 1);
+        (void)desk_deliver(&desk);
+        _exit(0);
+    }
+    while (access(path, F_OK) != 0)
+        desk_nap();
+    check_int(kill(pid, SIGKILL), 0);
+    check_int(waitpid(pid, NULL, 0), pid);
+}
+
+/* It works on a line and does not look at its input. */
+WEIR_TEST(exec_stream, ends_its_process_when_we_die)
+{
+    char path[DESK_PATH_SIZE];
+
+    make_path(path, "orphan");
+    deliver_and_die(path,
+                    "exec-stream:read -r line; echo $$ > %s.new; mv %s.new %s;"
+                    " exec sleep 1000",
+                    path, path, path);
+    for (int i = 0; i < 10000 && is_alive(path); i++)
+        desk_nap();
+    check(!is_alive(path));
+}
+
+/* The shell only waits: the work is done by what it has started. */
+WEIR_TEST(exec_stream, ends_what_its_process_has_started_when_we_die)
+{
+    char path[DESK_PATH_SIZE];
+
+    make_path(path, "grandchild");
+    deliver_and_die(path,
+                    "exec-stream:read -r line; sleep 1000 & echo $! > %s.new;"
+                    " mv %s.new %s; wait",
+                    path, path, path);
+    for (int i = 0; i < 10000 && is_alive(path); i++)
+        desk_nap();
+    check(!is_alive(path));
+}
+
+static void *deliver_once(void *argument)
+{
+    struct desk *desk = argument;
+
+    desk_fill(desk, 1);
+    check_answer(desk, WEIR_DONE, 1, "");
+    return NULL;
+}
+
+/* A process belongs to the sink, not to the thread that happened to start it. */
+WEIR_TEST(exec_stream, outlives_the_thread_that_started_its_process)
+{
+    struct desk desk;
+    pthread_t thread;
+
+    desk_open(&desk, EACH("n=$((n + 1)); [ $n -lt 3 ] || echo retry kept; echo ok"));
+    for (int i = 0; i < 2; i++) {
+        check_int(pthread_create(&thread, NULL, deliver_once, &desk), 0);
+        check_int(pthread_join(thread, NULL), 0);
+    }
+    desk_fill(&desk, 1);
+    check_answer(&desk, WEIR_RETRY, 0, "kept");
+    desk_close(&desk);
+}
+
 /* What it does at the end of its input is done before close() returns. */
 WEIR_TEST(exec_stream, ends_by_the_end_of_its_input)
 {
@@ -237,6 +402,7 @@ WEIR_TEST(exec_stream, has_as_many_processes_as_deliveries)
     for (int i = 0; i < THREADS; i++)
         check_int(pthread_join(crew[i].thread, NULL), 0);
     check_int(done, THREADS * BATCHES * BATCH);
-    check_in_range(count_children(), desk.children + 1, desk.children + THREADS);
+    check_in_range(count_children(), desk.children + PROCESSES_EACH,
+                   desk.children + THREADS * PROCESSES_EACH);
     desk_close(&desk);
 }
