@@ -138,11 +138,11 @@ static size_t pick(struct producer *self, size_t queue, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (self->destinations[i].queue != queue)
             continue;
-        self->drafts[picked++] =
-            (struct weir_draft){.partition = self->destinations[i].partition,
-                                .type = MESSAGE_TYPE,
-                                .payload = self->texts[i],
-                                .payload_size = strlen(self->texts[i])};
+        self->drafts[picked++] = (struct weir_draft){
+            .route = weir_route_to_partition(self->destinations[i].partition),
+            .type = MESSAGE_TYPE,
+            .payload = self->texts[i],
+            .payload_size = strlen(self->texts[i])};
     }
     return picked;
 }

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 
     sem_init(&arrived, 0, 0);
     for (int i = 0; i < ORDERS; i++)
-        orders[i] = (struct weir_draft){.partition = i % 2, .type = "order"};
+        orders[i] = (struct weir_draft){.key = i % 2 ? "Ann" : "Bob", .type = "order"};
     for (int i = 0; i < NOTIFICATIONS; i++)
         notifications[i] = (struct weir_draft){.type = "notification"};
     weir_db_options_init(&where);

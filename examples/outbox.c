@@ -27,8 +27,10 @@ static enum weir_status place_order(struct weir_outbox *outbox,
                                     struct weir_connection *connection, void *customer,
                                     struct weir_error *error)
 {
-    struct weir_draft letter = {
-        .type = "letter", .payload = customer, .payload_size = strlen(customer)};
+    struct weir_draft letter = {.key = customer, /* letters of one key stay in order */
+                                .type = "letter",
+                                .payload = customer,
+                                .payload_size = strlen(customer)};
 
     if (sqlite3_exec(weir_connection_native(connection),
                      "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY);"

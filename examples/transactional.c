@@ -91,7 +91,7 @@ int main(void)
         weir_outbox_start(outbox, &error) != WEIR_OK)
         goto out;
     for (int i = 0; i < 5; i++) {
-        struct weir_draft payment = {.partition = i % 2,
+        struct weir_draft payment = {.route = weir_route_to_partition(i % 2),
                                      .type = "payment",
                                      .payload = AMOUNTS[i],
                                      .payload_size = strlen(AMOUNTS[i])};

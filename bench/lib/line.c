@@ -161,8 +161,32 @@ void bench_line_close(struct bench_line *self)
 
 /* ---- sending ------------------------------------------------------------------------------ */
 
+/* Partitions are written in turn and a key has one of its own: keys are looked for once, ahead of
+ * what is measured. */
+enum { KEYS_OF_A_PARTITION = 64 };
+static char keys[BENCH_PARTITIONS][KEYS_OF_A_PARTITION][BENCH_KEY_SIZE];
+static pthread_once_t keys_found = PTHREAD_ONCE_INIT;
+
+static void find_keys(void)
+{
+    size_t counts[BENCH_PARTITIONS] = {0};
+    size_t full = 0;
+
+    for (unsigned number = 0; full < BENCH_PARTITIONS; number++) {
+        char key[BENCH_KEY_SIZE];
+        int size = snprintf(key, sizeof key, "c%u", number);
+        int32_t partition = weir_partition_of_key(key, (size_t)size, BENCH_PARTITIONS);
+
+        if (counts[partition] == KEYS_OF_A_PARTITION)
+            continue;
+        memcpy(keys[partition][counts[partition]++], key, sizeof key);
+        full += counts[partition] == KEYS_OF_A_PARTITION;
+    }
+}
+
 void bench_writer_fill(struct bench_writer *self, size_t count)
 {
+    (void)pthread_once(&keys_found, find_keys);
     for (size_t i = 0; i < count; i++) {
         struct bench_letter *letter = &self->letters[i];
         uint64_t number = self->next++;
@@ -170,8 +194,9 @@ void bench_writer_fill(struct bench_writer *self, size_t count)
         uint64_t counter = ++self->sent[partition];
 
         letter->partition = partition;
-        self->drafts[i].partition = partition;
-        (void)snprintf(letter->key, sizeof letter->key, "c%u", (unsigned)number % 100000);
+        memcpy(letter->key,
+               keys[partition][number / BENCH_PARTITIONS % KEYS_OF_A_PARTITION],
+               sizeof letter->key);
         memcpy(letter->uid, &number, sizeof number);
         memcpy(letter->payload, &counter, sizeof counter);
     }

@@ -66,6 +66,9 @@ enum weir_dead_letter_status {
     WEIR_DEAD_LETTER_ANY           /* in questions only */
 };
 
+/* Letters of every partition. */
+#define WEIR_ANY_PARTITION (-1)
+
 /* Which letters; all conditions hold at once. init() says: all. */
 struct weir_dead_letter_scope {
     const char *queue;        /* NULL: of all */

@@ -10,6 +10,7 @@
 #ifndef WEIR_MESSAGE_H
 #define WEIR_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,17 +30,22 @@ enum {
     WEIR_UID_SIZE = 16
 };
 
-/* Let the key choose the partition or, without a key, chance. */
-#define WEIR_ANY_PARTITION (-1)
-
 struct weir_header {
     const char *name;  /* 1 to 256 printable ASCII characters; each name once */
     const char *value; /* UTF-8 */
 };
 
+/* Where a message goes. All zero: to the partition of its key or, without a key, to any. To
+ * choose the partition: weir_route_to_partition(). */
+struct weir_route {
+    int32_t partition; /* if pinned: 0 to partitions - 1; otherwise 0 */
+    bool pinned;
+};
+
 /* What a producer gives. All zero but for `type` is an empty message without key. */
 struct weir_draft {
-    int32_t partition;   /* 0 to partitions - 1, or WEIR_ANY_PARTITION */
+    struct weir_route
+        route;           /* of a draft without key; leave it zero to let weir choose */
     const char *key;     /* UTF-8, at most WEIR_KEY_SIZE_MAX bytes; NULL: none */
     const char *type;    /* 1 to 1024 printable ASCII characters */
     const void *payload; /* any bytes; NULL when payload_size is 0 */
@@ -84,6 +90,10 @@ WEIR_API const char *weir_uid_format(const uint8_t *uid, char *out);
 /* The value of a header, or NULL. */
 WEIR_API const char *weir_message_header(const struct weir_message *self,
                                          const char *name);
+
+/* A message of this partition, whatever it holds: `.route = weir_route_to_partition(3)`. Refused
+ * together with a key, which has a partition of its own. */
+WEIR_API struct weir_route weir_route_to_partition(int32_t partition);
 
 /* The partition of a key: the first four bytes of md5(key), big-endian, modulo `partitions`
  * (at least 1). The same in every language that follows the rule. */

@@ -203,7 +203,7 @@ WEIR_API void weir_outbox_destroy(struct weir_outbox *self);
  * NULL, has room for `count`.
  *
  * Checked in this order, before anything is written: queue name, then per draft type, size,
- * key and headers; queue known, partition in range. WEIR_INVALID, WEIR_TOO_LARGE,
+ * key, headers and route; queue known, partition in range. WEIR_INVALID, WEIR_TOO_LARGE,
  * WEIR_NOT_FOUND, WEIR_OUT_OF_RANGE, WEIR_FULL. A failed call leaves the caller's transaction
  * usable (unless the database has given it up: WEIR_CONFLICT, WEIR_LOST) and without a trace of
  * this call.

@@ -54,7 +54,7 @@ static void number_letters(struct weir_bench_producer *self, size_t count)
             .producer = self->number,
         };
 
-        self->drafts[i].partition = (int32_t)partition;
+        self->drafts[i].route = weir_route_to_partition((int32_t)partition);
         memcpy(self->payloads + i * self->load->plan->size, &mark, sizeof mark);
     }
 }

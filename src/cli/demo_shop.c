@@ -94,7 +94,6 @@ static enum weir_status place_order(struct weir_outbox *outbox,
     struct order *order = argument;
     char payload[PAYLOAD_SIZE];
     struct weir_draft message = {
-        .partition = WEIR_ANY_PARTITION, /* the key decides */
         .key = order->customer,
         .type = "order placed",
         .payload = payload,

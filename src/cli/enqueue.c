@@ -99,7 +99,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case 'p':
         code = weir_command_number(self, "partition", value, 0, WEIR_PARTITIONS_MAX - 1,
                                    &number);
-        plan->draft.partition = (int32_t)number;
+        plan->draft.route = weir_route_to_partition((int32_t)number);
         break;
     case 't':
         plan->draft.type = value;
@@ -176,8 +176,7 @@ static int check_together(const struct weir_command *self,
     if (for_lines && !plan->lines)
         return weir_command_misuse(self,
                                    "--batch, --binary and --...-field are for --lines");
-    if (plan->draft.partition != WEIR_ANY_PARTITION &&
-        (plan->draft.key != NULL || plan->key_field != NULL))
+    if (plan->draft.route.pinned && (plan->draft.key != NULL || plan->key_field != NULL))
         return weir_command_misuse(self, "a key chooses the partition: give only one");
     return WEIR_EXIT_DONE;
 }
@@ -318,9 +317,9 @@ static int check_queue(const struct weir_enqueue_plan *plan)
         status = weir_db_acquire(plan->session.db, &connection, &error);
     if (status == WEIR_OK)
         status = weir_catalog_find_queue(connection, plan->queue, &row, &error);
-    if (status == WEIR_OK)
-        status =
-            weir_partition_check(plan->queue, draft.partition, row.partitions, &error);
+    if (status == WEIR_OK && draft.route.pinned)
+        status = weir_partition_check(plan->queue, draft.route.partition, row.partitions,
+                                      &error);
     weir_db_release(plan->session.db, connection);
     return status == WEIR_OK ? WEIR_EXIT_DONE
                              : weir_session_fail(&plan->session, &error, plan->queue);
@@ -329,7 +328,7 @@ static int check_queue(const struct weir_enqueue_plan *plan)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct weir_enqueue_plan plan = {
-        .draft = {.partition = WEIR_ANY_PARTITION, .type = TYPE_DEFAULT},
+        .draft = {.type = TYPE_DEFAULT},
         .size_max = WEIR_PAYLOAD_SIZE_DEFAULT,
     };
     struct weir_enqueue_result result = {0};

@@ -89,7 +89,7 @@ static enum weir_status take_arguments(struct call *self, int count,
     if (status == WEIR_OK && count > 3)
         status = take_text("type", values[3], &type, error);
     self->queue = queue.data;
-    self->draft = (struct weir_draft){.partition = WEIR_ANY_PARTITION, .type = type.data};
+    self->draft = (struct weir_draft){.type = type.data};
     if (status == WEIR_OK)
         status = weir_draft_check(&self->draft, self->payload_max, error);
     if (status == WEIR_OK)

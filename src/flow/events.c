@@ -292,7 +292,6 @@ static void mailing_add(struct mailing *self, const struct weir_flow *flow,
                 weir_execution_id_format(&change->stored->row.id, id), now_us);
     write_tags(&self->text, tags, index, flow->event_size_max);
     *draft = (struct weir_draft){
-        .partition = WEIR_ANY_PARTITION,
         .key = id,
         .type = event_name(queue, change),
         .payload_size = self->text.size - start,
@@ -407,11 +406,8 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
                     stored, now_us);
         write_signal(&mailing.text, signal, waitpoint_key);
         write_tags(&mailing.text, &tags, 0, flow->event_size_max);
-        mailing.drafts[mailing.count++] =
-            (struct weir_draft){.partition = WEIR_ANY_PARTITION,
-                                .key = id,
-                                .type = effect,
-                                .payload_size = mailing.text.size};
+        mailing.drafts[mailing.count++] = (struct weir_draft){
+            .key = id, .type = effect, .payload_size = mailing.text.size};
         status = mailing_send(&mailing, flow, connection, SIGNAL, error);
         *told = true;
     }
@@ -457,11 +453,8 @@ enum weir_status weir_events_flow_cancelled(struct weir_flow *flow,
     if (status == WEIR_OK) {
         write_flow_cancelled(&mailing.text, row, weir_graph_id_format(&row->id, id),
                              members);
-        mailing.drafts[mailing.count++] =
-            (struct weir_draft){.partition = WEIR_ANY_PARTITION,
-                                .key = id,
-                                .type = FLOW_CANCELLED,
-                                .payload_size = mailing.text.size};
+        mailing.drafts[mailing.count++] = (struct weir_draft){
+            .key = id, .type = FLOW_CANCELLED, .payload_size = mailing.text.size};
         status = mailing_send(&mailing, flow, connection, OPERATOR, error);
         *told = true;
     }

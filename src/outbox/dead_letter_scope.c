@@ -103,7 +103,7 @@ static enum weir_status resolve_queue(const struct weir_dead_letter_scope *scope
     enum weir_status status =
         weir_catalog_find_queue(connection, scope->queue, &row, error);
 
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && one)
         status =
             weir_partition_check(scope->queue, scope->partition, row.partitions, error);
     if (status != WEIR_OK)

@@ -36,6 +36,9 @@ static enum weir_status check_drafts(const struct weir_outbox *outbox, const cha
 {
     enum weir_status status = weir_queue_name_check("queue name", queue, error);
 
+    if (status == WEIR_OK && drafts == NULL && count > 0)
+        return weir_error_set(error, WEIR_INVALID, "draft is NULL, must be a list of %zu",
+                              count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         status = weir_draft_check(&drafts[i], outbox->options.payload_size_max, error);
         if (status != WEIR_OK && count > 1)
@@ -51,8 +54,11 @@ static enum weir_status check_partitions(const char *queue,
 {
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        status = weir_partition_check(queue, drafts[i].partition, row->partitions, error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (drafts[i].route.pinned)
+            status = weir_partition_check(queue, drafts[i].route.partition,
+                                          row->partitions, error);
+    }
     return status;
 }
 
@@ -130,8 +136,8 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
 static int32_t choose_partition(const struct weir_draft *draft, int32_t partitions,
                                 uint64_t chance)
 {
-    if (draft->partition != WEIR_ANY_PARTITION)
-        return draft->partition;
+    if (draft->route.pinned)
+        return draft->route.partition;
     if (draft->key != NULL)
         return weir_partition_of_key(draft->key, strlen(draft->key), partitions);
     return (int32_t)(chance % (uint64_t)partitions);

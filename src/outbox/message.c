@@ -35,6 +35,11 @@ const char *weir_message_header(const struct weir_message *self, const char *nam
     return NULL;
 }
 
+struct weir_route weir_route_to_partition(int32_t partition)
+{
+    return (struct weir_route){.partition = partition, .pinned = true};
+}
+
 int32_t weir_partition_of_key(const char *key, size_t key_size, int32_t partitions)
 {
     uint8_t digest[WEIR_MD5_SIZE];

@@ -166,6 +166,27 @@ static enum weir_status check_headers(const struct weir_header *headers, size_t 
     return WEIR_OK;
 }
 
+/* A key has a partition of its own, so that a second one would break its order. */
+static enum weir_status check_route(const struct weir_draft *draft,
+                                    struct weir_error *error)
+{
+    const struct weir_route *route = &draft->route;
+    struct weir_quote shown;
+
+    if (route->pinned && draft->key != NULL)
+        return weir_error_set(error, WEIR_INVALID,
+                              "key \"%s\" chooses the partition, partition %d is given "
+                              "too: give only one",
+                              weir_quote(&shown, draft->key), (int)route->partition);
+    if (!route->pinned && route->partition != 0)
+        return weir_error_set(
+            error, WEIR_INVALID,
+            "route.partition is %d but not pinned, must be 0 or made by "
+            "weir_route_to_partition()",
+            (int)route->partition);
+    return WEIR_OK;
+}
+
 enum weir_status weir_draft_check(const struct weir_draft *draft, size_t payload_size_max,
                                   struct weir_error *error)
 {
@@ -178,6 +199,8 @@ enum weir_status weir_draft_check(const struct weir_draft *draft, size_t payload
         status = check_key(draft->key, error);
     if (status == WEIR_OK)
         status = check_headers(draft->headers, draft->header_count, error);
+    if (status == WEIR_OK)
+        status = check_route(draft, error);
     return status;
 }
 
@@ -196,7 +219,7 @@ enum weir_status weir_partition_check(const char *queue, int32_t partition,
 {
     struct weir_quote shown;
 
-    if (partition == WEIR_ANY_PARTITION || (partition >= 0 && partition < partitions))
+    if (partition >= 0 && partition < partitions)
         return WEIR_OK;
     return weir_error_set(error, WEIR_OUT_OF_RANGE,
                           "queue \"%s\": partition is %d, must be from 0 to %d",

@@ -19,8 +19,8 @@ WEIR_CHECKED enum weir_status weir_printable_check(const char *what, const char 
                                                    int size_max,
                                                    struct weir_error *error);
 
-/* Type, then payload size, then key, then headers: WEIR_INVALID, WEIR_TOO_LARGE. Reads at most
- * one byte beyond each limit of a text. */
+/* Type, then payload size, then key, then headers, then whether key and route agree:
+ * WEIR_INVALID, WEIR_TOO_LARGE. Reads at most one byte beyond each limit of a text. */
 WEIR_CHECKED enum weir_status weir_draft_check(const struct weir_draft *draft,
                                                size_t payload_size_max,
                                                struct weir_error *error);
@@ -29,8 +29,7 @@ WEIR_CHECKED enum weir_status weir_draft_check(const struct weir_draft *draft,
 WEIR_CHECKED enum weir_status weir_partitions_check(int32_t partitions,
                                                     struct weir_error *error);
 
-/* 0 <= partition < partitions, or WEIR_ANY_PARTITION: WEIR_OUT_OF_RANGE names queue, partition
- * and limit. */
+/* 0 <= partition < partitions: WEIR_OUT_OF_RANGE names queue, partition and limit. */
 WEIR_CHECKED enum weir_status weir_partition_check(const char *queue, int32_t partition,
                                                    int32_t partitions,
                                                    struct weir_error *error);

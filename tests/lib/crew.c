@@ -392,7 +392,8 @@ void crew_close(struct crew *self)
 enum weir_status crew_try_enqueue(struct crew *self, int32_t partition)
 {
     char number[32];
-    struct weir_draft draft = {.partition = partition, .type = "n", .payload = number};
+    struct weir_draft draft = {
+        .route = weir_route_to_partition(partition), .type = "n", .payload = number};
     enum weir_status status;
 
     draft.payload_size = (size_t)snprintf(number, sizeof number, "%lld",
@@ -422,7 +423,7 @@ void crew_enqueue_together(struct crew *self, int32_t partition, int count)
         int size = snprintf(numbers[i], sizeof numbers[i], "%lld",
                             (long long)++self->enqueued[partition]);
 
-        drafts[i] = (struct weir_draft){.partition = partition,
+        drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
                                         .type = "n",
                                         .payload = numbers[i],
                                         .payload_size = (size_t)size};

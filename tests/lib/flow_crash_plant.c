@@ -181,7 +181,6 @@ static void tell_again(struct flow_crash *self)
     struct fixture *fixture = self->fixture;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_draft draft = {
-        .partition = WEIR_ANY_PARTITION,
         .key = weir_execution_id_format(&find_draft(self->stage)->id, id),
         .type = "success"};
     struct weir_outbox_options options;

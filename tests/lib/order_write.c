@@ -67,7 +67,7 @@ static enum weir_status write_batch(struct writer *self,
         struct ledger_note note = ledger_write(run->ledger, self->transaction, partition);
 
         memcpy(payload, &note, sizeof note);
-        self->drafts[i] = (struct weir_draft){.partition = partition,
+        self->drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
                                               .type = "text",
                                               .payload = payload,
                                               .payload_size = roll_size(run)};
@@ -123,7 +123,7 @@ static enum weir_status write_and_undo(struct writer *self)
     if (status != WEIR_OK)
         return status;
     for (uint32_t i = 0; i < count; i++)
-        ledger_undo(run->ledger, self->transaction, self->drafts[i].partition);
+        ledger_undo(run->ledger, self->transaction, self->drafts[i].route.partition);
     status = weir_connection_savepoint_undo(self->connection, &self->error);
     return status == WEIR_OK ? write_many(self, order_roll_between(run, 1, 4), 1, 0)
                              : status;

@@ -412,10 +412,13 @@ struct weir_outbox *scene_open(struct fixture *fixture, const char *name,
 
 struct weir_draft scene_draft(int32_t partition, const char *payload)
 {
-    return (struct weir_draft){.partition = partition,
-                               .type = "text",
-                               .payload = payload,
-                               .payload_size = strlen(payload)};
+    bool any = partition == WEIR_ANY_PARTITION;
+
+    return (struct weir_draft){
+        .route = {.partition = any ? 0 : partition, .pinned = !any},
+        .type = "text",
+        .payload = payload,
+        .payload_size = strlen(payload)};
 }
 
 void scene_send(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "lib/outbox_engines.h"
+#include "weir/dead_letter.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 

@@ -25,16 +25,16 @@ bool sql_producer_prepare(struct weir_connection *connection)
 }
 
 /* The first number that is a key of this partition. */
-static struct weir_value key_of(int32_t partition, int32_t partitions, char *out,
+static struct weir_value key_of(struct weir_route route, int32_t partitions, char *out,
                                 size_t size)
 {
     int number = 0;
 
-    if (partition == WEIR_ANY_PARTITION)
+    if (!route.pinned)
         return weir_null();
     do
         (void)snprintf(out, size, "%d", number++);
-    while (weir_partition_of_key(out, weir_str(out).size, partitions) != partition);
+    while (weir_partition_of_key(out, weir_str(out).size, partitions) != route.partition);
     return weir_text(weir_str(out));
 }
 
@@ -45,13 +45,13 @@ enum weir_status sql_producer_enqueue(struct weir_connection *connection,
 {
     char key[16];
     struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_ENQUEUE,
-        VALUES(weir_text(weir_str(queue)),
-               key_of(draft->partition, partitions, key, sizeof key),
-               weir_bytes(draft->payload, draft->payload_size),
-               weir_text(weir_str(draft->type))),
-        &rows, error);
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_ENQUEUE,
+                              VALUES(weir_text(weir_str(queue)),
+                                     key_of(draft->route, partitions, key, sizeof key),
+                                     weir_bytes(draft->payload, draft->payload_size),
+                                     weir_text(weir_str(draft->type))),
+                              &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);

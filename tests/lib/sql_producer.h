@@ -13,7 +13,7 @@
 bool sql_producer_prepare(struct weir_connection *connection);
 
 /* Type and payload of the draft, with a key that leads to its partition, of so many, or without a
- * key for WEIR_ANY_PARTITION. In the connection's transaction, if there is one. */
+ * key if no partition is given. In the connection's transaction, if there is one. */
 WEIR_CHECKED enum weir_status sql_producer_enqueue(struct weir_connection *connection,
                                                    const char *queue, int32_t partitions,
                                                    const struct weir_draft *draft,

@@ -75,7 +75,7 @@ static void make_drafts(struct producer *self, int queue, uint32_t count)
 
         memcpy(self->payloads[i], &note, sizeof note);
         self->drafts[i] = (struct weir_draft){
-            .partition = partition,
+            .route = weir_route_to_partition(partition),
             .type = "text",
             .payload = self->payloads[i],
             .payload_size =

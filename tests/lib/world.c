@@ -184,7 +184,7 @@ static enum weir_status write_messages(struct world *self, struct weir_context *
          left--) {
         int32_t partition = (int32_t)below(self, self->plan->partitions);
         uint32_t number = story_write(self->story, transaction, partition);
-        struct weir_draft draft = {.partition = partition,
+        struct weir_draft draft = {.route = weir_route_to_partition(partition),
                                    .type = "t",
                                    .payload = &number,
                                    .payload_size = sizeof number};

@@ -245,7 +245,7 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     struct weir_outbox *viewer;
     struct weir_queue_options queue;
     struct weir_handler_options handler;
-    struct weir_draft draft = {.partition = WEIR_ANY_PARTITION, .type = "t"};
+    struct weir_draft draft = {.type = "t"};
     _Atomic int delivered = 0;
     int queues = 0;
 

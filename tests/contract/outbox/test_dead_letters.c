@@ -21,8 +21,7 @@ OUTBOX_TEST(letter, shows_everything_of_the_message_that_was_rejected)
     struct weir_outbox *clerk = letters_clerk(fixture, "orders", 2);
     const struct weir_header headers[] = {{"trace", "4bf9"}};
     const struct weir_draft draft = {
-        .partition = 1,
-        .key = "c42",
+        .key = "c42", /* of partition 1 */
         .type = "placed",
         .payload = "five",
         .payload_size = 4,
@@ -155,9 +154,9 @@ OUTBOX_TEST(letter, pages_are_shorter_when_payloads_are_large)
 static void make_variety(struct fixture *fixture, struct weir_outbox *clerk)
 {
     const struct weir_draft drafts[] = {
-        {.partition = 0, .key = "anna", .type = "placed"},
-        {.partition = 0, .key = "bert", .type = "paid"},
-        {.partition = 1, .type = "paid"},
+        {.key = "anna", .type = "placed"}, /* both keys are of partition 0 */
+        {.key = "bert", .type = "paid"},
+        {.route = {.partition = 1, .pinned = true}, .type = "paid"},
     };
 
     scene_queue(fixture, clerk, "bills", 1);

@@ -396,6 +396,81 @@ OUTBOX_TEST(enqueue, lets_the_key_choose_the_partition)
     weir_outbox_destroy(outbox);
 }
 
+/* As an application writes it, with nothing but what it knows. */
+OUTBOX_TEST(draft, with_a_key_and_nothing_else_goes_to_the_partition_of_its_key)
+{
+    struct weir_outbox *outbox = orders(fixture, 64);
+    struct weir_draft draft = {.key = "c1", .type = "order"};
+    struct weir_receipt receipt;
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, &receipt, &fixture->error),
+             WEIR_OK);
+
+    check_int(receipt.partition, weir_partition_of_key("c1", 2, 64));
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(draft, without_key_and_partition_goes_to_any_partition)
+{
+    struct weir_outbox *outbox = orders(fixture, 2);
+    struct weir_draft drafts[64];
+    struct weir_receipt receipts[64];
+    int32_t second = 0;
+
+    for (int i = 0; i < 64; i++)
+        drafts[i] = (struct weir_draft){.type = "order"};
+    check_db(
+        weir_enqueue_batch(outbox, NULL, "orders", drafts, 64, receipts, &fixture->error),
+        WEIR_OK);
+
+    for (int i = 0; i < 64; i++)
+        second += receipts[i].partition;
+    check_in_range(second, 1, 63);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(draft, with_a_partition_goes_there)
+{
+    struct weir_outbox *outbox = orders(fixture, 8);
+    struct weir_receipt receipt;
+
+    for (int32_t i = 0; i < 8; i++) {
+        struct weir_draft draft = {.route = weir_route_to_partition(i), .type = "order"};
+
+        check_db(weir_enqueue(outbox, NULL, "orders", &draft, &receipt, &fixture->error),
+                 WEIR_OK);
+        check_int(receipt.partition, i);
+    }
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(draft, with_a_key_and_a_partition_is_refused)
+{
+    struct weir_outbox *outbox = orders(fixture, 4);
+    struct weir_draft draft = {
+        .route = weir_route_to_partition(0), .key = "c1", .type = "order"};
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_INVALID);
+
+    check_str(fixture->error.text,
+              "key \"c1\" chooses the partition, partition 0 is given "
+              "too: give only one");
+    check_int(waiting(fixture, outbox), 0);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(draft, that_is_null_is_refused)
+{
+    struct weir_outbox *outbox = orders(fixture, 1);
+
+    check_db(weir_enqueue(outbox, NULL, "orders", NULL, NULL, &fixture->error),
+             WEIR_INVALID);
+
+    check_str(fixture->error.text, "draft is NULL, must be a list of 1");
+    weir_outbox_destroy(outbox);
+}
+
 OUTBOX_TEST(enqueue, without_a_key_spreads_over_the_partitions)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
@@ -447,8 +522,7 @@ OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
                                                  {"color", "gr\xc3\xbcn \"x\""}};
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
     struct weir_handler_options options = scene_handler("orders", NULL);
-    struct weir_draft draft = {.partition = 0,
-                               .key = "k\xc3\xa4y",
+    struct weir_draft draft = {.key = "k\xc3\xa4y",
                                .type = "application/x-thing; v=2",
                                .payload = "a\0b\xff"
                                           "c",

@@ -98,7 +98,8 @@ static void enqueue(struct fixture *fixture, struct weir_outbox *outbox,
     static struct weir_draft drafts[10000];
 
     for (size_t i = 0; i < sizeof drafts / sizeof drafts[0]; i++)
-        drafts[i] = (struct weir_draft){.partition = (int32_t)(i % 2), .type = "t"};
+        drafts[i] = (struct weir_draft){
+            .route = weir_route_to_partition((int32_t)(i % 2)), .type = "t"};
     while (count > 0) {
         size_t some = count < 10000 ? count : 10000;
 

@@ -226,7 +226,7 @@ static enum weir_status send_all(struct weir_outbox *outbox,
 
             errand->office->sent[partition]++;
             memcpy(payloads[i], &errand->office->sent[partition], sizeof(int64_t));
-            drafts[i] = (struct weir_draft){.partition = partition,
+            drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
                                             .type = "n",
                                             .payload = payloads[i],
                                             .payload_size = PAYLOAD_SIZE};

@@ -171,7 +171,7 @@ static int64_t deliver(struct fixture *fixture, struct weir_outbox *outbox,
     struct weir_draft drafts[BATCH];
 
     for (int i = 0; i < BATCH; i++)
-        drafts[i] = (struct weir_draft){.partition = i % PARTITIONS,
+        drafts[i] = (struct weir_draft){.route = weir_route_to_partition(i % PARTITIONS),
                                         .type = "t",
                                         .payload = TEXT,
                                         .payload_size = sizeof TEXT};

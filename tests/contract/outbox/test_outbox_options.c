@@ -129,14 +129,14 @@ OUTBOX_TEST(refusal, of_a_partition_shows_queue_number_and_limit)
 {
     static const int32_t bad[] = {4, 5, -2, INT32_MAX, INT32_MIN};
     struct weir_outbox *outbox = orders(fixture);
+    struct weir_draft draft;
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct weir_draft draft = scene_draft(bad[i], "hello");
-
+        draft = scene_draft(bad[i], "hello");
         check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OUT_OF_RANGE);
     }
-    check_db(try_send(fixture, outbox, "orders", &(struct weir_draft){5, .type = "t"}),
-             WEIR_OUT_OF_RANGE);
+    draft = scene_draft(5, "hello");
+    check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OUT_OF_RANGE);
     check(says(fixture, "\"orders\": partition is 5, must be from 0 to 3"));
     weir_outbox_destroy(outbox);
 }
@@ -187,7 +187,7 @@ OUTBOX_TEST(refusal, comes_in_the_stated_order)
     static char large[WEIR_PAYLOAD_SIZE_DEFAULT + 1];
     static const struct weir_header headers[] = {{"", "nameless"}};
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = {.partition = 9,
+    struct weir_draft draft = {.route = weir_route_to_partition(9),
                                .key = "\xff",
                                .type = "",
                                .payload = large,
@@ -205,13 +205,16 @@ OUTBOX_TEST(refusal, comes_in_the_stated_order)
     draft.payload_size = 1;
     check_db(try_send(fixture, outbox, "nobody", &draft), WEIR_INVALID);
     check(says(fixture, "key"));
-    draft.key = NULL;
+    draft.key = "c1";
     check_db(try_send(fixture, outbox, "nobody", &draft), WEIR_INVALID);
     check(says(fixture, "header"));
     draft.header_count = 0;
+    check_db(try_send(fixture, outbox, "nobody", &draft), WEIR_INVALID);
+    check(says(fixture, "partition"));
+    draft.key = NULL;
     check_db(try_send(fixture, outbox, "nobody", &draft), WEIR_NOT_FOUND);
     check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OUT_OF_RANGE);
-    draft.partition = 3;
+    draft.route = weir_route_to_partition(3);
     check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OK);
     weir_outbox_destroy(outbox);
 }

@@ -97,7 +97,7 @@ static void enqueue(struct post *self, int from, int to)
 
         snprintf(payload, sizeof payload, "number %d", n);
         for (int i = 0; i < PARTITIONS; i++)
-            drafts[i] = (struct weir_draft){.partition = i,
+            drafts[i] = (struct weir_draft){.route = weir_route_to_partition(i),
                                             .type = "text",
                                             .payload = payload,
                                             .payload_size = strlen(payload)};

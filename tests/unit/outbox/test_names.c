@@ -319,13 +319,33 @@ WEIR_TEST(headers, may_have_16_kib_together_and_not_more)
                     "headers up to \"name of 11.\"", "at most 16384 bytes", NULL);
 }
 
-WEIR_TEST(draft, is_checked_type_first_then_size_key_and_headers)
+WEIR_TEST(route, is_for_drafts_without_key)
+{
+    struct weir_draft draft = {.route = weir_route_to_partition(7), .type = "t"};
+
+    accepts(&draft);
+    draft.key = "c1";
+    refuses(&draft, WEIR_INVALID, "c1", "partition 7", "only one");
+    draft.key = ""; /* is a key as well */
+    refuses(&draft, WEIR_INVALID, "partition 7", NULL, NULL);
+}
+
+WEIR_TEST(route, with_a_partition_that_is_not_pinned_is_refused)
+{
+    struct weir_draft draft = {.route = {.partition = 3}, .type = "t"};
+
+    refuses(&draft, WEIR_INVALID, "route.partition is 3", "must be 0",
+            "weir_route_to_partition");
+}
+
+WEIR_TEST(draft, is_checked_type_first_then_size_key_headers_and_route)
 {
     const struct weir_header bad_header[] = {{"", ""}};
     struct weir_draft draft = {.type = "",
                                .payload = "x",
                                .payload_size = 70000,
                                .key = "\xff",
+                               .route = weir_route_to_partition(1),
                                .headers = bad_header,
                                .header_count = 1};
 
@@ -334,9 +354,11 @@ WEIR_TEST(draft, is_checked_type_first_then_size_key_and_headers)
     refuses(&draft, WEIR_TOO_LARGE, "payload", NULL, NULL);
     draft.payload_size = 1;
     refuses(&draft, WEIR_INVALID, "key", NULL, NULL);
-    draft.key = NULL;
+    draft.key = "c1";
     refuses(&draft, WEIR_INVALID, "header name", NULL, NULL);
     draft.header_count = 0;
+    refuses(&draft, WEIR_INVALID, "partition 1", NULL, NULL);
+    draft.key = NULL;
     accepts(&draft);
 }
 
@@ -362,14 +384,13 @@ WEIR_TEST(partitions, are_refused_with_number_and_limit)
     check_str(error.text, "partitions is 48, must be a power of two from 1 to 64");
 }
 
-WEIR_TEST(partition, is_below_their_number_or_any)
+WEIR_TEST(partition, is_below_their_number)
 {
     check_status(weir_partition_check("q", 0, 1, NULL), WEIR_OK);
     check_status(weir_partition_check("q", 7, 8, NULL), WEIR_OK);
-    check_status(weir_partition_check("q", WEIR_ANY_PARTITION, 8, NULL), WEIR_OK);
 
     check_status(weir_partition_check("q", 8, 8, NULL), WEIR_OUT_OF_RANGE);
-    check_status(weir_partition_check("q", -2, 8, NULL), WEIR_OUT_OF_RANGE);
+    check_status(weir_partition_check("q", -1, 8, NULL), WEIR_OUT_OF_RANGE);
     check_status(weir_partition_check("q", INT32_MAX, 8, NULL), WEIR_OUT_OF_RANGE);
     check_status(weir_partition_check("q", INT32_MIN, 8, NULL), WEIR_OUT_OF_RANGE);
 }
