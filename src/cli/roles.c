@@ -4,6 +4,7 @@
 #include "cli/roles.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "db/db.h"
@@ -83,6 +84,23 @@ int weir_roles_apply(const struct weir_session *session, struct weir_roles_tally
     return code;
 }
 
+/* What belongs into one transaction, beginning with its first statement. */
+static void append_unit(const struct weir_role_plan *plan,
+                        const struct weir_role_change *first, struct weir_buf *sql)
+{
+    bool is_transaction = first->unit[0] != '\0';
+    struct weir_role_change change;
+    size_t at = 0;
+
+    if (is_transaction)
+        weir_buf_append_text(sql, "BEGIN;\nSET LOCAL lock_timeout = '1s';\n");
+    while (weir_role_plan_next(plan, &at, &change))
+        if (strcmp(change.unit, first->unit) == 0)
+            weir_buf_append_format(sql, "%s;\n", change.text);
+    if (is_transaction)
+        weir_buf_append_text(sql, "COMMIT;\n");
+}
+
 enum weir_status weir_roles_append_sql(const struct weir_session *session,
                                        struct weir_buf *sql, struct weir_error *error)
 {
@@ -98,7 +116,8 @@ enum weir_status weir_roles_append_sql(const struct weir_session *session,
         status = weir_role_plan_read(&plan, connection, error);
     weir_db_release(session->db, connection);
     while (status == WEIR_OK && weir_role_plan_next(&plan, &at, &change))
-        weir_buf_append_format(sql, "%s;\n", change.text);
+        if (weir_role_plan_leads(&plan, &change))
+            append_unit(&plan, &change, sql);
     if (status == WEIR_OK && plan.count == 0)
         weir_buf_append_text(sql, "-- roles: nothing to do\n");
     weir_role_plan_fini(&plan);

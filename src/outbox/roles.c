@@ -1,18 +1,30 @@
 /*
  * roles.c - see roles.h.
  *
- * An entry of a plan is the number of its step, the role and the statement, each ended by a zero.
+ * An entry of a plan is the number of its step, the role, the statement and the unit, each ended by a
+ * zero.
+ *
+ * A lock is waited for for less than a second, the server's default time until it looks for deadlocks:
+ * others wait behind us meanwhile. Between two attempts they have as long to themselves.
  */
 #include "outbox/roles.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/heap.h"
 #include "db/db.h"
+#include "db/pause.h"
 #include "db/transact.h"
 #include "outbox/columns.h"
 
 enum { PLAN_SIZE_MAX = 1 << 20, RIGHT_WIDTH = 4 };
+enum {
+    LOCK_MS_FIRST = 50,
+    LOCK_MS_MAX = 800,
+    PATIENCE_S = 60,
+    LOCK_TEXT_SIZE_MAX = 1024
+};
 
 /* The lock of migrations: nobody makes tables meanwhile, and no two compare at once. */
 static const struct weir_sql SQL_LOCK = {
@@ -80,6 +92,7 @@ static enum weir_status read_rows(struct weir_role_plan *self,
         weir_buf_append(&self->entries, &step, 1);
         add_text(self, weir_rows_text(&rows, 1));
         add_text(self, weir_rows_text(&rows, 2));
+        add_text(self, weir_rows_text(&rows, 3));
         self->count++;
     }
     weir_rows_close(&rows);
@@ -127,6 +140,11 @@ enum weir_status weir_role_plan_read(struct weir_role_plan *self,
                           "the file and its folder (docs/roles.md)");
 }
 
+static const char *behind(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
 bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
                          struct weir_role_change *out)
 {
@@ -136,32 +154,150 @@ bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
         return false;
     out->step = (enum weir_role_step)entry[0];
     out->role = entry + 1;
-    out->text = out->role + strlen(out->role) + 1;
-    *at += (size_t)(out->text - entry) + strlen(out->text) + 1;
+    out->text = behind(out->role);
+    out->unit = behind(out->text);
+    *at += (size_t)(behind(out->unit) - entry);
     return true;
 }
+
+bool weir_role_plan_leads(const struct weir_role_plan *self,
+                          const struct weir_role_change *change)
+{
+    struct weir_role_change other;
+    size_t at = 0;
+
+    while (weir_role_plan_next(self, &at, &other) && other.text != change->text)
+        if (strcmp(other.unit, change->unit) == 0)
+            return false;
+    return true;
+}
+
+/* ---- applying ------------------------------------------------------------------------------ */
 
 struct work {
     struct weir_role_plan *plan;
     struct weir_role_change *failed;
 };
 
-static enum weir_status apply(struct weir_connection *connection, void *argument,
-                              struct weir_error *error)
+static enum weir_status run_unit(struct work *work, struct weir_connection *connection,
+                                 const char *unit, struct weir_error *error)
 {
-    struct work *work = argument;
     struct weir_role_change change;
     enum weir_status status = WEIR_OK;
     size_t at = 0;
+
+    while (status == WEIR_OK && weir_role_plan_next(work->plan, &at, &change)) {
+        if (strcmp(change.unit, unit) != 0)
+            continue;
+        *work->failed = change;
+        status = weir_connection_execute_text(connection, change.text, error);
+    }
+    return status;
+}
+
+/* All of MariaDB; of PostgreSQL what locks no table. */
+static enum weir_status apply_first(struct weir_connection *connection, void *argument,
+                                    struct weir_error *error)
+{
+    struct work *work = argument;
+    enum weir_status status = WEIR_OK;
 
     if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
         status = weir_connection_execute(connection, &SQL_LOCK, NO_VALUES, NULL, error);
     if (status == WEIR_OK)
         status = weir_role_plan_read(work->plan, connection, error);
-    while (status == WEIR_OK && weir_role_plan_next(work->plan, &at, &change)) {
-        *work->failed = change;
-        status = weir_connection_execute_text(connection, change.text, error);
+    if (status == WEIR_OK)
+        status = run_unit(work, connection, "", error);
+    return status;
+}
+
+/*
+ * A leaf that is emptied has a new row in the catalogue, as one whose rights change: the second of the
+ * two would fail. So a table is locked in the weakest mode, which nothing but that waits for. A change
+ * of owner takes the strongest by itself.
+ */
+static enum weir_status lock_table(struct weir_connection *connection,
+                                   const struct weir_role_change *first,
+                                   int64_t patience_ms, struct weir_error *error)
+{
+    struct weir_buf text;
+    enum weir_status status;
+
+    weir_buf_init(&text, weir_connection_config(connection)->heap, LOCK_TEXT_SIZE_MAX);
+    weir_buf_append_format(&text, "SET LOCAL lock_timeout = %" PRId64, patience_ms);
+    if (first->step != WEIR_ROLE_OWN && strncmp(first->unit, "TABLE ", 6) == 0)
+        weir_buf_append_format(&text, "; LOCK TABLE ONLY %s IN ACCESS SHARE MODE",
+                               first->unit + 6);
+    status = weir_buf_status(&text);
+    if (status == WEIR_OK)
+        status = weir_connection_execute_text(connection, weir_buf_text(&text), error);
+    else
+        (void)weir_error_set(error, status, "lock %.100s", first->unit);
+    weir_buf_fini(&text);
+    return status;
+}
+
+/* Any of its statements may be repeated, also after a commit whose outcome is not known. */
+static enum weir_status try_unit(struct work *work, struct weir_db *db,
+                                 const struct weir_role_change *first,
+                                 int64_t patience_ms, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_begin(connection, error);
+    if (status == WEIR_OK) {
+        status = lock_table(connection, first, patience_ms, error);
+        if (status == WEIR_OK)
+            status = run_unit(work, connection, first->unit, error);
+        if (status == WEIR_OK)
+            status = weir_connection_commit(connection, error);
+        else
+            weir_connection_rollback(connection);
     }
+    weir_db_release(db, connection);
+    return status;
+}
+
+static bool worth_repeating(enum weir_status status)
+{
+    return status == WEIR_LOCKED || status == WEIR_CONFLICT || status == WEIR_LOST ||
+           status == WEIR_IN_DOUBT;
+}
+
+static enum weir_status apply_unit(struct work *work, struct weir_db *db,
+                                   const struct weir_role_change *first,
+                                   struct weir_error *error)
+{
+    int64_t deadline_ns = weir_pause_now_ns() + WEIR_SECONDS(PATIENCE_S);
+    int64_t patience_ms = LOCK_MS_FIRST;
+    enum weir_status status = try_unit(work, db, first, patience_ms, error);
+
+    while (worth_repeating(status) && weir_pause_now_ns() < deadline_ns &&
+           weir_pause(WEIR_MILLISECONDS(patience_ms))) {
+        if (patience_ms < LOCK_MS_MAX)
+            patience_ms *= 2;
+        status = try_unit(work, db, first, patience_ms, error);
+    }
+    if (status == WEIR_LOCKED)
+        (void)weir_error_set(error, status,
+                             "%.150s: transactions of others have held the table for %d "
+                             "s; run it again to go on",
+                             first->text, PATIENCE_S);
+    return status;
+}
+
+static enum weir_status apply_units(struct work *work, struct weir_db *db,
+                                    struct weir_error *error)
+{
+    struct weir_role_change change;
+    enum weir_status status = WEIR_OK;
+    size_t at = 0;
+
+    while (status == WEIR_OK && weir_role_plan_next(work->plan, &at, &change))
+        if (change.unit[0] != '\0' && weir_role_plan_leads(work->plan, &change))
+            status = apply_unit(work, db, &change, error);
     return status;
 }
 
@@ -173,12 +309,15 @@ enum weir_status weir_role_plan_apply(struct weir_role_plan *self, struct weir_d
     struct weir_connection *connection = NULL;
     enum weir_status status;
 
-    *failed = (struct weir_role_change){.step = WEIR_ROLE_MAKE, .role = "", .text = ""};
-    if (weir_db_engine(db) == WEIR_POSTGRESQL)
-        return weir_transact(db, apply, &work, error);
+    *failed = (struct weir_role_change){
+        .step = WEIR_ROLE_MAKE, .role = "", .text = "", .unit = ""};
+    if (weir_db_engine(db) == WEIR_POSTGRESQL) {
+        status = weir_transact(db, apply_first, &work, error);
+        return status == WEIR_OK ? apply_units(&work, db, error) : status;
+    }
     status = weir_db_acquire(db, &connection, error);
     if (status == WEIR_OK)
-        status = apply(connection, &work, error);
+        status = apply_first(connection, &work, error);
     weir_db_release(db, connection);
     return status;
 }

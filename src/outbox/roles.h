@@ -14,6 +14,16 @@
  *
  * What everybody may do (PUBLIC), each of the roles may do; so this is taken back, too.
  *
+ * A plan can be applied while applications work. On PostgreSQL a change of owner locks its table
+ * against everybody, and in one transaction with others it would be half of a deadlock with any
+ * transaction of an application that uses two tables. So each table is changed in a transaction of
+ * its own, which waits for its lock for a fraction of a second and then lets others go first, for up to
+ * a minute:
+ *
+ *   roles, members, the schema -> one table after the other -> all routines
+ *
+ * When it fails or is killed, what was done stays; applying a plan again goes on.
+ *
  * Threads  Whoever holds the connection.
  */
 #ifndef WEIR_OUTBOX_ROLES_H
@@ -49,6 +59,8 @@ struct weir_role_change {
     enum weir_role_step step;
     const char *role; /* or PUBLIC */
     const char *text; /* the statement, without semicolon */
+    const char
+        *unit; /* statements of one unit belong into one transaction: "TABLE weir_log" */
 };
 
 /* The statements; empty when all is as it should be. */
@@ -71,9 +83,9 @@ WEIR_CHECKED enum weir_status weir_role_plan_read(struct weir_role_plan *self,
                                                   struct weir_connection *connection,
                                                   struct weir_error *error);
 
-/* Compare and run the statements; *self is then what was run. On PostgreSQL all of them or none.
- * MariaDB commits each; calling it again goes on. WEIR_DENIED: *failed is what was not
- * allowed; its texts live as long as the plan. */
+/* Compare and run the statements; *self is then what was run. Calling it again goes on where it has
+ * failed. WEIR_DENIED: *failed is what was not allowed, WEIR_LOCKED: what others' transactions did not
+ * let happen; its texts live as long as the plan. */
 WEIR_CHECKED enum weir_status weir_role_plan_apply(struct weir_role_plan *self,
                                                    struct weir_db *db,
                                                    struct weir_role_change *failed,
@@ -83,7 +95,11 @@ WEIR_CHECKED enum weir_status weir_role_plan_apply(struct weir_role_plan *self,
 bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
                          struct weir_role_change *out);
 
-/* Rows of (step, role, statement): owners, tables, columns, routines; in the order of the plan. With
+/* Is it the first of its unit? Else it was run with that one. */
+bool weir_role_plan_leads(const struct weir_role_plan *self,
+                          const struct weir_role_change *change);
+
+/* Rows of (step, role, statement, unit): owners, tables, columns, routines; in the order of the plan. With
  * parameters, these are the rights of others: objects, roles, privileges, columns. */
 enum { WEIR_ROLES_COMPARE_COUNT = 4 };
 extern const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT];

@@ -93,7 +93,7 @@
     {                                                                                    \
         .name = "compare owners",                                                        \
         .text = "WITH" ROLES seen                                                        \
-                " SELECT CAST(step AS SIGNED), role, statement FROM (" OWNING            \
+                " SELECT CAST(step AS SIGNED), role, statement, '' FROM (" OWNING        \
                 ") s ORDER BY step, n",                                                  \
         .parameters = "",                                                                \
     }
@@ -174,7 +174,7 @@
             "  GROUP BY step, verb, word, part, kind, name, privilege, col IS NULL)"     \
             " SELECT CAST(w.step AS SIGNED), " ROLE ", CONCAT(w.verb, ' ',"              \
             "  GROUP_CONCAT(w.privilege ORDER BY w.privilege SEPARATOR ', '), ' ON ',"   \
-            "  w.kind, " HERE ", '.', w.name, ' ', w.word, ' {p}_', r.part)"             \
+            "  w.kind, " HERE ", '.', w.name, ' ', w.word, ' {p}_', r.part), ''"         \
             "  FROM whole w JOIN role r ON r.part = w.part"                              \
             "  GROUP BY w.step, w.verb, w.word, w.kind, w.name, r.n, r.part"             \
             "  ORDER BY w.step, r.n, w.name",                                            \

@@ -78,6 +78,11 @@
     "  coalesce(p.proacl, acldefault('f', p.proowner)) AS acl, false AS private"         \
     " FROM pg_proc p, home WHERE p.pronamespace = home.oid AND " ROUTINE_IS_OURS
 
+/* What is changed in one transaction (roles.h): one table, or all routines. */
+#define UNIT_OF(kind, name)                                                              \
+    "CASE " kind " WHEN 'ROUTINE' THEN 'ROUTINE' ELSE " kind " || ' ' || " name " END"
+#define UNIT UNIT_OF("w.kind", "w.name")
+
 /* ---- the roles, and whose everything is ---------------------------------------------------- */
 
 /* A new role has what everybody has. */
@@ -87,21 +92,35 @@
 #define MAY_USE MAY("USAGE")
 #define MAY_CREATE MAY("CREATE")
 
-/* To give a table away one must be a member of the new owner. */
+/*
+ * To give a table away one must be a member of the new owner. So are the former owners, and stay it:
+ * between the first and the last statement, which are transactions of their own, functions and
+ * applications that run with their rights go on. Superusers need no membership.
+ *
+ * Tables first, routines behind them and all at once: a routine runs with the rights of its owner, so
+ * former owners must have what the new one has, and that one needs nothing of theirs.
+ */
 #define OWNING                                                                           \
-    " SELECT 1::bigint AS step, r.n, r.name AS role, '' AS name,"                        \
+    " SELECT 1::bigint AS step, 0 AS part, r.n, r.name AS role, '' AS name, '' AS unit," \
     "  'CREATE ROLE ' || r.name AS statement FROM role r WHERE r.oid IS NULL"            \
-    " UNION ALL SELECT 2, r.n, r.name, '', format('GRANT %s TO %I', r.name, u.rolname)"  \
-    "  FROM role r, pg_roles u WHERE r.part = 'owner' AND u.rolname = current_user"      \
+    " UNION ALL SELECT 2, 0, r.n, r.name, u.rolname, '',"                                \
+    "  format('GRANT %s TO %I', r.name, u.rolname)"                                      \
+    "  FROM role r, pg_roles u WHERE r.part = 'owner' AND (u.rolname = current_user"     \
+    "   OR EXISTS (SELECT FROM object o WHERE o.owner = u.oid))"                         \
     "  AND NOT u.rolsuper AND u.rolname <> r.name"                                       \
-    "  AND coalesce(NOT pg_has_role(r.oid, 'MEMBER'), true)"                             \
-    " UNION ALL SELECT 3, r.n, r.name, '', format('GRANT %sUSAGE ON SCHEMA %s TO %s',"   \
+    "  AND coalesce(NOT pg_has_role(u.oid, r.oid, 'MEMBER'), true)"                      \
+    " UNION ALL SELECT 3, 0, r.n, r.name, '', '',"                                       \
+    "  format('GRANT %sUSAGE ON SCHEMA %s TO %s',"                                       \
     "  CASE r.part WHEN 'owner' THEN 'CREATE, ' ELSE '' END, home.oid::regnamespace,"    \
     "  r.name) FROM role r, home WHERE r.part <> 'public'"                               \
     "  AND NOT (" MAY_USE " AND (r.part <> 'owner' OR " MAY_CREATE "))"                  \
-    " UNION ALL SELECT 3, r.n, r.name, o.name,"                                          \
-    "  format('ALTER %s %s OWNER TO %s', o.kind, o.name, r.name) FROM role r, object o"  \
-    "  WHERE r.part = 'owner' AND r.oid IS DISTINCT FROM o.owner"
+    " UNION ALL SELECT 3, CASE o.kind WHEN 'ROUTINE' THEN 2 ELSE 1 END, r.n, r.name,"    \
+    "  o.name, " UNIT_OF(                                                                \
+        "o.kind",                                                                        \
+        "o.name") ","                                                                    \
+                  "  format('ALTER %s %s OWNER TO %s', o.kind, o.name, r.name) FROM "    \
+                  "role r, object o"                                                     \
+                  "  WHERE r.part = 'owner' AND r.oid IS DISTINCT FROM o.owner"
 
 /* ---- rights -------------------------------------------------------------------------------- */
 
@@ -180,7 +199,7 @@
             "  col IS NULL)"                                                             \
             " SELECT w.step::bigint, r.name, format('%s %s ON %s %s %s %s', w.verb,"     \
             "  string_agg(w.privilege, ', ' ORDER BY w.privilege), w.kind, w.name,"      \
-            "  w.word, r.name) FROM whole w JOIN role r ON r.part = w.part"              \
+            "  w.word, r.name), " UNIT " FROM whole w JOIN role r ON r.part = w.part"    \
             "  GROUP BY w.step, w.verb, w.word, w.kind, w.name, r.n, r.name"             \
             "  ORDER BY w.step, r.n, w.name",                                            \
         .parameters = "TTTT",                                                            \
@@ -189,9 +208,9 @@
 const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT] = {
     {
         .name = "compare owners",
-        .text =
-            "WITH" ROLES HOME " object AS (" TABLES " UNION ALL " ROUTINES
-            ") SELECT step, role, statement FROM (" OWNING ") s ORDER BY step, n, name",
+        .text = "WITH" ROLES HOME " object AS (" TABLES " UNION ALL " ROUTINES
+                ") SELECT step, role, statement, unit FROM (" OWNING
+                ") s ORDER BY step, part, n, name",
         .parameters = "",
     },
     RIGHTS("tables", TABLES, NEEDED, HAD),

@@ -1,0 +1,191 @@
+/*
+ * `weir migrate --roles` on PostgreSQL beside an application that goes on: none of its transactions is
+ * aborted or refused. On a server of its own, whose roles are nobody else's.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "flow/rights.h"
+#include "lib/outbox_scene.h"
+#include "lib/pg_outbox.h"
+#include "outbox/roles.h"
+
+/* Tables of `former`, who is no superuser, and a function that the guest may call. */
+#define GIVE_TO_FORMER                                                                   \
+    "DO $$ DECLARE x text; BEGIN"                                                        \
+    " FOR x IN SELECT format('ALTER %s %s OWNER TO former', CASE relkind WHEN 'S'"       \
+    "   THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass) FROM pg_class c"                \
+    "  WHERE relname LIKE 'weir\\_%' AND (relkind IN ('r', 'p') OR relkind = 'S'"        \
+    "   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid"                   \
+    "    AND classid = 'pg_class'::regclass AND deptype = 'i'))"                         \
+    "  UNION ALL SELECT format('ALTER ROUTINE %s OWNER TO former', oid::regprocedure)"   \
+    "  FROM pg_proc WHERE proname LIKE 'weir\\_%'"                                       \
+    " LOOP EXECUTE x; END LOOP; END $$"
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+struct command {
+    struct fixture *fixture;
+    struct weir_db *db;
+    pthread_t thread;
+    enum weir_status status;
+    struct weir_error error;
+    atomic_bool ended;
+};
+
+static void *run_command(void *argument)
+{
+    struct command *self = argument;
+    struct weir_role_plan plan;
+    struct weir_role_change failed;
+
+    weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_flow_rights,
+                        weir_flow_right_count);
+    self->status = weir_role_plan_apply(&plan, self->db, &failed, &self->error);
+    weir_role_plan_fini(&plan);
+    atomic_store(&self->ended, true);
+    return NULL;
+}
+
+static void command_start(struct command *self, struct fixture *fixture)
+{
+    struct weir_db_options options = fixture_options(fixture);
+
+    memset(self, 0, sizeof *self);
+    self->fixture = fixture;
+    self->db = fixture_open(fixture, &options);
+    check_int(pthread_create(&self->thread, NULL, run_command, self), 0);
+}
+
+static void command_check(struct command *self)
+{
+    check_int(pthread_join(self->thread, NULL), 0);
+    if (self->status != WEIR_OK)
+        weir_test_fail(__FILE__, __LINE__, "the command: %s", self->error.text);
+    weir_db_destroy(self->db);
+}
+
+/* ---- an application ------------------------------------------------------------------------ */
+
+static bool waits_for(PGconn *observer, const char *table)
+{
+    return pg_ask(observer,
+                  "SELECT count(*) FROM pg_locks WHERE relation = '%s'::regclass"
+                  " AND NOT granted",
+                  table) > 0;
+}
+
+/* It reads a table that the command comes to late, and then one that it comes to early. */
+static void meets_a_transaction_in_the_other_order(struct fixture *fixture)
+{
+    PGconn *application = pg_outbox_connect(fixture);
+    PGconn *observer = pg_outbox_connect(fixture);
+    static struct command command; /* its thread may outlive a test that fails */
+
+    pg_run(application, "BEGIN");
+    pg_run(application, "SELECT count(*) FROM weir_subscription");
+    command_start(&command, fixture);
+    wait_until(waits_for(observer, "weir_subscription"));
+    pg_run(application, "SELECT count(*) FROM weir_ack");
+    pg_run(application, "COMMIT");
+
+    command_check(&command);
+    PQfinish(application);
+    PQfinish(observer);
+}
+
+WEIR_TEST(roles, abort_no_transaction_that_locks_in_another_order_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, meets_a_transaction_in_the_other_order);
+}
+
+struct producer {
+    struct fixture *fixture;
+    pthread_t thread;
+    atomic_bool *stop;
+    _Atomic int enqueued;
+    char failure[256]; /* the first */
+};
+
+/* As the guest, who may call the function and nothing else. */
+static void *enqueue_on_and_on(void *argument)
+{
+    struct producer *self = argument;
+    PGconn *connection = pg_outbox_connect(self->fixture);
+
+    PQclear(PQexec(connection, "SET SESSION AUTHORIZATION " SERVER_GUEST));
+    while (!atomic_load(self->stop) && self->failure[0] == '\0') {
+        PGresult *result = PQexec(
+            connection, "BEGIN; SELECT weir_enqueue('orders', 'k', 'x', 't', NULL);"
+                        " SELECT weir_enqueue('limited', NULL, 'x'::bytea); COMMIT");
+
+        if (PQresultStatus(result) != PGRES_COMMAND_OK)
+            (void)snprintf(self->failure, sizeof self->failure, "%.255s",
+                           PQerrorMessage(connection));
+        else
+            atomic_fetch_add(&self->enqueued, 1);
+        PQclear(result);
+    }
+    PQfinish(connection);
+    return NULL;
+}
+
+static void goes_on_beside_the_command(struct fixture *fixture)
+{
+    enum { PRODUCERS = 4 };
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
+    PGconn *admin = pg_outbox_connect(fixture);
+    static struct producer producers[PRODUCERS];
+    static struct command command; /* its thread may outlive a test that fails */
+    static atomic_bool stop = false;
+
+    pg_run(admin, "INSERT INTO weir_queue (name, partitions, backlog_max, created_us)"
+                  " VALUES ('limited', 1, 1000000, 0)");
+    pg_run(admin, "CREATE ROLE former; GRANT USAGE, CREATE ON SCHEMA public TO former");
+    pg_run(admin, "%s", GIVE_TO_FORMER);
+    pg_run(admin, "GRANT EXECUTE ON FUNCTION weir_enqueue(text, text, text, text, jsonb),"
+                  " weir_enqueue(text, text, bytea, text, jsonb) TO " SERVER_GUEST);
+    check_int(pg_ask(admin, "SELECT count(*) FROM pg_class WHERE relname LIKE 'weir\\_%%'"
+                            " AND relkind IN ('r', 'p')"
+                            " AND relowner <> 'former'::regrole"),
+              0);
+    for (int i = 0; i < PRODUCERS; i++) {
+        producers[i] = (struct producer){.fixture = fixture, .stop = &stop};
+        check_int(
+            pthread_create(&producers[i].thread, NULL, enqueue_on_and_on, &producers[i]),
+            0);
+    }
+    for (int i = 0; i < PRODUCERS; i++)
+        wait_until(atomic_load(&producers[i].enqueued) > 0);
+
+    command_start(&command, fixture);
+    command_check(&command);
+    for (int i = 0; i < PRODUCERS; i++) {
+        int before = atomic_load(&producers[i].enqueued);
+
+        wait_until(atomic_load(&producers[i].enqueued) > before + 1 ||
+                   producers[i].failure[0] != '\0');
+    }
+
+    atomic_store(&stop, true);
+    for (int i = 0; i < PRODUCERS; i++) {
+        check_int(pthread_join(producers[i].thread, NULL), 0);
+        check_str(producers[i].failure, "");
+    }
+    check_int(pg_ask(admin, "SELECT count(*) FROM pg_class WHERE relname LIKE 'weir\\_%%'"
+                            " AND relkind IN ('r', 'p')"
+                            " AND relowner <> 'weir_owner'::regrole"),
+              0);
+    check_int(pg_ask(admin, "SELECT pg_has_role('former', 'weir_owner', 'MEMBER')::int"),
+              1);
+    PQfinish(admin);
+    scene_close(outbox);
+}
+
+WEIR_TEST(roles, are_made_while_producers_and_a_relay_go_on_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, goes_on_beside_the_command);
+}
