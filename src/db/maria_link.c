@@ -273,7 +273,8 @@ static enum weir_status set_up_session(struct weir_maria_link *self,
         "SET SESSION time_zone = '+00:00', autocommit = 1, sql_mode = '" SQL_MODE "', "
         "foreign_key_checks = 1, unique_checks = 1, innodb_lock_wait_timeout = %lld, "
         "lock_wait_timeout = %lld, "
-        "max_statement_time = %lld.%06lld",
+        "max_statement_time = %lld.%06lld"
+        " " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
         (long long)(lock_s > 0 ? lock_s : ROW_LOCK_TIMEOUT_S_MAX),
         (long long)(lock_s > 0 ? lock_s : TABLE_LOCK_TIMEOUT_S_MAX),
         (long long)(config->statement_timeout_ns / NANOSECONDS),

@@ -34,6 +34,16 @@
 
 #include "db/driver.h"
 
+/*
+ * With innodb_snapshot_isolation, the default from MariaDB 11.6 on, a transaction that has a read
+ * view may not lock a row that was committed after it: error 1020. Statements of the library decide
+ * by what was committed last, so the setting is off for them: for the whole session on connections
+ * of the library's own, for one statement (SET STATEMENT) on the application's. The comment is
+ * executed by servers that have the setting.
+ */
+#define WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(before, after)                                 \
+    "/*M!101108 " before "innodb_snapshot_isolation = 0" after " */"
+
 struct weir_maria_link {
     struct weir_link link;   /* first */
     MYSQL *mysql;            /* owned, or the application's */

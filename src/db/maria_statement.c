@@ -37,6 +37,10 @@ enum {
     PARAMETER_HEADER_SIZE = 3,
 };
 
+/* In front of a statement on the application's connection, whose settings stay as they are. */
+static const char ADOPTED_PREFIX[] =
+    WEIR_MARIA_SNAPSHOT_ISOLATION_OFF("SET STATEMENT ", " FOR") " ";
+
 static const char SQL_PACKET_SIZE_MAX[] = "SELECT @@max_allowed_packet";
 
 static void take_column(void *data, unsigned column, unsigned char **row);
@@ -172,12 +176,14 @@ static enum weir_status prepare(struct weir_maria_link *self,
                                 const char *letters, struct weir_error *error)
 {
     const struct weir_heap *heap = self->link.config->heap;
-    char *plain = weir_heap_alloc(heap, strlen(text) + 1);
+    size_t prefix = self->link.adopted ? sizeof ADOPTED_PREFIX - 1 : 0;
+    char *plain = weir_heap_alloc(heap, prefix + strlen(text) + 1);
     enum weir_status status = WEIR_OK;
 
     if (plain == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "prepare: out of memory");
-    if (!read_places(statement, text, plain))
+    memcpy(plain, ADOPTED_PREFIX, prefix);
+    if (!read_places(statement, text, plain + prefix))
         status = weir_error_set(error, WEIR_INVALID,
                                 "prepare: the placeholders are not those of %zu values",
                                 statement->value_count);

@@ -266,6 +266,7 @@ static const char ENQUEUE[] =
     "        SET is_over = FALSE;\n"
     "        SET number = NEXT VALUE FOR {p}_incoming_id;\n"
     "        SELECT next_not_cached_value INTO this_era FROM {p}_era_now;\n"
+    "        /*M!101108 SET STATEMENT innodb_snapshot_isolation = 0 FOR */\n"
     "        INSERT INTO {p}_incoming (era, id, pid, created_us, uid, message_key,\n"
     "            type, headers, payload) VALUES (this_era, number * 65536,\n"
     "            queue_id * 64 + COALESCE(hash, ORD(message_uid)) MOD partition_count,\n"

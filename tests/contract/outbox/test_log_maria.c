@@ -3,6 +3,8 @@
  * moved, in transactions that commit in another order than they took their numbers in; eras, and
  * sessions of the application's in which we do not append.
  */
+#include <stdlib.h>
+
 #include "base/point.h"
 #include "contract/outbox/log_scene.h"
 #include "db/db.h"
@@ -405,8 +407,8 @@ OUTBOX_MARIADB_TEST(era, begins_only_while_there_is_room)
     scene_close(&scene);
 }
 
-/* Its snapshot is older than the era; the sequence is not. */
-OUTBOX_MARIADB_TEST(append, in_a_transaction_with_an_old_snapshot_finds_the_era)
+/* The snapshot is older than the era; the sequence is not. */
+static void append_with_an_old_snapshot(struct fixture *fixture, const char *setting)
 {
     struct weir_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
@@ -415,15 +417,56 @@ OUTBOX_MARIADB_TEST(append, in_a_transaction_with_an_old_snapshot_finds_the_era)
 
     application_run(&application,
                     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    application_run(&application, setting);
     application_run(&application, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
     turn_eras(&scene, 3);
     connection = application_adopt(fixture, &application);
     append_in(&scene, connection, 1);
+    append_in(&scene, connection, 3);
     weir_connection_disown(connection);
     application_run(&application, "COMMIT");
 
     scene_advance(&scene);
-    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_log"), 31);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_log"), 34);
+    application_stop(&application);
+    scene_close(&scene);
+}
+
+OUTBOX_MARIADB_TEST(append, in_a_transaction_with_an_old_snapshot_finds_the_era)
+{
+    append_with_an_old_snapshot(fixture, "SET SESSION innodb_snapshot_isolation = OFF");
+}
+
+OUTBOX_MARIADB_TEST(append, with_an_old_snapshot_ignores_snapshot_isolation)
+{
+    append_with_an_old_snapshot(fixture, "SET SESSION innodb_snapshot_isolation = ON");
+}
+
+static long long ask(struct application *application, const char *sql)
+{
+    MYSQL_RES *result;
+    long long value;
+
+    check_int(mysql_query(application->mariadb, sql), 0);
+    result = mysql_store_result(application->mariadb);
+    value = atoll(mysql_fetch_row(result)[0]);
+    mysql_free_result(result);
+    return value;
+}
+
+/* The setting belongs to the application, also behind an append. */
+OUTBOX_MARIADB_TEST(append, leaves_snapshot_isolation_of_the_application_on)
+{
+    struct scene scene = scene_open(fixture);
+    struct application application = application_start(fixture);
+    struct weir_connection *connection;
+
+    application_run(&application, "SET SESSION innodb_snapshot_isolation = ON");
+    connection = application_adopt(fixture, &application);
+    append_in(&scene, connection, 1);
+    weir_connection_disown(connection);
+
+    check_int(ask(&application, "SELECT @@innodb_snapshot_isolation"), 1);
     application_stop(&application);
     scene_close(&scene);
 }

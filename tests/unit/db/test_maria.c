@@ -12,7 +12,8 @@ static const struct weir_driver *const DRIVER = &weir_driver_mariadb;
 /* One that rolls a whole transaction back when a lock was not to be had in time. */
 static struct server *strict_server(void)
 {
-    static const char *const SETTINGS[] = {"innodb_rollback_on_timeout=ON", NULL};
+    static const char *const SETTINGS[] = {"innodb_rollback_on_timeout=ON",
+                                           "innodb_snapshot_isolation=ON", NULL};
     static struct server *server;
 
     if (server == NULL)
@@ -102,6 +103,25 @@ WEIR_TEST(maria, sets_its_session_up)
     check_str(jetty_peek(mysql, "SELECT @@session.character_set_results"), "utf8mb4");
     check(strstr(jetty_peek(mysql, "SELECT @@session.sql_mode"), "STRICT_ALL_TABLES") !=
           NULL);
+    jetty_unlink(link);
+    jetty_close(&jetty);
+}
+
+/* Or a statement that locks would fail when another transaction has changed the row (1020). */
+WEIR_TEST(maria, locks_rows_that_are_newer_than_its_snapshot)
+{
+    struct jetty jetty;
+    struct weir_link *link;
+
+    jetty_open(&jetty, strict_server());
+    link = jetty_link(&jetty);
+
+    check_str(
+        jetty_peek(DRIVER->native(link), "SELECT @@session.innodb_snapshot_isolation"),
+        "0");
+    check_str(
+        jetty_peek(DRIVER->native(link), "SELECT @@global.innodb_snapshot_isolation"),
+        "1");
     jetty_unlink(link);
     jetty_close(&jetty);
 }
