@@ -531,7 +531,7 @@ enum { BILLION = 1000000000 };
 void weir_policy_format(const struct weir_execution_policy *policy,
                         char out[WEIR_POLICY_TEXT_SIZE])
 {
-    int64_t multiplier = (int64_t)(policy->backoff_multiplier * BILLION + 0.5);
+    int64_t multiplier = (int64_t)(policy->backoff_multiplier * (double)BILLION + 0.5);
 
     (void)weir_text_format(
         out, WEIR_POLICY_TEXT_SIZE,
@@ -567,6 +567,6 @@ bool weir_policy_parse(struct weir_str text, struct weir_execution_policy *out)
         backoff > WEIR_RETRY_FIXED || whole < 0 || whole > INT32_MAX)
         return false;
     out->backoff = (enum weir_retry_backoff)backoff;
-    out->backoff_multiplier = (double)(whole * BILLION + billionths) / BILLION;
+    out->backoff_multiplier = (double)(whole * BILLION + billionths) / (double)BILLION;
     return true;
 }

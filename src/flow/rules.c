@@ -42,7 +42,7 @@ static bool is_due(int64_t time_us, int64_t now_us)
 
 int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t retries)
 {
-    double initial_us = (double)policy->backoff_initial_ms * US_PER_MS;
+    double initial_us = (double)policy->backoff_initial_ms * (double)US_PER_MS;
     int64_t max_us = us_from_ms(policy->backoff_max_ms);
     int64_t delay_us;
 

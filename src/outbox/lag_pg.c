@@ -401,7 +401,7 @@ static int64_t waiting_for(const struct tally *self, int64_t subscription)
 static bool is_surely_more(const struct tally *self)
 {
     const double n = SAMPLE_COUNT - 1;
-    double part = (double)self->span / SAMPLE_COUNT;
+    double part = (double)self->span / (double)SAMPLE_COUNT;
     double most = 0;
     double q;
     double v;
@@ -412,9 +412,9 @@ static bool is_surely_more(const struct tally *self)
 
         most = waiting > most ? waiting : most;
     }
-    if (most - part <= WEIR_LAG_EXACT_MAX)
+    if (most - part <= (double)WEIR_LAG_EXACT_MAX)
         return false;
-    q = WEIR_LAG_EXACT_MAX / (part * n);
+    q = (double)WEIR_LAG_EXACT_MAX / (part * n);
     v = q < 0.5 ? q * (1 - q) : 0.25;
     t = (most - part) / (part * n) - q;
     return n * t * t > 21 * (2 * v + 2 * t / 3);
