@@ -130,6 +130,12 @@ static void write_file(const struct pooler_options *options, const char *name,
     check_int(chmod(path, 0644), 0);
 }
 
+/* Versions that keep no statements anyway refuse the setting. */
+static void forget_statements(PGconn *handle)
+{
+    PQclear(PQexec(handle, "SET max_prepared_statements = 0"));
+}
+
 static bool answers(const struct pooler_options *options, const char *console)
 {
     char url[256];
@@ -141,6 +147,8 @@ static bool answers(const struct pooler_options *options, const char *console)
                    console, options->port);
     handle = PQconnectdb(url);
     yes = PQstatus(handle) == CONNECTION_OK;
+    if (yes && options->keeps_no_statements)
+        forget_statements(handle);
     PQfinish(handle);
     return yes;
 }

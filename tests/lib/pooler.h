@@ -4,6 +4,8 @@
  * Any database and any role of the server can be reached through it; roles log in with the
  * passwords that the server knows. A pool (of one database and one role) has `pool_size`
  * sessions that take turns, so that no two transactions of a client are sure to meet on one.
+ * From version 1.21 on PgBouncer follows named statements from session to session, unless
+ * `keeps_no_statements` asks for the older behaviour.
  * When the server is gone it is tried again at once, not after the usual 15 seconds.
  *
  * Threads  The test's main thread.
@@ -22,6 +24,8 @@ struct pooler_options {
     int pool_size;      /* sessions of each pool */
     const char *folder; /* made if need be: settings, passwords, log */
     bool outlives_us;   /* otherwise it dies with this program */
+    bool
+        keeps_no_statements; /* named statements stay on the session that prepared them */
 };
 
 /* Start it. Returns its process when it answers; 0 when it ended by itself before, because

@@ -19,7 +19,7 @@ struct pooled {
 static void open_pooled(struct pooled *self)
 {
     static unsigned number;
-    struct pooler_options options = {.pool_size = 1};
+    struct pooler_options options = {.pool_size = 1, .keeps_no_statements = true};
 
     memset(self, 0, sizeof *self);
     stall_open(&self->stall);
