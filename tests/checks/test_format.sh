@@ -7,6 +7,14 @@ format=$root/script/check/format
 git init -q "$scratch"
 cp "$root/.clang-format" "$root/tests/checks/bad/format/crooked.c" "$scratch"
 
+# Without a formatter there is nothing to check; the log says so.
+result=0
+"$format" "$scratch" >/dev/null 2>&1 || result=$?
+if [ "$result" -eq 77 ]; then
+    printf 'ok 1 - every C file is formatted # SKIP no clang-format 14 here\n1..1\n'
+    exit 0
+fi
+
 it 'every C file is formatted' "$format" "$root"
 it 'a crooked file is named' fails_naming 'crooked.c:1:' "$format" "$scratch"
 finish
