@@ -14,7 +14,9 @@ client() {
     case $engine in
         postgresql) "$server_bin/psql" -d "$WEIR_DB" -qAtX "$@" ;;
         mariadb) mariadb_client "$WEIR_DB" --force "$@" ;;
-        sqlite) sqlite3 -cmd ".load $extension" -cmd '.timeout 10000' "${WEIR_DB#sqlite:}" ;;
+        # Newer builds of the shell begin without trust in the schema, and so in triggers.
+        sqlite) sqlite3 -cmd ".load $extension" -cmd '.timeout 10000' \
+            -cmd 'PRAGMA trusted_schema = ON' "${WEIR_DB#sqlite:}" ;;
     esac
 }
 

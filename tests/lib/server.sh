@@ -284,7 +284,7 @@ mariadb_client() {
     local user password host port database
     IFS=':@/' read -r user password host port database <<<"${1#mariadb://}"
     shift
-    MYSQL_PWD=$password mariadb --no-defaults --host="$host" --port="$port" --user="$user" \
+    MYSQL_PWD=$password mariadb --no-defaults --skip-ssl --host="$host" --port="$port" --user="$user" \
         --default-character-set=utf8mb4 --skip-column-names --batch --raw "$@" "$database"
 }
 
