@@ -105,7 +105,9 @@ struct weir_settlement {
     const char *reason; /* FAIL, ABANDON: UTF-8, cut at WEIR_FAILURE_SIZE_MAX; NULL: "" */
     bool permanent;     /* FAIL: no retry */
     int64_t delay_ms;   /* DELAY */
-    enum weir_status status; /* out: OK, FENCED, NOT_FOUND */
+    /* out: OK, FENCED, NOT_FOUND; MISMATCH: this claim was settled before, with another verb or
+     * result, and stays so */
+    enum weir_status status;
     struct weir_truth truth; /* out: as it is after this call */
 };
 

@@ -95,7 +95,8 @@ const struct weir_command weir_cli_flow_complete = {
     .details =
         "They end as completed, with a result of up to 1 MiB. Whoever has lost the\n"
         "lease is refused with exit code 1 and changes nothing. Repeating it is\n"
-        "harmless.\n",
+        "harmless; with another result, or after 'fail' or 'delay' of the same token,\n"
+        "it is refused.\n",
     .options = COMPLETE_OPTIONS,
     .option_count = COUNT_OF(COMPLETE_OPTIONS),
     .uses_db = true,
@@ -251,10 +252,28 @@ static int tell_refused(const struct settling *self)
         if (self->verdicts[i] == WEIR_FENCED)
             code =
                 weir_command_fail(command, "%s: the claim has been lost; %s", id, truth);
+        else if (self->verdicts[i] == WEIR_MISMATCH)
+            code = weir_command_fail(
+                command, "%s: the claim was settled before, in another way; %s", id,
+                truth);
         else
             code = weir_command_fail(command, "%s: there is no such execution", id);
     }
     return code;
+}
+
+static const char *answer_of(enum weir_status verdict)
+{
+    switch (verdict) {
+    case WEIR_OK:
+        return "ok";
+    case WEIR_MISMATCH:
+        return "settled_otherwise";
+    case WEIR_NOT_FOUND:
+        return "not_found";
+    default:
+        return "fenced";
+    }
 }
 
 static void append_truth(struct weir_buf *json, const struct weir_truth *truth)
@@ -274,16 +293,12 @@ static int print_json(const struct settling *self)
     weir_output_open(&json, "claims", "[");
     for (size_t i = 0; i < self->count; i++) {
         char token[WEIR_FLOW_TOKEN_SIZE];
-        bool there = self->verdicts[i] != WEIR_NOT_FOUND;
 
         weir_output_open(&json, NULL, "{");
         weir_output_add_text(&json, "token",
                              weir_flow_token_format(&self->claims[i], token));
-        weir_output_add_text(&json, "answer",
-                             self->verdicts[i] == WEIR_OK ? "ok"
-                             : there                      ? "fenced"
-                                                          : "not_found");
-        if (there)
+        weir_output_add_text(&json, "answer", answer_of(self->verdicts[i]));
+        if (self->verdicts[i] != WEIR_NOT_FOUND)
             append_truth(&json, &self->truths[i]);
         weir_buf_append_text(&json, "}");
     }
@@ -293,8 +308,8 @@ static int print_json(const struct settling *self)
     return code;
 }
 
-/* What an attempt that failed has become is worth a word. A claim that was settled before, perhaps
- * in another way, stays as it was. */
+/* What an attempt that failed has become is worth a word. A claim that was settled before may have
+ * gone on since. */
 static void print_done(const struct settling *self)
 {
     for (size_t i = 0; i < self->count; i++) {

@@ -54,6 +54,7 @@ enum column {
     TOLD,
     ON_TIMEOUT,
     BUDGETED,
+    SETTLED_AS,
     CLOCK, /* from here on: if it is there */
     INPUT,
     TAGGED,
@@ -154,6 +155,7 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
     int64_t pending = weir_rows_integer(rows, PENDING);
     int64_t type = weir_rows_integer(rows, ATTEMPT_TYPE);
     int64_t on_timeout = weir_rows_integer(rows, ON_TIMEOUT);
+    int64_t settled_as = weir_rows_integer(rows, SETTLED_AS);
     enum weir_status status =
         check_number(out, "state", state, weir_state_is_known(state), error);
 
@@ -168,8 +170,12 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
     if (status == WEIR_OK)
         status = check_number(out, "on_timeout", on_timeout,
                               weir_on_timeout_is_known(on_timeout), error);
+    if (status == WEIR_OK)
+        status = check_number(out, "settled_as", settled_as,
+                              within(settled_as, WEIR_SETTLED_COUNT - 1), error);
     if (status != WEIR_OK)
         return status;
+    out->row.settled_as = (enum weir_settled_as)settled_as;
     out->row.on_timeout = (enum weir_on_timeout)on_timeout;
     out->row.state = (enum weir_exec_state)state;
     out->row.hold = (enum weir_hold)hold;

@@ -228,25 +228,37 @@ enum weir_ruling weir_rule_renew(struct weir_execution_row *row, int64_t epoch,
     return ruling;
 }
 
+/* The claim was settled before: is this the same call again? */
+static enum weir_ruling repeat(const struct weir_execution_row *row,
+                               enum weir_settled_as as)
+{
+    bool same = row->settled_as == as || row->settled_as == WEIR_SETTLED_UNKNOWN;
+
+    return same ? WEIR_RULING_REPEATED : WEIR_RULING_OTHERWISE;
+}
+
 /* May the claim `epoch` be settled? If so it is the last one that was: the caller does it. */
 static enum weir_ruling settle(struct weir_execution_row *row, int64_t epoch,
-                               int64_t now_us, struct weir_consequence *out)
+                               enum weir_settled_as as, int64_t now_us,
+                               struct weir_consequence *out)
 {
     enum weir_ruling ruling;
 
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (epoch > 0 && epoch == row->settled_epoch)
-        return WEIR_RULING_REPEATED;
+        return repeat(row, as);
     ruling = weir_rule_fence(row, epoch, now_us);
-    if (ruling == WEIR_RULING_DONE)
+    if (ruling == WEIR_RULING_DONE) {
         row->settled_epoch = epoch;
+        row->settled_as = as;
+    }
     return ruling;
 }
 
 enum weir_ruling weir_rule_complete(struct weir_execution_row *row, int64_t epoch,
                                     int64_t now_us, struct weir_consequence *out)
 {
-    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+    enum weir_ruling ruling = settle(row, epoch, WEIR_SETTLED_COMPLETE, now_us, out);
 
     if (ruling != WEIR_RULING_DONE)
         return ruling;
@@ -260,7 +272,9 @@ enum weir_ruling weir_rule_fail(struct weir_execution_row *row, int64_t epoch,
                                 const struct weir_failing *failing, int64_t now_us,
                                 struct weir_consequence *out)
 {
-    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+    enum weir_settled_as as =
+        failing->permanent ? WEIR_SETTLED_FAIL_FOR_GOOD : WEIR_SETTLED_FAIL;
+    enum weir_ruling ruling = settle(row, epoch, as, now_us, out);
 
     if (ruling != WEIR_RULING_DONE)
         return ruling;
@@ -280,7 +294,7 @@ enum weir_ruling weir_rule_delay(struct weir_execution_row *row, int64_t epoch,
                                  int64_t due_us, int64_t now_us,
                                  struct weir_consequence *out)
 {
-    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+    enum weir_ruling ruling = settle(row, epoch, WEIR_SETTLED_DELAY, now_us, out);
 
     if (ruling != WEIR_RULING_DONE)
         return ruling;
@@ -293,7 +307,7 @@ enum weir_ruling weir_rule_suspend(struct weir_execution_row *row, int64_t epoch
                                    const struct weir_suspending *suspending,
                                    int64_t now_us, struct weir_consequence *out)
 {
-    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+    enum weir_ruling ruling = settle(row, epoch, WEIR_SETTLED_SUSPEND, now_us, out);
 
     if (ruling != WEIR_RULING_DONE)
         return ruling;
@@ -318,7 +332,7 @@ enum weir_ruling weir_rule_abandon(struct weir_execution_row *row, int64_t epoch
                                    struct weir_str reason, int64_t now_us,
                                    struct weir_consequence *out)
 {
-    enum weir_ruling ruling = settle(row, epoch, now_us, out);
+    enum weir_ruling ruling = settle(row, epoch, WEIR_SETTLED_ABANDON, now_us, out);
 
     if (ruling == WEIR_RULING_DONE)
         cancel(row, reason, now_us, out);
@@ -677,6 +691,9 @@ static const char *counts_complaint(const struct weir_execution_row *row)
     if (row->settled_epoch < 0 ||
         (row->settled_epoch > 0 && row->settled_epoch >= row->epoch))
         return "its settled epoch is not before its epoch";
+    if (row->settled_as >= WEIR_SETTLED_COUNT ||
+        (row->settled_as != WEIR_SETTLED_UNKNOWN && row->settled_epoch == 0))
+        return "how it was settled is unknown, or nobody has settled it";
     if (row->retries > row->policy.retries_max)
         return "it has more retries than its policy";
     if (row->reclaims > row->policy.reclaims_max)

@@ -26,8 +26,10 @@
  *          epoch grows when ownership begins or ends, never goes back, and is one per execution:
  *          an attempt that was timed out cannot speak for the one after it.
  * Replies  A call that is repeated after its reply was lost finds the row as its own first call
- *          left it: complete, fail, delay and abandon leave `settled_epoch` behind, and answer
- *          WEIR_RULING_REPEATED when it is the caller's. That holds until another claim is settled.
+ *          left it: complete, fail, delay, suspend and abandon leave `settled_epoch` and
+ *          `settled_as` behind, and answer WEIR_RULING_REPEATED when both are the caller's. The same
+ *          epoch with another verb is WEIR_RULING_OTHERWISE. That holds until another claim is
+ *          settled.
  * Times    Something is due, and a lease over, from its very microsecond on. Sums stop at the end
  *          of the range. A clock that goes back breaks nothing.
  * Memory   Rows keep the texts they are given (struct weir_str), as borrowed.
@@ -38,6 +40,18 @@
 #include "base/str.h"
 #include "flow/state.h"
 #include "weir/suspension.h"
+
+/* How the claim `settled_epoch` was settled. The numbers are stored. */
+enum weir_settled_as {
+    WEIR_SETTLED_UNKNOWN, /* by a library that did not store it: any repetition is accepted */
+    WEIR_SETTLED_COMPLETE,
+    WEIR_SETTLED_FAIL,
+    WEIR_SETTLED_FAIL_FOR_GOOD,
+    WEIR_SETTLED_DELAY,
+    WEIR_SETTLED_ABANDON,
+    WEIR_SETTLED_SUSPEND,
+    WEIR_SETTLED_COUNT
+};
 
 /* One row of {p}_execution, as far as rules need it. Texts are the caller's. */
 struct weir_execution_row {
@@ -52,8 +66,9 @@ struct weir_execution_row {
     int32_t priority;
     int64_t epoch;
     int64_t settled_epoch; /* of the claim that was last settled by its worker; 0: none */
-    int32_t attempts;      /* begun so far; the current one has the number attempts - 1 */
-    uint32_t retries;      /* these two since the last replay */
+    enum weir_settled_as settled_as;
+    int32_t attempts; /* begun so far; the current one has the number attempts - 1 */
+    uint32_t retries; /* these two since the last replay */
     uint32_t reclaims;
     uint32_t replays;
 
@@ -78,6 +93,7 @@ struct weir_execution_row {
 enum weir_ruling {
     WEIR_RULING_DONE,
     WEIR_RULING_REPEATED, /* the caller has done this before: fine */
+    WEIR_RULING_OTHERWISE, /* the caller has settled this claim before, with another verb */
     WEIR_RULING_NOTHING, /* not due, or as it should be already: fine, nothing to store */
     WEIR_RULING_STALE,   /* another epoch */
     WEIR_RULING_LEASE_OVER, /* the right epoch, too late */

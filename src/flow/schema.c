@@ -328,6 +328,13 @@ static const char *const PG_3[] = {
     NULL,
 };
 
+/* How a claim was settled, behind `settled_epoch`. */
+#define SETTLED_AS(SMALL)                                                                \
+    "ALTER TABLE {p}_execution ADD COLUMN settled_as " SMALL " NOT NULL DEFAULT 0"
+
+static const char *const SQLITE_4[] = {SETTLED_AS("INTEGER"), NULL};
+static const char *const PG_4[] = {SETTLED_AS("smallint"), NULL};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1001,
@@ -346,6 +353,12 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1003, /* an older library would not know of dependencies */
         .name = "flows, suspensions",
         .statements = {[WEIR_SQLITE] = SQLITE_3, [WEIR_POSTGRESQL] = PG_3},
+    },
+    {
+        .number = 1004,
+        .readable_by = 1004, /* an older library would leave the verb of another claim */
+        .name = "verbs of settled claims",
+        .statements = {[WEIR_SQLITE] = SQLITE_4, [WEIR_POSTGRESQL] = PG_4},
     },
 };
 

@@ -81,8 +81,15 @@ static struct weir_stored *find(struct weir_loaded *loaded,
 
 static enum weir_status status_of(enum weir_ruling ruling)
 {
-    return ruling == WEIR_RULING_DONE || ruling == WEIR_RULING_REPEATED ? WEIR_OK
-                                                                        : WEIR_FENCED;
+    switch (ruling) {
+    case WEIR_RULING_DONE:
+    case WEIR_RULING_REPEATED:
+        return WEIR_OK;
+    case WEIR_RULING_OTHERWISE:
+        return WEIR_MISMATCH;
+    default:
+        return WEIR_FENCED;
+    }
 }
 
 static enum weir_status load(struct session *self, struct weir_connection *connection,
@@ -170,7 +177,7 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
 }
 
 /* A row changes once at most: a second claim with another epoch cannot be current as well. */
-static void settle(struct session *self, size_t index, int64_t now_us)
+static enum weir_ruling settle(struct session *self, size_t index, int64_t now_us)
 {
     struct weir_points *points = weir_db_config(self->flow->db)->points;
     struct weir_settlement *item = &self->settlements[index];
@@ -180,7 +187,7 @@ static void settle(struct session *self, size_t index, int64_t now_us)
     if (change.stored == NULL) {
         item->status = WEIR_NOT_FOUND;
         item->truth = (struct weir_truth){.epoch = 0};
-        return;
+        return WEIR_RULING_STALE;
     }
     if (WEIR_POINT(points, "settle.no_epoch")) /* a bug: whoever comes has it */
         item->claim.epoch = change.stored->row.epoch;
@@ -194,6 +201,59 @@ static void settle(struct session *self, size_t index, int64_t now_us)
     }
     item->status = status_of(ruling);
     item->truth = weir_flow_truth(&change.stored->row);
+    return ruling;
+}
+
+/* The change that this call has made to a row; NULL: none. */
+static const struct weir_change *find_change(const struct session *self,
+                                             const struct weir_stored *stored)
+{
+    for (size_t i = self->change_count; i > 0; i--) {
+        if (self->changes[i - 1].stored == stored)
+            return &self->changes[i - 1];
+    }
+    return NULL;
+}
+
+static enum weir_status compare_stored(struct session *self,
+                                       struct weir_connection *connection,
+                                       const struct weir_execution_id *id,
+                                       struct weir_str result, bool *same,
+                                       struct weir_error *error)
+{
+    struct weir_loaded loaded;
+    enum weir_status status;
+
+    weir_loaded_init(&loaded, self->flow->heap, 1);
+    weir_loaded_allow_inputs(&loaded, 1);
+    status = weir_store_get_result(connection, id, &loaded, error);
+    *same = status == WEIR_OK && weir_str_equal(loaded.rows[0].input, result);
+    weir_loaded_fini(&loaded);
+    return status;
+}
+
+/* A completion that was there before has a result: with another one it is not the same call. */
+static enum weir_status compare_result(struct session *self,
+                                       struct weir_connection *connection, size_t index,
+                                       struct weir_error *error)
+{
+    struct weir_settlement *item = &self->settlements[index];
+    const struct weir_stored *stored = find(&self->loaded, &item->claim);
+    const struct weir_change *change = find_change(self, stored);
+    struct weir_str result = {item->result_size > 0 ? item->result : "",
+                              item->result_size};
+    enum weir_status status = WEIR_OK;
+    bool same = true;
+
+    if (stored->row.settled_as != WEIR_SETTLED_COMPLETE)
+        return WEIR_OK;
+    if (change != NULL)
+        same = weir_str_equal(change->result, result);
+    else
+        status = compare_stored(self, connection, &item->claim.id, result, &same, error);
+    if (!same)
+        item->status = WEIR_MISMATCH;
+    return status;
 }
 
 static enum weir_status settle_all(struct weir_connection *connection, void *argument,
@@ -205,8 +265,12 @@ static enum weir_status settle_all(struct weir_connection *connection, void *arg
 
     if (status != WEIR_OK)
         return status;
-    for (size_t i = 0; i < self->count; i++)
-        settle(self, i, now_us);
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
+        if (settle(self, i, now_us) == WEIR_RULING_REPEATED)
+            status = compare_result(self, connection, i, error);
+    }
+    if (status != WEIR_OK)
+        return status;
     return weir_deed_leave(self->flow, connection, self->changes, self->change_count,
                            now_us, &self->tidings, error);
 }
@@ -235,15 +299,6 @@ enum weir_status weir_flow_settle(struct weir_flow *self,
 
 /* ---- renewing ------------------------------------------------------------------------------ */
 
-static bool has_change(const struct session *self, const struct weir_stored *stored)
-{
-    for (size_t i = self->change_count; i > 0; i--) {
-        if (self->changes[i - 1].stored == stored)
-            return true;
-    }
-    return false;
-}
-
 static void renew(struct session *self, struct weir_renewal *item, int64_t now_us)
 {
     struct weir_stored *stored = find(&self->loaded, &item->claim);
@@ -259,7 +314,7 @@ static void renew(struct session *self, struct weir_renewal *item, int64_t now_u
     ruling = weir_rule_renew(&stored->row, item->claim.epoch, self->lease_us, now_us);
     /* Named twice it is the same the second time, and need not be stored again. */
     if (ruling == WEIR_RULING_DONE &&
-        (stored->row.lease_us != before_us || !has_change(self, stored)))
+        (stored->row.lease_us != before_us || find_change(self, stored) == NULL))
         self->changes[self->change_count++] = (struct weir_change){.stored = stored};
     item->status = status_of(ruling);
     item->truth = weir_flow_truth(&stored->row);

@@ -49,7 +49,8 @@
 /* Numbers that loaded.c knows, but for the state. */
 #define WEIR_IS_KNOWN                                                                    \
     "hold BETWEEN 0 AND 14 AND pending BETWEEN 0 AND 4"                                  \
-    " AND attempt_type BETWEEN 0 AND 3 AND on_timeout BETWEEN 0 AND 4"
+    " AND attempt_type BETWEEN 0 AND 3 AND on_timeout BETWEEN 0 AND 4"                   \
+    " AND settled_as BETWEEN 0 AND 6"
 
 enum { WEIR_DIGEST_SIZE = 16, WEIR_LIST_LOOK_MAX = 10000 };
 

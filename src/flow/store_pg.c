@@ -127,18 +127,18 @@ const struct weir_sql weir_pg_sql_write = {
         " lease_us = u.lease_us, attempt_deadline_us = u.attempt_deadline_us,"
         " deadline_us = u.deadline_us, claimed_us = u.claimed_us,"
         " started_us = u.started_us, ended_us = u.ended_us,"
-        " on_timeout = u.on_timeout, worker = u.worker, instance = u.instance, failure = "
-        "u.failure"
+        " on_timeout = u.on_timeout, settled_as = u.settled_as, worker = u.worker,"
+        " instance = u.instance, failure = u.failure"
         " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, "
         "{13},"
-        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}, {23}) AS u (no, state, "
-        "hold,"
+        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}, {23}, {24})"
+        " AS u (no, state, hold,"
         " pending, attempt_type, priority, attempts, retries, reclaims, replays, epoch,"
         " settled_epoch, due_us, lease_us, attempt_deadline_us, deadline_us, claimed_us,"
-        " started_us, ended_us, on_timeout, worker, instance, failure)"
+        " started_us, ended_us, on_timeout, settled_as, worker, instance, failure)"
         " WHERE e.no = u.no"
         " AND " FEW,
-    .parameters = "IIIIIIIIIIIIIIIIIIIITTT",
+    .parameters = "IIIIIIIIIIIIIIIIIIIIITTT",
 };
 
 /* By the primary keys. */

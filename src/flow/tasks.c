@@ -144,16 +144,33 @@ static void move(struct weir_tasks *self, struct weir_task *task, enum weir_task
     count_left(self);
 }
 
+/* The handler has lent its claim, and that one was first to settle it. */
+static uint64_t *fate_elsewhere(struct weir_tasks *self, const struct weir_task *task)
+{
+    switch (task->answer.truth.state) {
+    case WEIR_STATE_SUSPENDED:
+        return &self->figures.suspended;
+    case WEIR_STATE_COMPLETED:
+        return &self->figures.completed;
+    case WEIR_STATE_FAILED:
+        return &self->figures.failed;
+    case WEIR_STATE_CANCELLED:
+        return &self->figures.cancelled;
+    default:
+        return &self->figures.delayed;
+    }
+}
+
 /* What has become of it, once `status` is known. */
 static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
                          enum weir_status status)
 {
     if (task->pause == WEIR_TASK_SUSPENDED)
         return &self->figures.suspended;
+    if (status == WEIR_MISMATCH)
+        return fate_elsewhere(self, task);
     if (status != WEIR_OK)
         return &self->figures.fenced;
-    if (task->answer.truth.state == WEIR_STATE_SUSPENDED)
-        return &self->figures.suspended; /* by whom the handler has lent its claim */
     switch (task->answer.verb) {
     case WEIR_SETTLE_COMPLETE:
         return &self->figures.completed;
@@ -270,8 +287,8 @@ struct weir_taken weir_tasks_take(struct weir_tasks *self, struct weir_worker *r
 }
 
 /* Has its answer to be stored? One that was fenced would only be refused, and what ran out of time
- * is left to the reconciler. Where a suspension is in doubt any answer would be taken for its
- * repetition, and be lost: giving back is the one that may. */
+ * is left to the reconciler. Where a suspension is in doubt it may have been stored, and then any
+ * other answer is refused: giving back is the one that may. */
 static bool has_answer(struct weir_task *task)
 {
     if (task->pause == WEIR_TASK_SUSPENDED)

@@ -268,11 +268,12 @@ completes() {
 
 says_that_it_was_settled_before() {
     local token
-    submit settled >/dev/null
+    submit settled --retries 1 --backoff 0 >/dev/null
     token=$(claim settled)
-    "$weir" flow complete -q "$token"
+    "$weir" flow fail -q "$token"
+    claim settled >/dev/null
     ends 0 flow fail "$token"
-    says 'was settled before; it is completed'
+    says 'was settled before'
 }
 
 fails_with_and_without_retries() {
@@ -338,6 +339,21 @@ shows_the_truth_to_who_lost() {
     json '.claims[0] | .answer == "fenced" and .state == "active" and .epoch == 3'
     ends 0 flow get "$id" --json
     json '.state == "active" and .epoch == 3 and .progress == null'
+}
+
+# The reply of the first may have been lost, but it counts.
+refuses_another_settlement() {
+    local id token
+    id=$(submit settled_once)
+    token=$(claim settled_once)
+    ends 0 flow complete "$token" --result one
+    refuses_claim "$id: the claim was settled before, in another way; it is completed" fail "$token"
+    refuses_claim "$id: the claim was settled before, in another way; it is completed" \
+        complete "$token" --result two
+    ends 1 flow fail "$token" --json
+    json '.claims[0] | .answer == "settled_otherwise" and .state == "completed"'
+    ends 0 flow complete "$token" --result one
+    [ "$(state "$id")" = completed ]
 }
 
 settles_the_others() {
@@ -509,6 +525,7 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "renews many, on $engine" renews_many
     it "notes progress, on $engine" notes_progress
     it "shows the truth to one who has lost the claim, on $engine" shows_the_truth_to_who_lost
+    it "refuses to settle a claim in two ways, on $engine" refuses_another_settlement
     it "settles the claims that are good, on $engine" settles_the_others
     it "refuses tokens that are none, on $engine" refuses_bad_tokens
     it "repeats no token that is none of a claim, on $engine" repeats_no_foreign_token

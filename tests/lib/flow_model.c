@@ -430,11 +430,26 @@ static bool cancel_it(struct step *self)
     return end_it(self, CANCELLED, "cancelled", "revoked");
 }
 
+int64_t flow_item_settled_as(const struct flow_item *item)
+{
+    switch (item->settle) {
+    case WEIR_SETTLE_COMPLETE:
+        return 1;
+    case WEIR_SETTLE_FAIL:
+        return item->permanent ? 3 : 2;
+    case WEIR_SETTLE_DELAY:
+        return 4;
+    default:
+        return 5;
+    }
+}
+
 static bool settle(struct step *self)
 {
     if (!holds(self))
         return false;
     COL(&self->row, settled_epoch) = self->item->claim.epoch;
+    COL(&self->row, settled_as) = flow_item_settled_as(self->item);
     switch (self->item->settle) {
     case WEIR_SETTLE_COMPLETE:
         return complete(self);
@@ -456,6 +471,7 @@ static bool suspend(struct step *self)
     if (!holds(self))
         return false;
     COL(&self->row, settled_epoch) = item->claim.epoch;
+    COL(&self->row, settled_as) = FLOW_SETTLED_BY_SUSPENSION;
     free_it(self, "revoked");
     COL(&self->row, state) = SUSPENDED;
     COL(&self->row, hold) = HELD_BY_SIGNAL;

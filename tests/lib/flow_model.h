@@ -91,6 +91,7 @@ struct flow_draft {
     X(replays)                                                                           \
     X(epoch)                                                                             \
     X(settled_epoch)                                                                     \
+    X(settled_as)                                                                        \
     X(created_us)                                                                        \
     X(due_us)                                                                            \
     X(lease_us)                                                                          \
@@ -386,6 +387,10 @@ bool flow_model_budget_is_reached(const struct flow_model *self);
 /* Least and greatest time that the clock has shown between these. */
 struct flow_moment flow_model_moment(const struct flow_model *self, int64_t from_ns,
                                      int64_t to_ns);
+/* How a settlement is stored in settled_as; a suspension is the last of them. */
+enum { FLOW_SETTLED_BY_SUSPENSION = 6 };
+int64_t flow_item_settled_as(const struct flow_item *item);
+
 enum weir_public_state flow_row_public(const struct flow_row *row);
 bool flow_row_is_over(const struct flow_row *row);
 

@@ -116,6 +116,24 @@ static bool was_settled_by_him(const struct case_of *self, const struct flow_row
     return COL(row, settled_epoch) == self->item->claim.epoch;
 }
 
+static int64_t settles_as(const struct case_of *self)
+{
+    return self->call->verb == FLOW_SUSPEND ? FLOW_SETTLED_BY_SUSPENSION
+                                            : flow_item_settled_as(self->item);
+}
+
+static bool was_settled_so(const struct case_of *self, const struct flow_row *row)
+{
+    return was_settled_by_him(self, row) && COL(row, settled_as) == settles_as(self);
+}
+
+/* Rows do not tell with which result it was completed. */
+static bool was_settled_otherwise(const struct case_of *self, const struct flow_row *row)
+{
+    return was_settled_by_him(self, row) && (COL(row, settled_as) != settles_as(self) ||
+                                             self->item->settle == WEIR_SETTLE_COMPLETE);
+}
+
 static bool is_cancelled(const struct case_of *self, const struct flow_row *row)
 {
     (void)self;
@@ -192,7 +210,7 @@ static void judge_worker(const struct case_of *self)
 
     switch (self->item->status) {
     case WEIR_OK:
-        if (!did(self) && !(settles && some(self, was_settled_by_him)))
+        if (!did(self) && !(settles && some(self, was_settled_so)))
             complain(self, "told that it was done, and nobody did it");
         break;
     case WEIR_FENCED:
@@ -200,6 +218,10 @@ static void judge_worker(const struct case_of *self)
                         : settles                        ? is_neither_his_nor_settled
                                                          : is_not_his))
             complain(self, "refused, though it was his or he had settled it");
+        break;
+    case WEIR_MISMATCH:
+        if (self->call->verb != FLOW_SETTLE || !some(self, was_settled_otherwise))
+            complain(self, "refused as settled in another way, which it was not");
         break;
     case WEIR_NOT_FOUND:
         if (!was_missing(self))

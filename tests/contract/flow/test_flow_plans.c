@@ -29,13 +29,14 @@ struct sample {
 
 #define ANYBODYS "-1, '', '', ''"
 #define SOMEBODYS "7, 'default', 'app.a', '1'"
-#define ALL_OF_23                                                                        \
+#define ALL_OF_24                                                                        \
     "'{5}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', "      \
     "'{0}',"                                                                             \
-    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', '{c}'"
+    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', "     \
+    "'{c}'"
 
-#define ONE_OF_23                                                                        \
-    "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
+#define ONE_OF_24                                                                        \
+    "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
 
 #define ALL_OF_17                                                                        \
     "'{\"\\\\x05\"}', '{\"\\\\x05\"}', '{1}', '{1}', '{0}', '{0}', '{1}', '{0}', "       \
@@ -122,9 +123,9 @@ static const struct sample SAMPLES[] = {
      "'{5,6}', '{1,1}', '{2,2}', 1000",
      {"weir_edge_open"},
      SORTS | GATHERS},
-    {&weir_pg_sql_write, ALL_OF_23, {"weir_execution_pkey"}, 0},
+    {&weir_pg_sql_write, ALL_OF_24, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_load_one, "5", {"weir_execution_pkey"}, 0},
-    {&weir_store_sql_write_one, ONE_OF_23, {"weir_execution_pkey"}, 0},
+    {&weir_store_sql_write_one, ONE_OF_24, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_insert, ALL_OF_17, {"weir_execution_uuid_key"}, SORTS},
     {&weir_pg_sql_results,
      "'{1,2}', '{\"\\\\x05\",\"\\\\x06\"}'",

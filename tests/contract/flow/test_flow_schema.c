@@ -17,8 +17,8 @@ FLOW_TEST(schema, migrates_again_without_change)
         weir_schema_migrate(&weir_flow_schema, fixture->db, &from, &to, &fixture->error),
         WEIR_OK);
 
-    check_int(from, 1003);
-    check_int(to, 1003);
+    check_int(from, 1004);
+    check_int(to, 1004);
     check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
 }
@@ -31,7 +31,7 @@ POSTGRESQL_TEST(schema, is_missed_by_name)
              WEIR_SCHEMA);
 
     check_str(fixture->error.text, "the database has no tables of the execution engine, "
-                                   "schema 1003 is needed: run 'weir migrate'");
+                                   "schema 1004 is needed: run 'weir migrate'");
     fixture_give(fixture, connection);
 }
 

@@ -148,6 +148,67 @@ FLOW_TEST(settle, that_is_repeated_after_a_lost_reply_is_done_once)
     weir_flow_destroy(flow);
 }
 
+/* The first settlement stays: a claim cannot be completed and then have failed. */
+FLOW_TEST(settle, that_differs_from_the_first_is_refused_and_changes_nothing)
+{
+    static const enum weir_settle VERBS[] = {WEIR_SETTLE_COMPLETE, WEIR_SETTLE_FAIL,
+                                             WEIR_SETTLE_DELAY, WEIR_SETTLE_ABANDON};
+    struct weir_flow *flow = works_open(fixture);
+
+    for (size_t i = 0; i < 16; i++) {
+        struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
+        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+        struct weir_settlement first = works_say(fixture, flow, &claim, VERBS[i / 4]);
+        struct weir_settlement second = works_say(fixture, flow, &claim, VERBS[i % 4]);
+
+        check_status(first.status, WEIR_OK);
+        check_status(second.status, i / 4 == i % 4 ? WEIR_OK : WEIR_MISMATCH);
+        check_int(second.truth.state, first.truth.state);
+        check_int(second.truth.epoch, first.truth.epoch);
+        check_int(works_see(fixture, flow, &id).info.epoch, first.truth.epoch);
+        fixture_prepare(fixture, "DELETE FROM {p}_execution");
+    }
+    weir_flow_destroy(flow);
+}
+
+FLOW_TEST(settle, with_another_result_than_the_first_is_refused)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_settlement other = {.claim = claim, .result = "no", .result_size = 2};
+    struct weir_settlement none = {.claim = claim};
+    void *result = NULL;
+    size_t size = 0;
+
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    check_db(weir_flow_settle(flow, &other, 1, &fixture->error), WEIR_OK);
+    check_status(other.status, WEIR_MISMATCH);
+    check_db(weir_flow_settle(flow, &none, 1, &fixture->error), WEIR_OK);
+    check_status(none.status, WEIR_MISMATCH);
+
+    check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_OK);
+    check_int(size, 2);
+    check(memcmp(result, "ok", 2) == 0);
+    weir_flow_free(flow, result);
+    weir_flow_destroy(flow);
+}
+
+/* Rows that were settled before the verb was stored: any repetition is told that it was done. */
+FLOW_TEST(settle, of_a_claim_whose_verb_was_not_stored_is_taken_for_its_repetition)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim claim;
+
+    (void)works_submit(fixture, flow, "orders");
+    claim = works_claim(fixture, flow, "orders", "anna");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    fixture_prepare(fixture, "UPDATE {p}_execution SET settled_as = 0");
+
+    check_status(works_say(fixture, flow, &claim, WEIR_SETTLE_FAIL).status, WEIR_OK);
+    weir_flow_destroy(flow);
+}
+
 /* ---- many ------------------------------------------------------------------------------------ */
 
 FLOW_TEST(settle, of_many_judges_each_by_itself_also_when_one_is_named_twice)

@@ -22,7 +22,8 @@ FLOW_TEST(suspend, parks_it_and_takes_it_from_its_worker)
     check_str(view.info.blocked_by, "waiting_for_approval");
     check_str(wait_waitpoints(&wait, fixture).text,
               "a:active, b:active, c:active, d:active");
-    check_status(works_say(fixture, flow, &wait.claim, WEIR_SETTLE_FAIL).status, WEIR_OK);
+    check_status(works_say(fixture, flow, &wait.claim, WEIR_SETTLE_FAIL).status,
+                 WEIR_MISMATCH);
     check_str(works_state(fixture, flow, &wait.id),
               "suspended"); /* a lost reply's repeat */
     weir_flow_destroy(flow);

@@ -19,6 +19,7 @@ static const struct damage NUMBERS[] = {
     {"pending = 5", "has pending 5, which this library does not know"},
     {"attempt_type = 4", "has attempt_type 4, which this library does not know"},
     {"on_timeout = 5", "has on_timeout 5, which this library does not know"},
+    {"settled_as = 7", "has settled_as 7, which this library does not know"},
 };
 enum { NUMBER_COUNT = sizeof NUMBERS / sizeof NUMBERS[0] };
 
@@ -72,7 +73,7 @@ static void check_text(struct fixture *fixture, const struct weir_execution_id *
 static void mend(struct fixture *fixture)
 {
     update(fixture, "hold = 0, pending = 0, attempt_type = 0, retries = 0, reclaims = 0,"
-                    " replays = 0, settled_epoch = 0, on_timeout = 0");
+                    " replays = 0, settled_epoch = 0, settled_as = 0, on_timeout = 0");
 }
 
 static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
@@ -266,7 +267,8 @@ FLOW_TEST(unknown, holds_and_what_comes_next_stop_operators_and_readers)
     struct weir_execution_id id = works_submit(fixture, flow, "orders");
 
     for (size_t i = 0; i < NUMBER_COUNT; i++) {
-        update(fixture, "state = 3, hold = 6, pending = 0, attempt_type = 0");
+        update(fixture, "state = 3, hold = 6, pending = 0, attempt_type = 0,"
+                        " on_timeout = 0");
         update(fixture, NUMBERS[i].set);
         check_operator_stops(fixture, flow, &id, NUMBERS[i].text);
         check_reader_stops(fixture, flow, &id, NUMBERS[i].text);

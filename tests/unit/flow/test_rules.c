@@ -403,6 +403,29 @@ WEIR_TEST(repeated, delay_and_cancel_are_told_that_they_were_done)
     check_ruling(weir_rule_abandon(&row, 7, weir_str("no"), NOW, &out), STALE);
 }
 
+WEIR_TEST(repeated, call_with_another_verb_is_refused)
+{
+    struct weir_execution_row row = completed(), before = row;
+    struct weir_consequence out;
+
+    check_ruling(weir_rule_fail(&row, 1, &PASSING, NOW, &out), OTHERWISE);
+    check_ruling(weir_rule_delay(&row, 1, NOW + SECOND, NOW, &out), OTHERWISE);
+    check_ruling(weir_rule_abandon(&row, 1, weir_str("no"), NOW, &out), OTHERWISE);
+    check(!out.attempt_ended);
+    check(memcmp(&row, &before, sizeof row) == 0);
+}
+
+WEIR_TEST(repeated, fail_is_another_one_when_it_is_for_good)
+{
+    static const struct weir_failing FOR_GOOD = {{"bad", 3}, true};
+    struct weir_execution_row row = claimed();
+    struct weir_consequence out;
+
+    check_ruling(weir_rule_fail(&row, 1, &PASSING, NOW, &out), DONE);
+    check_ruling(weir_rule_fail(&row, 1, &FOR_GOOD, NOW, &out), OTHERWISE);
+    check_int(row.retries, 1);
+}
+
 /* It has not done it: somebody else has ended its claim. */
 WEIR_TEST(repeated, is_not_what_comes_after_a_cancel_by_others)
 {

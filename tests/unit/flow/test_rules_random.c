@@ -63,7 +63,8 @@ struct world {
 struct
 try {
     enum rule rule;
-    int64_t epoch; /* that was shown */
+    bool permanent; /* FAIL */
+    int64_t epoch;  /* that was shown */
     enum weir_ruling ruling;
     struct weir_execution_row before;
     struct weir_consequence out;
@@ -209,7 +210,7 @@ static void apply(struct world *self, struct try *try)
     struct weir_execution_row *row = &self->row;
     struct weir_claimant claimant = {weir_str("w"), weir_str("i"),
                                      (1 + draw(self, 30000)) * MS};
-    struct weir_failing failing = {random_reason(self), chance(self, 5)};
+    struct weir_failing failing = {random_reason(self), try->permanent};
     int64_t now_us = self->now_us;
     struct weir_suspending suspending = {
         (enum weir_hold)(WEIR_HOLD_SIGNAL + draw(self, 8)),
@@ -318,7 +319,7 @@ static void check_fence(struct world *self, const struct try *try)
         holds(self, try->ruling == WEIR_RULING_DONE);
     if (holder && try->before.lease_us <= self->now_us)
         holds(self, try->ruling == WEIR_RULING_LEASE_OVER);
-    if (try->ruling == WEIR_RULING_REPEATED)
+    if (try->ruling == WEIR_RULING_REPEATED || try->ruling == WEIR_RULING_OTHERWISE)
         holds(self, try->epoch > 0 && try->epoch == try->before.settled_epoch);
 }
 
@@ -443,8 +444,10 @@ static void check_repeated(struct world *self, const struct try *try)
 
 static void step(struct world *self)
 {
-    struct try try = {
-        .rule = random_rule(self), .epoch = random_epoch(self), .before = self->row};
+    struct try try = {.rule = random_rule(self),
+                      .epoch = random_epoch(self),
+                      .permanent = chance(self, 5),
+                      .before = self->row};
 
     apply(self, &try);
     if (try.ruling == WEIR_RULING_DONE)

@@ -101,7 +101,7 @@ static char letter(enum weir_ruling ruling)
         [WEIR_RULING_LEASE_OVER] = 'L', [WEIR_RULING_NOT_ACTIVE] = 'A',
         [WEIR_RULING_OVER] = 'O',       [WEIR_RULING_OTHER_INSTANCE] = 'I',
         [WEIR_RULING_NOT_OVER] = 'N',   [WEIR_RULING_WRONG_STATE] = 'W',
-        [WEIR_RULING_LIMIT] = '#',
+        [WEIR_RULING_LIMIT] = '#',      [WEIR_RULING_OTHERWISE] = 'D',
     };
 
     return LETTERS[ruling];
@@ -116,6 +116,7 @@ static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
         enum weir_ruling ruling;
 
         row.settled_epoch = 0; /* not asked for here */
+        row.settled_as = WEIR_SETTLED_UNKNOWN;
         before = row;
         ruling = apply((enum rule)rule, &row, now_us);
         if (rule == CANCEL || rule == RESUME || rule == PROMOTE)
