@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/migrate.h"
-#include "flow/store.h"
+#include "flow/store_statements.h"
 #include "outbox/columns.h"
 
 enum { SCOPE_SIZE = 40 };
@@ -176,13 +176,39 @@ static const struct weir_sql SQL_WAIT = {
 
 /* By the partial index of those who wait. */
 #define WAITS "s.dimension = '' AND s.amount > 0" /* WEIR_WAITS_FOR_BUDGET */
-static const struct weir_sql SQL_WAITERS = {
-    .name = "find who waits for budgets",
-    .text = "SELECT s.no, s.budget, e.uuid, e.part FROM {p}_spent s"
-            " LEFT JOIN {p}_execution e ON e.no = s.no WHERE " WAITS
-            " AND NOT EXISTS (SELECT 1 FROM {p}_usage u WHERE u.budget = s.budget"
-            " AND u.hard > 0 AND u.used >= u.hard) ORDER BY s.budget, s.no LIMIT {1}",
-    .parameters = "i",
+/*
+ * From budget to budget in that index, each by one look at its next entry, and of those that have room
+ * the executions that wait. Whoever waits for a budget that is used up is not read, however many they
+ * are. The rows come in the order of the index: to sort them would mean to read all of them.
+ */
+#define WAITED_BUDGETS                                                                   \
+    "WITH RECURSIVE waited (budget) AS (SELECT (SELECT s.budget FROM {p}_spent s"        \
+    " WHERE " WAITS " ORDER BY s.budget, s.no LIMIT 1) UNION ALL"                        \
+    " SELECT (SELECT s.budget FROM {p}_spent s WHERE " WAITS " AND s.budget > w.budget"  \
+    " ORDER BY s.budget, s.no LIMIT 1) FROM waited w WHERE w.budget IS NOT NULL)"        \
+    " SELECT s.no, s.budget, e.uuid, e.part FROM waited w"
+#define HAS_ROOM                                                                         \
+    " WHERE w.budget IS NOT NULL AND (SELECT 1 FROM {p}_usage u"                         \
+    " WHERE u.budget = w.budget AND u.hard > 0 AND u.used >= u.hard LIMIT 1) IS NULL"
+const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] =
+        {
+            .name = "find who waits for budgets",
+            .text = WAITED_BUDGETS " CROSS JOIN {p}_spent s LEFT JOIN {p}_execution e"
+                                   " ON e.no = s.no" HAS_ROOM
+                                   " AND s.budget = w.budget AND " WAITS " LIMIT {1}",
+            .parameters = "i",
+        },
+    [WEIR_POSTGRESQL] =
+        {
+            .name = "find who waits for budgets",
+            .text = WAITED_BUDGETS
+            " CROSS JOIN LATERAL (SELECT s.no, s.budget FROM {p}_spent s WHERE " WAITS
+            " AND s.budget = w.budget ORDER BY s.budget, s.no LIMIT {1}) s"
+            " LEFT JOIN LATERAL (SELECT x.uuid, x.part FROM {p}_execution x"
+            " WHERE x.no = s.no LIMIT 1) e ON true" HAS_ROOM " LIMIT {1}",
+            .parameters = "i",
+        },
 };
 static const struct weir_sql SQL_COUNT_WAITERS = {
     .name = "count who waits for a budget",
@@ -611,7 +637,8 @@ enum weir_status weir_budget_waiters(struct weir_connection *connection, size_t 
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_WAITERS, VALUES(weir_integer((int64_t)limit)), &rows, error);
+        connection, &weir_budget_sql_waiters[weir_connection_engine(connection)],
+        VALUES(weir_integer((int64_t)limit)), &rows, error);
 
     *out = (struct weir_budget_waiters){.count = 0};
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)

@@ -4,6 +4,8 @@
 #include "lib/explain.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "db/sql.h"
@@ -55,14 +57,15 @@ void explain_prepare(struct fixture *fixture, PGconn *native, size_t number,
     weir_buf_fini(&text);
 }
 
-void explain(PGconn *native, size_t number, const char *arguments, char out[PLAN_SIZE])
+static void explain_with(PGconn *native, const char *options, size_t number,
+                         const char *arguments, char out[PLAN_SIZE])
 {
     PGresult *result;
     char text[1024];
     size_t size = 0;
 
-    check((size_t)snprintf(text, sizeof text, "EXPLAIN EXECUTE s%zu%s%s%s", number,
-                           arguments[0] != '\0' ? "(" : "", arguments,
+    check((size_t)snprintf(text, sizeof text, "EXPLAIN%s EXECUTE s%zu%s%s%s", options,
+                           number, arguments[0] != '\0' ? "(" : "", arguments,
                            arguments[0] != '\0' ? ")" : "") < sizeof text);
     result = PQexec(native, text);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -75,4 +78,30 @@ void explain(PGconn *native, size_t number, const char *arguments, char out[PLAN
         size += (size_t)length;
     }
     PQclear(result);
+}
+
+void explain(PGconn *native, size_t number, const char *arguments, char out[PLAN_SIZE])
+{
+    explain_with(native, "", number, arguments, out);
+}
+
+/* The first line about buffers is that of the topmost node, which includes all others. */
+int64_t explain_pages(PGconn *native, size_t number, const char *arguments)
+{
+    char *plan = malloc(PLAN_SIZE);
+    int64_t pages = 0;
+    const char *buffers;
+
+    check(plan != NULL);
+    explain_with(native, " (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF)", number, arguments,
+                 plan);
+    buffers = strstr(plan, "Buffers: shared");
+    for (const char *at = buffers; at != NULL && *at != '\n'; at++) {
+        if (strncmp(at, "hit=", 4) == 0)
+            pages += strtoll(at + 4, NULL, 10);
+        if (strncmp(at, "read=", 5) == 0)
+            pages += strtoll(at + 5, NULL, 10);
+    }
+    free(plan);
+    return pages;
 }

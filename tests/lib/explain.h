@@ -11,6 +11,7 @@
 
 #include <libpq-fe.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/engines.h"
 
@@ -24,6 +25,9 @@ void explain_execute(PGconn *native, const char *text);
 /* As the library prepares it, under the name s<number>. */
 void explain_prepare(struct fixture *fixture, PGconn *native, size_t number,
                      const struct weir_sql *sql);
+
+/* Run s<number>, which must not change anything, and count the pages that it reads. */
+int64_t explain_pages(PGconn *native, size_t number, const char *arguments);
 
 /* The plan of s<number>, for these arguments; "": it has none. */
 void explain(PGconn *native, size_t number, const char *arguments, char out[PLAN_SIZE]);

@@ -2,8 +2,14 @@
  * What budgets promise whatever happens: the ledger and the counters are the same sum, nobody works
  * beyond a hard limit but who was at it, resets do not drift, and who waits comes back by himself.
  */
+#include <sqlite3.h>
+
+#include "base/buf.h"
 #include "contract/flow/company.h"
 #include "contract/flow/rounds.h"
+#include "flow/budget_store.h"
+#include "flow/store_statements.h"
+#include "lib/explain.h"
 #include "weir/budget.h"
 
 static const char *const LANES[] = {"orders"};
@@ -597,4 +603,80 @@ FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
     }
     patrol_close(&patrol);
     yard_close(&yard);
+}
+
+/* ---- who is let in --------------------------------------------------------------------------- */
+
+enum { CROWD = 20000 };
+
+/* Nearly all wait for a budget that is used up, one for a budget that has room. */
+static void crowd(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "INSERT INTO {p}_budget (no, name, part, scope_type, scope,"
+                             " created_us) VALUES (1, 'full', 0, '', '', 1),"
+                             " (2, 'free', 0, '', '', 1)");
+    fixture_prepare(fixture, "INSERT INTO {p}_usage (budget, dimension, used, hard)"
+                             " VALUES (1, 'calls', 5, 5), (1, 'cents', 0, 9),"
+                             " (2, 'calls', 4, 5)");
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+                    " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                    " WHERE i < 20000) SELECT i, 1, '', 1, 0 FROM n");
+    fixture_prepare(fixture, "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+                             " VALUES (20001, 2, '', 1, 0)");
+}
+
+FLOW_TEST(waiters, are_those_of_budgets_with_room)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_budget_waiters waiters;
+    struct weir_arena arena;
+
+    crowd(fixture);
+    weir_arena_init(&arena, weir_heap_system(), 1 << 20);
+    check_db(weir_budget_waiters(connection, 10, &arena, &waiters, &fixture->error),
+             WEIR_OK);
+
+    check_int(waiters.count, 1);
+    check_int(waiters.rows[0].no, CROWD + 1);
+    check_int(waiters.rows[0].budget, 2);
+    weir_arena_fini(&arena);
+    fixture_give(fixture, connection);
+}
+
+FLOW_POSTGRESQL_TEST(waiters, are_found_without_reading_all_who_wait)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    PGconn *native = weir_connection_native(connection);
+
+    crowd(fixture);
+    explain_prepare(fixture, native, 0, &weir_budget_sql_waiters[WEIR_POSTGRESQL]);
+    check(explain_pages(native, 0, "1000") < 50);
+
+    explain_execute(native, "DISCARD ALL");
+    fixture_give(fixture, connection);
+}
+
+FLOW_SQLITE_TEST(waiters, are_found_in_few_steps)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    sqlite3_stmt *statement = NULL;
+    struct weir_buf text;
+
+    crowd(fixture);
+    weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
+    check_db(weir_sql_expand(&weir_budget_sql_waiters[WEIR_SQLITE], WEIR_SQLITE, "weir",
+                             &text, &fixture->error),
+             WEIR_OK);
+    check_int(sqlite3_prepare_v2(weir_connection_native(connection), weir_buf_text(&text),
+                                 -1, &statement, NULL),
+              SQLITE_OK);
+    check_int(sqlite3_bind_int(statement, 1, 1000), SQLITE_OK);
+    check_int(sqlite3_step(statement), SQLITE_ROW);
+    check_int(sqlite3_step(statement), SQLITE_DONE);
+    check(sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0) < 1000);
+
+    check_int(sqlite3_finalize(statement), SQLITE_OK);
+    weir_buf_fini(&text);
+    fixture_give(fixture, connection);
 }

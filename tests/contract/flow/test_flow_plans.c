@@ -205,6 +205,10 @@ static const struct sample SAMPLES[] = {
      "9223372036854775807, 9999, 'app.a', '1'",
      {"weir_tag_by_value"},
      0},
+    {&weir_budget_sql_waiters[WEIR_POSTGRESQL],
+     "1000",
+     {"weir_spent_waiting", "weir_usage_pkey", "weir_execution_pkey"},
+     GATHERS}, /* the limits of one budget */
     {&weir_flow_sql_figures,
      "10000",
      {"weir_execution_ready", "weir_execution_lease", "weir_execution_deadline"},
@@ -387,6 +391,8 @@ static const struct sqlite_sample SQLITE_SAMPLES[] = {
     {&weir_sqlite_sql_expire_key, "PRIMARY KEY (scope=? AND key=?)"},
     {&weir_sqlite_sql_read_key, "PRIMARY KEY (scope=? AND key=?)"},
     {&weir_sqlite_sql_read_tags, "PRIMARY KEY (no=?)"},
+    {&weir_budget_sql_waiters[WEIR_SQLITE], "weir_spent_waiting (budget=?)"},
+    {&weir_budget_sql_waiters[WEIR_SQLITE], "PRIMARY KEY (budget=?)"},
 };
 
 /* The plan as lines of text. Parameters are null: SQLite plans without their values. */
