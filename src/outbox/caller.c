@@ -20,6 +20,7 @@
 #include "outbox/batch.h"
 #include "outbox/headers.h"
 #include "outbox/outbox.h"
+#include "ward/executor.h"
 
 struct caller {
     struct weir_outbox *outbox;
@@ -300,7 +301,7 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
                                        struct weir_call *call, struct weir_error *error)
 {
     struct weir_roster *roster = outbox->roster;
-    int64_t begun_ns = weir_context_now(context);
+    int64_t begun_ns = weir_executor_boot_now(outbox->executor);
     struct weir_reason reason = {""};
     struct weir_batch batch;
     struct weir_message *messages = unpack(context, call, &batch);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/log.h"
 #include "base/point.h"
 #include "db/db.h"
 #include "outbox/outbox.h"
@@ -52,6 +53,46 @@ static void drop_all(struct collection *self)
         weir_heap_free(self->heap, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
 }
 
+static void note_lost(const struct weir_outbox *outbox, const struct weir_lease *leases,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!leases[i].kept)
+            weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+                           "subscription=%lld partition=%d text=\"another process had it"
+                           " meanwhile\"",
+                           (long long)leases[i].key.subscription,
+                           weir_pid_partition(leases[i].key.pid));
+    }
+}
+
+/* Lanes in which messages of this page may be missing: are they still ours? Once for each change of
+ * what was removed, in one statement. */
+static enum weir_status ask(struct weir_dispatcher *self,
+                            struct weir_connection *connection,
+                            const struct weir_page *page, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t count = weir_roster_doubted(outbox->roster, self->kind, page, NULL, 0);
+    struct weir_lease *leases;
+    enum weir_status status;
+
+    if (count == 0 || WEIR_POINT(outbox->points, "dispatcher.ask_nobody")) /* a bug */
+        return WEIR_OK;
+    leases = weir_heap_zalloc_array(outbox->heap, count, sizeof *leases);
+    if (leases == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu leases", count);
+    /* None is doubted that was not before: a lane enters a page only when that is chosen. */
+    count = weir_roster_doubted(outbox->roster, self->kind, page, leases, count);
+    status = weir_lease_check(connection, outbox->owner, leases, count, error);
+    if (status == WEIR_OK) {
+        weir_roster_answer(outbox->roster, page, leases, count);
+        note_lost(outbox, leases, count);
+    }
+    weir_heap_free(outbox->heap, leases);
+    return status;
+}
+
 /* Read the page that was chosen and hand it out. */
 static enum weir_status read_page(struct weir_dispatcher *self,
                                   struct weir_connection *connection,
@@ -66,6 +107,8 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     page->state = &collection;
     status = outbox->log.ops->read(&outbox->log, connection, page, error);
     (void)WEIR_POINT(outbox->points, "dispatcher.read");
+    if (status == WEIR_OK)
+        status = ask(self, connection, page, error);
     if (status == WEIR_OK) {
         weir_roster_route(outbox->roster, self->kind, page, &collection.parcels);
         self->report.messages += page->rows;

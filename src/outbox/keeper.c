@@ -39,6 +39,7 @@
 #include "outbox/member.h"
 #include "outbox/outbox.h"
 #include "outbox/presence.h"
+#include "ward/executor.h"
 
 #define BEAT_MAX_NS WEIR_SECONDS(3)
 #define BEAT_SOON_NS WEIR_MILLISECONDS(250)
@@ -47,8 +48,8 @@ enum { OCCUPIED_MAX = 2 * WEIR_PARTITIONS_MAX, LEAVE_ATTEMPTS = 3 };
 
 struct weir_keeper {
     struct weir_outbox *outbox;
-    int64_t renew_ns; /* when next */
-    int64_t beat_ns;
+    int64_t renew_ns; /* when next, by the clock that leases end by */
+    int64_t beat_ns;  /* by the one that timers go by */
     struct weir_presence presence;
     int64_t former; /* our number before; something may be left of it; 0: none */
     bool untidy;    /* leases may have our name that we know nothing of */
@@ -191,7 +192,7 @@ static enum weir_status renew_like(struct weir_keeper *self,
                                    struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    int64_t now_ns = weir_executor_now(outbox->executor);
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
     size_t count = list_leases(self, first);
     enum weir_status status;
 
@@ -216,7 +217,7 @@ static enum weir_status renew(struct weir_keeper *self,
                               struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    int64_t now_ns = weir_executor_now(outbox->executor);
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++)
@@ -312,7 +313,7 @@ static enum weir_status take(struct weir_keeper *self, struct weir_connection *c
     int64_t occupied[OCCUPIED_MAX];
     size_t occupied_count = weir_roster_occupied(outbox->roster, post->subscription_id,
                                                  occupied, OCCUPIED_MAX);
-    int64_t now_ns = weir_executor_now(outbox->executor);
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
     enum weir_status status;
 
     status = weir_lease_take(connection, outbox->owner, post->subscription_id,
@@ -592,7 +593,7 @@ static enum weir_status round_once(struct weir_keeper *self,
         status = tidy(self, connection, error);
     if (status == WEIR_OK)
         status = forgive(self, connection, error);
-    if (status == WEIR_OK && weir_executor_now(executor) >= self->renew_ns)
+    if (status == WEIR_OK && weir_executor_boot_now(executor) >= self->renew_ns)
         status = renew(self, connection, error);
     if (status == WEIR_OK)
         status = look(self, connection, error);
@@ -626,10 +627,11 @@ static enum weir_status keep(struct weir_context *context, void *state,
         status = round_once(self, connection, error);
     weir_db_release(outbox->db, connection);
     (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
-    next_ns = sooner(sooner(self->renew_ns, self->beat_ns),
-                     sooner(weir_presence_next(&self->presence),
-                            weir_roster_next_deadline(outbox->roster)));
-    *out = weir_sleep_for(weir_sat_sub_i64(next_ns, weir_context_now(context)));
+    next_ns = sooner(self->beat_ns, sooner(weir_presence_next(&self->presence),
+                                           weir_roster_next_deadline(outbox->roster)));
+    *out = weir_sleep_for(sooner(
+        weir_sat_sub_i64(next_ns, weir_context_now(context)),
+        weir_sat_sub_i64(self->renew_ns, weir_executor_boot_now(outbox->executor))));
     if (status != WEIR_OK)
         weir_error_prefix(error, "keep the leases");
     return status;
@@ -680,8 +682,8 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
         status = appear(self, connection, error);
     if (status == WEIR_OK)
         status = beat(self, connection, error);
-    self->renew_ns =
-        weir_sat_add_i64(weir_executor_now(outbox->executor), shortest_lease(outbox) / 3);
+    self->renew_ns = weir_sat_add_i64(weir_executor_boot_now(outbox->executor),
+                                      shortest_lease(outbox) / 3);
     weir_db_release(outbox->db, connection);
     if (status != WEIR_OK)
         weir_error_prefix(error, "take partitions");

@@ -11,6 +11,8 @@
  *   I4  a lane that was lost is in no list of lanes; it lives on only for a handler or an ack
  *       that still has it
  *   I5  `bytes` of the roster is the sum over all parcels
+ *   I6  a lane reads on from before what was removed of its queue only if its lease was ours after
+ *       that removal: then nothing behind `read` is missing, and numbers are right
  */
 #ifndef WEIR_OUTBOX_LANE_H
 #define WEIR_OUTBOX_LANE_H
@@ -32,8 +34,8 @@ struct weir_lane {
     struct weir_list turn; /* I3; of an orphan: in the roster's `orphans` */
     struct weir_post *post;
     struct weir_lease lease;
-    int64_t taken_ns;     /* since when it is ours */
-    int64_t lease_end_ns; /* by our clock: no call begins later */
+    int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
+    int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_lane_state state;
     struct weir_position position; /* as stored */
     struct weir_mode mode;
@@ -43,7 +45,8 @@ struct weir_lane {
     size_t bytes;
     struct weir_place read; /* everything up to here is in `parcels`, or passed */
     int64_t seq_read;
-    bool given; /* a message has been in it since it was admitted */
+    struct weir_removal asked; /* its lease was ours when that was removed (I6) */
+    bool given;                /* a message has been in it since it was admitted */
     bool behind;
     bool near;       /* one more page of the follower and it is at the front */
     bool blocked;    /* it was full in the middle of the follower's page */
@@ -96,6 +99,7 @@ struct weir_roster {
     bool waits[2];                     /* the reader was sent away */
     int64_t *pids[2];                  /* owned: of the page under way */
     size_t pid_capacity[2];
+    struct weir_removal *removals[2]; /* owned: of its queues; as many */
 };
 
 /* ---- lanes (roster.c) -------------------------------------------------------------------- */
@@ -126,6 +130,8 @@ void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
 /* Take it out of the roster. Freed at once, or when handler and acker are done with it. */
 void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock);
+void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock); /* the same, and it is counted as lost */
 void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane);
 void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock);

@@ -128,6 +128,22 @@ enum weir_status weir_lease_renew(struct weir_connection *connection, int64_t ow
     return status;
 }
 
+enum weir_status weir_lease_check(struct weir_connection *connection, int64_t owner,
+                                  struct weir_lease *leases, size_t count,
+                                  struct weir_error *error)
+{
+    struct weir_lease_renewal question = {owner, 0, leases, count};
+    enum weir_status status;
+
+    mark_none_kept(leases, count);
+    if (count == 0)
+        return WEIR_OK;
+    status = ops_of(connection)->check(&question, connection, error);
+    if (status != WEIR_OK)
+        mark_none_kept(leases, count);
+    return status;
+}
+
 enum weir_status weir_lease_release(struct weir_connection *connection, int64_t owner,
                                     const struct weir_lease *leases, size_t count,
                                     struct weir_error *error)

@@ -31,7 +31,7 @@ struct weir_lease {
     struct weir_lease_key key;
     int64_t epoch;
     uint32_t crashes;
-    bool kept; /* out of renew(): still ours */
+    bool kept; /* out of renew() and check(): still ours */
 };
 
 /*
@@ -52,6 +52,12 @@ WEIR_CHECKED enum weir_status weir_lease_renew(struct weir_connection *connectio
                                                int64_t owner, int64_t duration_us,
                                                struct weir_lease *leases, size_t count,
                                                struct weir_error *error);
+
+/* Which of these are still ours? Sets `kept` of each. Takes no lock and extends nothing; one
+ * statement, on SQLite one for each. */
+WEIR_CHECKED enum weir_status weir_lease_check(struct weir_connection *connection,
+                                               int64_t owner, struct weir_lease *leases,
+                                               size_t count, struct weir_error *error);
 
 /* Give these up cleanly: free at once, and no crash is added. Those not ours any more are left alone. */
 WEIR_CHECKED enum weir_status weir_lease_release(struct weir_connection *connection,

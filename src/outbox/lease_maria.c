@@ -34,17 +34,24 @@ static const struct weir_sql SQL_TAKE = {
     .parameters = "iiiiii",
 };
 
-/* Each looked up and locked by the primary key, in the order given (ack_maria.c). */
+/* Each looked up by the primary key, in the order given (ack_maria.c). */
+#define OWN                                                                              \
+    "SELECT p.n FROM JSON_TABLE(" WEIR_JSON_AND_NONE                                     \
+    ", '$[*]' COLUMNS (n FOR ORDINALITY,"                                                \
+    " subscription BIGINT PATH '$[0]', pid BIGINT PATH '$[1]',"                          \
+    " epoch BIGINT PATH '$[2]')) p"                                                      \
+    " STRAIGHT_JOIN {p}_lease l FORCE INDEX (PRIMARY)"                                   \
+    " ON l.subscription = p.subscription AND l.pid = p.pid"                              \
+    " WHERE l.epoch = p.epoch AND l.owner = {2}"                                         \
+    " AND " WEIR_LEASE_ALIVE(WEIR_INCARNATION_PLAIN)
 static const struct weir_sql SQL_LOCK_OWN = {
     .name = "lock leases",
-    .text = "SELECT p.n FROM JSON_TABLE(" WEIR_JSON_AND_NONE
-            ", '$[*]' COLUMNS (n FOR ORDINALITY,"
-            " subscription BIGINT PATH '$[0]', pid BIGINT PATH '$[1]',"
-            " epoch BIGINT PATH '$[2]')) p"
-            " STRAIGHT_JOIN {p}_lease l FORCE INDEX (PRIMARY)"
-            " ON l.subscription = p.subscription AND l.pid = p.pid"
-            " WHERE l.epoch = p.epoch AND l.owner = {2}"
-            " AND " WEIR_LEASE_ALIVE(WEIR_INCARNATION_PLAIN) " FOR UPDATE",
+    .text = OWN " FOR UPDATE",
+    .parameters = "ti",
+};
+static const struct weir_sql SQL_CHECK = {
+    .name = "check leases",
+    .text = OWN,
     .parameters = "ti",
 };
 
@@ -221,14 +228,15 @@ static enum weir_status list_own(struct renewing *self, struct weir_error *error
     return status;
 }
 
-static enum weir_status lock_own(struct renewing *self,
+/* Run a statement that tells which of the leases are kept. */
+static enum weir_status find_own(struct renewing *self,
                                  struct weir_connection *connection,
-                                 struct weir_error *error)
+                                 const struct weir_sql *sql, struct weir_error *error)
 {
     struct weir_lease_renewal *renewal = self->renewal;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_LOCK_OWN,
+        connection, sql,
         VALUES(weir_text(weir_buf_get(&self->text)), weir_integer(renewal->owner)), &rows,
         error);
 
@@ -273,27 +281,55 @@ static enum weir_status extend(struct renewing *self, struct weir_connection *co
 static enum weir_status lock_and_extend(struct weir_connection *connection,
                                         void *argument, struct weir_error *error)
 {
-    enum weir_status status = lock_own(argument, connection, error);
+    enum weir_status status = find_own(argument, connection, &SQL_LOCK_OWN, error);
 
     return status == WEIR_OK ? extend(argument, connection, error) : status;
+}
+
+/* To be ended by stop_renewing(), also when it fails. */
+static enum weir_status begin_renewing(struct renewing *self,
+                                       struct weir_lease_renewal *renewal,
+                                       const struct weir_heap *heap,
+                                       struct weir_error *error)
+{
+    *self = (struct renewing){.renewal = renewal, .keys = {.heap = heap}};
+    weir_buf_init(&self->text, heap, WEIR_VALUE_SIZE_MAX);
+    self->own = sort_leases(heap, renewal->leases, renewal->count, error);
+    return self->own != NULL ? list_own(self, error) : WEIR_NO_MEMORY;
+}
+
+static void stop_renewing(struct renewing *self)
+{
+    weir_heap_free(self->keys.heap, self->own);
+    weir_columns_fini(&self->keys);
+    weir_buf_fini(&self->text);
 }
 
 static enum weir_status renew(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    const struct weir_heap *heap = weir_connection_config(connection)->heap;
-    struct renewing self = {.renewal = renewal, .keys = {.heap = heap}};
-    enum weir_status status;
+    struct renewing self;
+    enum weir_status status =
+        begin_renewing(&self, renewal, weir_connection_config(connection)->heap, error);
 
-    weir_buf_init(&self.text, heap, WEIR_VALUE_SIZE_MAX);
-    self.own = sort_leases(heap, renewal->leases, renewal->count, error);
-    status = self.own != NULL ? list_own(&self, error) : WEIR_NO_MEMORY;
     if (status == WEIR_OK)
         status = weir_once(connection, lock_and_extend, &self, error);
-    weir_heap_free(heap, self.own);
-    weir_columns_fini(&self.keys);
-    weir_buf_fini(&self.text);
+    stop_renewing(&self);
+    return status;
+}
+
+static enum weir_status check(struct weir_lease_renewal *renewal,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    struct renewing self;
+    enum weir_status status =
+        begin_renewing(&self, renewal, weir_connection_config(connection)->heap, error);
+
+    if (status == WEIR_OK)
+        status = find_own(&self, connection, &SQL_CHECK, error);
+    stop_renewing(&self);
     return status;
 }
 
@@ -348,6 +384,7 @@ static enum weir_status confirm(struct weir_connection *connection, int64_t owne
 const struct weir_lease_ops weir_lease_maria = {
     .take = take,
     .renew = renew,
+    .check = check,
     .release = release,
     .confirm = confirm,
 };

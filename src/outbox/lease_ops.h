@@ -60,6 +60,9 @@ struct weir_lease_ops {
     enum weir_status (*renew)(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error);
+    enum weir_status (*check)(struct weir_lease_renewal *renewal,
+                              struct weir_connection *connection,
+                              struct weir_error *error);
     /* Both of release() and end(). */
     enum weir_status (*release)(struct weir_lease_giving *giving,
                                 struct weir_connection *connection,

@@ -56,6 +56,17 @@ static const struct weir_sql SQL_RENEW = {
     .parameters = "IIIii",
 };
 
+/* Each looked up by the primary key; takes no lock. */
+static const struct weir_sql SQL_CHECK = {
+    .name = "check leases",
+    .text = "SELECT a.n FROM unnest({1}, {2}, {3}) WITH ORDINALITY"
+            " AS a (subscription, pid, epoch, n) JOIN {p}_lease l"
+            " ON l.subscription = a.subscription AND l.pid = a.pid"
+            " WHERE l.epoch = a.epoch AND l.owner = {4}"
+            " AND " WEIR_LEASE_ALIVE(PG_INCARNATION),
+    .parameters = "IIIi",
+};
+
 /* By the primary key; takes no lock. The setting lasts until the transaction ends, and is only
  * made when there is a row. */
 static const struct weir_sql SQL_CONFIRM = {
@@ -143,22 +154,17 @@ static enum weir_status list_leases(struct weir_columns *out,
         weir_columns_array((table), PARTITION, WEIR_TYPE_INTEGER, 0, (count)),           \
         weir_columns_array((table), EPOCH, WEIR_TYPE_INTEGER, 0, (count))
 
-static enum weir_status renew(struct weir_lease_renewal *self,
-                              struct weir_connection *connection,
-                              struct weir_error *error)
+/* Run a statement that tells which of the leases are kept. */
+static enum weir_status find_kept(struct weir_lease_renewal *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_sql *sql,
+                                  const struct weir_value *values, size_t value_count,
+                                  struct weir_error *error)
 {
-    struct weir_columns table;
-    struct weir_rows rows = {.connection = NULL};
+    struct weir_rows rows;
     enum weir_status status =
-        list_leases(&table, weir_connection_config(connection)->heap, self->leases,
-                    self->count, error);
+        weir_connection_query(connection, sql, values, value_count, &rows, error);
 
-    if (status == WEIR_OK)
-        status = weir_connection_query(connection, &SQL_RENEW,
-                                       VALUES(OWN_ARRAYS(&table, self->count),
-                                              weir_integer(self->owner),
-                                              weir_integer(self->duration_us)),
-                                       &rows, error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         int64_t n = weir_rows_integer(&rows, 0); /* from 1 */
 
@@ -166,8 +172,43 @@ static enum weir_status renew(struct weir_lease_renewal *self,
             self->leases[n - 1].kept = true;
     }
     weir_rows_close(&rows);
-    weir_columns_fini(&table);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status renew(struct weir_lease_renewal *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    struct weir_columns table;
+    enum weir_status status =
+        list_leases(&table, weir_connection_config(connection)->heap, self->leases,
+                    self->count, error);
+
+    if (status == WEIR_OK)
+        status =
+            find_kept(self, connection, &SQL_RENEW,
+                      VALUES(OWN_ARRAYS(&table, self->count), weir_integer(self->owner),
+                             weir_integer(self->duration_us)),
+                      error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+static enum weir_status check(struct weir_lease_renewal *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    struct weir_columns table;
+    enum weir_status status =
+        list_leases(&table, weir_connection_config(connection)->heap, self->leases,
+                    self->count, error);
+
+    if (status == WEIR_OK)
+        status = find_kept(
+            self, connection, &SQL_CHECK,
+            VALUES(OWN_ARRAYS(&table, self->count), weir_integer(self->owner)), error);
+    weir_columns_fini(&table);
+    return status;
 }
 
 /* Rounded up, and within the type of the setting. */
@@ -222,6 +263,7 @@ static enum weir_status release(struct weir_lease_giving *self,
 const struct weir_lease_ops weir_lease_pg = {
     .take = take,
     .renew = renew,
+    .check = check,
     .release = release,
     .confirm = confirm,
 };

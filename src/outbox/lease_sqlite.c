@@ -29,6 +29,14 @@ static const struct weir_sql SQL_RENEW = {
     .parameters = "iiiii",
 };
 
+static const struct weir_sql SQL_CHECK = {
+    .name = "check lease",
+    .text = "SELECT 1 FROM {p}_lease"
+            " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}"
+            " AND " WEIR_LEASE_ALIVE(WEIR_INCARNATION_PLAIN),
+    .parameters = "iiii",
+};
+
 #define GIVE(what)                                                                       \
     "UPDATE {p}_lease SET " what                                                         \
     " WHERE subscription = {1} AND pid = {2} AND epoch = {3} AND owner = {4}"
@@ -134,6 +142,28 @@ static enum weir_status release(struct weir_lease_giving *giving,
     return weir_once(connection, release_all, giving, error);
 }
 
+static enum weir_status check(struct weir_lease_renewal *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
+        struct weir_lease *lease = &self->leases[i];
+        int64_t one = 0;
+
+        status = weir_connection_query_integer(
+            connection, &SQL_CHECK,
+            VALUES(weir_integer(lease->key.subscription), weir_integer(lease->key.pid),
+                   weir_integer(lease->epoch), weir_integer(self->owner)),
+            &one, error);
+        lease->kept = status == WEIR_OK;
+        if (status == WEIR_NO_ROW)
+            status = WEIR_OK;
+    }
+    return status;
+}
+
 /* Nobody else can renew it until the transaction ends. */
 static enum weir_status confirm(struct weir_connection *connection, int64_t owner,
                                 const struct weir_lease *lease, int64_t duration_us,
@@ -150,6 +180,7 @@ static enum weir_status confirm(struct weir_connection *connection, int64_t owne
 const struct weir_lease_ops weir_lease_sqlite = {
     .take = take,
     .renew = renew,
+    .check = check,
     .release = release,
     .confirm = confirm,
 };

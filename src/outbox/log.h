@@ -71,11 +71,23 @@ struct weir_log_row {
 typedef enum weir_status (*weir_log_row_fn)(void *state, const struct weir_log_row *row,
                                             struct weir_error *error);
 
+/*
+ * What was removed of a queue. `place` is behind everything that was ever removed of it, in any
+ * partition; `count` changes whenever something is removed, also when that was before the place.
+ */
+struct weir_removal {
+    int64_t queue_id;
+    struct weir_place place;
+    int64_t count;
+};
+
 struct weir_page {
     /* in */
     struct weir_place after;
     const int64_t *pids; /* only these, ascending; NULL: all */
     size_t pid_count;
+    struct weir_removal *removals; /* of these queues, ascending; the rest is out */
+    size_t removal_count;
     uint32_t row_max;    /* at least 1 */
     int64_t payload_max; /* bytes; a first row is always given */
     weir_log_row_fn visit;
@@ -161,8 +173,12 @@ struct weir_log_ops {
                                      struct weir_connection *connection, bool watching,
                                      struct weir_error *error);
 
-    /* One page, outside of any transaction. The amount of work is bounded also when no row
-     * matches: then rows is 0 and `end` has moved. */
+    /*
+     * One page, outside of any transaction. The amount of work is bounded also when no row
+     * matches: then rows is 0 and `end` has moved. `removals` are read in the snapshot of the
+     * last rows, or a later one: a row that is missing in the page because it was removed is
+     * counted in them. A page that looked at no row leaves them as they are.
+     */
     enum weir_status (*read)(const struct weir_outbox_log *self,
                              struct weir_connection *connection, struct weir_page *page,
                              struct weir_error *error);

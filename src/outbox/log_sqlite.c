@@ -70,10 +70,15 @@ static const struct weir_sql SQL_READ = {
 #define IF_MAYBE_WANTED(column)                                                          \
     "CASE WHEN substr({2}, pid % 1024 + 1, 1) = x'01' THEN " column " END"
 
+/* What was removed of the queues comes first, under ids below 0. */
+#define REMOVALS                                                                         \
+    "SELECT -id AS id, removals, removed_id, NULL, NULL, NULL, NULL, NULL"               \
+    " FROM {p}_queue WHERE id BETWEEN {3} AND {4} UNION ALL "
+
 static const struct weir_sql SQL_READ_SOME = {
     .name = "read some",
-    .text = MERGED(IF_MAYBE_WANTED("headers"), IF_MAYBE_WANTED("payload")),
-    .parameters = "ib",
+    .text = REMOVALS MERGED(IF_MAYBE_WANTED("headers"), IF_MAYBE_WANTED("payload")),
+    .parameters = "ibii",
 };
 
 /* ---- appending ---------------------------------------------------------------------------- */
@@ -230,6 +235,21 @@ static enum weir_status give(struct weir_page *page, const struct weir_log_row *
     return status;
 }
 
+/* Step to the first row of a message, by way of what was removed. */
+static enum weir_status read_removals(struct weir_page *page, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    enum weir_status status;
+
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
+           weir_rows_integer(rows, 0) < 0)
+        weir_page_note_removal(
+            page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
+                                         .place = {0, weir_rows_integer(rows, 2)},
+                                         .count = weir_rows_integer(rows, 1)});
+    return status;
+}
+
 /*
  * The page ends before the first row that does not belong to it any more, so that row has always
  * been seen, and its absence too: that is how the head is known.
@@ -240,7 +260,8 @@ static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows
     int64_t payload_size = 0;
 
     for (uint32_t looked_at = 0;; looked_at++) {
-        enum weir_status status = weir_rows_next(rows, error);
+        enum weir_status status = looked_at == 0 ? read_removals(page, rows, error)
+                                                 : weir_rows_next(rows, error);
         bool full = false;
         int64_t id, pid;
 
@@ -275,8 +296,10 @@ static enum weir_status query_page(struct weir_connection *connection,
         return weir_connection_query(connection, &SQL_READ, VALUES(after), rows, error);
     weir_page_mark(page, table);
     return weir_connection_query(connection, &SQL_READ_SOME,
-                                 VALUES(after, weir_bytes(table, sizeof table)), rows,
-                                 error);
+                                 VALUES(after, weir_bytes(table, sizeof table),
+                                        weir_integer(weir_page_first_queue(page)),
+                                        weir_integer(weir_page_last_queue(page))),
+                                 rows, error);
 }
 
 static enum weir_status read_page(struct weir_connection *connection,

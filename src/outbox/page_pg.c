@@ -16,6 +16,7 @@
 #include "outbox/page_pg.h"
 
 #include "base/point.h"
+#include "outbox/page.h"
 #include "outbox/statements_pg.h"
 
 enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
@@ -28,9 +29,20 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
  * a join, which keeps no order; behind an OR it cannot. */
 #define WANTED " AND ({5} IS NULL OR pid IN (SELECT unnest({5})::integer))"
 
+/*
+ * The first row of every page, with id 0: what was removed of the queues {first} to {last}, in the
+ * snapshot of the other rows, as text in the place of the type. Limits count it.
+ */
+#define REMOVALS(first, last)                                                            \
+    "(SELECT 0::bigint AS id, 0 AS pid, NULL::bytea, 0::bigint, NULL::text,"             \
+    " (SELECT string_agg(concat_ws(' ', q.id, q.removed_cut, q.removed_id, q.removals)," \
+    " ' ') FROM {p}_queue q WHERE q.id BETWEEN " first " AND " last                      \
+    "), NULL::text, ''::bytea"
+
 #define SEEN "pg_visible_in_snapshot(xid, (SELECT {4}::pg_snapshot))"
 #define SEEN_BEFORE "pg_visible_in_snapshot(xid, (SELECT {3}::pg_snapshot))"
 #define BY_ID " ORDER BY id LIMIT (SELECT {6})"
+#define BY_ID_FROM_0 " ORDER BY id LIMIT (SELECT {6} + 1)"
 
 #define FROM_ASIDE                                                                       \
     "SELECT " COLUMNS " FROM {p}_aside WHERE cut = {8} AND id > {1} AND id <= {2}"
@@ -46,7 +58,7 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
 #define SIZED_PAGE " ROWS UNBOUNDED PRECEDING) AS size FROM ("
 #define SIZED_END ") p) s"
 #define SELECT_SIZED_BY_ID SELECT_SIZED "id" SIZED_PAGE "SELECT u.*, {8} AS cut FROM ("
-#define SIZED_BY_ID_END ") u" BY_ID SIZED_END
+#define SIZED_BY_ID_END ") u" BY_ID_FROM_0 SIZED_END
 
 /* Transactions that ran at the cut before and that this one sees. */
 #define STRETCH                                                                          \
@@ -75,8 +87,9 @@ const struct weir_sql weir_pg_sql_late = {
             " (SELECT " COLUMNS " FROM {p}_log l WHERE l.xid = r.xid AND id <= {2}"
             " AND id >= f.id AND id < f.id + 65536" WANTED BY_ID ") o"
             " UNION ALL (" FROM_ASIDE " AND id < f.id + 65536" WANTED BY_ID
-            ")" SIZED_BY_ID_END ") page ON true ORDER BY page.id",
-    .parameters = "iittIiiii",
+            ") UNION ALL " REMOVALS("{10}", "{11}") ")" SIZED_BY_ID_END
+                                                    ") page ON true ORDER BY page.id",
+    .parameters = "iittIiiiiii",
 };
 _Static_assert(WEIR_PG_RANGE == 65536, "as in weir_pg_sql_late");
 
@@ -87,12 +100,12 @@ _Static_assert(WEIR_PG_RANGE == 65536, "as in weir_pg_sql_late");
 #define NEW(leaf)                                                                        \
     {                                                                                    \
         .name = "read new",                                                              \
-        .text = SELECT_SIZED_BY_ID "(SELECT " COLUMNS " FROM {p}_log_" leaf              \
-                                   " WHERE id > {1} AND id <= {2} AND " SEEN             \
-                                   " AND NOT " SEEN_BEFORE WANTED BY_ID                  \
-                                   ") UNION ALL (" FROM_ASIDE WANTED BY_ID               \
-                                   ")" SIZED_BY_ID_END " ORDER BY id",                   \
-        .parameters = "iittIiii",                                                        \
+        .text = SELECT_SIZED_BY_ID                                                       \
+            "(SELECT " COLUMNS " FROM {p}_log_" leaf                                     \
+            " WHERE id > {1} AND id <= {2} AND " SEEN                                    \
+            " AND NOT " SEEN_BEFORE WANTED BY_ID ") UNION ALL (" FROM_ASIDE WANTED BY_ID \
+            ") UNION ALL " REMOVALS("{9}", "{10}") ")" SIZED_BY_ID_END " ORDER BY id",   \
+        .parameters = "iittIiiiii",                                                      \
     }
 
 const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES] = {
@@ -102,11 +115,12 @@ const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES] = {
 /* By primary key (cut, id): behind ({1}, {2}) up to ({3}, {4}). */
 const struct weir_sql weir_pg_sql_aside = {
     .name = "read aside",
-    .text =
-        SELECT_SIZED "cut, id" SIZED_PAGE "SELECT " COLUMNS ", cut FROM {p}_aside"
-                     " WHERE (cut, id) > ({1}, {2}) AND (cut, id) <= ({3}, {4})" WANTED
-                     " ORDER BY cut, id LIMIT (SELECT {6})" SIZED_END " ORDER BY cut, id",
-    .parameters = "iiiiIii",
+    .text = SELECT_SIZED
+    "cut, id" SIZED_PAGE "(SELECT " COLUMNS ", cut FROM {p}_aside"
+    " WHERE (cut, id) > ({1}, {2}) AND (cut, id) <= ({3}, {4})" WANTED
+    " ORDER BY cut, id LIMIT (SELECT {6})) UNION ALL " REMOVALS(
+        "{8}", "{9}") ", 0::bigint) ORDER BY cut, id" SIZED_END " ORDER BY cut, id",
+    .parameters = "iiiiIiiii",
 };
 
 /* Where a range of WEIR_PG_RANGE rows ends; no row when there are less. */
@@ -157,6 +171,27 @@ static enum weir_status give(struct weir_pg_reading *self, const struct weir_log
     return WEIR_OK;
 }
 
+/* Numbers with blanks between them: queue, cut, id, count, and so on. */
+static void note_removals(struct weir_page *page, struct weir_str text)
+{
+    int64_t numbers[4];
+    size_t count = 0;
+    const char *end = text.data + text.size;
+
+    for (const char *at = text.data; at < end; at++) {
+        numbers[count] = 0;
+        for (; at < end && *at != ' '; at++)
+            numbers[count] = numbers[count] * 10 + (*at - '0');
+        if (++count == 4) {
+            weir_page_note_removal(
+                page, &(struct weir_removal){.queue_id = numbers[0],
+                                             .place = {numbers[1], numbers[2]},
+                                             .count = numbers[3]});
+            count = 0;
+        }
+    }
+}
+
 /* *first, which may be NULL, gets the last column: where the late rows begin, or 0. */
 static enum weir_status give_rows(struct weir_pg_reading *self, struct weir_rows *rows,
                                   int64_t *first, struct weir_error *error)
@@ -170,6 +205,10 @@ static enum weir_status give_rows(struct weir_pg_reading *self, struct weir_rows
             *first = weir_rows_integer(rows, FIRST_ID);
         if (weir_rows_is_null(rows, ID))
             continue;
+        if (weir_rows_integer(rows, ID) == 0) {
+            note_removals(self->page, weir_rows_text_or_none(rows, TYPE));
+            continue;
+        }
         if (weir_rows_is_null(rows, PAYLOAD)) {
             self->full = true;
             continue;
@@ -199,6 +238,16 @@ static struct weir_value rows_left(const struct weir_pg_reading *self)
     return weir_integer(self->page->row_max - self->page->rows);
 }
 
+static struct weir_value first_queue(const struct weir_pg_reading *self)
+{
+    return weir_integer(weir_page_first_queue(self->page));
+}
+
+static struct weir_value last_queue(const struct weir_pg_reading *self)
+{
+    return weir_integer(weir_page_last_queue(self->page));
+}
+
 static struct weir_value payload_left(const struct weir_pg_reading *self)
 {
     return weir_integer(self->payload_left > 0 ? self->payload_left : 0);
@@ -226,7 +275,8 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
         run(self, &weir_pg_sql_late,
             VALUES(weir_integer(*from), weir_integer(base->hi), weir_text(base->snap),
                    weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
-                   weir_integer(cut->no), weir_integer(listed_only ? 0 : base->own)),
+                   weir_integer(cut->no), weir_integer(listed_only ? 0 : base->own),
+                   first_queue(self), last_queue(self)),
             &first, error);
     int64_t end = first + WEIR_PG_RANGE - 1;
 
@@ -248,11 +298,12 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
         to = *from + WEIR_PG_RANGE;
     if (to > cut->top)
         to = cut->top;
-    status = run(self, &weir_pg_sql_new[segment % WEIR_LOG_LEAVES],
-                 VALUES(weir_integer(*from), weir_integer(to), weir_text(base->snap),
-                        weir_text(cut->snap), self->pids, rows_left(self),
-                        payload_left(self), weir_integer(cut->no)),
-                 NULL, error);
+    status =
+        run(self, &weir_pg_sql_new[segment % WEIR_LOG_LEAVES],
+            VALUES(weir_integer(*from), weir_integer(to), weir_text(base->snap),
+                   weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
+                   weir_integer(cut->no), first_queue(self), last_queue(self)),
+            NULL, error);
     if (status == WEIR_OK && !self->full)
         move_to(self, base->no, to, from);
     return status;
@@ -292,7 +343,8 @@ enum weir_status weir_pg_page_aside(struct weir_pg_reading *self, int64_t last,
         status = run(self, &weir_pg_sql_aside,
                      VALUES(weir_integer(after.cut + 1), weir_integer(after.id),
                             weir_integer(row.cut), weir_integer(row.id), self->pids,
-                            rows_left(self), payload_left(self)),
+                            rows_left(self), payload_left(self), first_queue(self),
+                            last_queue(self)),
                      NULL, error);
     if (status == WEIR_OK && !self->full)
         self->page->end = whole ? (struct weir_place){.cut = last}

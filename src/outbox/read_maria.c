@@ -7,7 +7,8 @@
  *   bounds     the head, up to which all moves had ended and are on disk (M6), and how far the
  *              log was swept (M3).
  *              What was swept may be in the index for a long time.
- *   lay out    id, partition and size of the next rows, of the log and aside merged
+ *   lay out    id, partition and size of the next rows, of the log and aside merged; and what was
+ *              removed of the queues of the page, in the same read view
  *   fetch      what the page has room for, from each of the two tables
  *
  * Between the two a row may be swept or set aside. Then the page ends in front of it, and the
@@ -39,9 +40,11 @@ static const struct weir_sql SQL_BOUNDS = {
     " ORDER BY id LIMIT {3})"
 static const struct weir_sql SQL_LAY_OUT = {
     .name = "lay out",
-    .text = NEXT_OF("log", "{1}", "0") " UNION ALL " NEXT_OF(
-        "aside", "{2}", "1") " ORDER BY id LIMIT {3}",
-    .parameters = "iii",
+    .text = NEXT_OF("log", "{1}", "0") " UNION ALL " NEXT_OF("aside", "{2}", "1")
+    /* first, under ids below 0: */
+    " UNION ALL (SELECT -id, removals, removed_id, 2 FROM {p}_queue"
+    " WHERE id BETWEEN {4} AND {5}) ORDER BY id LIMIT {6}",
+    .parameters = "iiiiii",
 };
 
 /*
@@ -131,20 +134,52 @@ static enum weir_status read_bounds(struct layout *self,
     return status;
 }
 
+static enum weir_status query_layout(const struct layout *self,
+                                     struct weir_connection *connection,
+                                     const struct weir_page *page, size_t slot_max,
+                                     struct weir_rows *rows, struct weir_error *error)
+{
+    int64_t row_max = (int64_t)slot_max + 1;
+    int64_t first = weir_page_first_queue(page);
+    int64_t last = weir_page_last_queue(page);
+
+    return weir_connection_query(
+        connection, &SQL_LAY_OUT,
+        VALUES(weir_integer(self->after[0]), weir_integer(self->after[1]),
+               weir_integer(row_max), weir_integer(first), weir_integer(last),
+               weir_integer(row_max + last - first + 1)),
+        rows, error);
+}
+
+/* Step to the first slot, by way of what was removed. */
+static enum weir_status read_removals(struct weir_page *page, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    enum weir_status status;
+
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
+           weir_rows_integer(rows, 0) < 0)
+        weir_page_note_removal(
+            page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
+                                         .place = {0, weir_rows_integer(rows, 2)},
+                                         .count = weir_rows_integer(rows, 1)});
+    return status;
+}
+
 /* Rows of the layout's statement, up to the head: what is behind it comes another time. */
 static enum weir_status lay_out(struct layout *self, struct weir_connection *connection,
-                                const struct weir_page *page, size_t slot_max,
+                                struct weir_page *page, size_t slot_max,
                                 struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_LAY_OUT,
-        VALUES(weir_integer(self->after[0]), weir_integer(self->after[1]),
-               weir_integer((int64_t)slot_max + 1)),
-        &rows, error);
+    enum weir_status status =
+        query_layout(self, connection, page, slot_max, &rows, error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK &&
-           self->count < slot_max && weir_rows_integer(&rows, 0) <= self->head)
+    if (status == WEIR_OK)
+        status = read_removals(page, &rows, error);
+    for (; status == WEIR_OK && self->count < slot_max &&
+           weir_rows_integer(&rows, 0) <= self->head;
+         status = weir_rows_next(&rows, error))
         self->slots[self->count++] = (struct slot){
             .id = weir_rows_integer(&rows, 0),
             .wanted = weir_page_wants(page, weir_rows_integer(&rows, 1)),

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "outbox/lane.h"
-#include "weir/executor.h"
+#include "ward/executor.h"
 
 /* How far a drained lane may fall behind the front until its place is stored again: so many
  * cuts, or ids where there are no cuts. A restart reads from there. */
@@ -47,6 +47,8 @@ void weir_roster_free(struct weir_roster *self)
     weir_heap_free(heap, self->lanes);
     weir_heap_free(heap, self->pids[0]);
     weir_heap_free(heap, self->pids[1]);
+    weir_heap_free(heap, self->removals[0]);
+    weir_heap_free(heap, self->removals[1]);
     weir_lock_fini(&self->lock);
     weir_heap_free(heap, self);
 }
@@ -404,8 +406,7 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
     return status;
 }
 
-static void lose(struct weir_roster *self, struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
 {
     weir_meter_add(&lane->post->meter, WEIR_METER_LOST, 1);
     weir_lane_remove(self, lane);
@@ -418,7 +419,7 @@ void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64
     weir_lock_acquire(&self->lock);
     lane = weir_roster_find(self, key, epoch);
     if (lane != NULL)
-        lose(self, lane);
+        weir_lane_lose(self, lane);
     weir_lock_release(&self->lock);
 }
 
@@ -428,7 +429,7 @@ size_t weir_roster_lose_all(struct weir_roster *self)
 
     weir_lock_acquire(&self->lock);
     for (lost = 0; self->lane_count > 0; lost++)
-        lose(self, self->lanes[self->lane_count - 1]);
+        weir_lane_lose(self, self->lanes[self->lane_count - 1]);
     weir_lock_release(&self->lock);
     return lost;
 }
@@ -448,6 +449,7 @@ size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post
                           struct weir_lease *out, size_t count)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
+    int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
     size_t found = 0;
 
     weir_lock_acquire(&self->lock);
@@ -455,8 +457,8 @@ size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post
         struct weir_lane *lane = self->lanes[i - 1];
 
         if (overruns(lane, now_ns)) {
-            if (now_ns >= lane->lease_end_ns)
-                lose(self, lane); /* by now it may be somebody else's */
+            if (boot_now_ns >= lane->lease_end_ns)
+                weir_lane_lose(self, lane); /* by now it may be somebody else's */
             continue;
         }
         if (post != NULL && lane->post != post)
@@ -472,13 +474,13 @@ size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post
 void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, int64_t renewed_ns)
 {
-    int64_t now_ns = weir_executor_now(self->options.executor);
+    int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
     struct weir_lane *lane;
 
     weir_lock_acquire(&self->lock);
     lane = weir_roster_find(self, key, epoch);
     if (lane != NULL) {
-        if (lane->state == WEIR_LANE_READY && lane->lease_end_ns <= now_ns)
+        if (lane->state == WEIR_LANE_READY && lane->lease_end_ns <= boot_now_ns)
             weir_roster_ring(self->options.work); /* callers have passed it over */
         lane->lease_end_ns = weir_sat_add_i64(renewed_ns, lane->post->lease_ns);
     }
@@ -688,20 +690,28 @@ size_t weir_roster_take_forgiven(struct weir_roster *self, struct weir_lease *ou
     return taken;
 }
 
+/* When its call's budget is over, or its lease if it is already: by the clock that timers go by. */
+static int64_t deadline_of(const struct weir_lane *lane, int64_t now_ns,
+                           int64_t boot_now_ns)
+{
+    if (!lane->overrun)
+        return lane->deadline_ns;
+    return weir_sat_add_i64(now_ns, lane->lease_end_ns - boot_now_ns);
+}
+
 int64_t weir_roster_next_deadline(struct weir_roster *self)
 {
+    int64_t now_ns = weir_executor_now(self->options.executor);
+    int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
     int64_t next_ns = WEIR_FOREVER;
 
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++) {
         const struct weir_lane *lane = self->lanes[i];
 
-        if (lane->state != WEIR_LANE_RUNNING)
-            continue;
-        if (!lane->overrun && lane->deadline_ns < next_ns)
-            next_ns = lane->deadline_ns;
-        if (lane->overrun && lane->lease_end_ns < next_ns)
-            next_ns = lane->lease_end_ns;
+        if (lane->state == WEIR_LANE_RUNNING &&
+            deadline_of(lane, now_ns, boot_now_ns) < next_ns)
+            next_ns = deadline_of(lane, now_ns, boot_now_ns);
     }
     weir_lock_release(&self->lock);
     return next_ns;

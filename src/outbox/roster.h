@@ -124,7 +124,7 @@ void weir_roster_read_post(struct weir_roster *self, const struct weir_post *pos
 
 /* ---- for the keeper: lanes come and go -------------------------------------------------- */
 
-/* A lease was taken at `taken_ns` (before the statement): make its lane. `retry_in_ns` is what is
+/* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()): make its lane. `retry_in_ns` is what is
  * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
                                                 struct weir_post *post,
@@ -144,7 +144,7 @@ size_t weir_roster_lose_all(struct weir_roster *self);
 size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
                           struct weir_lease *out, size_t count);
 
-/* The lease of a lane was extended at `renewed_ns` (before the statement). */
+/* The lease of a lane was extended at `renewed_ns`, by the same clock (before the statement). */
 void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, int64_t renewed_ns);
 
@@ -194,10 +194,24 @@ int64_t weir_roster_next_deadline(struct weir_roster *self);
 
 /* ---- for the readers -------------------------------------------------------------------- */
 
-/* What to read next: `after`, pids and limits of *page. False: nothing to do until `room` is
- * notified. The pids belong to the roster until route(). */
+/* What to read next: `after`, pids, queues and limits of *page. False: nothing to do until `room`
+ * is notified. Pids and removals belong to the roster until route(). */
 bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
                            struct weir_page *page);
+
+/*
+ * Lanes of this page that read on from before what was removed of their queue: if somebody else
+ * had the partition meanwhile, messages may be missing in the page, and those behind them would get
+ * wrong numbers. Ask about their leases before route(). Returns how many there are; fills up to
+ * `count`. Each is named once for each removal.
+ */
+size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
+                           const struct weir_page *page, struct weir_lease *out,
+                           size_t count);
+
+/* The answer, by `kept` of each: those that are not ours any more are lost. */
+void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
+                        const struct weir_lease *leases, size_t count);
 
 /* Hand a page out; takes the parcels. `page` as read() left it. */
 void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,

@@ -12,7 +12,7 @@
 #include "base/point.h"
 #include "base/text.h"
 #include "outbox/lane.h"
-#include "weir/executor.h"
+#include "ward/executor.h"
 
 static struct weir_lane *lane_of(struct weir_list *link)
 {
@@ -95,20 +95,20 @@ static void release_due(struct weir_roster *self, int64_t now_ns)
         weir_lane_rest(self, lane_of(self->retrying.next));
 }
 
-static bool may_run(const struct weir_lane *lane, int64_t now_ns)
+static bool may_run(const struct weir_lane *lane, int64_t boot_now_ns)
 {
     const struct weir_post *post = lane->post;
 
-    return !post->paused && !post->removed && now_ns < lane->lease_end_ns &&
+    return !post->paused && !post->removed && boot_now_ns < lane->lease_end_ns &&
            (post->permits == 0 || post->running < post->permits);
 }
 
 /* The first from `link` on that may run; NULL: none. */
 static struct weir_lane *first_runnable(struct weir_roster *self, struct weir_list *link,
-                                        int64_t now_ns) WEIR_REQUIRES(self->lock)
+                                        int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
 {
     for (; link != &self->ready; link = link->next) {
-        if (may_run(lane_of(link), now_ns))
+        if (may_run(lane_of(link), boot_now_ns))
             return lane_of(link);
     }
     return NULL;
@@ -171,32 +171,33 @@ static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
 }
 
 /* The lane whose turn it is; NULL: none. */
-static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t now_ns)
+static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t boot_now_ns)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_lane *lane = first_runnable(self, self->ready.next, now_ns);
+    struct weir_lane *lane = first_runnable(self, self->ready.next, boot_now_ns);
 
     while (lane != NULL && dismiss(self, lane))
-        lane = first_runnable(self, self->ready.next, now_ns);
+        lane = first_runnable(self, self->ready.next, boot_now_ns);
     return lane;
 }
 
 bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
+    int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
     struct weir_lane *lane = NULL;
 
     *wait_ns = WEIR_FOREVER;
     weir_lock_acquire(&self->lock);
     if (!self->closed) {
         release_due(self, now_ns);
-        lane = next_in_turn(self, now_ns);
+        lane = next_in_turn(self, boot_now_ns);
         if (!weir_list_empty(&self->retrying))
             *wait_ns = lane_of(self->retrying.next)->due_ns - now_ns;
     }
     if (lane != NULL) {
         begin_call(self, lane, now_ns, out);
-        if (first_runnable(self, self->ready.next, now_ns) != NULL)
+        if (first_runnable(self, self->ready.next, boot_now_ns) != NULL)
             weir_roster_ring(self->options.work); /* pass it on */
     }
     weir_lock_release(&self->lock);

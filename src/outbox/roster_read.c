@@ -10,6 +10,12 @@
  * pages of the main reader, when it has read at least as far as the front. Under load the front
  * moves on while the follower reads, so a lane that was *near* when the follower's page began
  * makes the main reader wait for one more page of the follower, which then reaches the front.
+ *
+ * Numbers are counted from the place where a lane was read to, so nothing behind it may be missing.
+ * While the lease is ours nobody else moves the position, and the sweep removes nothing behind it.
+ * But our clock may have stood still (a suspended host, a paused virtual machine), another process
+ * may have passed messages of the lane, and the sweep removed them. So a page tells what was removed
+ * of its queues, as of its rows or later, and a lane that reads on from before that is asked about.
  */
 #include <string.h>
 
@@ -17,6 +23,7 @@
 #include "base/heap.h"
 #include "base/point.h"
 #include "outbox/lane.h"
+#include "outbox/page.h"
 #include "weir/executor.h"
 
 enum { LANE_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024 };
@@ -108,28 +115,41 @@ static bool has_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
 static bool reserve_pids(struct weir_roster *self, enum weir_reader_kind kind)
     WEIR_REQUIRES(self->lock)
 {
+    const struct weir_heap *heap = self->options.heap;
+    struct weir_removal *removals;
     int64_t *pids;
 
     if (self->pid_capacity[kind] >= self->lane_count)
         return true;
-    pids = weir_heap_resize(self->options.heap, self->pids[kind],
-                            self->lane_capacity * sizeof *pids);
+    pids = weir_heap_resize(heap, self->pids[kind], self->lane_capacity * sizeof *pids);
     if (pids == NULL)
         return false;
     self->pids[kind] = pids;
+    removals = weir_heap_resize(heap, self->removals[kind],
+                                self->lane_capacity * sizeof *removals);
+    if (removals == NULL)
+        return false;
+    self->removals[kind] = removals;
     self->pid_capacity[kind] = self->lane_capacity;
     return true;
 }
 
-/* Lanes are in the order of their pids, so equal ones are neighbours. */
+/* Lanes are in the order of their pids, so equal ones are neighbours, and those of a queue too. */
 static void enrol(struct weir_roster *self, enum weir_reader_kind kind,
-                  struct weir_lane *lane, size_t *count) WEIR_REQUIRES(self->lock)
+                  struct weir_lane *lane, struct weir_page *page)
+    WEIR_REQUIRES(self->lock)
 {
+    struct weir_removal *removals = self->removals[kind];
+    int64_t *pids = self->pids[kind];
     int64_t pid = lane->lease.key.pid;
+    int64_t queue_id = weir_pid_queue(pid);
 
     lane->in_page[kind] = true;
-    if (*count == 0 || self->pids[kind][*count - 1] != pid)
-        self->pids[kind][(*count)++] = pid;
+    if (page->pid_count == 0 || pids[page->pid_count - 1] != pid)
+        pids[page->pid_count++] = pid;
+    if (page->removal_count == 0 ||
+        removals[page->removal_count - 1].queue_id != queue_id)
+        removals[page->removal_count++] = (struct weir_removal){.queue_id = queue_id};
 }
 
 /*
@@ -207,7 +227,7 @@ static bool choose_main(struct weir_roster *self, struct weir_page *page)
 
         lane->in_page[WEIR_READER_MAIN] = false;
         if (!lane->behind)
-            enrol(self, WEIR_READER_MAIN, lane, &page->pid_count);
+            enrol(self, WEIR_READER_MAIN, lane, page);
         else if (wants_more(self, lane) && self->waits[WEIR_READER_FOLLOWER]) {
             self->waits[WEIR_READER_FOLLOWER] = false;
             weir_roster_ring(self->options.room[WEIR_READER_FOLLOWER]);
@@ -231,7 +251,7 @@ static bool choose_follower(struct weir_roster *self, struct weir_page *page)
             continue;
         if (page->pid_count == 0 || weir_place_before(lane->read, page->after))
             page->after = lane->read;
-        enrol(self, WEIR_READER_FOLLOWER, lane, &page->pid_count);
+        enrol(self, WEIR_READER_FOLLOWER, lane, page);
     }
     self->follower_target = self->front;
     return page->pid_count > 0;
@@ -260,9 +280,64 @@ bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
         chosen = kind == WEIR_READER_MAIN ? choose_main(self, page)
                                           : choose_follower(self, page);
     page->pids = self->pids[kind];
+    page->removals = self->removals[kind];
     self->waits[kind] = !chosen;
     weir_lock_release(&self->lock);
     return chosen;
+}
+
+/* ---- asking whether a lane is still ours ------------------------------------------------ */
+
+/* Not lost by itself: the place is that of the furthest partition of the queue, and a slow one is
+ * rightly behind it. */
+static bool is_doubted(const struct weir_lane *lane, const struct weir_page *page)
+{
+    const struct weir_removal *removal =
+        weir_page_find_removal(page, weir_pid_queue(lane->lease.key.pid));
+
+    return removal != NULL && weir_place_before(lane->read, removal->place) &&
+           (removal->count != lane->asked.count ||
+            !weir_place_equal(removal->place, lane->asked.place));
+}
+
+size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
+                           const struct weir_page *page, struct weir_lease *out,
+                           size_t count)
+{
+    size_t found = 0;
+
+    weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < self->lane_count; i++) {
+        const struct weir_lane *lane = self->lanes[i];
+
+        if (!lane->in_page[kind] || !is_doubted(lane, page))
+            continue;
+        if (found < count)
+            out[found] = lane->lease;
+        found++;
+    }
+    weir_lock_release(&self->lock);
+    return found;
+}
+
+void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
+                        const struct weir_lease *leases, size_t count)
+{
+    weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct weir_lane *lane = weir_roster_find(self, leases[i].key, leases[i].epoch);
+
+        if (lane == NULL)
+            continue;
+        if (leases[i].kept) {
+            lane->asked =
+                *weir_page_find_removal(page, weir_pid_queue(leases[i].key.pid));
+        } else {
+            weir_lane_lose(self, lane);
+            weir_roster_ring(self->options.keeper); /* it may be taken again */
+        }
+    }
+    weir_lock_release(&self->lock);
 }
 
 /* ---- handing it out -------------------------------------------------------------------- */

@@ -481,6 +481,25 @@ static const char *const SQLITE_3[] = {
     NULL,
 };
 
+/* ---- 5: how often something of a queue was removed ------------------------------------------ */
+
+/* The removed place is that of the furthest partition, so that it says nothing of the others. A
+ * process that reads on from before it needs to know of each removal (roster_read.c). */
+static const char *const SQLITE_5[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const PG_5[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN removals bigint NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const MARIA_5[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN IF NOT EXISTS removals BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -511,6 +530,14 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1,
         .name = "producers in SQL look up names in the catalogue alone",
         .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
+    },
+    {
+        .number = 5,
+        .readable_by = 1,
+        .name = "how often something was removed",
+        .statements = {[WEIR_SQLITE] = SQLITE_5,
+                       [WEIR_POSTGRESQL] = PG_5,
+                       [WEIR_MARIADB] = MARIA_5},
     },
 };
 

@@ -86,10 +86,12 @@ static const struct weir_sql SQL_DELETE[TABLE_COUNT] = {
                .parameters = "ii"},
 };
 
-/* Never back. */
+/* The place never goes back; the count changes in any case (log.h). */
 static const struct weir_sql SQL_REMOVED = {
     .name = "sweep removed",
-    .text = "UPDATE {p}_queue SET removed_id = {2} WHERE id = {1} AND removed_id < {2}",
+    .text = "UPDATE {p}_queue SET removals = removals + 1,"
+            " removed_id = CASE WHEN removed_id < {2} THEN {2} ELSE removed_id END"
+            " WHERE id = {1}",
     .parameters = "ii",
 };
 

@@ -7,6 +7,7 @@
  *       subscriptions of its queue or copied to `aside` with its cut in the same transaction.
  *   I4  A queue's removed place is not before the place of anything ever removed from it.
  *   I5  The newest ack of a (subscription, partition) is in some leaf at every moment.
+ *   I6  A queue's `removals` changes in each transaction after which a row of it is missing.
  *
  * Passed, per row. Places are ordered, and what a place has passed a later one has passed too.
  * So for a partition only the earliest of its subscriptions' places counts: its *line*. A row is
@@ -118,13 +119,17 @@ enum { PAUSE_MIN_NS = 2000000, PAUSE_SPREAD_NS = 4000000, LOCK_TEXT_SIZE = 96 };
     " bar.pid IS NULL)"
 #define ROWS " FROM leaf l LEFT JOIN bar ON bar.pid = l.pid"
 
-/* Raise the removed place of the queues that have partitions in `gone`. Row locks on them. */
+/* Raise the removed place of the queues that have partitions in `gone`, and count the removal
+ * (I6). Row locks on them. */
 #define RAISE                                                                            \
-    " UPDATE {p}_queue q SET removed_cut = r.cut, removed_id = r.last_id"                \
+    " UPDATE {p}_queue q SET removals = q.removals + 1,"                                 \
+    " removed_cut = greatest(q.removed_cut, r.cut),"                                     \
+    " removed_id = CASE WHEN (q.removed_cut, q.removed_id) < (r.cut, r.last_id)"         \
+    " THEN r.last_id ELSE q.removed_id END"                                              \
     " FROM (SELECT DISTINCT ON (pid / 64) pid / 64 AS queue, cut, last_id"               \
     " FROM line WHERE pid IN (SELECT pid FROM gone)"                                     \
     " ORDER BY pid / 64, cut DESC, last_id DESC) r"                                      \
-    " WHERE r.queue = q.id AND (q.removed_cut, q.removed_id) < (r.cut, r.last_id)"
+    " WHERE r.queue = q.id"
 
 /*
  * Held to the end of the transaction, whatever becomes of the process. Also, for that long, the

@@ -64,6 +64,11 @@ int64_t weir_executor_now(struct weir_executor *self)
     return self->ops->now(self);
 }
 
+int64_t weir_executor_boot_now(struct weir_executor *self)
+{
+    return self->ops->boot_now(self);
+}
+
 void weir_executor_arm(struct weir_executor *self, struct weir_timer *timer,
                        int64_t due_ns)
 {

@@ -40,6 +40,9 @@ struct weir_executor_ops {
     /* Read the clock. With or without the lock. */
     int64_t (*now)(struct weir_executor *self);
 
+    /* Read the clock that counts suspension (below). With or without the lock. */
+    int64_t (*boot_now)(struct weir_executor *self);
+
     /* Microseconds since 1970. With or without the lock. */
     int64_t (*wall_us)(struct weir_executor *self);
 
@@ -105,6 +108,14 @@ void weir_executor_release(struct weir_executor *self);
 
 void weir_executor_lock(struct weir_executor *self) WEIR_ACQUIRE(weir_executor_role);
 void weir_executor_unlock(struct weir_executor *self) WEIR_RELEASE(weir_executor_role);
+
+/*
+ * The clock that leases end by. It counts the time during which the host was suspended, while the
+ * database's clock went on; the one that timers go by (weir_executor_now()) does not, and conditions
+ * can wait by no other. The two have nothing in common but their pace. A virtual machine that is
+ * paused from outside stops both.
+ */
+int64_t weir_executor_boot_now(struct weir_executor *self);
 
 /* Arm a timer (a deadline of WEIR_FOREVER arms nothing); take it back. */
 void weir_executor_arm(struct weir_executor *self, struct weir_timer *timer,

@@ -44,6 +44,7 @@ struct weir_sim {
     struct weir_random random;
     int64_t now_ns;
     int64_t wall_error_us;
+    int64_t boot_ahead_ns; /* of the clock that counts suspension, before the other */
     uint64_t steps;
     struct weir_list free;      /* of struct runner */
     struct weir_list resumable; /* in the order in which they were woken */
@@ -326,6 +327,11 @@ void weir_sim_set_wall_error(struct weir_sim *self, int64_t error_us)
     self->wall_error_us = error_us;
 }
 
+void weir_sim_jump_boot(struct weir_sim *self, int64_t duration_ns)
+{
+    self->boot_ahead_ns += duration_ns;
+}
+
 void weir_sim_run_until(struct weir_sim *self, int64_t time_ns)
 {
     WEIR_ASSERT(self->current == NULL);
@@ -355,6 +361,13 @@ bool weir_sim_run_until_quiet(struct weir_sim *self, int64_t limit_ns)
 static int64_t sim_now(struct weir_executor *executor)
 {
     return sim_of(executor)->now_ns;
+}
+
+static int64_t sim_boot_now(struct weir_executor *executor)
+{
+    const struct weir_sim *self = sim_of(executor);
+
+    return self->now_ns + self->boot_ahead_ns;
 }
 
 static int64_t sim_wall_us(struct weir_executor *executor)
@@ -416,6 +429,7 @@ static void sim_free(struct weir_executor *executor)
 
 static const struct weir_executor_ops SIM = {
     .now = sim_now,
+    .boot_now = sim_boot_now,
     .wall_us = sim_wall_us,
     .wake = sim_wake,
     .timers_moved = sim_timers_moved,

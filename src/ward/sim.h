@@ -21,6 +21,10 @@ int64_t weir_sim_next_ns(struct weir_sim *self);
  * continued. A time in the past changes nothing. */
 void weir_sim_jump(struct weir_sim *self, int64_t time_ns);
 
+/* The clock that counts suspension (ward/executor.h) jumps, and no other does: ahead, as when the
+ * host was suspended; back, after a jump() of the same length, as when a virtual machine was paused. */
+void weir_sim_jump_boot(struct weir_sim *self, int64_t duration_ns);
+
 /* The wall clock is wrong by so much from now on. */
 void weir_sim_set_wall_error(struct weir_sim *self, int64_t error_us);
 

@@ -11,13 +11,29 @@
 #include "base/assert.h"
 #include "base/random.h"
 
-int64_t weir_system_now_ns(void)
+#ifdef CLOCK_BOOTTIME
+#define BOOT_CLOCK CLOCK_BOOTTIME
+#else
+#define BOOT_CLOCK CLOCK_MONOTONIC
+#endif
+
+static int64_t read_ns(clockid_t clock)
 {
     struct timespec now;
-    int code = clock_gettime(CLOCK_MONOTONIC, &now);
+    int code = clock_gettime(clock, &now);
 
     WEIR_ASSERT(code == 0);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t weir_system_now_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t weir_system_boot_ns(void)
+{
+    return read_ns(BOOT_CLOCK);
 }
 
 int64_t weir_system_wall_us(void)

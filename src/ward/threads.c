@@ -353,6 +353,12 @@ static int64_t threads_now(struct weir_executor *executor)
     return weir_system_now_ns();
 }
 
+static int64_t threads_boot_now(struct weir_executor *executor)
+{
+    (void)executor;
+    return weir_system_boot_ns();
+}
+
 static int64_t threads_wall_us(struct weir_executor *executor)
 {
     (void)executor;
@@ -401,6 +407,7 @@ static void threads_unpark(struct weir_executor *executor, struct weir_parking *
 
 static const struct weir_executor_ops THREADS = {
     .now = threads_now,
+    .boot_now = threads_boot_now,
     .wall_us = threads_wall_us,
     .wake = threads_wake,
     .timers_moved = threads_timers_moved,

@@ -206,6 +206,11 @@ void host_jump(struct host *self, int64_t time_ns)
     weir_sim_jump(self->sim, time_ns);
 }
 
+void host_jump_boot(struct host *self, int64_t duration_ns)
+{
+    weir_sim_jump_boot(self->sim, duration_ns);
+}
+
 void host_set_wall_error(struct host *self, int64_t error_us)
 {
     weir_sim_set_wall_error(self->sim, error_us);

@@ -65,6 +65,7 @@ void host_run_until(struct host *self, int64_t time_ns);
 
 /* It was stopped and is continued: its clock jumps, nothing has run. */
 void host_jump(struct host *self, int64_t time_ns);
+void host_jump_boot(struct host *self, int64_t duration_ns); /* weir_sim_jump_boot() */
 void host_set_wall_error(struct host *self, int64_t error_us);
 
 const char *host_name(const struct host *self);

@@ -10,9 +10,11 @@
 #include "lib/world.h"
 
 static const char *const FAULT_NAMES[WORLD_FAULTS] = {
-    [WORLD_ERRORS] = "errors",     [WORLD_DOUBTS] = "doubts", [WORLD_CRASHES] = "crashes",
-    [WORLD_PAUSES] = "pauses",     [WORLD_CLOCKS] = "clocks", [WORLD_WAKES] = "wakes",
-    [WORLD_HANDLERS] = "handlers", [WORLD_RARE] = "rare",     [WORLD_SLOW] = "slow",
+    [WORLD_ERRORS] = "errors",     [WORLD_DOUBTS] = "doubts",
+    [WORLD_CRASHES] = "crashes",   [WORLD_PAUSES] = "pauses",
+    [WORLD_CLOCKS] = "clocks",     [WORLD_WAKES] = "wakes",
+    [WORLD_HANDLERS] = "handlers", [WORLD_RARE] = "rare",
+    [WORLD_SLOW] = "slow",         [WORLD_SUSPENSIONS] = "suspensions",
 };
 
 /* Each kind of fault is in half of the plans: some bugs need quiet around them. */

@@ -6,10 +6,9 @@
  *
  *   V1  a message of a committed transaction is delivered; one that was rolled back never is; of
  *       one whose outcome nobody knows all messages are, or none
- *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same message; a message
- *       comes for the first time only when the one before it was done or rejected. (Whoever has
- *       lost a partition through a clock that jumped, and does not know it yet, may miss what was
- *       swept since, and count wrongly: its epoch tells, V5.)
+ *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same message, also
+ *       from a process that has lost the partition and does not know it yet; a message comes for
+ *       the first time only when the one before it was done or rejected
  *   V3  in each partition: the messages of a transaction in their order, and nothing before a
  *       message that was committed before it was enqueued
  *   V4  without a disturbance nothing that was done comes again; with them at most what was under

@@ -50,6 +50,7 @@ struct consumer {
     struct service services[STORY_STREAMS];
     int64_t boot_ns;   /* when it comes back */
     int64_t resume_ns; /* when it goes on; 0: it runs */
+    int64_t stood_ns;  /* for so long its clock for leases will have stood then */
     int64_t wall_error_us;
     bool crash; /* as soon as what runs now has paused */
 };
@@ -533,6 +534,7 @@ static void crash(struct consumer *self)
 
     self->crash = false;
     self->resume_ns = 0;
+    self->stood_ns = 0;
     host_crash(self->host);
     self->host = NULL;
     self->outbox = NULL;
@@ -558,6 +560,8 @@ static void resume(struct consumer *self)
     story_note(self->world->story, self->name, "goes on");
     self->resume_ns = 0;
     host_jump(self->host, self->world->now_ns);
+    host_jump_boot(self->host, -self->stood_ns);
+    self->stood_ns = 0;
 }
 
 /* ---- time --------------------------------------------------------------------------------- */
@@ -618,6 +622,23 @@ static void pause_somebody(struct world *self, struct consumer *who)
     (void)disturb(who, "stands still");
 }
 
+/* A virtual machine is paused: neither clock of the process sees it. Or a host was suspended for
+ * less than a moment of the others, and only the clock for leases tells. */
+static void suspend_somebody(struct world *self, struct consumer *who)
+{
+    int64_t duration_ns = up_to_ms(self, (uint32_t)(3 * LEASE_NS / 1000000));
+
+    if (who->resume_ns != 0)
+        return;
+    (void)disturb(who, "is suspended");
+    if (one_in(self, 3)) {
+        host_jump_boot(who->host, duration_ns);
+    } else {
+        who->resume_ns = self->now_ns + duration_ns;
+        who->stood_ns = duration_ns;
+    }
+}
+
 static void turn_a_clock(struct world *self, struct consumer *who)
 {
     int64_t limit_us = 20 * LEASE_NS / 1000;
@@ -639,6 +660,8 @@ static void strike(struct world *self)
         pause_somebody(self, who);
     else if (happens(self, WORLD_CLOCKS, 3))
         turn_a_clock(self, who);
+    else if (happens(self, WORLD_SUSPENSIONS, 2))
+        suspend_somebody(self, who);
     else if (happens(self, WORLD_CRASHES, 2) && who->resume_ns == 0) {
         (void)disturb(who, "crashes");
         crash(who);

@@ -29,6 +29,7 @@ enum world_fault {
     WORLD_HANDLERS, /* retry, reject, panic, hang */
     WORLD_RARE, /* the library does the unusual: tiny pages and batches, forgets what it read */
     WORLD_SLOW, /* some calls of the database take very long */
+    WORLD_SUSPENSIONS, /* a process stands still and so does its clock for leases; or that jumps */
     WORLD_FAULTS
 };
 

@@ -167,6 +167,11 @@ WEIR_TEST(outbox_world, finds_an_ack_without_seq)
     find("ack.no_seq");
 }
 
+WEIR_TEST(outbox_world, finds_a_reader_that_asks_nobody)
+{
+    find("dispatcher.ask_nobody");
+}
+
 WEIR_TEST(outbox_world, finds_a_sweep_by_id_only)
 {
     find("sweep.by_id_only");

@@ -315,6 +315,31 @@ OUTBOX_TEST(lease, of_somebody_else_is_not_renewed)
 }
 
 /* The same process took it twice; who knows only the first time is behind. */
+OUTBOX_TEST(lease, that_is_checked_is_ours_by_owner_epoch_time_and_incarnation)
+{
+    struct weir_connection *connection;
+    struct weir_lease leases[5];
+    int64_t until_us;
+
+    desk_open(fixture, 5);
+    check_int(desk_take(fixture, ANNA, leases, 5), 5);
+    until_us = desk_lease(fixture, "until_us", 0);
+    desk_expire(fixture, 1);
+    desk_promote(fixture, 2);
+    leases[3].epoch--;
+    (void)desk_ask(fixture, "UPDATE weir_lease SET owner = 1 WHERE pid = %d",
+                   (int)PID(4));
+
+    connection = fixture_take(fixture);
+    check_db(weir_lease_check(connection, ANNA, leases, 5, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+
+    check(leases[0].kept);
+    for (size_t i = 1; i < 5; i++)
+        check(!leases[i].kept);
+    check_int(desk_lease(fixture, "until_us", 0), until_us);
+}
+
 OUTBOX_TEST(lease, of_an_older_epoch_is_not_renewed)
 {
     struct weir_lease first, second;

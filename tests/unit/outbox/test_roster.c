@@ -1,0 +1,193 @@
+/*
+ * Lanes in memory, without a database: when a lease ends, and which lanes are asked about.
+ */
+#include "outbox/roster.h"
+
+#include <string.h>
+
+#include "base/heap.h"
+#include "lib/test.h"
+#include "outbox/log.h"
+#include "ward/executor.h"
+#include "ward/sim.h"
+
+enum { QUEUE = 3, SUBSCRIPTION = 5, PARTITIONS = 2 };
+
+#define LEASE_NS WEIR_SECONDS(10)
+
+/* One handler with two partitions, whose leases were taken just now. */
+struct scene {
+    struct weir_sim *sim;
+    struct weir_executor *executor;
+    struct weir_post post;
+    struct weir_roster *roster;
+};
+
+static struct weir_lease lease_of(int32_t partition)
+{
+    return (struct weir_lease){.key = {SUBSCRIPTION, weir_pid(QUEUE, partition)},
+                               .epoch = 1};
+}
+
+static void admit(struct scene *self, int32_t partition, int64_t read)
+{
+    struct weir_lease lease = lease_of(partition);
+    struct weir_position position = {.place = {0, read}};
+
+    check_status(weir_roster_admit(self->roster, &self->post, &lease, &position, 0,
+                                   weir_executor_boot_now(self->executor)),
+                 WEIR_OK);
+}
+
+static void open_scene(struct scene *self)
+{
+    *self = (struct scene){.post = {.queue_id = QUEUE,
+                                    .subscription_id = SUBSCRIPTION,
+                                    .partitions = PARTITIONS,
+                                    .tuning = {.batch = 10},
+                                    .lease_ns = LEASE_NS,
+                                    .budget_ns = LEASE_NS}};
+    check_status(weir_sim_create(&(struct weir_sim_options){.seed = 1}, &self->sim, NULL),
+                 WEIR_OK);
+    self->executor = weir_sim_executor(self->sim);
+    check_status(
+        weir_roster_create(&(struct weir_roster_options){.heap = weir_heap_system(),
+                                                         .executor = self->executor,
+                                                         .memory_max = 1 << 20,
+                                                         .page_rows = 100},
+                           &self->roster),
+        WEIR_OK);
+}
+
+static void close_scene(struct scene *self)
+{
+    weir_roster_destroy(self->roster);
+    weir_sim_destroy(self->sim);
+}
+
+/* A page with one message, for all lanes that have not read so far. */
+static void deliver(struct scene *self, int32_t partition, int64_t id)
+{
+    struct weir_log_row row = {
+        .place = {0, id},
+        .id = id,
+        .pid = weir_pid(QUEUE, partition),
+        .uid = {"0123456789abcdef", WEIR_UID_SIZE},
+        .type = {"t", 1},
+        .payload = {"x", 1},
+    };
+    struct weir_parcel *parcel = weir_parcel_create(weir_heap_system(), &row);
+    struct weir_list parcels;
+    struct weir_page page;
+
+    check(parcel != NULL);
+    weir_list_init(&parcels);
+    weir_list_append(&parcels, &parcel->link);
+    check(weir_roster_next_page(self->roster, WEIR_READER_MAIN, &page));
+    page.end = row.place;
+    weir_roster_route(self->roster, WEIR_READER_MAIN, &page, &parcels);
+}
+
+static bool can_take(struct scene *self)
+{
+    struct weir_call call;
+    int64_t wait_ns;
+    bool taken = weir_roster_take(self->roster, &call, &wait_ns);
+
+    if (taken)
+        weir_roster_put_back(self->roster, &call);
+    return taken;
+}
+
+/* ---- leases ------------------------------------------------------------------------------- */
+
+WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
+{
+    struct weir_lease lease = lease_of(0);
+    struct scene scene;
+
+    open_scene(&scene);
+    admit(&scene, 0, 0);
+    deliver(&scene, 0, 1);
+    check(can_take(&scene));
+
+    weir_sim_jump_boot(scene.sim, LEASE_NS); /* the clock of the timers has not moved */
+    check(!can_take(&scene));
+
+    weir_roster_renewed(scene.roster, lease.key, lease.epoch,
+                        weir_executor_boot_now(scene.executor));
+    check(can_take(&scene));
+    close_scene(&scene);
+}
+
+/* ---- questions ---------------------------------------------------------------------------- */
+
+/* How many lanes are asked about when so much of their queue was removed. */
+static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, bool kept)
+{
+    struct weir_lease leases[PARTITIONS];
+    struct weir_page page;
+    size_t found;
+
+    check(weir_roster_next_page(self->roster, WEIR_READER_MAIN, &page));
+    check_int(page.removal_count, 1);
+    check_int(page.removals[0].queue_id, QUEUE);
+    page.removals[0].place.id = removed_id;
+    page.removals[0].count = count;
+    found =
+        weir_roster_doubted(self->roster, WEIR_READER_MAIN, &page, leases, PARTITIONS);
+    for (size_t i = 0; i < found; i++)
+        leases[i].kept = kept;
+    weir_roster_answer(self->roster, &page, leases, found);
+    weir_roster_abandon_page(self->roster, WEIR_READER_MAIN);
+    return found;
+}
+
+static size_t lanes(struct scene *self)
+{
+    struct weir_roster_info info;
+
+    weir_roster_read(self->roster, &info);
+    return info.lanes;
+}
+
+static void open_two_lanes(struct scene *self)
+{
+    open_scene(self);
+    admit(self, 0, 100);
+    admit(self, 1, 100);
+}
+
+WEIR_TEST(lane, that_reads_on_behind_what_was_removed_is_not_asked_about)
+{
+    struct scene scene;
+
+    open_two_lanes(&scene);
+    check_int(doubted(&scene, 100, 1, true), 0);
+    check_int(doubted(&scene, 40, 2, true), 0);
+    close_scene(&scene);
+}
+
+WEIR_TEST(lane, that_reads_on_from_before_it_is_asked_about_once_for_each_removal)
+{
+    struct scene scene;
+
+    open_two_lanes(&scene);
+    check_int(doubted(&scene, 150, 1, true), 2);
+    check_int(doubted(&scene, 150, 1, true), 0);
+    check_int(doubted(&scene, 150, 2, true), 2); /* of a partition that is further back */
+    check_int(doubted(&scene, 180, 3, true), 2);
+    check_int(doubted(&scene, 180, 3, true), 0);
+    check_int(lanes(&scene), 2);
+    close_scene(&scene);
+}
+
+WEIR_TEST(lane, that_is_not_ours_any_more_is_lost)
+{
+    struct scene scene;
+
+    open_two_lanes(&scene);
+    check_int(doubted(&scene, 150, 1, false), 2);
+    check_int(lanes(&scene), 0);
+    close_scene(&scene);
+}
