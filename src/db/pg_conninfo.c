@@ -36,33 +36,20 @@ enum { CONNECT_TIMEOUT = 0, DBNAME = 7, OPTION_COUNT = 10, TIMEOUT_MAX_S = 3600 
 _Static_assert(sizeof KEYWORDS / sizeof KEYWORDS[0] == OPTION_COUNT, "one value each");
 _Static_assert(sizeof DEFAULTS / sizeof DEFAULTS[0] == OPTION_COUNT, "one keyword each");
 
-static bool is_name(const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (!(text[i] >= 'a' && text[i] <= 'z') && text[i] != '_')
-            return false;
-    }
-    return size > 0 && size <= 40;
-}
-
 /*
- * libpq quotes what it could not read, be it the whole URL with the password in it. A quoted
- * name of an option is shown, and nothing else.
+ * libpq quotes what it could not read, be it the whole URL with the password in it, or a word behind a
+ * password that was not escaped. So its text is shown up to the first quote.
  */
 static enum weir_status refuse(const char *text, struct weir_error *error)
 {
     size_t size = strcspn(text, "\"\n");
-    const char *quoted = text[size] == '"' ? text + size + 1 : "";
-    size_t quoted_size = strcspn(quoted, "\"\n");
 
-    if (!is_name(quoted, quoted_size))
-        quoted_size = 0;
     while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == ':'))
         size--;
-    if (quoted_size > 0)
-        return weir_error_set(error, WEIR_INVALID, "%.*s \"%.*s\"", (int)size, text,
-                              (int)quoted_size, quoted);
-    return weir_error_set(error, WEIR_INVALID, "%.*s", (int)size, text);
+    return weir_error_set(error, WEIR_INVALID,
+                          "database URL: %.*s (in a part that is not shown; special "
+                          "characters of a password must be escaped)",
+                          (int)size, text);
 }
 
 /* One number, or several with commas between them, some of them empty. */
@@ -100,6 +87,25 @@ enum weir_status weir_pg_conninfo_check(const char *conninfo, struct weir_error 
     }
     PQconninfoFree(options);
     return status;
+}
+
+/* What follows the "://" of a URL; NULL: these are pairs of key and value. */
+static const char *authority_of(const char *conninfo)
+{
+    static const char *const SCHEMES[] = {"postgresql://", "postgres://"};
+
+    for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++)
+        if (strncmp(conninfo, SCHEMES[i], strlen(SCHEMES[i])) == 0)
+            return conninfo + strlen(SCHEMES[i]);
+    return NULL;
+}
+
+bool weir_pg_conninfo_is_clear(const char *conninfo)
+{
+    const char *authority = authority_of(conninfo);
+    const char *last = authority != NULL ? strrchr(authority, '@') : NULL;
+
+    return last == NULL || authority + strcspn(authority, "@/") == last;
 }
 
 PGconn *weir_pg_conninfo_start(const char *conninfo, int64_t connect_timeout_ns)

@@ -76,13 +76,29 @@ static bool poll_connection(PGconn *connection, int64_t timeout_ns)
     return true;
 }
 
-static enum weir_status refused(PGconn *connection, struct weir_error *error)
+/* Nothing of libpq's text: what it calls host or database may be a part of the password. */
+static enum weir_status refused_unclear(const char *sqlstate, struct weir_error *error)
+{
+    enum weir_status status = *sqlstate != '\0' ? weir_pg_status(sqlstate) : WEIR_LOST;
+
+    (void)weir_error_set(error, status,
+                         "no connection%s%s (the reason is not shown, it may have a part "
+                         "of the password: an @ in it is written %%40)",
+                         *sqlstate != '\0' ? ", " : "", sqlstate);
+    memcpy(error->sqlstate, sqlstate, sizeof error->sqlstate);
+    return status;
+}
+
+static enum weir_status refused(PGconn *connection, const char *conninfo,
+                                struct weir_error *error)
 {
     const char *text = PQerrorMessage(connection);
     char sqlstate[WEIR_SQLSTATE_SIZE];
     const char *message = weir_pg_find_sqlstate(text, sqlstate);
     enum weir_status status = message != NULL ? weir_pg_status(sqlstate) : WEIR_LOST;
 
+    if (!weir_pg_conninfo_is_clear(conninfo))
+        return refused_unclear(sqlstate, error);
     if (message == NULL)
         return weir_error_set(error, status, "%.*s", (int)strcspn(text, "\n"), text);
     (void)weir_error_set(error, status, "%.*s (%s)", (int)strcspn(message, "\n"), message,
@@ -120,7 +136,7 @@ static enum weir_status connect_to_server(struct weir_pg_link *self,
         return weir_error_set(error, WEIR_LOST, "no answer for %lld s",
                               (long long)(target.timeout_ns / WEIR_SECONDS(1)));
     if (PQstatus(connection) != CONNECTION_OK)
-        return refused(connection, error);
+        return refused(connection, config->url.conninfo, error);
     (void)PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
     return WEIR_OK;
 }

@@ -406,11 +406,9 @@ static enum weir_status parse_options(struct parser *parser, struct weir_str res
         else if (weir_str_equal(name, weir_str("signal")))
             status = set_signal(parser, value);
         else
-            status = weir_error_set(
-                parser->error, WEIR_INVALID,
-                "database URL: option \"%.*s\" is unknown, mariadb:// takes "
-                "socket and signal",
-                (int)(name.size < 32 ? name.size : 32), name.data);
+            status = refuse(parser, "option",
+                            "is unknown: mariadb:// takes socket and signal; in a "
+                            "password / is written %2F, ? %3F and @ %40");
     }
     return status;
 }

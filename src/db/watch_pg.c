@@ -43,6 +43,7 @@ struct pg_watch {
     uint64_t generation; /* of the database, when this began */
     bool several_hosts;
     bool outdated; /* others have moved */
+    bool clear;    /* errors of libpq have no part of the password (pg_conninfo.h) */
     PGconn *connection;
     enum stage stage;
     char listen[80]; /* the statement */
@@ -59,7 +60,7 @@ static void pg_close(struct weir_watch *watch)
 /* Nobody is asked for a good text: libpq's, up to the end of its first line. */
 static enum weir_status fail(const struct pg_watch *self, struct weir_error *error)
 {
-    const char *text = PQerrorMessage(self->connection);
+    const char *text = self->clear ? PQerrorMessage(self->connection) : "";
 
     return weir_error_set(error, WEIR_LOST, "listen: %.*s", (int)strcspn(text, "\n"),
                           *text != '\0' ? text : "the connection was lost");
@@ -82,6 +83,7 @@ static enum weir_status start(struct pg_watch *self,
 
     if (status != WEIR_OK)
         return status;
+    self->clear = weir_pg_conninfo_is_clear(config->url.conninfo);
     self->connection =
         weir_pg_conninfo_start(config->url.conninfo, config->connect_timeout_ns);
     if (self->connection == NULL)
