@@ -110,9 +110,10 @@ WEIR_API void weir_connection_disown(struct weir_connection *self);
 WEIR_API void *weir_connection_native(struct weir_connection *self);
 
 /*
- * A transaction of our own. On WEIR_IN_DOUBT the connection was lost while committing: it
- * may or may not have happened. After a commit that failed in any way there is no
- * transaction any more.
+ * A transaction of the application's. It may stand idle for as long as the server allows; those that
+ * the library begins for itself are ended by the server after two seconds. On WEIR_IN_DOUBT the
+ * connection was lost while committing: it may or may not have happened. After a commit that failed in
+ * any way there is no transaction any more.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_connection_begin(struct weir_connection *self,
                                                              struct weir_error *error);

@@ -545,7 +545,7 @@ static enum weir_status refuse_lent(const struct weir_connection *self,
 }
 
 static enum weir_status begin(struct weir_connection *self, enum weir_access access,
-                              struct weir_error *error)
+                              enum weir_holder holder, struct weir_error *error)
 {
     struct weir_error scratch;
     enum weir_status status;
@@ -556,8 +556,13 @@ static enum weir_status begin(struct weir_connection *self, enum weir_access acc
     if (status != WEIR_OK)
         return status;
     status = refuse_lost(self, error);
+    if (holder == WEIR_HELD_BY_LIBRARY &&
+        WEIR_POINT(self->link->config->points, "db.no_limit"))
+        holder = WEIR_HELD_BY_APPLICATION; /* a bug, for tests that must find it */
+    self->link->holder = holder;
     if (status == WEIR_OK)
         status = self->link->driver->begin(self->link, access, error);
+    self->link->holder = WEIR_HELD_BY_LIBRARY;
     self->marked = false;
     if (status == WEIR_OK)
         self->savepoint_count = 0;
@@ -569,7 +574,13 @@ static enum weir_status begin(struct weir_connection *self, enum weir_access acc
 enum weir_status weir_connection_begin(struct weir_connection *self,
                                        struct weir_error *error)
 {
-    return begin(self, WEIR_READ_WRITE, error);
+    return begin(self, WEIR_READ_WRITE, WEIR_HELD_BY_APPLICATION, error);
+}
+
+enum weir_status weir_connection_begin_own(struct weir_connection *self,
+                                           struct weir_error *error)
+{
+    return begin(self, WEIR_READ_WRITE, WEIR_HELD_BY_LIBRARY, error);
 }
 
 enum weir_status weir_connection_begin_later(struct weir_connection *self,
@@ -580,7 +591,7 @@ enum weir_status weir_connection_begin_later(struct weir_connection *self,
 
     if (self->link->driver->run_first == NULL || one_by_one || self->link->lost ||
         self->lent)
-        return begin(self, WEIR_READ_WRITE, error);
+        return weir_connection_begin_own(self, error);
     WEIR_ASSERT(!self->link->adopted);
     self->marked = false;
     self->savepoint_count = 0;
@@ -594,7 +605,7 @@ enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
     enum weir_status status;
 
     self->link->lent_idle_us = idle_us;
-    status = begin(self, WEIR_READ_WRITE, error);
+    status = begin(self, WEIR_READ_WRITE, WEIR_HELD_BY_HANDLER, error);
     self->link->lent_idle_us = 0;
     return status;
 }
@@ -602,7 +613,7 @@ enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
 enum weir_status weir_connection_begin_read(struct weir_connection *self,
                                             struct weir_error *error)
 {
-    return begin(self, WEIR_READ_ONLY, error);
+    return begin(self, WEIR_READ_ONLY, WEIR_HELD_BY_LIBRARY, error);
 }
 
 void weir_connection_end_with(struct weir_connection *self, struct weir_step *steps,

@@ -124,13 +124,23 @@ WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connectio
                                                            const char *text,
                                                            struct weir_error *error);
 
-/* For reading only. All of it sees one state, except on PostgreSQL: there each statement has its
- * own. */
+/*
+ * As weir_connection_begin(), for a transaction of the library's own, in which nothing is waited for
+ * but the database: no callback of the application, no output. A server ends the session when it is
+ * idle in it for WEIR_IDLE_MS_MAX, so that a process that stands still keeps others from nothing for
+ * longer; whatever comes next fails with WEIR_LOST. What weir_connection_begin() begins is the
+ * application's, and has no such limit.
+ */
+WEIR_CHECKED enum weir_status weir_connection_begin_own(struct weir_connection *self,
+                                                        struct weir_error *error);
+
+/* The same for reading only. All of it sees one state, except on PostgreSQL: there each statement
+ * has its own. */
 WEIR_CHECKED enum weir_status weir_connection_begin_read(struct weir_connection *self,
                                                          struct weir_error *error);
 
 /*
- * As weir_connection_begin(), but nothing is sent yet: BEGIN travels with the first statement where
+ * As weir_connection_begin_own(), but nothing is sent yet: BEGIN travels with the first statement where
  * the engine can, and that is where a failure shows. A commit without a statement sends nothing.
  */
 WEIR_CHECKED enum weir_status weir_connection_begin_later(struct weir_connection *self,
@@ -172,7 +182,8 @@ weir_connection_savepoint_return(struct weir_connection *self, struct weir_error
  * As weir_connection_begin(), when somebody else's code is given the connection (see below). On
  * MariaDB nothing of theirs is committed one by one when the server has given the transaction up,
  * and the server ends the session when it does nothing for `idle_us` inside the transaction. (On
- * PostgreSQL the former is so anyway, and the latter is set in a statement that is sent anyway.)
+ * PostgreSQL the former is so anyway, and the latter is set in a statement that is sent anyway; until
+ * then the limit is the library's own.)
  */
 WEIR_CHECKED enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
                                                             int64_t idle_us,

@@ -43,15 +43,29 @@ struct weir_link_config {
     char memory_name[40]; /* SQLite in memory: what its connections share */
 };
 
+/*
+ * Whose code runs inside a transaction. It decides how long the server lets the session stand idle
+ * there before it ends it, and with it every lock that others wait for.
+ */
+enum weir_holder {
+    WEIR_HELD_BY_LIBRARY,     /* WEIR_IDLE_MS_MAX */
+    WEIR_HELD_BY_APPLICATION, /* what the administrator has set; often without end */
+    WEIR_HELD_BY_HANDLER      /* lent_idle_us of the link */
+};
+
+/* Between two statements of the library itself nothing is done that takes time: a process that
+ * needs so long has been stopped, or is gone. */
+enum { WEIR_IDLE_MS_MAX = 2000 };
+
 struct weir_link {
     const struct weir_driver *driver;
     const struct weir_link_config *config; /* borrowed */
     bool
         adopted; /* the application's: no setting is changed, nothing of ours stays on it */
     bool lost;
-    int64_t lent_idle_us; /* of begin(): what follows is to be lent, and may idle so long;
-                             0: it is not */
-    _Atomic bool cancelled; /* set by cancel() before it interrupts, cleared by run() */
+    enum weir_holder holder; /* of begin(): whose transaction it will be */
+    int64_t lent_idle_us;    /* likewise: how long a handler's may stand idle */
+    _Atomic bool cancelled;  /* set by cancel() before it interrupts, cleared by run() */
 };
 
 /* The rows of one statement that has run. On the caller's stack. */
@@ -167,7 +181,8 @@ struct weir_driver {
                                   size_t step_count, size_t *failed,
                                   struct weir_error *error);
 
-    /* Begin: READ COMMITTED, or SQLite's IMMEDIATE for writing and DEFERRED for reading. */
+    /* Begin: READ COMMITTED, or SQLite's IMMEDIATE for writing and DEFERRED for reading. Who may
+     * be idle in it for how long is link->holder's affair. */
     enum weir_status (*begin)(struct weir_link *link, enum weir_access access,
                               struct weir_error *error);
 
@@ -188,8 +203,9 @@ struct weir_driver {
                                      struct weir_driver_step *steps, size_t step_count,
                                      size_t *failed, struct weir_error *error);
 
-    /* Commit: a connection lost on the way is WEIR_IN_DOUBT. Whatever is returned, there is no
-     * transaction any more (the driver rolls back what could not be committed). */
+    /* Commit: a connection lost on the way is WEIR_IN_DOUBT; one that is known to be lost before
+     * anything was sent is WEIR_LOST. Whatever is returned, there is no transaction any more (the
+     * driver rolls back what could not be committed). */
     enum weir_status (*commit)(struct weir_link *link, struct weir_error *error);
 
     /* Roll back; on failure the link is lost. */

@@ -16,7 +16,6 @@
  * it too.
  */
 #include <mysql.h>
-#include <poll.h>
 #include <string.h>
 #include <strings.h>
 
@@ -44,17 +43,6 @@ static const char SQL_DURABILITY[] =
 static void *native(struct weir_link *link)
 {
     return weir_maria_link(link)->mysql;
-}
-
-/* A server speaks only when asked: what can be read from an idle link is its farewell. */
-static bool alive(struct weir_link *link)
-{
-    struct weir_maria_link *self = weir_maria_link(link);
-    struct pollfd fd = {.fd = mysql_get_socket(self->mysql), .events = POLLIN};
-
-    if (poll(&fd, 1, 0) > 0)
-        weir_maria_lose(self);
-    return !link->lost;
 }
 
 static enum weir_status exec(struct weir_link *link, const char *text,
@@ -193,7 +181,7 @@ const struct weir_driver weir_driver_mariadb = {
     .adopt = weir_maria_adopt,
     .close = weir_maria_close,
     .native = native,
-    .alive = alive,
+    .alive = weir_maria_is_alive,
     .exec = exec,
     .prepare = weir_maria_prepare,
     .unprepare = weir_maria_unprepare,

@@ -70,6 +70,15 @@ static const char SQL_SNAPSHOT[] = "SET TRANSACTION ISOLATION LEVEL REPEATABLE R
     "STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,"     \
     "NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
 
+/*
+ * How long a session may be idle inside a transaction, in seconds; 0 is without end. Of the three the
+ * one for transactions that have written, or have not, goes first where an administrator has set it.
+ */
+#define IDLE_LIMITS(limit)                                                               \
+    "idle_transaction_timeout = " limit ", idle_write_transaction_timeout = " limit      \
+    ", idle_readonly_transaction_timeout = " limit
+enum { IDLE_S_MAX = WEIR_IDLE_MS_MAX / 1000 };
+
 static enum weir_status set_up_session(struct weir_maria_link *self,
                                        struct weir_error *error);
 static void keep_watch(MYSQL *mysql);
@@ -265,7 +274,7 @@ static enum weir_status set_up_session(struct weir_maria_link *self,
 {
     const struct weir_link_config *config = self->link.config;
     int64_t lock_s = seconds(config->lock_timeout_ns);
-    char text[512];
+    char text[768];
     enum weir_status status;
 
     (void)weir_text_format(
@@ -273,12 +282,13 @@ static enum weir_status set_up_session(struct weir_maria_link *self,
         "SET SESSION time_zone = '+00:00', autocommit = 1, sql_mode = '" SQL_MODE "', "
         "foreign_key_checks = 1, unique_checks = 1, innodb_lock_wait_timeout = %lld, "
         "lock_wait_timeout = %lld, "
-        "max_statement_time = %lld.%06lld"
-        " " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
+        "max_statement_time = %lld.%06lld, " IDLE_LIMITS(
+            "%d") " " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
         (long long)(lock_s > 0 ? lock_s : ROW_LOCK_TIMEOUT_S_MAX),
         (long long)(lock_s > 0 ? lock_s : TABLE_LOCK_TIMEOUT_S_MAX),
         (long long)(config->statement_timeout_ns / NANOSECONDS),
-        (long long)(config->statement_timeout_ns % NANOSECONDS / 1000));
+        (long long)(config->statement_timeout_ns % NANOSECONDS / 1000), IDLE_S_MAX,
+        IDLE_S_MAX, IDLE_S_MAX);
     status = weir_maria_run_text(self, text, error);
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, SQL_ISOLATION, error);
@@ -322,6 +332,17 @@ enum weir_status weir_maria_fault(struct weir_maria_link *self, const char *what
         break;
     }
     return WEIR_OK;
+}
+
+/* A server speaks only when asked: what can be read from an idle link is its farewell. */
+bool weir_maria_is_alive(struct weir_link *link)
+{
+    struct weir_maria_link *self = weir_maria_link(link);
+    struct pollfd fd = {.fd = mysql_get_socket(self->mysql), .events = POLLIN};
+
+    if (!link->lost && poll(&fd, 1, 0) > 0)
+        weir_maria_lose(self);
+    return !link->lost;
 }
 
 void weir_maria_lose(struct weir_maria_link *self)
@@ -484,21 +505,42 @@ enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char 
 /* ---- the transaction ---------------------------------------------------------------------- */
 
 /*
+ * The limit of the session is ours, and an application gets what the server has set. It stays so
+ * until the library begins one of its own: who only uses the application's pays for it once.
+ */
+static enum weir_status set_idle_limit(struct weir_maria_link *self, bool unbounded,
+                                       struct weir_error *error)
+{
+    char text[192];
+    enum weir_status status;
+
+    if (self->unbounded == unbounded)
+        return WEIR_OK;
+    if (unbounded)
+        (void)weir_text_format(text, sizeof text, "SET SESSION " IDLE_LIMITS("DEFAULT"));
+    else
+        (void)weir_text_format(text, sizeof text, "SET SESSION " IDLE_LIMITS("%d"),
+                               IDLE_S_MAX, IDLE_S_MAX, IDLE_S_MAX);
+    status = weir_maria_run_text(self, text, error);
+    if (status == WEIR_OK)
+        self->unbounded = unbounded;
+    return status;
+}
+
+/*
  * When the server gives a transaction up, to end a deadlock, and whoever has the connection goes on
  * all the same, each statement would be committed by itself. Without autocommit all of them are
  * rolled back in the end. (Switching it on again commits: only when there is nothing any more.)
- * The limit is in seconds, and one for those that have written may be set apart.
  */
 static enum weir_status set_guard(struct weir_maria_link *self, struct weir_error *error)
 {
     int64_t idle_s = seconds(self->link.lent_idle_us * 1000);
     long long limit =
         idle_s < IDLE_TIMEOUT_S_MAX ? (long long)idle_s : IDLE_TIMEOUT_S_MAX;
-    char text[192];
+    char text[224];
 
     (void)weir_text_format(text, sizeof text,
-                           "SET SESSION autocommit = 0, idle_transaction_timeout = %lld, "
-                           "idle_write_transaction_timeout = %lld",
+                           "SET SESSION autocommit = 0, " IDLE_LIMITS("%lld"), limit,
                            limit, limit);
     self->guarded = true;
     return weir_maria_run_text(self, text, error);
@@ -507,14 +549,16 @@ static enum weir_status set_guard(struct weir_maria_link *self, struct weir_erro
 static void lift_guard(struct weir_maria_link *self)
 {
     struct weir_error ignored;
+    char text[224];
 
     if (!self->guarded || self->link.lost)
         return;
     self->guarded = false;
-    if (weir_maria_run_text(self,
-                            "SET SESSION autocommit = 1, idle_transaction_timeout = "
-                            "DEFAULT, idle_write_transaction_timeout = DEFAULT",
-                            &ignored) != WEIR_OK)
+    self->unbounded = false;
+    (void)weir_text_format(text, sizeof text,
+                           "SET SESSION autocommit = 1, " IDLE_LIMITS("%d"), IDLE_S_MAX,
+                           IDLE_S_MAX, IDLE_S_MAX);
+    if (weir_maria_run_text(self, text, &ignored) != WEIR_OK)
         weir_maria_lose(self);
 }
 
@@ -528,10 +572,12 @@ enum weir_status weir_maria_begin(struct weir_link *link, enum weir_access acces
     if (weir_maria_transaction(link) != WEIR_TRANSACTION_NONE)
         return weir_error_set(error, WEIR_INVALID, "a transaction is open already");
     status = weir_maria_enter(self, error);
+    if (status == WEIR_OK && link->holder == WEIR_HELD_BY_HANDLER)
+        status = set_guard(self, error);
+    else if (status == WEIR_OK)
+        status = set_idle_limit(self, link->holder == WEIR_HELD_BY_APPLICATION, error);
     if (status == WEIR_OK && access == WEIR_READ_ONLY)
         status = weir_maria_run_text(self, SQL_SNAPSHOT, error);
-    if (status == WEIR_OK && link->lent_idle_us > 0)
-        status = set_guard(self, error);
     if (status == WEIR_OK)
         status =
             weir_maria_run_text(self,
@@ -549,6 +595,9 @@ enum weir_status weir_maria_commit(struct weir_link *link, struct weir_error *er
     struct weir_maria_link *self = weir_maria_link(link);
     enum weir_status status = weir_maria_enter(self, error);
 
+    /* Whose session has been ended has sent no commit. */
+    if (status == WEIR_OK && !weir_maria_is_alive(link))
+        return weir_error_set(error, WEIR_LOST, "the server has ended the session");
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, "COMMIT", error);
     if (status == WEIR_OK && WEIR_POINT(link->config->points, "db.lose_after_commit")) {

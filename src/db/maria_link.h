@@ -45,12 +45,13 @@
     "/*M!101108 " before "innodb_snapshot_isolation = 0" after " */"
 
 struct weir_maria_link {
-    struct weir_link link;   /* first */
-    MYSQL *mysql;            /* owned, or the application's */
-    unsigned long id;        /* of the connection, for KILL; never changes */
-    size_t packet_size_max;  /* the server's max_allowed_packet; 0: not asked yet */
-    bool begun;              /* by begin(), and neither committed nor rolled back */
-    bool guarded;            /* begun to be lent */
+    struct weir_link link;  /* first */
+    MYSQL *mysql;           /* owned, or the application's */
+    unsigned long id;       /* of the connection, for KILL; never changes */
+    size_t packet_size_max; /* the server's max_allowed_packet; 0: not asked yet */
+    bool begun;             /* by begin(), and neither committed nor rolled back */
+    bool guarded;           /* begun to be lent */
+    bool unbounded; /* the session may be idle in a transaction as the server has it */
     enum weir_status broken; /* why the server ended it, while failed; else WEIR_OK */
 
     /*
@@ -104,6 +105,9 @@ enum weir_status weir_maria_fail(struct weir_maria_link *self, const char *what,
                                  struct weir_error *error);
 enum weir_status weir_maria_fail_statement(struct weir_maria_link *self, const char *what,
                                            MYSQL_STMT *stmt, struct weir_error *error);
+
+/* Is an idle link still there? Without a round trip; one that is not is lost. A slot. */
+bool weir_maria_is_alive(struct weir_link *link);
 
 /* From now on there is no connection. A server that is still there learns of it at once, and
  * rolls back. */

@@ -22,7 +22,7 @@
 #include "db/pg_pipeline.h"
 #include "db/pg_statement.h"
 
-enum { BEGIN_TEXT_SIZE = 240 };
+enum { BEGIN_TEXT_SIZE = 320 };
 
 static struct weir_pg_link *own(struct weir_link *link)
 {
@@ -172,6 +172,25 @@ static void pg_rollback(struct weir_link *link)
 }
 
 /*
+ * The limit on idleness that differs from the session's; 0: there is none. The session's own is ours
+ * (pg_open.c) and an application gets back what it would have had, in the same round trip. Behind a
+ * transaction pooler it is the other way round.
+ */
+static size_t print_idle(const struct weir_pg_link *self, char *out, size_t size)
+{
+    bool theirs = self->base.holder == WEIR_HELD_BY_APPLICATION;
+
+    if (theirs && self->named)
+        return weir_text_format(
+            out, size, ";SET LOCAL idle_in_transaction_session_timeout TO DEFAULT");
+    if (!theirs && !self->named)
+        return weir_text_format(out, size,
+                                ";SET LOCAL idle_in_transaction_session_timeout = %d",
+                                WEIR_IDLE_MS_MAX);
+    return 0;
+}
+
+/*
  * Behind a transaction pooler the session belongs to somebody else, and only now is there a
  * piece of it to be had: the settings go with the transaction, in the same round trip.
  */
@@ -180,20 +199,22 @@ static void print_begin(const struct weir_pg_link *self, enum weir_access access
 {
     const struct weir_link_config *config = self->base.config;
     const char *mode = access == WEIR_READ_ONLY ? " READ ONLY" : "";
+    size_t used;
 
     if (self->named)
-        weir_text_format(out, BEGIN_TEXT_SIZE, "BEGIN ISOLATION LEVEL READ COMMITTED%s",
-                         mode);
+        used = weir_text_format(out, BEGIN_TEXT_SIZE,
+                                "BEGIN ISOLATION LEVEL READ COMMITTED%s", mode);
     else
-        weir_text_format(out, BEGIN_TEXT_SIZE,
-                         "BEGIN ISOLATION LEVEL READ COMMITTED%s;"
-                         "SET LOCAL statement_timeout = %lld;"
-                         "SET LOCAL lock_timeout = %lld;"
-                         "SET LOCAL TimeZone = 'UTC';"
-                         "SET LOCAL jit = off",
-                         mode,
-                         (long long)weir_pg_milliseconds(config->statement_timeout_ns),
-                         (long long)weir_pg_milliseconds(config->lock_timeout_ns));
+        used = weir_text_format(
+            out, BEGIN_TEXT_SIZE,
+            "BEGIN ISOLATION LEVEL READ COMMITTED%s;"
+            "SET LOCAL statement_timeout = %lld;"
+            "SET LOCAL lock_timeout = %lld;"
+            "SET LOCAL TimeZone = 'UTC';"
+            "SET LOCAL jit = off",
+            mode, (long long)weir_pg_milliseconds(config->statement_timeout_ns),
+            (long long)weir_pg_milliseconds(config->lock_timeout_ns));
+    (void)print_idle(self, out + used, BEGIN_TEXT_SIZE - used);
 }
 
 static enum weir_status pg_begin(struct weir_link *link, enum weir_access access,
@@ -259,12 +280,23 @@ static enum weir_status end_commit(struct weir_link *link, enum weir_status stat
     return status;
 }
 
+/* A farewell that is here before anything of the commit was sent: it cannot have happened. */
+static enum weir_status refuse_ended(struct weir_link *link, struct weir_error *error)
+{
+    if (weir_pg_is_alive(link))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_LOST, "the server has ended the session");
+}
+
 static enum weir_status pg_commit(struct weir_link *link, struct weir_error *error)
 {
     struct weir_pg_link *self = own(link);
     PGresult *result = NULL;
-    enum weir_status status = weir_pg_ready(self, error);
+    enum weir_status status = refuse_ended(link, error);
 
+    if (status != WEIR_OK)
+        return status;
+    status = weir_pg_ready(self, error);
     if (status == WEIR_OK)
         status = weir_pg_collect(self, PQsendQuery(self->connection, "COMMIT"), &result,
                                  error);
@@ -304,8 +336,14 @@ static enum weir_status pg_commit_steps(struct weir_link *link,
 {
     struct weir_pg_train train = {
         .steps = steps, .step_count = step_count, .after = "COMMIT"};
-    enum weir_status status = weir_pg_run_train(own(link), &train, error);
+    enum weir_status status = WEIR_OK;
 
+    *failed = step_count;
+    if (!own(link)->named) /* else the answer to the first step tells, and why */
+        status = refuse_ended(link, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_pg_run_train(own(link), &train, error);
     *failed = train.failed;
     if (status == WEIR_LOST &&
         (!train.sent || came_before_commit(own(link), &train, error)))

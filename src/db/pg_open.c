@@ -33,7 +33,7 @@
  * machine that swaps, it is given this much more; for control statements it is all there is. */
 #define SILENCE_EXTRA_NS WEIR_SECONDS(15)
 
-enum { SERVER_VERSION_MIN = 130000, SESSION_TEXT_SIZE = 320 };
+enum { SERVER_VERSION_MIN = 130000, SESSION_TEXT_SIZE = 384 };
 
 /* ---- connecting --------------------------------------------------------------------------- */
 
@@ -160,12 +160,14 @@ enum weir_status weir_pg_set_session(struct weir_pg_link *self, struct weir_erro
     weir_text_format(text, sizeof text,
                      "SET statement_timeout = %lld;"
                      "SET lock_timeout = %lld;"
+                     "SET idle_in_transaction_session_timeout = %d;"
                      "SET TimeZone = 'UTC';"
                      "SET default_transaction_isolation = 'read committed';"
                      "SET standard_conforming_strings = on;"
                      "SET jit = off",
                      (long long)weir_pg_milliseconds(config->statement_timeout_ns),
-                     (long long)weir_pg_milliseconds(config->lock_timeout_ns));
+                     (long long)weir_pg_milliseconds(config->lock_timeout_ns),
+                     WEIR_IDLE_MS_MAX);
     return weir_pg_execute_text(self, text, error);
 }
 

@@ -72,6 +72,12 @@ static enum weir_status transact(struct weir_db *db, begin_fn begin,
 enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body, void *argument,
                                struct weir_error *error)
 {
+    return transact(db, weir_connection_begin_own, body, argument, error);
+}
+
+enum weir_status weir_transact_theirs(struct weir_db *db, weir_transact_fn body,
+                                      void *argument, struct weir_error *error)
+{
     return transact(db, weir_connection_begin, body, argument, error);
 }
 
@@ -90,7 +96,7 @@ enum weir_status weir_transact_on(struct weir_connection *connection,
 
     weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_pause_random());
     do {
-        status = attempt(connection, weir_connection_begin, body, argument, error);
+        status = attempt(connection, weir_connection_begin_own, body, argument, error);
     } while (worth_repeating(status) && status != WEIR_LOST && wait_for_next(&backoff));
     return status;
 }

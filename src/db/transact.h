@@ -16,9 +16,15 @@ typedef enum weir_status (*weir_transact_fn)(struct weir_connection *connection,
 
 enum { WEIR_TRANSACT_ATTEMPTS_MAX = 8 };
 
-/* The status of the last attempt; a body that fails rolls everything back. */
+/* By weir_connection_begin_own(), so the body waits for nothing but the database. The status of the
+ * last attempt; a body that fails rolls everything back. */
 WEIR_CHECKED enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body,
                                             void *argument, struct weir_error *error);
+
+/* The same for a body of the application's, which may take its time. */
+WEIR_CHECKED enum weir_status weir_transact_theirs(struct weir_db *db,
+                                                   weir_transact_fn body, void *argument,
+                                                   struct weir_error *error);
 
 /* The same with weir_connection_begin_later(): for bodies that begin with a statement or the clock. */
 WEIR_CHECKED enum weir_status weir_transact_soon(struct weir_db *db,

@@ -13,7 +13,7 @@
 #include "base/point.h"
 #include "outbox/ack_move.h"
 
-/* As weir_connection_begin(), but able to travel with the statement behind it. */
+/* As weir_connection_begin_own(), but able to travel with the statement behind it. */
 static const struct weir_sql SQL_BEGIN = {
     .name = "begin",
     .text = "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -31,9 +31,9 @@ static const struct weir_sql SQL_CHECK_CONSTRAINTS = {
  * tables: a sub-select that locks stays one. What is somebody else's by now is not locked: who has
  * been stopped, and goes on for a moment, keeps no new owner from its work.
  *
- * Whoever is stopped between this and the commit keeps the rows locked, and nobody else gets its
- * partitions, whatever became of its leases. In a transaction of our own nothing is done in between
- * that takes time, so the server ends it soon.
+ * A process that is stopped between this and the commit keeps the rows locked, and nobody else gets
+ * its partitions, whatever became of its leases. Nothing is done in between that takes time, so the
+ * server ends it soon: in a transaction that was lent, too, once it is ours again.
  */
 #define LOCK_LEASES(more)                                                                \
     "SELECT count(*)" more " FROM unnest({1}, {2}, {3}) AS a (subscription, pid, epoch)" \
@@ -45,10 +45,10 @@ static const struct weir_sql SQL_LOCK = {
     .text = LOCK_LEASES(""),
     .parameters = "IIIi",
 };
-static const struct weir_sql SQL_LOCK_ALONE = {
+static const struct weir_sql SQL_LOCK_INSIDE = {
     .name = "lock leases",
     .text =
-        LOCK_LEASES(", set_config('idle_in_transaction_session_timeout', '1s', true)"),
+        LOCK_LEASES(", set_config('idle_in_transaction_session_timeout', '2s', true)"),
     .parameters = "IIIi",
 };
 
@@ -153,7 +153,7 @@ static enum weir_status lock_leases(struct weir_ack_group *self,
 }
 
 /*
- * The settings of a transaction behind a pooler go with weir_connection_begin(), so there it is
+ * The settings of a transaction behind a pooler go with weir_connection_begin_own(), so there it is
  * a round trip of its own.
  */
 static enum weir_status begin_and_lock(struct weir_ack_group *self,
@@ -164,10 +164,10 @@ static enum weir_status begin_and_lock(struct weir_ack_group *self,
     enum weir_status status = WEIR_OK;
 
     if (alone)
-        status = weir_connection_begin(connection, error);
+        status = weir_connection_begin_own(connection, error);
     if (status == WEIR_OK)
-        status = lock_leases(self, connection, alone ? NULL : &SQL_BEGIN, &SQL_LOCK_ALONE,
-                             error);
+        status =
+            lock_leases(self, connection, alone ? NULL : &SQL_BEGIN, &SQL_LOCK, error);
     return status;
 }
 
@@ -230,6 +230,7 @@ enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
     if (status == WEIR_OK && alone)
         return append_alone(self, connection, error);
     if (status == WEIR_OK)
-        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS, &SQL_LOCK, error);
+        status = lock_leases(self, connection, &SQL_CHECK_CONSTRAINTS, &SQL_LOCK_INSIDE,
+                             error);
     return status == WEIR_OK ? append(self, connection, error) : status;
 }

@@ -167,7 +167,7 @@ static enum weir_status open_bracket(struct weir_connection *connection,
     case BARE:
         return WEIR_OK;
     case TRANSACTION:
-        return weir_connection_begin(connection, error);
+        return weir_connection_begin_own(connection, error);
     case THEIR_TRANSACTION: /* the connection is theirs and idle, the transaction is ours */
         return weir_connection_execute_text(connection, "BEGIN", error);
     case SAVEPOINT:

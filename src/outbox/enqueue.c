@@ -346,7 +346,7 @@ enum weir_status weir_outbox_transact(struct weir_outbox *self, weir_outbox_body
                                       void *argument, struct weir_error *error)
 {
     struct errand errand = {.outbox = self, .body = body, .argument = argument};
-    enum weir_status status = weir_transact(self->db, run_body, &errand, error);
+    enum weir_status status = weir_transact_theirs(self->db, run_body, &errand, error);
 
     if (status == WEIR_OK)
         weir_outbox_flush(self);

@@ -425,7 +425,7 @@ static enum weir_status end_era(struct weir_connection *connection, int64_t era,
     int64_t left = 1;
     int64_t found = 0;
     struct weir_value number = weir_integer(era);
-    enum weir_status status = weir_connection_begin(connection, error);
+    enum weir_status status = weir_connection_begin_own(connection, error);
 
     if (status != WEIR_OK)
         return status;

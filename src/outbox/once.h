@@ -15,7 +15,7 @@ static inline WEIR_CHECKED enum weir_status weir_once(struct weir_connection *co
                                                       void *argument,
                                                       struct weir_error *error)
 {
-    enum weir_status status = weir_connection_begin(connection, error);
+    enum weir_status status = weir_connection_begin_own(connection, error);
 
     if (status != WEIR_OK)
         return status;

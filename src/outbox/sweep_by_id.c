@@ -557,7 +557,7 @@ static enum weir_status remove_window(struct sweep *self, struct weir_error *err
 {
     const struct window *window = self->window;
     size_t count = 0;
-    enum weir_status status = weir_connection_begin(self->connection, error);
+    enum weir_status status = weir_connection_begin_own(self->connection, error);
 
     if (status != WEIR_OK)
         return status;

@@ -367,7 +367,7 @@ static enum weir_status try_lock(struct sweep *self, int64_t which, bool *had)
 /* Begin a transaction that nobody else sweeps in. Without *had there is none. */
 static enum weir_status begin_alone(struct sweep *self, bool *had)
 {
-    enum weir_status status = weir_connection_begin(self->connection, self->error);
+    enum weir_status status = weir_connection_begin_own(self->connection, self->error);
 
     *had = false;
     if (status == WEIR_OK)

@@ -14,6 +14,11 @@ WEIR_TEST(rolling_restart, repeats_nothing_on_mariadb)
     outbox_fixture_run(WEIR_MARIADB, restart_in_turn);
 }
 
+WEIR_TEST(torture, goes_on_beside_a_process_that_stands_still_on_mariadb)
+{
+    outbox_fixture_run(WEIR_MARIADB, go_on_beside_one);
+}
+
 /* ---- planted bugs ------------------------------------------------------------------------- */
 
 WEIR_TEST(torture, audit_sees_acks_of_what_no_handler_had_on_mariadb)
@@ -56,4 +61,13 @@ WEIR_TEST(torture, audit_sees_a_stale_ack_that_is_accepted_on_mariadb)
                                                     .rule = TORTURE_T2,
                                                     .place = "acker.collected",
                                                     .signal = SIGSTOP});
+}
+
+/* Stopped where it has locked what all need. */
+WEIR_TEST(torture, audit_sees_others_that_stand_still_with_one_on_mariadb)
+{
+    check_found(WEIR_MARIADB, &(struct torture_bug){.plant = TORTURE_NO_LIMIT,
+                                                    .rule = TORTURE_T8,
+                                                    .place = "move.pick",
+                                                    .stands = 2});
 }

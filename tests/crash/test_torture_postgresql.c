@@ -14,6 +14,11 @@ WEIR_TEST(rolling_restart, repeats_nothing_on_postgresql)
     outbox_fixture_run(WEIR_POSTGRESQL, restart_in_turn);
 }
 
+WEIR_TEST(torture, goes_on_beside_a_process_that_stands_still_on_postgresql)
+{
+    outbox_fixture_run(WEIR_POSTGRESQL, go_on_beside_one);
+}
+
 /* ---- planted bugs ------------------------------------------------------------------------- */
 
 WEIR_TEST(torture, audit_sees_acks_of_what_no_handler_had_on_postgresql)

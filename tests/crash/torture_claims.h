@@ -15,7 +15,13 @@
 #include "lib/outbox_engines.h"
 #include "lib/torture.h"
 
-enum { FAULTS = 60, FAULTS_LONG = 1000, TRIES_MAX = 6 };
+enum {
+    FAULTS = 60,
+    FAULTS_LONG = 1000,
+    STANDS = 4,
+    STANDS_LONG = 120,
+    TRIES_MAX = 6,
+};
 
 static inline uint64_t choose_seed(void)
 {
@@ -39,15 +45,20 @@ static inline void on_own_server(enum weir_engine engine, fixture_fn body)
 
 /* ---- everything at once ------------------------------------------------------------------- */
 
-static inline void hold_through_everything(struct fixture *fixture)
+static inline bool is_long(void)
 {
     const char *wish = getenv("WEIR_LONG");
-    bool is_long = wish != NULL && strcmp(wish, "1") == 0;
+
+    return wish != NULL && strcmp(wish, "1") == 0;
+}
+
+static inline void hold_through_everything(struct fixture *fixture)
+{
     struct torture_options options;
     struct torture_result result;
 
     torture_options_init(&options, choose_seed(), fixture->engine,
-                         is_long ? FAULTS_LONG : FAULTS);
+                         is_long() ? FAULTS_LONG : FAULTS);
     torture_run(fixture, &options, &result);
     torture_print(fixture, &options, &result);
 
@@ -77,6 +88,23 @@ static inline void restart_in_turn(struct fixture *fixture)
     check_int(result.repeats, 0);
 }
 
+/* ---- one that stands still ---------------------------------------------------------------- */
+
+static inline void go_on_beside_one(struct fixture *fixture)
+{
+    struct torture_options options;
+    struct torture_result result;
+
+    torture_options_init(&options, choose_seed(), fixture->engine, 0);
+    options.stands = is_long() ? STANDS_LONG : STANDS;
+    torture_run(fixture, &options, &result);
+    torture_print(fixture, &options, &result);
+
+    check_int(result.violations, 0);
+    check_int(result.stops, options.stands);
+    check(result.at_places > 0);
+}
+
 /* ---- planted bugs ------------------------------------------------------------------------- */
 
 struct torture_bug {
@@ -84,6 +112,7 @@ struct torture_bug {
     enum torture_rule rule; /* that it breaks */
     const char *place;      /* of faults; NULL: none are needed */
     int signal;             /* all of them are this one; 0: both kinds */
+    uint32_t stands;        /* at the place, instead of faults */
 };
 
 static const struct torture_bug *torture_bug;
@@ -95,7 +124,8 @@ static inline void run_bug(struct fixture *fixture)
     struct torture_options options;
 
     torture_options_init(&options, torture_seed, fixture->engine, 0);
-    options.faults = torture_bug->place != NULL ? 4 : 0;
+    options.faults = torture_bug->place != NULL && torture_bug->stands == 0 ? 4 : 0;
+    options.stands = torture_bug->stands;
     options.messages = 400;
     options.plant = torture_bug->plant;
     options.place = torture_bug->place;

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -278,6 +279,17 @@ uint16_t server_port(const struct server *self)
 uint16_t server_entry(const struct server *self)
 {
     return server_is_pooled(self) ? self->pooler_port : self->port;
+}
+
+void server_await_hangup(int socket)
+{
+    struct pollfd end = {.fd = socket, .events = POLLRDHUP};
+    int count;
+
+    do
+        count = poll(&end, 1, 60000);
+    while (count < 0 && errno == EINTR);
+    check_int(count, 1);
 }
 
 bool server_is_pooled(const struct server *self)

@@ -114,6 +114,9 @@ void server_direct_url(const struct server *self, const char *database, char *ou
 /* A pooler stands in front of it. */
 bool server_is_pooled(const struct server *self);
 
+/* Wait until the other end of a connection has closed it: within a minute. */
+void server_await_hangup(int socket);
+
 /* Run statements as SERVER_USER on a connection of their own; NULL: no database of ours. */
 void server_execute(const struct server *self, const char *database, const char *sql);
 

@@ -26,6 +26,8 @@
  *       gets it, or of the server; at most a batch for each fault and partition.
  *   T6  Transactional: each message has its effect once.
  *   T7  There are no dead letters.
+ *   T8  While a process stands still, at whatever place, the others deliver in every partition within
+ *       a lease and 3 s. Not on SQLite, where it may have the only write lock there is.
  *
  * All choices come from the seed. What happens at the same time does not: a seed makes a violation
  * likely to come again, not sure.
@@ -54,6 +56,7 @@ enum torture_plant {
     TORTURE_REJECT,        /* now and then a handler rejects a message */
     TORTURE_WRONG_PROCESS, /* now and then a record is of another process */
     TORTURE_WORK_LATE,     /* now and then a handler works when it has answered */
+    TORTURE_NO_LIMIT,      /* the library's transactions may be idle without end */
 };
 
 /* What the audit looks for. */
@@ -65,6 +68,7 @@ enum torture_rule {
     TORTURE_T5,
     TORTURE_T6,
     TORTURE_T7,
+    TORTURE_T8,
     TORTURE_RULES
 };
 
@@ -73,6 +77,9 @@ struct torture_options {
     uint32_t faults;  /* of processes and the server */
     uint32_t outages; /* of them, of the server, which is the test's own */
     uint32_t ends;    /* and so many consumers end in good order and are replaced */
+    uint32_t
+        stands; /* times that a consumer stands still at a named point, and nothing else
+                         happens until the others have gone on; not on SQLite */
     int64_t messages; /* are committed meanwhile, at least */
     int64_t lease_ns;
     enum torture_plant plant;

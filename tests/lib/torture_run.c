@@ -247,6 +247,90 @@ static void end_next(struct driver *self)
     wait_for_consumers(self);
 }
 
+/* ---- standing still ----------------------------------------------------------------------- */
+
+/* Lanes in which somebody else than `victim` was given something, from record *at on. */
+static uint64_t lanes_of_others(const struct torture_stage *stage, uint32_t victim,
+                                size_t *at)
+{
+    uint64_t lanes = 0;
+
+    for (; *at < atomic_load(&stage->record_count); (*at)++) {
+        const struct torture_record *record = &stage->records[*at];
+
+        if (!atomic_load(&record->written))
+            break;
+        if (record->process != victim)
+            lanes |= UINT64_C(1) << record->lane;
+    }
+    return lanes;
+}
+
+/*
+ * In every lane, within a lease and STAND_MS_MORE. What counts is the time in which this process, which
+ * wants to look all the time, was let run: the others have had as much of it.
+ */
+static bool others_go_on(struct driver *self, uint32_t victim)
+{
+    enum { STAND_MS_MORE = 3000, LOOK_MS = 20, LOOK_MS_MOST = 30 };
+    const uint64_t all = UINT64_MAX >> (64 - TORTURE_LANES);
+    int64_t left_ms = self->torture.options->lease_ns / 1000000 + STAND_MS_MORE;
+    size_t at = atomic_load(&self->torture.stage->record_count);
+    uint64_t seen = 0;
+
+    while (seen != all && left_ms > 0) {
+        int64_t begin_ms = cast_now_us() / 1000;
+        int64_t took_ms;
+
+        cast_rest(&self->cast, LOOK_MS);
+        seen |= lanes_of_others(self->torture.stage, victim, &at);
+        took_ms = cast_now_us() / 1000 - begin_ms;
+        left_ms -= took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
+    }
+    return seen == all;
+}
+
+/* One consumer, at one place or just anywhere if it does not come there, and nothing else. */
+static void stand_still(struct driver *self, uint32_t place)
+{
+    enum { HOUR_MS = 3600000 };
+    struct torture *torture = &self->torture;
+    struct torture_result *result = torture->result;
+    uint32_t number = TORTURE_PRODUCERS + torture_roll(torture, TORTURE_CONSUMERS);
+    bool at_place;
+    int64_t begin_us;
+
+    wait_for_consumers(self);
+    cast_strike(&self->cast, number, SIGSTOP, torture_order(SIGSTOP, place), &at_place,
+                &begin_us);
+    result->at_places += at_place;
+    result->stops++;
+    self->seats[number].fault = note_fault(self, number, TORTURE_STOP, begin_us);
+    self->seats[number].fault->end_us = INT64_MAX / 2;
+    cast_lay(&self->cast, number, HOUR_MS);
+    if (!others_go_on(self, self->seats[number].process)) {
+        result->broken[TORTURE_T8]++;
+        if (result->violations++ == 0)
+            (void)snprintf(result->first, sizeof result->first,
+                           "T8: a process stands at %s, and others with it",
+                           torture_place(true, place));
+    }
+    cast_go_on(&self->cast, number);
+}
+
+/* Places in turn, so that a few runs have had all of them. */
+static void stand_still_in_turn(struct driver *self)
+{
+    const struct torture_options *options = self->torture.options;
+    uint32_t place = torture_roll(&self->torture, TORTURE_CONSUMER_PLACES);
+
+    for (uint32_t i = 0; i < options->stands; i++, place++) {
+        if (options->place != NULL)
+            place = torture_place_of(true, options->place);
+        stand_still(self, place % TORTURE_CONSUMER_PLACES);
+    }
+}
+
 /* ---- a run -------------------------------------------------------------------------------- */
 
 /* For whoever waits for a long run. */
@@ -387,6 +471,9 @@ static void plant(struct weir_points *points, enum torture_plant plant)
     case TORTURE_ACK_OUTSIDE:
         weir_points_arm(points, "tx.split", 1);
         break;
+    case TORTURE_NO_LIMIT:
+        weir_points_arm(points, "db.no_limit", 1);
+        break;
     case TORTURE_SOUND:
     case TORTURE_ENQUEUE_OUTSIDE:
     case TORTURE_ENQUEUE_INVERTED:
@@ -445,6 +532,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
         start(&self, i);
     wait_for_consumers(&self);
     strike_all(&self);
+    stand_still_in_turn(&self);
     end_all(&self);
     torture_audit(&self.torture);
     ledger_destroy(self.torture.ledger);
@@ -474,13 +562,13 @@ void torture_print(const struct fixture *fixture, const struct torture_options *
     if (result->violations > 0)
         printf("# %" PRId64 " violations (T1 %" PRId64 ", T2 %" PRId64 ", T3 %" PRId64
                ", T4 %" PRId64 ", T5 %" PRId64 ", T6 %" PRId64 ", T7 %" PRId64
-               "; lost %" PRId64 ", unexpected %" PRId64 ", overtaken %" PRId64
-               ", disordered %" PRId64 ", gaps %" PRId64 ", changed %" PRId64
-               "), the first: %s\n",
+               ", T8 %" PRId64 "; lost %" PRId64 ", unexpected %" PRId64
+               ", overtaken %" PRId64 ", disordered %" PRId64 ", gaps %" PRId64
+               ", changed %" PRId64 "), the first: %s\n",
                result->violations, result->broken[TORTURE_T1], result->broken[TORTURE_T2],
                result->broken[TORTURE_T3], result->broken[TORTURE_T4],
                result->broken[TORTURE_T5], result->broken[TORTURE_T6],
-               result->broken[TORTURE_T7], verdict->lost, verdict->unexpected,
-               verdict->overtaken, verdict->disordered, verdict->gaps, verdict->changed,
-               result->first);
+               result->broken[TORTURE_T7], result->broken[TORTURE_T8], verdict->lost,
+               verdict->unexpected, verdict->overtaken, verdict->disordered,
+               verdict->gaps, verdict->changed, result->first);
 }

@@ -17,6 +17,7 @@ static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
     "caller.begun", "caller.answered", "acker.collected",
     "acker.moved",  "keeper.renewed",  "dispatcher.read",
     "tx.commit",    "tx.moved",        "tx.committed",
+    "db.commit",    "move.pick",       "sweep.locked", /* in the library's transactions */
 };
 static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {
     "producer.begun", "producer.written", "producer.committed"};

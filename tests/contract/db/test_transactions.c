@@ -1,6 +1,7 @@
 /*
  * Transactions, savepoints, locks, the database's clock, and the helper that tries again.
  */
+#include <libpq-fe.h>
 #include <mysql.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,6 +40,148 @@ static void keep(struct fixture *fixture, struct weir_connection *connection);
 static void undo(struct fixture *fixture, struct weir_connection *connection);
 static int64_t count(struct fixture *fixture, struct weir_connection *connection);
 static int64_t seen_by_others(struct fixture *fixture);
+
+/* ---- idle ---------------------------------------------------------------------------------- */
+
+static void await_hangup(struct fixture *fixture, struct weir_connection *connection)
+{
+    void *native = weir_connection_native(connection);
+
+    server_await_hangup(fixture->engine == WEIR_MARIADB ? mysql_get_socket(native)
+                                                        : PQsocket(native));
+}
+
+/* The commit was not sent, so it is not in doubt. The application's, begun before, has stood idle for
+ * longer and goes on. */
+SERVER_TEST(transaction, of_the_library_that_is_idle_is_ended_by_the_server)
+{
+    struct weir_connection *theirs = make_items(fixture, 1);
+    struct weir_connection *ours = fixture_take(fixture);
+
+    begin(fixture, theirs);
+    add(fixture, theirs, 2);
+    check_db(weir_connection_begin_own(ours, &fixture->error), WEIR_OK);
+    add(fixture, ours, 3);
+
+    await_hangup(fixture, ours);
+
+    check_db(weir_connection_commit(ours, &fixture->error), WEIR_LOST);
+    add(fixture, theirs, 4);
+    commit(fixture, theirs);
+    check_int(seen_by_others(fixture), 3);
+    fixture_give(fixture, ours);
+    fixture_give(fixture, theirs);
+}
+
+static int64_t ask(struct fixture *fixture, struct weir_connection *connection,
+                   const struct weir_sql *on_postgresql,
+                   const struct weir_sql *on_mariadb)
+{
+    int64_t answer = -1;
+
+    check_db(weir_connection_query_integer(
+                 connection,
+                 fixture->engine == WEIR_POSTGRESQL ? on_postgresql : on_mariadb,
+                 NO_VALUES, &answer, &fixture->error),
+             WEIR_OK);
+    return answer;
+}
+
+/* What the session of an application would have without us. */
+static bool is_as_by_default(struct fixture *fixture, struct weir_connection *connection)
+{
+    static const struct weir_sql SQL_PG = {
+        .name = "default limit",
+        .text = "SELECT (setting = reset_val)::int::bigint FROM pg_settings"
+                " WHERE name = 'idle_in_transaction_session_timeout'",
+    };
+    static const struct weir_sql SQL_MARIA = {
+        .name = "default limit",
+        .text = "SELECT @@idle_transaction_timeout = @@global.idle_transaction_timeout"
+                " AND @@idle_write_transaction_timeout ="
+                " @@global.idle_write_transaction_timeout"
+                " AND @@idle_readonly_transaction_timeout ="
+                " @@global.idle_readonly_transaction_timeout",
+    };
+
+    return ask(fixture, connection, &SQL_PG, &SQL_MARIA) == 1;
+}
+
+static bool is_limited(struct fixture *fixture, struct weir_connection *connection)
+{
+    static const struct weir_sql SQL_PG = {
+        .name = "limit",
+        .text = "SELECT setting::bigint FROM pg_settings"
+                " WHERE name = 'idle_in_transaction_session_timeout'",
+    };
+    static const struct weir_sql SQL_MARIA = {
+        .name = "limit",
+        .text = "SELECT CAST(IF(@@idle_write_transaction_timeout ="
+                " @@idle_readonly_transaction_timeout AND"
+                " @@idle_write_transaction_timeout = @@idle_transaction_timeout,"
+                " 1000 * @@idle_transaction_timeout, -1) AS SIGNED)",
+    };
+
+    return ask(fixture, connection, &SQL_PG, &SQL_MARIA) == WEIR_IDLE_MS_MAX;
+}
+
+SERVER_TEST(transaction, of_the_application_may_be_idle_as_long_as_the_server_allows)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    for (int i = 0; i < 2; i++) { /* and between the library's */
+        begin(fixture, connection);
+        check(is_as_by_default(fixture, connection));
+        commit(fixture, connection);
+        check_db(weir_connection_begin_own(connection, &fixture->error), WEIR_OK);
+        check(is_limited(fixture, connection));
+        commit(fixture, connection);
+        check_db(weir_connection_begin_read(connection, &fixture->error), WEIR_OK);
+        check(is_limited(fixture, connection));
+        commit(fixture, connection);
+    }
+    fixture_give(fixture, connection);
+}
+
+static enum weir_status look_at_limit(struct weir_connection *connection, void *argument,
+                                      struct weir_error *error)
+{
+    (void)error;
+    check(is_limited(argument, connection));
+    return WEIR_OK;
+}
+
+static enum weir_status look_at_default(struct weir_connection *connection,
+                                        void *argument, struct weir_error *error)
+{
+    (void)error;
+    check(is_as_by_default(argument, connection));
+    return WEIR_OK;
+}
+
+SERVER_TEST(transact, limits_how_long_its_bodies_are_idle_but_not_the_applications)
+{
+    check_db(weir_transact(fixture->db, look_at_limit, fixture, &fixture->error),
+             WEIR_OK);
+    check_db(weir_transact_soon(fixture->db, look_at_limit, fixture, &fixture->error),
+             WEIR_OK);
+    check_db(weir_transact_theirs(fixture->db, look_at_default, fixture, &fixture->error),
+             WEIR_OK);
+}
+
+/* The settings of a session that has forgotten them are made anew, this one among them. */
+POSTGRESQL_TEST(transaction, of_the_library_is_limited_in_a_session_that_was_discarded)
+{
+    struct weir_connection *connection = make_items(fixture, 0);
+
+    check_int(count(fixture, connection), 0);
+    fixture_execute(fixture, connection, "DISCARD ALL");
+    check_int(count(fixture, connection), 0); /* by which it is found out */
+    check_db(weir_connection_begin_own(connection, &fixture->error), WEIR_OK);
+    check(is_limited(fixture, connection));
+    commit(fixture, connection);
+    fixture_give(fixture, connection);
+}
 
 /* ---- all or nothing ----------------------------------------------------------------------- */
 
@@ -288,10 +431,9 @@ static void check_as_before(struct fixture *fixture, struct weir_connection *con
 {
     static const struct weir_sql SQL_SETTINGS = {
         .name = "settings",
-        .text = "SELECT @@autocommit = 1"
-                " AND @@idle_transaction_timeout = @@global.idle_transaction_timeout"
-                " AND @@idle_write_transaction_timeout ="
-                " @@global.idle_write_transaction_timeout",
+        .text = "SELECT @@autocommit = 1 AND @@idle_transaction_timeout = 2"
+                " AND @@idle_write_transaction_timeout = 2"
+                " AND @@idle_readonly_transaction_timeout = 2",
     };
     int64_t same = 0;
 

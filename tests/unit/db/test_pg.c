@@ -67,7 +67,8 @@ WEIR_TEST(pg, reports_constraints_that_are_checked_at_commit)
     stall_close(&stall);
 }
 
-WEIR_TEST(pg, is_in_doubt_when_the_connection_is_lost_while_committing)
+/* Its farewell is here: the commit is not even sent. */
+WEIR_TEST(pg, is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
 {
     struct stall stall;
     struct weir_link *link;
@@ -80,9 +81,11 @@ WEIR_TEST(pg, is_in_doubt_when_the_connection_is_lost_while_committing)
              PQbackendPID(pg->native(link)));
     check_int(stall_peek(&stall, text), 1);
 
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_IN_DOUBT);
+    server_await_hangup(PQsocket(pg->native(link)));
 
-    check_int(stall.error.status, WEIR_IN_DOUBT);
+    check_stall(&stall, pg->commit(link, &stall.error), WEIR_LOST);
+
+    check_int(stall.error.status, WEIR_LOST);
     check(link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
     stall_unlink(link);

@@ -196,8 +196,9 @@ WEIR_TEST(pg_pooler, is_lost_with_the_pooler)
     check_stall(&pooled.stall, pg->begin(link, WEIR_READ_WRITE, &pooled.stall.error),
                 WEIR_OK);
     (void)process_end(pooled.pooler, SIGKILL);
+    server_await_hangup(PQsocket(pg->native(link)));
 
-    check_stall(&pooled.stall, pg->commit(link, &pooled.stall.error), WEIR_IN_DOUBT);
+    check_stall(&pooled.stall, pg->commit(link, &pooled.stall.error), WEIR_LOST);
 
     stall_unlink(link);
     place_remove(pooled.folder);
