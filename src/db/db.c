@@ -197,6 +197,14 @@ enum weir_status weir_db_create(const struct weir_db_options *options,
     return WEIR_OK;
 }
 
+/* The process is done with the database, and so with this connection. */
+static void retire(const struct weir_db *self, struct weir_connection *connection)
+{
+    if (self->driver->retire != NULL)
+        self->driver->retire(weir_connection_link(connection));
+    weir_connection_destroy(connection);
+}
+
 /* The last connection is back, or there was none. */
 static void dissolve(struct weir_db *self)
 {
@@ -228,7 +236,7 @@ void weir_db_destroy(struct weir_db *self)
         struct weir_connection *connection = self->free[--self->free_count];
 
         weir_list_remove(weir_connection_kin(connection));
-        weir_connection_destroy(connection);
+        retire(self, connection);
     }
     weir_lock_acquire(&self->lock);
     WEIR_ASSERT(self->in_use == self->abandoned);
@@ -495,7 +503,7 @@ static void release_abandoned(struct weir_db *self, struct weir_connection *conn
     weir_lock_acquire(&self->lock);
     weir_list_remove(weir_connection_kin(connection));
     weir_lock_release(&self->lock);
-    weir_connection_destroy(connection);
+    retire(self, connection);
     weir_lock_acquire(&self->lock);
     self->in_use--;
     self->abandoned--;

@@ -116,6 +116,13 @@ struct weir_driver {
     /* Free the link; of an adopted one only what is ours. Never blocks for long. */
     void (*close)(struct weir_link *link);
 
+    /*
+     * Before close(): the owner of the database is done with it for good. SQLite: whichever
+     * connection is the last of all puts the file in order, which may take as long as writing
+     * what is in the log. NULL: nothing to do.
+     */
+    void (*retire)(struct weir_link *link);
+
     void *(*native)(struct weir_link *link);
 
     /* Is an idle link still there, as far as can be told without a round trip? A link that is

@@ -2,9 +2,10 @@
  * sqlite.c - the driver for SQLite: opening, adopting, settings, and the table.
  *
  * Every connection of ours writes ahead (WAL) and flushes at each commit, and none checkpoints
- * by itself, neither after a commit nor at close: before version 3.51.3 a checkpoint can corrupt
- * a log that another connection starts anew in the same moment. sqlite_checkpoint.h does it,
- * while it holds the write lock.
+ * as SQLite does when left alone: before version 3.51.3 a checkpoint can corrupt a log that
+ * another connection starts anew in the same moment. sqlite_checkpoint.h does it while it holds
+ * the write lock, after commits that find the log long, and sqlite_last.h at the end of a
+ * process, beside no other connection.
  *
  * A database in memory has no log; there a reader and a committing writer wait for each other.
  * All connections of one weir_db name the same one, which lives as long as one of them does.
@@ -13,6 +14,7 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -20,6 +22,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "db/pause.h"
+#include "db/sqlite_last.h"
 #include "db/sqlite_link.h"
 #include "db/sqlite_statement.h"
 
@@ -178,6 +181,16 @@ static enum weir_status choose_wal(struct weir_sqlite_link *self,
     return status;
 }
 
+static enum weir_status watch_log(struct weir_sqlite_link *self, struct weir_error *error)
+{
+    char size[SETTING_SIZE];
+    enum weir_status status = ask(self, "PRAGMA page_size", size, error);
+
+    if (status == WEIR_OK)
+        weir_sqlite_log_watch(self, strtol(size, NULL, 10));
+    return status;
+}
+
 /* `{now}` of sql.h: the clock is the environment's, so that a simulation decides it. */
 static void tell_time(struct sqlite3_context *context, int count,
                       struct sqlite3_value **values)
@@ -206,10 +219,21 @@ static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error 
         status = weir_sqlite_fail(self, "open", error);
     if (status == WEIR_OK && !weir_sqlite_in_memory(config))
         status = choose_wal(self, error);
+    if (status == WEIR_OK && !weir_sqlite_in_memory(config))
+        status = watch_log(self, error);
     if (status == WEIR_OK)
         status = weir_sqlite_prepare_verbs(self, error);
     self->patience.lock_timeout_ns = config->lock_timeout_ns;
     return status;
+}
+
+/* Waits for statements of a handler, if any. */
+static void close_handle(struct weir_sqlite_link *self)
+{
+    if (self->retired && !weir_sqlite_in_memory(self->link.config))
+        weir_sqlite_close_last(self->db);
+    else
+        (void)sqlite3_close_v2(self->db);
 }
 
 static void sqlite_close(struct weir_link *link)
@@ -220,9 +244,15 @@ static void sqlite_close(struct weir_link *link)
         (void)sqlite3_finalize(self->verbs[i]);
     if (!link->adopted && self->db != NULL) {
         weir_sqlite_abandon(self);
-        (void)sqlite3_close_v2(self->db); /* waits for statements of a handler, if any */
+        close_handle(self);
     }
     weir_heap_free(link->config->heap, self);
+}
+
+/* One that was lost is closed as it is: its descriptors may belong to a volume that is gone. */
+static void sqlite_retire(struct weir_link *link)
+{
+    weir_sqlite_link(link)->retired = !link->adopted && !link->lost;
 }
 
 static enum weir_status sqlite_open(const struct weir_link_config *config,
@@ -376,6 +406,7 @@ const struct weir_driver weir_driver_sqlite = {
     .open = sqlite_open,
     .adopt = sqlite_adopt,
     .close = sqlite_close,
+    .retire = sqlite_retire,
     .native = sqlite_native,
     .exec = weir_sqlite_exec,
     .prepare = weir_sqlite_statement_prepare,

@@ -302,6 +302,7 @@ enum weir_status weir_sqlite_commit(struct weir_link *link, struct weir_error *e
         self->link.lost = true;
         return weir_error_set(error, WEIR_IN_DOUBT, "run: lost by order of a test");
     }
+    weir_sqlite_log_relieve(self);
     return WEIR_OK;
 }
 

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "db/driver.h"
+#include "db/sqlite_checkpoint.h"
 #include "db/sqlite_patience.h"
 
 struct sqlite3;
@@ -48,8 +49,10 @@ struct weir_sqlite_link {
     struct sqlite3 *db;                                 /* owned, or the application's */
     struct sqlite3_stmt *verbs[WEIR_SQLITE_VERB_COUNT]; /* owned; NULL when adopted */
     struct weir_sqlite_patience patience;
+    struct weir_sqlite_log log;
     bool begun;              /* by begin(), and neither committed nor rolled back */
     bool lent;               /* the handle is in other hands: only commit() commits */
+    bool retired;            /* close() is one of the last of this process */
     enum weir_status broken; /* what made SQLite roll back, while failed */
     int64_t total_changes_before; /* of the statement that has run last */
 };

@@ -32,7 +32,11 @@ enum weir_status weir_sqlite_exec(struct weir_link *link, const char *text,
     struct weir_sqlite_link *self = weir_sqlite_link(link);
     enum weir_status status = weir_sqlite_enter(self, error);
 
-    return status == WEIR_OK ? weir_sqlite_run_text(self, text, error) : status;
+    if (status == WEIR_OK)
+        status = weir_sqlite_run_text(self, text, error);
+    if (status == WEIR_OK)
+        weir_sqlite_log_relieve(self);
+    return status;
 }
 
 /* One statement, with as many parameters as there are letters. */
@@ -135,7 +139,10 @@ enum weir_status weir_sqlite_statement_run(struct weir_link *link, void *prepare
     if (status == WEIR_NO_ROW)
         cursor->changed = changed_rows(self);
     release(prepared);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    if (status != WEIR_NO_ROW)
+        return status;
+    weir_sqlite_log_relieve(self);
+    return WEIR_OK;
 }
 
 enum weir_status weir_sqlite_statement_next(struct weir_link *link,
@@ -158,6 +165,8 @@ enum weir_status weir_sqlite_statement_next(struct weir_link *link,
         cursor->changed = changed_rows(self);
     release(cursor->result);
     cursor->result = NULL;
+    if (status == WEIR_NO_ROW)
+        weir_sqlite_log_relieve(self);
     return status;
 }
 
@@ -279,6 +288,8 @@ enum weir_status weir_sqlite_statement_run_many(struct weir_link *link, void *pr
         status = run_in_savepoint(self, prepared, values, row_count, column_count, &sum,
                                   error);
     *changed = status == WEIR_OK ? sum : 0;
+    if (status == WEIR_OK)
+        weir_sqlite_log_relieve(self);
     return status;
 }
 

@@ -272,6 +272,15 @@ shows_what_is_left() {
     grep -qE '/s, [0-9]+ %, [0-9]+ s left' "$scratch/out" || { cat -v "$scratch/out"; return 1; }
 }
 
+# Somebody copies the file of a database that nobody has open.
+leaves_a_file_to_copy() {
+    queue copied
+    seq 1 100 | enqueues 0 copied
+    [ ! -e "$scratch/main.db-wal" ] || { ls -l "$scratch"; return 1; }
+    cp "$scratch/main.db" "$scratch/copy.db"
+    [ "$(WEIR_DB=sqlite:$scratch/copy.db waiting copied)" -eq 100 ]
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "enqueues one message on $engine" enqueues_one
@@ -300,6 +309,7 @@ done
 
 WEIR_DB=sqlite:$scratch/main.db
 it 'ends on a signal and says how far it came' ends_on_a_signal
+it 'leaves a file that holds everything, without a log' leaves_a_file_to_copy
 if on_a_terminal 80 true </dev/null; then
     it 'shows progress on a terminal' shows_progress
     it 'shows how much of a file is left' shows_what_is_left

@@ -43,6 +43,15 @@ prints_the_id() {
     json '(.id | test("^{fp:")) and .duplicate == false'
 }
 
+# Somebody copies the file of a database that nobody has open.
+leaves_a_file_to_copy() {
+    local id
+    id=$(submit copied)
+    [ ! -e "$scratch/main.db-wal" ] || { ls -l "$scratch"; return 1; }
+    cp "$scratch/main.db" "$scratch/copy.db"
+    [ "$(WEIR_DB=sqlite:$scratch/copy.db state "$id")" = waiting ]
+}
+
 keeps_what_was_said() {
     local id
     id=$(submit said --priority 7 --namespace shop --delay 1h --deadline 2h)
@@ -536,6 +545,8 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "does the others when one is refused, on $engine" operates_on_the_others
     it "tells in a queue what operators did, on $engine" tells_what_operators_did
 done
+WEIR_DB=sqlite:$scratch/main.db
+it 'leaves a file that holds everything, without a log' leaves_a_file_to_copy
 it 'wants tables' without_tables "does not exist; run 'weir migrate'" "sqlite:$scratch/none.db"
 it 'wants tables for executions, and names weir migrate' without_flow_tables
 if [[ ${WEIR_ENGINES:-mariadb} == *mariadb* ]]; then

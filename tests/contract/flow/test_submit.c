@@ -1,6 +1,8 @@
 /*
  * Submitting: what is there afterwards, what is refused, and in whose transaction it happens.
  */
+#include <sys/stat.h>
+
 #include "contract/flow/company.h"
 #include "contract/flow/works.h"
 #include "lib/outbox_application.h"
@@ -436,4 +438,22 @@ SQLITE_TEST(flow, without_its_tables_says_what_to_do)
     check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_SCHEMA);
 
     check(strstr(fixture->error.text, "run 'weir migrate'") != NULL);
+}
+
+/* ---- the log of SQLite ---- */
+
+FLOW_SQLITE_TEST(submit, moves_a_log_that_is_over_the_limit)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct stat about;
+
+    (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
+    check_int(stat(fixture->database, &about), 0);
+    check(about.st_size < 1000000);
+
+    (void)works_submit(fixture, flow, "orders");
+
+    check_int(stat(fixture->database, &about), 0);
+    check(about.st_size > 70000000);
+    weir_flow_destroy(flow);
 }

@@ -2,6 +2,8 @@
  * The supervisor: what it is told, whom it leaves alone, when it looks, and what it does about rows
  * that cannot be put right.
  */
+#include <sys/stat.h>
+
 #include "contract/flow/yard.h"
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
@@ -118,6 +120,28 @@ FLOW_TEST(supervisor, runs_all_reconcilers)
         check_int(patrol_scan(&patrol, which).ticks_failed, 0);
     }
     patrol_close(&patrol);
+}
+
+/* Nothing but its own statements is committed once the log is long. */
+FLOW_SQLITE_TEST(supervisor, moves_a_log_that_is_over_the_limit)
+{
+    struct weir_execution_draft draft = yard_draft(NULL);
+    struct patrol patrol;
+    struct stat about;
+    struct yard yard;
+
+    yard_open(&yard, fixture);
+    draft.delay_ms = 1;
+    (void)yard_submit(&yard, &draft);
+    (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
+    check_int(stat(fixture->database, &about), 0);
+    check(about.st_size < 1000000);
+
+    patrol_open(&patrol, fixture);
+
+    wait_until(stat(fixture->database, &about) == 0 && about.st_size > 70000000);
+    patrol_close(&patrol);
+    yard_close(&yard);
 }
 
 /* ---- whom it leaves alone -------------------------------------------------------------------- */

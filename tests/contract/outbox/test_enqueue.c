@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "db/pause.h"
 #include "lib/outbox_scene.h"
@@ -630,4 +631,25 @@ OUTBOX_TEST(enqueue, works_again_when_less_waits)
                WEIR_OK);
     wait_until(recorder_count(recorder) == 11);
     scene_close(outbox);
+}
+
+/* ---- the log of SQLite ----------------------------------------------------------------------- */
+
+/* Nobody delivers here, and so nobody sweeps. */
+OUTBOX_SQLITE_TEST(enqueue, moves_a_log_that_is_over_the_limit)
+{
+    struct weir_outbox *outbox = orders(fixture, 1);
+    struct weir_draft draft = scene_draft(0, "hello");
+    struct stat about;
+
+    (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
+    check_int(stat(fixture->database, &about), 0);
+    check(about.st_size < 1000000);
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_OK);
+
+    check_int(stat(fixture->database, &about), 0);
+    check(about.st_size > 70000000);
+    weir_outbox_destroy(outbox);
 }

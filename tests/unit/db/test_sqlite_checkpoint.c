@@ -188,6 +188,66 @@ WEIR_TEST(sqlite_checkpoint, has_nothing_to_do_in_memory)
     desk_close(&desk);
 }
 
+/* ---- by writers ---- */
+
+enum { OVER_THE_LIMIT_MB = WEIR_SQLITE_WAL_SIZE_MAX / 1000000 + 2 };
+
+WEIR_TEST(sqlite_writer, that_finds_the_log_over_the_limit_moves_it)
+{
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+
+    write_megabytes(&desk, link, OVER_THE_LIMIT_MB);
+
+    check(desk_file_size(&desk, "") > WEIR_SQLITE_WAL_SIZE_MAX);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite_writer, without_a_transaction_moves_the_log_as_well)
+{
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+
+    desk_exec(&desk, link, "INSERT INTO t VALUES (zeroblob(70000000))");
+
+    check(desk_file_size(&desk, "") > WEIR_SQLITE_WAL_SIZE_MAX);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+/* A writer that comes upon a reader leaves the log as it is and has committed all the same. */
+WEIR_TEST(sqlite_writer, commits_although_the_log_cannot_be_moved)
+{
+    struct desk desk;
+    struct weir_link *link, *reader;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    reader = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    desk_exec(&desk, reader, "BEGIN");
+    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), 0);
+
+    write_megabytes(&desk, link, OVER_THE_LIMIT_MB);
+    write_megabytes(&desk, link, 1);
+
+    check(desk_file_size(&desk, "") < WEIR_SQLITE_WAL_SIZE_MAX);
+    desk_exec(&desk, reader, "COMMIT");
+    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), OVER_THE_LIMIT_MB + 1);
+    desk_unlink(reader);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
 /* ---- with other processes ---- */
 
 enum { PROCESSES = 2, ROUNDS = 100, ANEW_MIN = 5, ROWS_MAX = 100 };

@@ -1,0 +1,146 @@
+/* Tests of db/sqlite_last.c: what the end of a process leaves of a database file. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "contract/db/child.h"
+#include "db/connection.h"
+#include "db/db.h"
+#include "unit/db/desk.h"
+
+enum { PROCESSES = 20, CLOSINGS = 5, PATH_SIZE = 320 };
+
+/* A file of its own, through the library. */
+static struct weir_db *open_db(const char *path)
+{
+    struct weir_db_options options;
+    struct weir_error error;
+    struct weir_db *db = NULL;
+    char url[PATH_SIZE];
+
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    weir_db_options_init(&options);
+    options.url = url;
+    options.lock_timeout_ns = options.connect_timeout_ns = WEIR_MINUTES(1);
+    options.statement_timeout_ns = WEIR_MINUTES(1);
+    check_status(weir_db_create(&options, &db, &error), WEIR_OK);
+    return db;
+}
+
+static void execute(struct weir_db *db, const char *text)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_error error;
+
+    check_status(weir_db_acquire(db, &connection, &error), WEIR_OK);
+    check_status(weir_connection_execute_text(connection, text, &error), WEIR_OK);
+    weir_db_release(db, connection);
+}
+
+/* What somebody has who copies the database file and nothing else: rows of t, -1 if it is not
+ * even a table. */
+static int64_t rows_of_a_copy(const struct desk *desk)
+{
+    char command[2 * PATH_SIZE];
+    char copy[PATH_SIZE];
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int64_t rows = -1;
+
+    snprintf(copy, sizeof copy, "%s-copy", desk->path);
+    snprintf(command, sizeof command, "cp %s %s", desk->path, copy);
+    check_int(system(command), 0);
+    check_int(sqlite3_open_v2(copy, &handle, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    check_str(desk_peek(handle, "PRAGMA integrity_check"), "ok");
+    if (sqlite3_prepare_v2(handle, "SELECT count(*) FROM t", -1, &stmt, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW)
+        rows = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(handle);
+    check_int(remove(copy), 0);
+    return rows;
+}
+
+WEIR_TEST(sqlite_last, end_of_a_process_leaves_a_file_with_everything)
+{
+    struct desk desk;
+    struct weir_db *db;
+
+    desk_open(&desk, A_FILE);
+    db = open_db(desk.path);
+    execute(db, "CREATE TABLE t (a)");
+    execute(db, "INSERT INTO t VALUES (1)");
+
+    weir_db_destroy(db);
+
+    check_int(rows_of_a_copy(&desk), 1);
+    check_int(desk_file_size(&desk, "-wal"), -1);
+    desk_close(&desk);
+}
+
+/* ---- many at once ---- */
+
+/* In memory that all processes see. */
+struct crowd {
+    const struct desk *desk;
+    _Atomic bool over;
+    _Atomic int64_t inserted;
+};
+
+/* Two connections, as a process with threads has them. */
+static int write_until_over(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct weir_db *db = open_db(crowd->desk->path);
+    struct weir_connection *idle = NULL;
+
+    check_status(weir_db_acquire(db, &idle, NULL), WEIR_OK);
+    do {
+        execute(db, "INSERT INTO t VALUES (randomblob(1000))");
+        atomic_fetch_add(&crowd->inserted, 1);
+    } while (!atomic_load(&crowd->over));
+    weir_db_release(db, idle);
+    weir_db_destroy(db);
+    return 0;
+}
+
+static void write_and_close_at_once(struct crowd *crowd)
+{
+    pid_t children[PROCESSES];
+    int64_t before = atomic_load(&crowd->inserted);
+
+    atomic_store(&crowd->over, false);
+    for (int i = 0; i < PROCESSES; i++)
+        children[i] = child_start(write_until_over, crowd);
+    while (atomic_load(&crowd->inserted) < before + PROCESSES)
+        (void)sched_yield();
+    atomic_store(&crowd->over, true);
+    for (int i = 0; i < PROCESSES; i++)
+        check_int(child_wait(children[i]), 0);
+}
+
+/* Whoever is last gets the file for itself, however close behind the others it comes. */
+WEIR_TEST(sqlite_last, of_many_processes_that_close_at_once_moves_the_log)
+{
+    struct desk desk;
+    struct weir_db *db;
+    struct crowd *crowd = mmap(NULL, sizeof *crowd, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    check(crowd != MAP_FAILED);
+    desk_open(&desk, A_FILE);
+    crowd->desk = &desk;
+    db = open_db(desk.path);
+    execute(db, "CREATE TABLE t (a)");
+    weir_db_destroy(db); /* no connection crosses the fork */
+
+    for (int i = 0; i < CLOSINGS; i++) {
+        write_and_close_at_once(crowd);
+        check_int(rows_of_a_copy(&desk), atomic_load(&crowd->inserted));
+    }
+
+    munmap(crowd, sizeof *crowd);
+    desk_close(&desk);
+}
