@@ -22,6 +22,7 @@
 #include "base/md5.h"
 #include "base/text.h"
 #include "flow/capabilities.h"
+#include "flow/draft.h"
 #include "ward/lock.h"
 
 struct term {
@@ -398,8 +399,8 @@ enum weir_status weir_dictionary_policy(struct weir_dictionary *self,
     if (status == WEIR_OK && !weir_policy_parse(text, out))
         status =
             weir_error_set(error, WEIR_SCHEMA,
-                           "term %" PRId64 " is \"%.*s\", which this library does not "
-                           "know: install a newer weir",
+                           "term %" PRId64 " is \"%.*s\", which is out of range or "
+                           "of a newer weir",
                            number, (int)(text.size < 64 ? text.size : 64), text.data);
     return status;
 }
@@ -543,30 +544,38 @@ void weir_policy_format(const struct weir_execution_policy *policy,
         policy->attempt_timeout_ms, policy->reclaims_max, policy->replays_max);
 }
 
-bool weir_policy_parse(struct weir_str text, struct weir_execution_policy *out)
+/* Numbers as they are written, whatever they are. */
+static bool scan_policy(const char *text, struct weir_execution_policy *out)
 {
-    char copy[WEIR_POLICY_TEXT_SIZE];
     int64_t whole = 0;
     int64_t billionths = 0;
     int backoff = 0;
     int end = -1;
 
-    if (text.size >= sizeof copy)
-        return false;
-    memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
     *out = (struct weir_execution_policy){0};
-    (void)sscanf(copy,
-                 "retries=%" SCNu32 " backoff=%d initial_ms=%" SCNd64
-                 " multiplier=%" SCNd64 ".%9" SCNd64 " max_ms=%" SCNd64
-                 " attempt_ms=%" SCNd64 " reclaims=%" SCNu32 " replays=%" SCNu32 "%n",
+    (void)sscanf(text,
+                 "retries=%9" SCNu32 " backoff=%9d initial_ms=%18" SCNd64
+                 " multiplier=%9" SCNd64 ".%9" SCNd64 " max_ms=%18" SCNd64
+                 " attempt_ms=%18" SCNd64 " reclaims=%9" SCNu32 " replays=%9" SCNu32 "%n",
                  &out->retries_max, &backoff, &out->backoff_initial_ms, &whole,
                  &billionths, &out->backoff_max_ms, &out->attempt_timeout_ms,
                  &out->reclaims_max, &out->replays_max, &end);
-    if (end < 0 || (size_t)end != text.size || backoff < WEIR_RETRY_EXPONENTIAL ||
-        backoff > WEIR_RETRY_FIXED || whole < 0 || whole > INT32_MAX)
-        return false;
     out->backoff = (enum weir_retry_backoff)backoff;
     out->backoff_multiplier = (double)(whole * BILLION + billionths) / (double)BILLION;
-    return true;
+    return end >= 0;
+}
+
+/* In range, and spelled as format() does it: then no number was cut, wrapped or signed. */
+bool weir_policy_parse(struct weir_str text, struct weir_execution_policy *out)
+{
+    char copy[WEIR_POLICY_TEXT_SIZE];
+
+    if (text.size == 0 || text.size >= sizeof copy)
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    if (!scan_policy(copy, out) || weir_execution_policy_check(out, NULL) != WEIR_OK)
+        return false;
+    weir_policy_format(out, copy);
+    return weir_str_equal(weir_str(copy), text);
 }

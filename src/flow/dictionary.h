@@ -87,7 +87,8 @@ weir_dictionary_fulfilled(struct weir_dictionary *self,
                           struct weir_connection *connection, struct weir_str offered,
                           int64_t **out, size_t *count, struct weir_error *error);
 
-/* A policy as a term's text, and back. parse() is false when the text is no policy. */
+/* A policy as a term's text, and back. parse() is false when the text is no policy, or one that no
+ * execution could have been submitted with. */
 void weir_policy_format(const struct weir_execution_policy *policy,
                         char out[WEIR_POLICY_TEXT_SIZE]);
 bool weir_policy_parse(struct weir_str text, struct weir_execution_policy *out);

@@ -34,7 +34,7 @@ static inline struct weir_execution_policy shop_policy(void)
         .backoff_multiplier = 1.1,
         .backoff_max_ms = 60000,
         .attempt_timeout_ms = 7,
-        .reclaims_max = UINT32_MAX,
+        .reclaims_max = WEIR_RECLAIMS_MAX_MAX,
         .replays_max = 10,
     };
 }

@@ -222,6 +222,8 @@ FLOW_TEST(dictionary, knows_the_sets_that_it_cannot_remember)
     shop_close(&shop);
 }
 
+#define BACKOFF "backoff=0 initial_ms=9 multiplier=2.000000000 max_ms=9"
+
 WEIR_TEST(policy, is_a_text_and_back)
 {
     struct weir_execution_policy policy = shop_policy();
@@ -231,9 +233,9 @@ WEIR_TEST(policy, is_a_text_and_back)
     weir_policy_format(&policy, text);
 
     check_str(text, "retries=3 backoff=1 initial_ms=1500 multiplier=1.100000000 "
-                    "max_ms=60000 attempt_ms=7 reclaims=4294967295 replays=10");
+                    "max_ms=60000 attempt_ms=7 reclaims=1000000 replays=10");
     check(weir_policy_parse(weir_str(text), &back));
-    check_int(back.reclaims_max, UINT32_MAX);
+    check_int(back.reclaims_max, WEIR_RECLAIMS_MAX_MAX);
     check(back.backoff_multiplier == 1.1);
     check(!weir_policy_parse(weir_str("retries=3"), &back));
     check(!weir_policy_parse(weir_str(""), &back));
@@ -243,10 +245,15 @@ WEIR_TEST(policy, is_a_text_and_back)
 
 WEIR_TEST(policy, of_the_largest_numbers_fits)
 {
-    struct weir_execution_policy policy = {UINT32_MAX, WEIR_RETRY_EXPONENTIAL,
-                                           INT64_MAX,  1000,
-                                           INT64_MAX,  INT64_MAX,
-                                           UINT32_MAX, UINT32_MAX};
+    struct weir_execution_policy policy = {
+        .retries_max = WEIR_RETRIES_MAX_MAX,
+        .backoff_initial_ms = WEIR_FLOW_DURATION_MS_MAX,
+        .backoff_multiplier = 1000,
+        .backoff_max_ms = WEIR_FLOW_DURATION_MS_MAX,
+        .attempt_timeout_ms = WEIR_FLOW_DURATION_MS_MAX,
+        .reclaims_max = WEIR_RECLAIMS_MAX_MAX,
+        .replays_max = WEIR_REPLAYS_MAX_MAX,
+    };
     struct weir_execution_policy back;
     char text[WEIR_POLICY_TEXT_SIZE];
 
@@ -254,5 +261,37 @@ WEIR_TEST(policy, of_the_largest_numbers_fits)
 
     check(weir_policy_parse(weir_str(text), &back));
     check(back.backoff_multiplier == 1000);
-    check(back.attempt_timeout_ms == INT64_MAX);
+    check(back.attempt_timeout_ms == WEIR_FLOW_DURATION_MS_MAX);
+}
+
+/* A row that another program has written. */
+WEIR_TEST(policy, that_is_out_of_range_or_spelled_otherwise_is_refused)
+{
+    static const char *const TEXTS[] = {
+        "retries=1000001 " BACKOFF " attempt_ms=7 reclaims=1 replays=1",
+        "retries=-1 " BACKOFF " attempt_ms=7 reclaims=1 replays=1",
+        "retries=4294967297 " BACKOFF " attempt_ms=7 reclaims=1 replays=1",
+        "retries= 1 " BACKOFF " attempt_ms=7 reclaims=1 replays=1",
+        "retries=1 " BACKOFF " attempt_ms=-7 reclaims=1 replays=1",
+        "retries=1 " BACKOFF " attempt_ms=99999999999999999999 reclaims=1 replays=1",
+        "retries=1 " BACKOFF " attempt_ms=7 reclaims=1000001 replays=1",
+        "retries=1 " BACKOFF " attempt_ms=7 reclaims=1 replays=1001",
+        "retries=1 backoff=0 initial_ms=9 multiplier=1.-10000000 max_ms=9 attempt_ms=7"
+        " reclaims=1 replays=1",
+        "retries=1 backoff=0 initial_ms=9 multiplier=0.500000000 max_ms=9 attempt_ms=7"
+        " reclaims=1 replays=1",
+        "retries=1 backoff=0 initial_ms=9 multiplier=2.000000000 max_ms=8 attempt_ms=7"
+        " reclaims=1 replays=1",
+        "retries=1 backoff=2 initial_ms=9 multiplier=2.000000000 max_ms=9 attempt_ms=7"
+        " reclaims=1 replays=1",
+    };
+    struct weir_execution_policy back;
+
+    check(weir_policy_parse(
+        weir_str("retries=1 " BACKOFF " attempt_ms=7 reclaims=1 replays=1"), &back));
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        if (weir_policy_parse(weir_str(TEXTS[i]), &back))
+            weir_test_fail(__FILE__, __LINE__, "%s", TEXTS[i]);
+    }
+    check(!weir_policy_parse((struct weir_str){NULL, 0}, &back));
 }
