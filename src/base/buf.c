@@ -72,6 +72,11 @@ void weir_buf_append_format(struct weir_buf *self, const char *format, ...)
     va_end(arguments);
 }
 
+void weir_buf_fail(struct weir_buf *self, enum weir_status status)
+{
+    (void)fail(self, status);
+}
+
 enum weir_status weir_buf_status(const struct weir_buf *self)
 {
     return self->failure;

@@ -52,6 +52,9 @@ void weir_buf_append_text(struct weir_buf *self, const char *text);
 void weir_buf_append_format(struct weir_buf *self, const char *format, ...)
     WEIR_PRINTF(2, 3);
 
+/* Something that belongs into it could not be made: as an append that failed with `status`. */
+void weir_buf_fail(struct weir_buf *self, enum weir_status status);
+
 /* How appending went since init() or reset(): WEIR_OK, WEIR_NO_MEMORY, or WEIR_INVALID when
  * size_max was not enough or a format could not be printed. */
 WEIR_CHECKED enum weir_status weir_buf_status(const struct weir_buf *self);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "db/db.h"
 #include "db/pause.h"
+#include "outbox/catalog.h"
 #include "outbox/log.h"
 #include "outbox/schema.h"
 #include "weir/inspect.h"
@@ -303,6 +304,27 @@ static void check_processes(struct weir_doctor *self)
                           crowd.by_lock);
 }
 
+static void note_flaw(void *state, const char *text)
+{
+    struct weir_doctor *self = state;
+
+    weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "queues",
+                      "another program has changed it: correct the row", "%s", text);
+}
+
+/* What is out of range is refused by producers and processes alike. */
+static void check_rows_of_queues(struct weir_doctor *self)
+{
+    size_t before = self->findings.counts[WEIR_VERDICT_BROKEN];
+    struct weir_error error = {0};
+
+    if (weir_catalog_find_flaws(self->connection, note_flaw, self, &error) != WEIR_OK)
+        weir_doctor_note_failure(self, "queues", &error);
+    else if (self->findings.counts[WEIR_VERDICT_BROKEN] == before)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "queues", "",
+                          "all values of their rows are in range");
+}
+
 static void check_queues(struct weir_doctor *self)
 {
     struct weir_outbox_options options;
@@ -370,6 +392,8 @@ static void check_all(struct weir_doctor *self)
     check_schema(self);
     check_durability(self);
     check_clock(self);
+    if (self->schema_fits)
+        check_rows_of_queues(self);
     if (self->schema_fits)
         check_queues(self);
     if (self->schema_fits && checks->tables != NULL)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "db/sql.h"
+#include "outbox/stored_queue.h"
 #include "weir/heap.h"
 
 enum { STATEMENT_SIZE_MAX = 4096 };
@@ -100,6 +101,18 @@ static enum weir_status step(sqlite3 *handle, sqlite3_stmt *statement,
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
+static enum weir_status take_payload_max(int64_t stored, size_t *out,
+                                         struct weir_error *error)
+{
+    if (stored < 1 || stored > WEIR_PAYLOAD_SIZE_MAX)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "payload_max is %lld, must be from 1 to %d: weir migrate "
+                              "--payload-max",
+                              (long long)stored, WEIR_PAYLOAD_SIZE_MAX);
+    *out = (size_t)stored;
+    return WEIR_OK;
+}
+
 enum weir_status weir_store_payload_max(struct weir_store *self, sqlite3 *handle,
                                         size_t *out, struct weir_error *error)
 {
@@ -110,9 +123,27 @@ enum weir_status weir_store_payload_max(struct weir_store *self, sqlite3 *handle
     if (status == WEIR_OK)
         status = step(handle, statement, error);
     if (status == WEIR_OK)
-        *out = (size_t)sqlite3_column_int64(statement, 0);
+        status = take_payload_max(sqlite3_column_int64(statement, 0), out, error);
     sqlite3_finalize(statement);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* A row that another program has written may be out of range: the host must not end of it. */
+static enum weir_status take_queue(sqlite3_stmt *statement, const char *name,
+                                   struct weir_store_queue *out, struct weir_error *error)
+{
+    const struct weir_stored_queue stored = {
+        .id = sqlite3_column_int64(statement, 0),
+        .partitions = sqlite3_column_int64(statement, 1),
+        .backlog_max = sqlite3_column_int64(statement, 2),
+    };
+
+    *out = (struct weir_store_queue){
+        .id = stored.id,
+        .partitions = (int32_t)stored.partitions,
+        .backlog_max = stored.backlog_max,
+    };
+    return weir_stored_queue_check(&stored, name, error);
 }
 
 enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
@@ -128,11 +159,7 @@ enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
     if (status == WEIR_OK)
         status = step(handle, statement, error);
     if (status == WEIR_OK)
-        *out = (struct weir_store_queue){
-            .id = sqlite3_column_int64(statement, 0),
-            .partitions = sqlite3_column_int(statement, 1),
-            .backlog_max = sqlite3_column_int64(statement, 2),
-        };
+        status = take_queue(statement, name, out, error);
     sqlite3_finalize(statement);
     if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%s\"", name);

@@ -16,7 +16,9 @@
 #include "outbox/lease.h"
 #include "outbox/place.h"
 #include "outbox/schema.h"
+#include "outbox/stored_queue.h"
 
+#include "base/quote.h"
 #include "db/transact.h"
 #include "weir/message.h"
 
@@ -31,6 +33,14 @@ static const struct weir_sql SQL_FIND_QUEUE = {
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
             " retention_us FROM {p}_queue WHERE name = {1}",
     .parameters = "t",
+};
+
+/* A small table. */
+static const struct weir_sql SQL_READ_QUEUES = {
+    .name = "read rows of queues",
+    .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
+            " retention_us, name FROM {p}_queue ORDER BY name",
+    .parameters = "",
 };
 
 /* Repeating changes nothing. With a server it uses up an id each time: only when the queue was
@@ -62,31 +72,56 @@ static const struct weir_sql SQL_PAUSE_QUEUE = {
     .parameters = "tf",
 };
 
+static struct weir_stored_queue take_stored(struct weir_rows *rows)
+{
+    return (struct weir_stored_queue){
+        .id = weir_rows_integer(rows, 0),
+        .partitions = weir_rows_integer(rows, 1),
+        .unread = weir_rows_integer(rows, 3),
+        .backlog_max = weir_rows_integer(rows, 4),
+        .attempts_max = weir_rows_integer(rows, 5),
+        .retention_us = weir_rows_integer(rows, 6),
+    };
+}
+
+/* Of what was checked. */
+static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool paused)
+{
+    return (struct weir_queue_row){
+        .id = stored->id,
+        .partitions = (int32_t)stored->partitions,
+        .paused = paused,
+        .unread = (enum weir_unread)stored->unread,
+        .backlog_max = stored->backlog_max,
+        .attempts_max = (uint32_t)stored->attempts_max,
+        .retention_us = stored->retention_us,
+    };
+}
+
 /* WEIR_NO_ROW: there is none. */
 static enum weir_status look_for_queue(struct weir_connection *connection,
                                        const char *name, struct weir_queue_row *out,
                                        struct weir_error *error)
 {
+    struct weir_stored_queue stored = {0};
     struct weir_rows rows;
+    bool paused = false;
     enum weir_status status = weir_connection_query(
         connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))), &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        *out = (struct weir_queue_row){
-            .id = weir_rows_integer(&rows, 0),
-            .partitions = (int32_t)weir_rows_integer(&rows, 1),
-            .paused = weir_rows_boolean(&rows, 2),
-            .unread = (enum weir_unread)weir_rows_integer(&rows, 3),
-            .backlog_max = weir_rows_integer(&rows, 4),
-            .attempts_max = (uint32_t)weir_rows_integer(&rows, 5),
-            .retention_us = weir_rows_integer(&rows, 6),
-        };
+        stored = take_stored(&rows);
+        paused = weir_rows_boolean(&rows, 2);
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
+        if (status == WEIR_OK)
+            status = weir_stored_queue_check(&stored, name, error);
     }
     weir_rows_close(&rows);
+    if (status == WEIR_OK)
+        *out = row_of(&stored, paused);
     return status;
 }
 
@@ -102,6 +137,28 @@ enum weir_status weir_catalog_find_queue(struct weir_connection *connection,
     enum weir_status status = look_for_queue(connection, name, out, error);
 
     return status == WEIR_NO_ROW ? no_queue(name, error) : status;
+}
+
+enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
+                                         weir_catalog_flaw_fn tell, void *state,
+                                         struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_READ_QUEUES, NO_VALUES, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct weir_stored_queue stored = take_stored(&rows);
+        struct weir_str name = weir_rows_text(&rows, 7);
+        struct weir_quote shown;
+        struct weir_error flaw = {0};
+
+        if (weir_stored_queue_check(&stored, weir_quote_str(&shown, name), &flaw) !=
+            WEIR_OK)
+            tell(state, flaw.text);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
 struct addition {
@@ -290,8 +347,6 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
         self->log->ops->start(self->log, connection, self->queue->id,
                               self->start == WEIR_START_NOW, &place, error);
 
-    if (count > WEIR_PARTITIONS_MAX)
-        return weir_error_set(error, WEIR_SCHEMA, "a queue with %zu partitions", count);
     for (size_t i = 0; i < count; i++)
         keys[i] =
             (struct weir_lease_key){self->id, weir_pid(self->queue->id, (int32_t)i)};

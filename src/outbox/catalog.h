@@ -55,6 +55,14 @@ WEIR_CHECKED enum weir_status weir_catalog_pause(struct weir_connection *connect
                                                  const char *name, bool paused,
                                                  struct weir_error *error);
 
+/* Look at the rows of all queues, and tell of each that is out of range, for people
+ * (stored_queue.h). `text` is borrowed for the call. */
+typedef void (*weir_catalog_flaw_fn)(void *state, const char *text);
+WEIR_CHECKED enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
+                                                      weir_catalog_flaw_fn tell,
+                                                      void *state,
+                                                      struct weir_error *error);
+
 /* WEIR_BUSY: something waits, and not `force`. */
 WEIR_CHECKED enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
                                                   struct weir_connection *connection,

@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-enum { DEPTH_MAX = 32 };
+enum { DEPTH_MAX = 32, MEMBER_SIZE_MIN = sizeof "\"\":0," - 1 };
 
 #define REPLACEMENT 0xfffdu /* U+FFFD */
 
@@ -63,6 +63,26 @@ enum weir_status weir_headers_measure(struct weir_str json, size_t *size, size_t
         !weir_checked_add_size(*size, reader.text_size, size))
         return weir_error_set(error, WEIR_NO_MEMORY, "headers are too many");
     *count = reader.count;
+    return WEIR_OK;
+}
+
+enum weir_status weir_headers_check(struct weir_str json, struct weir_error *error)
+{
+    size_t size, count, text_size;
+
+    if (json.size <= WEIR_HEADERS_STORED_MAX * MEMBER_SIZE_MIN ||
+        weir_headers_measure(json, &size, &count, NULL) != WEIR_OK)
+        return WEIR_OK;
+    if (count > WEIR_HEADERS_STORED_MAX)
+        return weir_error_set(error, WEIR_TOO_LARGE,
+                              "header_count is %zu, must be at most %d", count,
+                              WEIR_HEADERS_MAX);
+    text_size = size - count * (sizeof(struct weir_header) + 2); /* without their zeros */
+    if (text_size > WEIR_HEADERS_STORED_SIZE_MAX)
+        return weir_error_set(error, WEIR_TOO_LARGE,
+                              "headers have %zu bytes, names and values must have at "
+                              "most %d bytes together",
+                              text_size, WEIR_HEADERS_SIZE_MAX);
     return WEIR_OK;
 }
 
@@ -114,11 +134,11 @@ void weir_headers_free(struct weir_headers *self, const struct weir_heap *heap)
 /* Nothing but a header's value can be the word behind a colon of the object itself. */
 bool weir_headers_find_null(struct weir_str json, size_t *index)
 {
-    struct reader reader = {
-        .begin = json.data, .at = json.data, .end = json.data + json.size};
+    struct reader reader = {.begin = json.data, .at = json.data};
 
     if (json.data == NULL)
         return false;
+    reader.end = json.data + json.size;
     skip_space(&reader);
     do {
         const char *value_end;

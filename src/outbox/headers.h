@@ -17,7 +17,8 @@
  *
  * Memory   One block, from a heap or of the caller's own.
  * Failure  WEIR_INVALID for what is no JSON object: all of it or nothing. There is no limit but
- *          the size of the text, and 32 levels of lists and objects in each other.
+ *          the size of the text, and 32 levels of lists and objects in each other; what a handler
+ *          may be given has one (weir_headers_check()).
  */
 #ifndef WEIR_OUTBOX_HEADERS_H
 #define WEIR_OUTBOX_HEADERS_H
@@ -39,6 +40,18 @@ struct weir_headers {
 WEIR_CHECKED enum weir_status weir_headers_measure(struct weir_str json, size_t *size,
                                                    size_t *count,
                                                    struct weir_error *error);
+
+/*
+ * May a handler be given a message with these headers? WEIR_TOO_LARGE names number or size, and the
+ * limit of producers. What weir itself adds to a message (weir/dead_letter.h) has room beside it.
+ * Headers that are no JSON are none, and may be given. Costs next to nothing for few headers.
+ */
+enum {
+    WEIR_HEADERS_STORED_MAX = WEIR_HEADERS_MAX + 8,
+    WEIR_HEADERS_STORED_SIZE_MAX = WEIR_HEADERS_SIZE_MAX + 4096,
+};
+WEIR_CHECKED enum weir_status weir_headers_check(struct weir_str json,
+                                                 struct weir_error *error);
 
 /* Read what measure() said WEIR_OK to into `memory`, which has that size and is aligned for a
  * struct weir_header. `json` is not needed any more afterwards. */

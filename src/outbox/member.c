@@ -10,6 +10,7 @@
 #include "outbox/columns_json.h"
 #include "outbox/lease.h"
 #include "outbox/once.h"
+#include "outbox/stored_queue.h"
 
 /* Ten minutes: long after everybody has taken its partitions over. Microseconds. */
 #define LONG_DEAD "600000000"
@@ -190,7 +191,7 @@ static void take_state(struct weir_share *share, struct weir_rows *rows)
 {
     share->removed = false;
     share->paused = weir_rows_boolean(rows, PAUSED);
-    share->attempts_max = (uint32_t)weir_rows_integer(rows, ATTEMPTS_MAX);
+    share->attempts_max = weir_stored_attempts_max(weir_rows_integer(rows, ATTEMPTS_MAX));
     share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
     share->share = share_of(share, weir_rows_integer(rows, BEFORE_US));
     share->now_us = weir_rows_integer(rows, NOW);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "outbox/headers.h"
 
 static size_t room_for(struct weir_str text)
 {
@@ -35,13 +36,23 @@ static struct weir_str present(struct weir_str text)
     return text;
 }
 
+/* What is beyond a limit; a text without data when nothing is. */
+static struct weir_str find_flaw(const struct weir_log_row *row, struct weir_error *error)
+{
+    if (row->headers.data == NULL || weir_headers_check(row->headers, error) == WEIR_OK)
+        return (struct weir_str){.data = NULL, .size = 0};
+    return weir_str(error->text);
+}
+
 struct weir_parcel *weir_parcel_create(const struct weir_heap *heap,
                                        const struct weir_log_row *row)
 {
     struct weir_str type = present(row->type);
     struct weir_str payload = present(row->payload);
+    struct weir_error error = {0};
+    struct weir_str flaw = find_flaw(row, &error);
     size_t size = sizeof(struct weir_parcel) + room_for(row->key) + room_for(type) +
-                  room_for(row->headers) + room_for(payload);
+                  room_for(row->headers) + room_for(payload) + room_for(flaw);
     struct weir_parcel *self = weir_heap_alloc(heap, size);
     char *end;
 
@@ -59,6 +70,7 @@ struct weir_parcel *weir_parcel_create(const struct weir_heap *heap,
     self->type = put(&end, type);
     self->headers = put(&end, row->headers);
     self->payload = put(&end, payload);
+    self->flaw = put(&end, flaw);
     if (row->uid.size == WEIR_UID_SIZE)
         memcpy(self->uid, row->uid.data, WEIR_UID_SIZE);
     weir_list_init(&self->link);

@@ -4,6 +4,9 @@
  * One block: the struct, then the bytes of key, type, headers and payload, each with a zero
  * behind it, so that a handler can be given the texts as they are.
  *
+ * A row that another program has written may be beyond the limits that producers have. That is
+ * noted here; such a message becomes a dead letter when its turn comes.
+ *
  * Memory   Belongs to one lane at a time; a second lane that wants the same message gets a copy.
  */
 #ifndef WEIR_OUTBOX_PARCEL_H
@@ -26,6 +29,7 @@ struct weir_parcel {
     struct weir_str type;
     struct weir_str headers;
     struct weir_str payload;
+    struct weir_str flaw; /* why no handler may be given it; data NULL: it may */
 };
 
 /* NULL: no memory. */

@@ -38,10 +38,14 @@ static inline struct weir_place weir_place_later(struct weir_place a, struct wei
     return weir_place_before(a, b) ? b : a;
 }
 
-/* A partition of a queue is one number in the database. */
+/* A partition of a queue is one number in the database, and fits into 32 bits on servers: a row with
+ * a larger id is refused where it is read (stored_queue.h). */
+#define WEIR_QUEUE_ID_MAX ((INT32_MAX - 63) / 64)
+
+/* Wraps around for an id that is out of range, as SQL would not. */
 static inline int64_t weir_pid(int64_t queue_id, int32_t partition)
 {
-    return queue_id * 64 + partition;
+    return (int64_t)((uint64_t)queue_id * 64 + (uint64_t)(int64_t)partition);
 }
 
 static inline int64_t weir_pid_queue(int64_t pid)

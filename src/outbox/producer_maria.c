@@ -5,6 +5,7 @@
  *   {p}_enqueue_headers      the headers as they are stored
  *   {p}_enqueue_room         is the queue's limit reached?
  *   {p}_enqueue_refuse_text  says what is wrong with a name or a type
+ *   {p}_enqueue_refuse_queue says what is wrong with the row of a queue
  *   {p}_enqueue_refuse       ends the call with a text
  *   {p}_enqueue_quote        a value in an error's text, as names.c shows it
  *
@@ -77,10 +78,25 @@ static const char REFUSE_TEXT[] =
     "        ' must begin and end with a letter or digit'));\n"
     "END\n";
 
+/* A row that another program has written, out of range (stored_queue.h). */
+static const char REFUSE_QUEUE[] =
+    "CREATE OR REPLACE PROCEDURE {p}_enqueue_refuse_queue(\n"
+    "    queue LONGTEXT CHARACTER SET utf8mb4, queue_id INT, partition_count INT)\n"
+    "NO SQL\n"
+    "BEGIN\n"
+    "    DECLARE why VARCHAR(100) CHARACTER SET utf8mb4 DEFAULT\n"
+    "        IF(queue_id BETWEEN 1 AND 33554431,\n"
+    "        CONCAT('partitions is ', partition_count,\n"
+    "        ', must be a power of two from 1 to 64'),\n"
+    "        CONCAT('id is ', queue_id, ', must be from 1 to 33554431'));\n"
+    "    CALL {p}_enqueue_refuse(CONCAT('the row of queue \"', queue, '\": ', why));\n"
+    "END\n";
+
 /*
  * What is no text is kept as its JSON, as whoever reads them would (headers.h); a text as it is
  * written. Names and values come in the order of the object, and a name that is there twice is
- * one name and two values. CHAR(123) and CHAR(125) are the braces.
+ * one name and two values. They are counted first, since JSON_KEYS() compares each name with all
+ * others. CHAR(123) and CHAR(125) are the braces.
  */
 static const char HEADERS[] =
     "CREATE OR REPLACE FUNCTION {p}_enqueue_headers(headers LONGTEXT CHARACTER SET\n"
@@ -98,12 +114,12 @@ static const char HEADERS[] =
     "        CALL {p}_enqueue_refuse(\n"
     "            'headers are no JSON object of texts: no object at byte 0');\n"
     "    END IF;\n"
+    "    IF JSON_LENGTH(headers) > 64 THEN\n"
+    "        CALL {p}_enqueue_refuse(CONCAT('header_count is ',\n"
+    "            JSON_LENGTH(headers), ', must be at most 64'));\n"
+    "    END IF;\n"
     "    SET header_names = JSON_KEYS(headers);\n"
     "    SET header_values = COALESCE(JSON_EXTRACT(headers, '$.*'), '[]');\n"
-    "    IF JSON_LENGTH(header_values) > 64 THEN\n"
-    "        CALL {p}_enqueue_refuse(CONCAT('header_count is ',\n"
-    "            JSON_LENGTH(header_values), ', must be at most 64'));\n"
-    "    END IF;\n"
     "    IF JSON_LENGTH(header_values) <> JSON_LENGTH(header_names) THEN\n"
     "        FOR i IN 0 .. JSON_LENGTH(header_names) - 1 DO\n"
     "            SET name = JSON_EXTRACT(header_names, CONCAT('$[', i, ']'));\n"
@@ -250,6 +266,10 @@ static const char ENQUEUE[] =
     "    IF queue_id IS NULL THEN\n"
     "        CALL {p}_enqueue_refuse(CONCAT('there is no queue \"', queue, '\"'));\n"
     "    END IF;\n"
+    "    IF partition_count NOT IN (1, 2, 4, 8, 16, 32, 64)\n"
+    "        OR queue_id NOT BETWEEN 1 AND 33554431 THEN\n"
+    "        CALL {p}_enqueue_refuse_queue(queue, queue_id, partition_count);\n"
+    "    END IF;\n"
     "    IF NOT @@foreign_key_checks THEN\n"
     "        CALL {p}_enqueue_refuse(CONCAT('foreign_key_checks is off on this',\n"
     "            ' connection: a message might be lost; switch it on before',\n"
@@ -288,6 +308,7 @@ const char *const weir_producer_maria_functions[] = {
     QUOTE,
     REFUSE,
     REFUSE_TEXT,
+    REFUSE_QUEUE,
     HEADERS,
     ROOM,
     ENQUEUE,

@@ -63,15 +63,12 @@ static uint32_t count_alone(const struct weir_lane *lane, const struct weir_batc
 }
 
 /* Make the batch say that its only message is rejected. False: no memory, it comes again. */
-static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *reason)
+static bool reject_only(struct weir_batch *batch, const char *reason)
 {
-    char text[WEIR_ERROR_TEXT_SIZE];
-    size_t size = weir_text_format(text, sizeof text, "gave up after %u attempts: %s",
-                                   attempts, reason);
     struct weir_batch_rejection *only = weir_heap_zalloc(batch->heap, sizeof *only);
 
     if (only != NULL)
-        only->reason = weir_heap_copy(batch->heap, text, size);
+        only->reason = weir_heap_copy(batch->heap, reason, strlen(reason));
     if (only == NULL || only->reason == NULL) {
         weir_heap_free(batch->heap, only);
         return false;
@@ -82,6 +79,15 @@ static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *rea
     batch->rejection_capacity = 1;
     batch->processed = 1;
     return true;
+}
+
+static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *reason)
+{
+    char text[WEIR_ERROR_TEXT_SIZE];
+
+    (void)weir_text_format(text, sizeof text, "gave up after %u attempts: %s", attempts,
+                           reason);
+    return reject_only(batch, text);
 }
 
 /* ---- taking ---------------------------------------------------------------------------- */
@@ -114,6 +120,26 @@ static struct weir_lane *first_runnable(struct weir_roster *self, struct weir_li
     return NULL;
 }
 
+static const struct weir_parcel *head_of(const struct weir_lane *lane)
+{
+    return WEIR_CONTAINER_OF(lane->parcels.next, struct weir_parcel, link);
+}
+
+/* How many of the first `count` go into one call: none behind one that no handler may be given. */
+static size_t count_flawless(const struct weir_lane *lane, size_t count)
+{
+    const struct weir_parcel *parcel = head_of(lane);
+    size_t flawless = 1;
+
+    while (flawless < count) {
+        parcel = weir_parcel_next(parcel);
+        if (parcel->flaw.data != NULL)
+            break;
+        flawless++;
+    }
+    return flawless;
+}
+
 static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t now_ns,
                        struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
@@ -124,7 +150,7 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
     lane->post->running++;
     if (WEIR_POINT(self->options.points, "roster.small_batch"))
         size = 1;
-    lane->call_count = lane->count < size ? lane->count : size;
+    lane->call_count = count_flawless(lane, lane->count < size ? lane->count : size);
     lane->begun_ns = now_ns;
     lane->mode_before = lane->mode;
     lane->deadline_ns = WEIR_FOREVER; /* until begin(): it may have to wait for a lock */
@@ -137,7 +163,7 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
         .attempts = lane->position.attempts + lane->lease.crashes,
         .lease = lane->lease,
         .count = lane->call_count,
-        .first = WEIR_CONTAINER_OF(lane->parcels.next, struct weir_parcel, link),
+        .first = head_of(lane),
     };
 }
 
@@ -145,21 +171,29 @@ static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
                          const char *reason) WEIR_REQUIRES(self->lock);
 
-/*
- * A head that has failed often enough already gets no call: it killed its owners, which left
- * nobody to count, or the limit was lowered. False: it may run.
- */
+/* Reject a head that has failed often enough already: it killed its owners, which left nobody to
+ * count, or the limit was lowered. False: it may run. */
+static bool give_up_head(const struct weir_lane *lane, struct weir_batch *batch)
+{
+    const char *reason = lane->lease.crashes > 0  ? "its process ended without an answer"
+                         : lane->error[0] != '\0' ? lane->error
+                                                  : "the limit is lower now";
+
+    return is_too_often(lane, failures_alone(lane)) &&
+           give_up(batch, lane->position.attempts + lane->lease.crashes, reason);
+}
+
+/* A head that no handler may be given, or that has failed too often, gets no call. False: it may
+ * run. */
 static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_batch batch = {.heap = self->options.heap, .count = 1};
-    const char *reason = lane->lease.crashes > 0  ? "its process ended without an answer"
-                         : lane->error[0] != '\0' ? lane->error
-                                                  : "the limit is lower now";
+    const struct weir_parcel *head = head_of(lane);
     bool described;
 
-    if (!is_too_often(lane, failures_alone(lane)) ||
-        !give_up(&batch, lane->position.attempts + lane->lease.crashes, reason))
+    if (head->flaw.data != NULL ? !reject_only(&batch, head->flaw.data)
+                                : !give_up_head(lane, &batch))
         return false;
     lane->call_count = 1;
     lane->mode_before = lane->mode;

@@ -15,6 +15,10 @@
 
 enum { TEXTS_SIZE_MAX = 192 * 1024, NUMBER_SIZE = 24 };
 
+/* The kernel starts no process with a longer text in its environment (MAX_ARG_STRLEN). */
+enum { TEXT_SIZE_MAX = WEIR_ENVIRONMENT_VALUE_MAX + 32 };
+_Static_assert(TEXT_SIZE_MAX <= 128 * 1024, "32 pages of 4 KiB, the smallest there are");
+
 /* "NAME=value" is one of the variables. */
 static bool is_given(const char *text, const struct weir_environment_variable *variables,
                      size_t count)
@@ -28,6 +32,20 @@ static bool is_given(const char *text, const struct weir_environment_variable *v
     return false;
 }
 
+static bool is_too_large(const struct weir_environment_variable *variables, size_t count)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(variables[i].value);
+
+        if (size > WEIR_ENVIRONMENT_VALUE_MAX)
+            return true;
+        all += strlen(variables[i].name) + size + 2;
+    }
+    return all > TEXTS_SIZE_MAX;
+}
+
 enum weir_status weir_environment_init(struct weir_environment *self,
                                        const struct weir_heap *heap,
                                        const struct weir_environment_variable *variables,
@@ -38,8 +56,10 @@ enum weir_status weir_environment_init(struct weir_environment *self,
     char *text;
 
     WEIR_ASSERT(count <= WEIR_ENVIRONMENT_VARIABLES_MAX);
-    self->heap = heap;
+    *self = (struct weir_environment){.heap = heap};
     weir_buf_init(&self->texts, heap, TEXTS_SIZE_MAX);
+    if (is_too_large(variables, count))
+        return WEIR_TOO_LARGE;
     for (size_t i = 0; i < count; i++)
         weir_buf_append_format(&self->texts, "%s=%s%c", variables[i].name,
                                variables[i].value, '\0');

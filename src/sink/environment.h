@@ -24,7 +24,10 @@ struct weir_environment {
     char **list;           /* owned; NULL at the end */
 };
 
-enum { WEIR_ENVIRONMENT_VARIABLES_MAX = 16 };
+enum {
+    WEIR_ENVIRONMENT_VARIABLES_MAX = 16,
+    WEIR_ENVIRONMENT_VALUE_MAX = 120 * 1024, /* bytes of one */
+};
 
 struct weir_environment_variable {
     const char *name;
@@ -32,7 +35,8 @@ struct weir_environment_variable {
 };
 
 /* Those `count` instead of ours of the same names, at most WEIR_ENVIRONMENT_VARIABLES_MAX. Owes a
- * fini(), also when it fails: with WEIR_NO_MEMORY. */
+ * fini(), also when it fails: with WEIR_NO_MEMORY, or with WEIR_TOO_LARGE when one of them, or all
+ * together, are more than the kernel would take. */
 WEIR_CHECKED enum weir_status
 weir_environment_init(struct weir_environment *self, const struct weir_heap *heap,
                       const struct weir_environment_variable *variables, size_t count);

@@ -10,7 +10,8 @@
  *   else      retry, with the code or the signal in the reason
  *
  * The last line of standard error is the reason. What is not over in time is killed, with all of
- * its process group, and retried.
+ * its process group, and retried. A message whose key or type is too large for the environment is
+ * rejected: only programs that write to the tables themselves can make one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,17 @@ static enum weir_outcome run(struct exec_sink *self, const struct weir_message *
     return outcome;
 }
 
+/* No process can ever be started for it. */
+static enum weir_outcome refuse(const struct weir_message *message,
+                                struct weir_reason *reason)
+{
+    return weir_reject(reason,
+                       "key has %zu and type %zu bytes, the environment of a process "
+                       "takes at most %d each",
+                       message->key != NULL ? strlen(message->key) : 0,
+                       strlen(message->type), WEIR_ENVIRONMENT_VALUE_MAX);
+}
+
 static enum weir_outcome deliver_one(struct weir_context *context, void *state,
                                      const struct weir_message *message,
                                      struct weir_reason *reason)
@@ -145,6 +157,8 @@ static enum weir_outcome deliver_one(struct weir_context *context, void *state,
     }
     if (status == WEIR_OK)
         outcome = run(self, message, weir_buf_get(&line), environment.list, reason);
+    else if (status == WEIR_TOO_LARGE)
+        outcome = refuse(message, reason);
     else
         outcome = weir_retry(reason, "start a process: out of memory");
     weir_buf_fini(&line);

@@ -10,11 +10,12 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "weir/message.h"
 
-enum { US_PER_SECOND = 1000000 };
+enum { US_PER_SECOND = 1000000, FEW_HEADERS = 16 };
 
 /* Before 1970 the fraction still counts upwards. Every int64_t of microseconds is a year that
  * gmtime_r() can tell. */
@@ -42,29 +43,53 @@ static void append_text(struct weir_buf *out, const char *field, const char *tex
     weir_json_append_str(out, weir_str(text));
 }
 
-/* One that comes again with the same name does not count. */
-static bool is_outdone(const struct weir_message *message, size_t index)
+/* Of two headers with the same name the last one counts. With few, each is compared with those
+ * behind it; with many, `last` knows the last one of each name. */
+static bool is_outdone(const struct weir_message *message, size_t index,
+                       const struct weir_map *last)
 {
+    const struct weir_header *header = &message->headers[index];
+
+    if (message->header_count > FEW_HEADERS)
+        return weir_map_find(last, weir_str(header->name)) != header;
     for (size_t i = index + 1; i < message->header_count; i++) {
-        if (strcmp(message->headers[i].name, message->headers[index].name) == 0)
+        if (strcmp(message->headers[i].name, header->name) == 0)
             return true;
     }
     return false;
 }
 
+static enum weir_status note_last(const struct weir_message *message,
+                                  struct weir_map *last)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (message->header_count <= FEW_HEADERS)
+        return WEIR_OK;
+    for (size_t i = 0; status == WEIR_OK && i < message->header_count; i++)
+        status = weir_map_put(last, weir_str(message->headers[i].name),
+                              (void *)(uintptr_t)&message->headers[i]);
+    return status;
+}
+
 static void append_headers(struct weir_buf *out, const struct weir_message *message)
 {
     const char *before = "";
+    struct weir_map last;
 
+    weir_map_init(&last, out->heap, message->header_count);
+    if (note_last(message, &last) != WEIR_OK)
+        weir_buf_fail(out, WEIR_NO_MEMORY);
     weir_buf_append_text(out, ",\"headers\":{");
     for (size_t i = 0; i < message->header_count; i++) {
-        if (is_outdone(message, i))
+        if (weir_buf_status(out) != WEIR_OK || is_outdone(message, i, &last))
             continue;
         append_text(out, before, message->headers[i].name);
         append_text(out, ":", message->headers[i].value);
         before = ",";
     }
     weir_buf_append_text(out, "}");
+    weir_map_fini(&last);
 }
 
 static void append_payload(struct weir_buf *out, const struct weir_message *message)

@@ -40,6 +40,20 @@ warns_that_nobody_delivers() {
     ends 0 queue remove idle --force --yes
 }
 
+# A row that another program has changed is named, and neither it nor an enqueue ends in a crash.
+finds_a_damaged_queue() {
+    ends 0 queue add damaged --partitions 4
+    sql "$WEIR_DB" "UPDATE weir_queue SET partitions = 0 WHERE name = 'damaged'" >/dev/null
+    ends 1 doctor --json
+    finding queues broken 'correct the row'
+    json '.findings[] | select(.check == "queues") | .found |
+        contains("the row of queue \"damaged\": partitions is 0, must be a power of two from 1 to 64")'
+    ends 1 enqueue damaged x --key k
+    sql "$WEIR_DB" "UPDATE weir_queue SET partitions = 4 WHERE name = 'damaged'" >/dev/null
+    ends 0 doctor
+    ends 0 queue remove damaged --force --yes
+}
+
 # Rows of processes that are not here: two of one name, one of another library and with a wrong clock.
 warns_of_processes() {
     ends 0 queue add served --partitions 1
@@ -360,6 +374,7 @@ for engine in $engines; do
     it "finds nothing wrong on $engine" finds_nothing_wrong
     it "finds that there are no tables on $engine" finds_no_tables
     it "warns of what nobody delivers on $engine" warns_that_nobody_delivers
+    it "finds a queue whose row is out of range on $engine" finds_a_damaged_queue
     [ "$engine" = sqlite ] || it "warns of processes on $engine" warns_of_processes
     if [ "$engine" = sqlite ]; then
         it 'tells the version of the SQLite library' tells_the_library

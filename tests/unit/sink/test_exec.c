@@ -161,6 +161,45 @@ WEIR_TEST(exec, tells_the_facts_in_the_environment)
     desk_close(&desk);
 }
 
+/* A row of another program: the kernel would never start a process with it. */
+WEIR_TEST(exec, rejects_a_key_that_is_too_large_for_the_environment)
+{
+    enum { SIZE = 140000 };
+    char *key = malloc(SIZE + 1);
+    struct desk desk;
+
+    check(key != NULL);
+    memset(key, 'k', SIZE);
+    key[SIZE] = '\0';
+    desk_open(&desk, "exec:true");
+    desk_fill(&desk, 2);
+    desk.messages[0].key = key;
+    check_answer(&desk, WEIR_DONE, 2, "");
+    check_int(desk.batch.rejection_count, 1);
+    check_str(desk.batch.rejections[0].reason,
+              "key has 140000 and type 4 bytes, the environment of a process takes at "
+              "most 122880 each");
+    desk_close(&desk);
+    free(key);
+}
+
+WEIR_TEST(exec, gives_a_key_as_large_as_the_environment_takes)
+{
+    enum { SIZE = 120 * 1024 };
+    char *key = malloc(SIZE + 1);
+    struct desk desk;
+
+    check(key != NULL);
+    memset(key, 'k', SIZE);
+    key[SIZE] = '\0';
+    desk_open(&desk, "exec:test ${#WEIR_KEY} = %d", SIZE);
+    desk_fill(&desk, 1);
+    desk.messages[0].key = key;
+    check_answer(&desk, WEIR_DONE, 1, "");
+    desk_close(&desk);
+    free(key);
+}
+
 /* ls has its three and the folder it looks at; not what the host forgot to mark. */
 WEIR_TEST(exec, hands_no_descriptor_on)
 {

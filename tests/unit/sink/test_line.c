@@ -108,6 +108,34 @@ WEIR_TEST(line, lets_the_last_of_equal_headers_count)
     weir_buf_fini(&out);
 }
 
+/* So many that comparing each with all others would take longer than a lease. */
+WEIR_TEST(line, lets_the_last_of_equal_headers_count_among_a_hundred_thousand)
+{
+    enum { COUNT = 100000, NAME_SIZE = 12 };
+    struct weir_header *headers = calloc(COUNT, sizeof *headers);
+    char(*names)[NAME_SIZE] = calloc(COUNT, NAME_SIZE);
+    struct weir_message message = sample();
+    struct weir_buf out;
+
+    check(headers != NULL && names != NULL);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], NAME_SIZE, "h%d", i % (COUNT - 1));
+        headers[i] = (struct weir_header){names[i], i == 0 ? "first" : "later"};
+    }
+    message.headers = headers;
+    message.header_count = COUNT;
+    weir_buf_init(&out, weir_heap_system(), 1 << 25);
+    weir_line_append(&out, &message);
+
+    check_status(weir_buf_status(&out), WEIR_OK);
+    check(strstr(weir_buf_text(&out), "first") == NULL);
+    check(strstr(weir_buf_text(&out), "{\"h1\":\"later\",\"h2\":") != NULL);
+    check(strstr(weir_buf_text(&out), ",\"h0\":\"later\"},\"attempts\"") != NULL);
+    weir_buf_fini(&out);
+    free(names);
+    free(headers);
+}
+
 WEIR_TEST(line, escapes_texts)
 {
     const struct weir_header headers[] = {{"a\"b", "c\\d\ne"}};
