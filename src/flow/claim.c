@@ -23,6 +23,7 @@
 #include "flow/capabilities.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
+#include "flow/store_floors.h"
 #include "outbox/names.h"
 
 enum {
@@ -468,7 +469,10 @@ static enum weir_status make_changes(struct errand *self, struct weir_error *err
 
 static struct weir_ready_query query_of(const struct errand *self)
 {
+    struct weir_floors *floors = &self->flow->floors;
+
     return (struct weir_ready_query){
+        .floors = weir_floors_are_active(floors) ? floors : NULL,
         .lanes = self->lanes,
         .lane_count = self->lane_count,
         .capsets = self->capsets,
@@ -478,19 +482,54 @@ static struct weir_ready_query query_of(const struct errand *self)
     };
 }
 
+static bool is_slow_on_purpose(const struct errand *self)
+{
+    return WEIR_POINT(weir_db_config(self->flow->db)->points, "claim.slow");
+}
+
+/* Whoever looks for long lets the next ones begin where it found something. */
+static void note_look(struct errand *self, int64_t begun_ns)
+{
+    struct weir_floors *floors = &self->flow->floors;
+    int64_t now_ns = weir_pause_now_ns();
+    bool slowly = is_slow_on_purpose(self);
+
+    weir_floors_note(floors, slowly ? WEIR_FLOORS_SLOW_NS : now_ns - begun_ns, now_ns);
+    if (!weir_floors_are_active(floors))
+        return;
+    for (size_t i = 0; i < self->lane_count; i++) {
+        for (size_t j = 0; j < self->capset_count; j++)
+            weir_floors_meet(floors, self->lanes[i], self->capsets[j], 0);
+    }
+    for (size_t i = 0; i < self->loaded.count; i++)
+        weir_floors_meet(floors, self->loaded.rows[i].lane, self->loaded.rows[i].capset,
+                         self->loaded.rows[i].row.priority);
+}
+
+/* Only where what was leaves traces among what is. */
+static enum weir_status pick(struct errand *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    const struct weir_ready_query query = query_of(self);
+    enum weir_status status = weir_store_pick_ready(&self->flow->store, connection,
+                                                    &query, &self->loaded, error);
+
+    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        note_look(self, self->looked_ns);
+    return status;
+}
+
 static enum weir_status claim_once(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
     struct errand *self = argument;
-    const struct weir_ready_query query = query_of(self);
     int64_t now_us = 0;
     enum weir_status status;
 
     self->claimed = self->expired = self->change_count = 0;
     self->looked_ns = weir_pause_now_ns();
     self->tidings = (struct weir_tidings){.ready = false};
-    status = weir_store_pick_ready(&self->flow->store, connection, &query, &self->loaded,
-                                   error);
+    status = pick(self, connection, error);
     if (status != WEIR_OK || self->loaded.count == 0)
         return status;
     status = weir_store_clock(connection, &self->loaded, &now_us, error);
@@ -546,6 +585,9 @@ static enum weir_status look(struct errand *self, bool again, struct weir_error 
 
     if (status == WEIR_OK)
         status = prepare(self, connection, error);
+    if (status == WEIR_OK)
+        status = weir_floors_learn(&self->flow->floors, &self->flow->store, connection,
+                                   is_slow_on_purpose(self), error);
     if (status == WEIR_OK)
         status = peek(self, connection, again, &there, error);
     weir_db_release(self->flow->db, connection);

@@ -13,7 +13,7 @@
 #include "flow/store_statements.h"
 #include "weir/budget.h"
 
-#define READY_ORDER "lane, capset, priority DESC, no"
+#define READY_ORDER "lane, capset, priority DESC, turn, no"
 
 #define COUNT(condition, order)                                                          \
     "(SELECT count(*) FROM (SELECT 1 FROM {p}_execution WHERE " condition                \

@@ -52,9 +52,16 @@ static enum weir_status init_locks(struct weir_flow *self, struct weir_error *er
     enum weir_status status = weir_doorbell_init(&self->bell);
 
     if (status == WEIR_OK) {
-        status = weir_lock_init(&self->lock);
+        status = weir_floors_init(&self->floors);
         if (status != WEIR_OK)
             weir_doorbell_fini(&self->bell);
+    }
+    if (status == WEIR_OK) {
+        status = weir_lock_init(&self->lock);
+        if (status != WEIR_OK) {
+            weir_floors_fini(&self->floors);
+            weir_doorbell_fini(&self->bell);
+        }
     }
     if (status != WEIR_OK)
         (void)weir_error_set(error, status, "no lock");
@@ -121,6 +128,7 @@ void weir_flow_destroy(struct weir_flow *self)
         return;
     weir_wake_stop(self->wake);
     weir_doorbell_fini(&self->bell);
+    weir_floors_fini(&self->floors);
     weir_lock_fini(&self->lock);
     weir_dictionary_destroy(self->dictionary);
     weir_heap_free(self->heap, self);

@@ -45,7 +45,8 @@ struct weir_flow {
     struct weir_store store;
     struct weir_awaited awaited;
     struct weir_doorbell bell;
-    _Atomic bool watching; /* somebody has started the wake, or is about to */
+    struct weir_floors floors; /* of what is ready */
+    _Atomic bool watching;     /* somebody has started the wake, or is about to */
 
     struct weir_lock lock;  /* guards all that follows */
     struct weir_list ears;  /* of struct weir_flow_ear */

@@ -55,6 +55,7 @@ enum column {
     ON_TIMEOUT,
     BUDGETED,
     SETTLED_AS,
+    TURN,
     CLOCK, /* from here on: if it is there */
     INPUT,
     TAGGED,
@@ -243,6 +244,7 @@ static void read_figures(struct weir_stored *out, struct weir_rows *rows)
     row->replays = (uint32_t)weir_rows_integer(rows, REPLAYS);
     row->epoch = weir_rows_integer(rows, EPOCH);
     row->settled_epoch = weir_rows_integer(rows, SETTLED_EPOCH);
+    row->turn = weir_rows_integer(rows, TURN);
     row->flow_no = weir_rows_integer(rows, FLOW);
     row->due_us = weir_rows_integer(rows, DUE);
     row->lease_us = weir_rows_integer(rows, LEASE);

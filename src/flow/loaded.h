@@ -72,7 +72,7 @@ void weir_loaded_reset(struct weir_loaded *self);
     " e.replays, e.epoch, e.settled_epoch, e.flow, e.created_us, e.due_us, e.lease_us,"  \
     " e.attempt_deadline_us, e.deadline_us, e.claimed_us, e.started_us, e.ended_us,"     \
     " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told, e.on_timeout, "      \
-    "e.budgeted, e.settled_as"
+    "e.budgeted, e.settled_as, e.turn"
 
 /* What add() reads behind them, if it is there: the clock, or the clock, input and whether there are
  * tags, of sub-selects `i` and `t` that have no row if there is nothing. */

@@ -164,8 +164,7 @@ static enum weir_ruling prioritise(struct intervention *self,
                                    struct weir_execution_row *row, int64_t now_us,
                                    struct weir_consequence *out)
 {
-    (void)now_us;
-    return weir_rule_prioritise(row, self->priority, out);
+    return weir_rule_prioritise(row, self->priority, now_us, out);
 }
 
 enum weir_status weir_flow_prioritise(struct weir_flow *self,

@@ -119,6 +119,8 @@ static void requeue(struct weir_execution_row *row, enum weir_pending pending,
     row->hold = later ? hold : WEIR_HOLD_NONE;
     row->due_us = later ? due_us : 0;
     row->pending = pending;
+    if (!later)
+        row->turn = WEIR_TURN_AGAIN(now_us);
 }
 
 static void retry(struct weir_execution_row *row, int64_t now_us)
@@ -153,6 +155,7 @@ void weir_rule_submit(struct weir_execution_row *row,
     };
     requeue(row, WEIR_PENDING_INITIAL, WEIR_HOLD_DELAY,
             weir_sat_add_i64(now_us, delay_us), now_us);
+    row->turn = now_us;
 }
 
 /* ---- workers ------------------------------------------------------------------------------- */
@@ -388,7 +391,7 @@ const char *weir_revoke_reason(enum weir_ruling ruling)
 }
 
 enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t priority,
-                                      struct weir_consequence *out)
+                                      int64_t now_us, struct weir_consequence *out)
 {
     *out = (struct weir_consequence){.failure = NO_TEXT};
     if (row->state != WEIR_EXEC_READY)
@@ -398,6 +401,7 @@ enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t pr
     out->news = WEIR_NEWS_PRIORITY;
     out->priority_before = row->priority;
     row->priority = weir_priority_clamp(priority);
+    row->turn = WEIR_TURN_AGAIN(now_us);
     return WEIR_RULING_DONE;
 }
 
@@ -425,6 +429,7 @@ enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us
     row->state = blocked ? WEIR_EXEC_BLOCKED : WEIR_EXEC_READY;
     row->hold = blocked ? WEIR_HOLD_DEPENDENCIES : WEIR_HOLD_NONE;
     row->pending = WEIR_PENDING_REPLAY;
+    row->turn = WEIR_TURN_AGAIN(now_us);
     row->replays++;
     row->retries = 0;
     row->reclaims = 0;

@@ -53,6 +53,14 @@ enum weir_settled_as {
     WEIR_SETTLED_COUNT
 };
 
+/*
+ * The place in line of what is READY: by priority, then by this. A new execution has the time at which
+ * it was created. What becomes ready again, or gets another priority, has the time of that minus 2^63:
+ * so it comes before all that is new, and every place is behind those of the same kind that were given
+ * out before. Claims need not look again at places that all are used up (floors.h).
+ */
+#define WEIR_TURN_AGAIN(now_us) (INT64_MIN + (now_us))
+
 /* One row of {p}_execution, as far as rules need it. Texts are the caller's. */
 struct weir_execution_row {
     int64_t no;
@@ -64,6 +72,7 @@ struct weir_execution_row {
     enum weir_hold hold;
     enum weir_pending pending; /* INITIAL when it is ACTIVE or over: no claim will come */
     int32_t priority;
+    int64_t turn; /* in line, within its priority */
     int64_t epoch;
     int64_t settled_epoch; /* of the claim that was last settled by its worker; 0: none */
     enum weir_settled_as settled_as;
@@ -203,7 +212,7 @@ enum weir_ruling weir_rule_revoke(struct weir_execution_row *row,
 
 /* Of what is READY; clamped. NOTHING: it is that already. */
 enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t priority,
-                                      struct weir_consequence *out);
+                                      int64_t now_us, struct weir_consequence *out);
 
 /* Once more, with retries and reclaims as if it were new. A deadline that has passed is dropped: it
  * would end at once. A skipped member of a flow waits for its dependencies again. NOT_OVER, LIMIT. */

@@ -332,6 +332,16 @@ static const char *const PG_3[] = {
 #define SETTLED_AS(SMALL)                                                                \
     "ALTER TABLE {p}_execution ADD COLUMN settled_as " SMALL " NOT NULL DEFAULT 0"
 
+/* Places in line that grow with time: see rules.h. */
+#define TURNS(BIG)                                                                       \
+    "ALTER TABLE {p}_execution ADD COLUMN turn " BIG " NOT NULL DEFAULT 0",              \
+        "DROP INDEX {p}_execution_ready",                                                \
+        "CREATE INDEX {p}_execution_ready ON {p}_execution"                              \
+        " (lane, capset, priority DESC, turn, no) WHERE " WEIR_IS_READY
+
+static const char *const SQLITE_5[] = {TURNS("INTEGER"), NULL};
+static const char *const PG_5[] = {TURNS("bigint"), NULL};
+
 static const char *const SQLITE_4[] = {SETTLED_AS("INTEGER"), NULL};
 static const char *const PG_4[] = {SETTLED_AS("smallint"), NULL};
 
@@ -359,6 +369,12 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1004, /* an older library would leave the verb of another claim */
         .name = "verbs of settled claims",
         .statements = {[WEIR_SQLITE] = SQLITE_4, [WEIR_POSTGRESQL] = PG_4},
+    },
+    {
+        .number = 1005,
+        .readable_by = 1005, /* an older library would leave turns as they are */
+        .name = "turns",
+        .statements = {[WEIR_SQLITE] = SQLITE_5, [WEIR_POSTGRESQL] = PG_5},
     },
 };
 

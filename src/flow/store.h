@@ -20,6 +20,7 @@
 
 #include "db/connection.h"
 #include "flow/dictionary.h"
+#include "flow/floors.h"
 #include "flow/loaded.h"
 #include "flow/postscript.h"
 #include "weir/flow.h"
@@ -99,6 +100,7 @@ struct weir_ready_query {
     size_t capset_count;
     size_t limit; /* at least 1 */
     bool inputs;  /* are wanted as well, where they can be had with the rows */
+    struct weir_floors *floors; /* where to begin; NULL: at the beginning */
 };
 
 /* What waits for a time. */

@@ -13,15 +13,15 @@ const enum weir_type weir_new_types[WEIR_NEW_WIDTH] = {B, B, I, I, I, I, I, I, I
                                                        I, I, I, I, I, I, T, T};
 const enum weir_type weir_key_types[WEIR_KEY_WIDTH] = {T, T, B, I, B, I};
 const enum weir_type weir_write_types[WEIR_WRITE_WIDTH] = {
-    I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, T, T, T};
+    I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, T, T, T};
 const enum weir_type weir_attempt_types[WEIR_ATTEMPT_WIDTH] = {I, I, I, I, I,
                                                                I, I, T, T, T};
 
 const struct weir_sql weir_store_sql_insert_one = {
     .name = "insert execution",
-    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ") VALUES ({1}, {2}, {3}, {4},"
-            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16}, {17})"
-            " ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
+    .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ", turn) VALUES ({1}, {2},"
+            " {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15},"
+            " {16}, {17}, {12}) ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
     .parameters = "bbiiiiiiiiiiiiitt",
 };
 const struct weir_sql weir_store_sql_input_one = {
@@ -36,9 +36,9 @@ const struct weir_sql weir_store_sql_write_one = {
             " reclaims = {9}, replays = {10}, epoch = {11}, settled_epoch = {12},"
             " due_us = {13}, lease_us = {14}, attempt_deadline_us = {15},"
             " deadline_us = {16}, claimed_us = {17}, started_us = {18}, ended_us = {19},"
-            " on_timeout = {20}, settled_as = {21}, worker = {22}, instance = {23},"
-            " failure = {24} WHERE no = {1}",
-    .parameters = "iiiiiiiiiiiiiiiiiiiiittt",
+            " on_timeout = {20}, settled_as = {21}, turn = {22}, worker = {23},"
+            " instance = {24}, failure = {25} WHERE no = {1}",
+    .parameters = "iiiiiiiiiiiiiiiiiiiiiittt",
 };
 const struct weir_sql weir_store_sql_attempt_one = {
     .name = "insert attempt",
@@ -122,6 +122,7 @@ void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value 
         weir_integer(row->ended_us),
         weir_integer(row->on_timeout),
         weir_integer(row->settled_as),
+        weir_integer(row->turn),
         weir_text(row->worker),
         weir_text(row->instance),
         weir_text(row->failure),

@@ -12,7 +12,7 @@
 
 #include "flow/store.h"
 
-/* Of a new execution. */
+/* Of a new execution. Its turn is the time at which it is created. */
 #define WEIR_NEW_COLUMNS                                                                 \
     "uuid, digest, part, state, hold, pending, lane, capset, policy, priority, flow,"    \
     " created_us, due_us, deadline_us, budgeted, namespace, kind"
@@ -29,7 +29,7 @@ void weir_key_lay_out(const struct weir_new_execution *item, struct weir_value *
                       size_t stride);
 
 /* Of what rules change, behind the row's number. */
-enum { WEIR_WRITE_WIDTH = 24 };
+enum { WEIR_WRITE_WIDTH = 25 };
 extern const enum weir_type weir_write_types[WEIR_WRITE_WIDTH];
 void weir_write_lay_out(const struct weir_execution_row *row, struct weir_value *out,
                         size_t stride);

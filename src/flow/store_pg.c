@@ -8,6 +8,7 @@
 #include "flow/store_pg.h"
 
 #include "base/heap.h"
+#include "flow/store_floors.h"
 #include "flow/store_statements.h"
 
 /* How often a pick over several lanes looks again, when others were faster at what it saw first;
@@ -57,7 +58,7 @@ const struct weir_sql weir_pg_sql_load_by_id = {
  */
 #define READY                                                                            \
     " FROM (SELECT * FROM {p}_execution WHERE " WEIR_IS_READY                            \
-    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"              \
+    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, turn, no LIMIT {3}"        \
     " FOR NO KEY UPDATE SKIP LOCKED) e"
 const struct weir_sql weir_pg_sql_ready = {
     .name = "pick ready",
@@ -65,19 +66,9 @@ const struct weir_sql weir_pg_sql_ready = {
     .parameters = "iii",
 };
 
-/*
- * Inputs by their primary key, and of tags whether there are any. Not the inputs of members of
- * flows: a row is locked as it is now, but what is joined with it is as it was when the statement
- * began, and an extension of the flow may have replaced the input in between. Nobody else does.
- */
-#define COMPANY                                                                          \
-    " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no"                \
-    " AND e.flow = 0 LIMIT 1) i ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM "  \
-    "{p}_tag x"                                                                          \
-    " WHERE x.no = e.no ORDER BY no, key LIMIT 1) t ON true"
 const struct weir_sql weir_pg_sql_ready_with_inputs = {
     .name = "pick ready",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_INPUT_COLUMNS READY COMPANY,
+    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_INPUT_COLUMNS READY WEIR_PG_COMPANY,
     .parameters = "iii",
 };
 
@@ -90,13 +81,13 @@ const struct weir_sql weir_pg_sql_ready_with_inputs = {
  */
 #define HEADS                                                                            \
     " FROM unnest({1}) AS l (lane) CROSS JOIN unnest({2}) AS s (capset)"                 \
-    " CROSS JOIN LATERAL (SELECT no, priority FROM {p}_execution x"                      \
+    " CROSS JOIN LATERAL (SELECT no, priority, turn FROM {p}_execution x"                \
     " WHERE " WEIR_IS_READY " AND x.lane = l.lane AND x.capset = s.capset"               \
-    " ORDER BY priority DESC, no"
+    " ORDER BY priority DESC, turn, no"
 const struct weir_sql weir_pg_sql_ready_of_many = {
     .name = "pick ready of many",
     .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN LOCKED(
-        "SELECT h.no" HEADS " LIMIT {4}) h ORDER BY h.priority DESC, h.no", "c",
+        "SELECT h.no" HEADS " LIMIT {4}) h ORDER BY h.priority DESC, h.turn, h.no", "c",
         " AND k.state + 0 = 1", " SKIP LOCKED") " LIMIT {3}",
     .parameters = "IIii",
 };
@@ -127,18 +118,20 @@ const struct weir_sql weir_pg_sql_write = {
         " lease_us = u.lease_us, attempt_deadline_us = u.attempt_deadline_us,"
         " deadline_us = u.deadline_us, claimed_us = u.claimed_us,"
         " started_us = u.started_us, ended_us = u.ended_us,"
-        " on_timeout = u.on_timeout, settled_as = u.settled_as, worker = u.worker,"
+        " on_timeout = u.on_timeout, settled_as = u.settled_as, turn = u.turn,"
+        " worker = u.worker,"
         " instance = u.instance, failure = u.failure"
         " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, "
         "{13},"
-        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}, {23}, {24})"
+        " {14}, {15}, {16}, {17}, {18}, {19}, {20}, {21}, {22}, {23}, {24}, {25})"
         " AS u (no, state, hold,"
         " pending, attempt_type, priority, attempts, retries, reclaims, replays, epoch,"
         " settled_epoch, due_us, lease_us, attempt_deadline_us, deadline_us, claimed_us,"
-        " started_us, ended_us, on_timeout, settled_as, worker, instance, failure)"
+        " started_us, ended_us, on_timeout, settled_as, turn, worker, instance,"
+        " failure)"
         " WHERE e.no = u.no"
         " AND " FEW,
-    .parameters = "IIIIIIIIIIIIIIIIIIIIITTT",
+    .parameters = "IIIIIIIIIIIIIIIIIIIIIITTT",
 };
 
 /* By the primary keys. */
@@ -298,31 +291,41 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
     return weir_loaded_add_all(out, status, &rows, error);
 }
 
-static enum weir_status look(struct weir_connection *connection,
-                             const struct weir_value heads[2],
+/* Where to look for what is ready: statements, and the values in front of a limit and a depth. */
+struct heads {
+    const struct weir_sql *pick;
+    const struct weir_sql *beyond;
+    struct weir_value values[WEIR_FLOOR_VALUES + 2];
+    size_t width;
+    struct weir_columns lanes; /* those of all lanes and sets; */
+    struct weir_columns capsets;
+    struct weir_floor_ranges ranges; /* or these */
+};
+
+static enum weir_status look(struct weir_connection *connection, struct heads *heads,
                              const struct weir_ready_query *query, size_t depth,
                              struct weir_loaded *out, struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &weir_pg_sql_ready_of_many,
-        VALUES(heads[0], heads[1], weir_integer((int64_t)query->limit),
-               weir_integer((int64_t)depth)),
-        &rows, error);
+    enum weir_status status;
 
+    heads->values[heads->width] = weir_integer((int64_t)query->limit);
+    heads->values[heads->width + 1] = weir_integer((int64_t)depth);
+    status = weir_connection_query(connection, heads->pick, heads->values,
+                                   heads->width + 2, &rows, error);
     weir_loaded_reset(out);
     return weir_loaded_add_all(out, status, &rows, error);
 }
 
-static enum weir_status is_more(struct weir_connection *connection,
-                                const struct weir_value heads[2], size_t depth, bool *out,
-                                struct weir_error *error)
+static enum weir_status is_more(struct weir_connection *connection, struct heads *heads,
+                                size_t depth, bool *out, struct weir_error *error)
 {
     int64_t no = 0;
-    enum weir_status status = weir_connection_query_integer(
-        connection, &weir_pg_sql_ready_beyond,
-        VALUES(heads[0], heads[1], weir_integer((int64_t)depth)), &no, error);
+    enum weir_status status;
 
+    heads->values[heads->width] = weir_integer((int64_t)depth);
+    status = weir_connection_query_integer(connection, heads->beyond, heads->values,
+                                           heads->width + 1, &no, error);
     *out = status == WEIR_OK;
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
@@ -330,7 +333,7 @@ static enum weir_status is_more(struct weir_connection *connection,
 /* Looking deeper finds again what is locked by us, so each look takes the place of the one
  * before. */
 static enum weir_status pick_of_many(struct weir_connection *connection,
-                                     const struct weir_value heads[2],
+                                     struct heads *heads,
                                      const struct weir_ready_query *query,
                                      struct weir_loaded *out, struct weir_error *error)
 {
@@ -351,34 +354,64 @@ static enum weir_status pick_of_many(struct weir_connection *connection,
 }
 
 /* Lanes and sets as arrays. */
-struct heads {
-    struct weir_columns lanes;
-    struct weir_columns capsets;
-    struct weir_value values[2];
-};
+static enum weir_status list_heads(struct heads *self, const struct weir_store *store,
+                                   const struct weir_ready_query *query,
+                                   struct weir_error *error)
+{
+    enum weir_status status =
+        list_numbers(store, query->lanes, query->lane_count, &self->lanes, error);
 
+    if (status == WEIR_OK)
+        status = list_numbers(store, query->capsets, query->capset_count, &self->capsets,
+                              error);
+    if (status != WEIR_OK)
+        return status;
+    self->pick = &weir_pg_sql_ready_of_many;
+    self->beyond = &weir_pg_sql_ready_beyond;
+    self->values[0] = NUMBERS(&self->lanes);
+    self->values[1] = NUMBERS(&self->capsets);
+    self->width = 2;
+    return WEIR_OK;
+}
+
+static void use_ranges(struct heads *self, const struct weir_ready_query *query)
+{
+    bool inputs = query->inputs && query->limit <= INPUT_ROWS_MAX;
+
+    self->pick = inputs ? &weir_pg_sql_ready_from_floors_with_inputs
+                        : &weir_pg_sql_ready_from_floors;
+    self->beyond = &weir_pg_sql_ready_beyond_floors;
+    self->width = WEIR_FLOOR_VALUES;
+    for (size_t i = 0; i < WEIR_FLOOR_VALUES; i++)
+        self->values[i] = self->ranges.values[i];
+}
+
+/* From floors on, where there are any. */
 static enum weir_status heads_init(struct heads *self, const struct weir_store *store,
                                    const struct weir_ready_query *query,
                                    struct weir_error *error)
 {
-    enum weir_status status;
+    enum weir_status status = WEIR_OK;
 
-    self->capsets = (struct weir_columns){.heap = store->heap};
-    status = list_numbers(store, query->lanes, query->lane_count, &self->lanes, error);
-    if (status == WEIR_OK)
-        status = list_numbers(store, query->capsets, query->capset_count, &self->capsets,
-                              error);
-    if (status == WEIR_OK) {
-        self->values[0] = NUMBERS(&self->lanes);
-        self->values[1] = NUMBERS(&self->capsets);
-    }
-    return status;
+    *self = (struct heads){
+        .lanes = {.heap = store->heap},
+        .capsets = {.heap = store->heap},
+        .ranges = {.ranges = {.heap = store->heap}, .gaps = {.heap = store->heap}}};
+    if (query->floors != NULL)
+        status = weir_floor_ranges_init(&self->ranges, store->heap, query, error);
+    if (status != WEIR_OK)
+        return status;
+    if (self->ranges.range_count == 0)
+        return list_heads(self, store, query, error);
+    use_ranges(self, query);
+    return WEIR_OK;
 }
 
 static void heads_fini(struct heads *self)
 {
     weir_columns_fini(&self->capsets);
     weir_columns_fini(&self->lanes);
+    weir_floor_ranges_fini(&self->ranges);
 }
 
 static enum weir_status pick_ready(const struct weir_store *self,
@@ -389,11 +422,11 @@ static enum weir_status pick_ready(const struct weir_store *self,
     struct heads heads;
     enum weir_status status;
 
-    if (query->lane_count == 1 && query->capset_count == 1)
+    if (query->lane_count == 1 && query->capset_count == 1 && query->floors == NULL)
         return pick_of_one(connection, query, out, error);
     status = heads_init(&heads, self, query, error);
     if (status == WEIR_OK)
-        status = pick_of_many(connection, heads.values, query, out, error);
+        status = pick_of_many(connection, &heads, query, out, error);
     heads_fini(&heads);
     return status;
 }
@@ -407,7 +440,7 @@ static enum weir_status is_ready(const struct weir_store *self,
     enum weir_status status = heads_init(&heads, self, query, error);
 
     if (status == WEIR_OK)
-        status = is_more(connection, heads.values, 0, out, error);
+        status = is_more(connection, &heads, 0, out, error);
     heads_fini(&heads);
     return status;
 }

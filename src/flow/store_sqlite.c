@@ -31,8 +31,8 @@ const struct weir_sql weir_sqlite_sql_find = {
 /* By the index of the ready ones, in its order, as far as is read. */
 const struct weir_sql weir_sqlite_sql_ready = {
     .name = "pick ready",
-    .text = "SELECT no, priority FROM {p}_execution WHERE " WEIR_IS_READY
-            " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}",
+    .text = "SELECT no, priority, turn FROM {p}_execution WHERE " WEIR_IS_READY
+            " AND lane = {1} AND capset = {2} ORDER BY priority DESC, turn, no LIMIT {3}",
     .parameters = "iii",
 };
 
@@ -40,7 +40,7 @@ const struct weir_sql weir_sqlite_sql_ready = {
  * are any. */
 #define READY                                                                            \
     " FROM {p}_execution e WHERE " WEIR_IS_READY                                         \
-    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, no LIMIT {3}"
+    " AND lane = {1} AND capset = {2} ORDER BY priority DESC, turn, no LIMIT {3}"
 const struct weir_sql weir_sqlite_sql_ready_rows = {
     .name = "pick ready",
     .text = "SELECT " WEIR_EXECUTION_COLUMNS READY,
@@ -219,6 +219,7 @@ static enum weir_status load_by_id(const struct weir_store *self,
 struct candidate {
     int64_t no;
     int64_t priority;
+    int64_t turn;
 };
 
 /* The best so far, in order. */
@@ -230,7 +231,9 @@ struct choice {
 
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
-    return a->priority > b->priority || (a->priority == b->priority && a->no < b->no);
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return a->turn < b->turn || (a->turn == b->turn && a->no < b->no);
 }
 
 /* False: it is worse than all of them, and so is whatever comes behind it. */
@@ -262,7 +265,8 @@ static enum weir_status choose_of(struct choice *self, struct weir_connection *c
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         struct candidate candidate = {weir_rows_integer(&rows, 0),
-                                      weir_rows_integer(&rows, 1)};
+                                      weir_rows_integer(&rows, 1),
+                                      weir_rows_integer(&rows, 2)};
 
         if (!choose(self, &candidate))
             break;

@@ -155,7 +155,8 @@ static inline size_t shop_pick(struct shop *self, size_t limit)
 {
     struct fixture *fixture = self->fixture;
     const int64_t capset = 0;
-    const struct weir_ready_query query = {&self->lane, 1, &capset, 1, limit, false};
+    const struct weir_ready_query query = {&self->lane, 1,     &capset, 1,
+                                           limit,       false, NULL};
 
     check_db(weir_store_pick_ready(&self->store, self->connection, &query, &self->loaded,
                                    &fixture->error),

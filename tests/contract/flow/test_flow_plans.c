@@ -29,19 +29,24 @@ struct sample {
 
 #define ANYBODYS "-1, '', '', ''"
 #define SOMEBODYS "7, 'default', 'app.a', '1'"
-#define ALL_OF_24                                                                        \
+#define ALL_OF_25                                                                        \
     "'{5}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', "      \
     "'{0}',"                                                                             \
-    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', "     \
-    "'{c}'"
+    " '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{a}', "     \
+    "'{b}', '{c}'"
 
-#define ONE_OF_24                                                                        \
-    "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
+#define ONE_OF_25                                                                        \
+    "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
 
 #define ALL_OF_17                                                                        \
     "'{\"\\\\x05\"}', '{\"\\\\x05\"}', '{1}', '{1}', '{0}', '{0}', '{1}', '{0}', "       \
     "'{1}', '{0}',"                                                                      \
     " '{0}', '{1}', '{0}', '{0}', '{0}', '{a}', '{b}'"
+
+/* Two priorities of one lane, and what is between them. */
+#define RANGES                                                                           \
+    "'{1,1,1,1}', '{0,0,0,0}', '{5,5,0,0}', '{-9000,100,-9000,100}', '{0,900,0,900}',"   \
+    " '{1,1,1}', '{0,0,0}', '{5,0,-99}', '{99999,5,0}'"
 
 static const struct sample SAMPLES[] = {
     {&weir_pg_sql_load, "'{5,3,90000}'", {"weir_execution_pkey"}, SORTS},
@@ -59,6 +64,20 @@ static const struct sample SAMPLES[] = {
      {"weir_execution_ready", "weir_execution_pkey"},
      SORTS},
     {&weir_pg_sql_ready_beyond, "'{1,2,3}', '{0,7}', 64", {"weir_execution_ready"}, 0},
+    {&weir_pg_sql_ready_from_floors,
+     RANGES ", 10, 64",
+     {"weir_execution_ready", "weir_execution_pkey",
+      "(priority = r.priority) AND (turn >= r.low)"},
+     SORTS},
+    {&weir_pg_sql_ready_from_floors_with_inputs,
+     RANGES ", 10, 64",
+     {"weir_execution_ready", "weir_input_pkey", "weir_tag_pkey"},
+     SORTS},
+    {&weir_pg_sql_ready_beyond_floors, RANGES ", 64", {"weir_execution_ready"}, 0},
+    {&weir_pg_sql_learn_floors,
+     "'{1,2}', '{0,0}', '{5,0}', '{-9000,-9000}', '{100,100}'",
+     {"weir_execution_ready"},
+     0},
     {&weir_store_sql_due[WEIR_DUE_DELAYED][WEIR_POSTGRESQL],
      "100, 1000, " ANYBODYS,
      {"weir_execution_due"},
@@ -123,9 +142,9 @@ static const struct sample SAMPLES[] = {
      "'{5,6}', '{1,1}', '{2,2}', 1000",
      {"weir_edge_open"},
      SORTS | GATHERS},
-    {&weir_pg_sql_write, ALL_OF_24, {"weir_execution_pkey"}, 0},
+    {&weir_pg_sql_write, ALL_OF_25, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_load_one, "5", {"weir_execution_pkey"}, 0},
-    {&weir_store_sql_write_one, ONE_OF_24, {"weir_execution_pkey"}, 0},
+    {&weir_store_sql_write_one, ONE_OF_25, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_insert, ALL_OF_17, {"weir_execution_uuid_key"}, SORTS},
     {&weir_pg_sql_results,
      "'{1,2}', '{\"\\\\x05\",\"\\\\x06\"}'",

@@ -179,8 +179,8 @@ static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
                                   struct weir_loaded *loaded, struct weir_error *error)
 {
     const int64_t capset = 0;
-    const struct weir_ready_query query = {crowd->lanes, crowd->lane_count, &capset, 1, 7,
-                                           false};
+    const struct weir_ready_query query = {
+        crowd->lanes, crowd->lane_count, &capset, 1, 7, false, NULL};
     enum weir_status status = weir_connection_begin(connection, error);
 
     if (status != WEIR_OK)

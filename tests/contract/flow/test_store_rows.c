@@ -15,6 +15,7 @@ static struct weir_execution_row full_row(void)
         .epoch = INT64_MAX,
         .settled_epoch = INT64_MAX - 1,
         .settled_as = WEIR_SETTLED_SUSPEND,
+        .turn = INT64_MIN + 1,
         .attempts = INT32_MAX,
         .retries = UINT32_MAX,
         .reclaims = UINT32_MAX - 1,
@@ -106,6 +107,7 @@ FLOW_TEST(rows, come_back_as_they_were_written)
     check_int(got->epoch, want.epoch);
     check_int(got->settled_epoch, want.settled_epoch);
     check_int(got->settled_as, want.settled_as);
+    check(got->turn == want.turn);
     check_int(got->attempts, want.attempts);
     check_int(got->retries, want.retries);
     check_int(got->reclaims, want.reclaims);

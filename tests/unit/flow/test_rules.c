@@ -426,6 +426,27 @@ WEIR_TEST(repeated, fail_is_another_one_when_it_is_for_good)
     check_int(row.retries, 1);
 }
 
+WEIR_TEST(turn, of_what_is_ready_again_is_before_all_that_is_new_and_behind_those_before)
+{
+    struct weir_execution_row first = claimed(), second = claimed();
+    struct weir_consequence out;
+
+    check(first.turn >= 0);
+    check_ruling(weir_rule_delay(&first, 1, NOW, NOW, &out), DONE);
+    check_ruling(weir_rule_delay(&second, 1, NOW, NOW + 1, &out), DONE);
+    check(first.turn < second.turn);
+    check(second.turn < 0);
+}
+
+WEIR_TEST(turn, is_new_with_another_priority)
+{
+    struct weir_execution_row row = submitted();
+    struct weir_consequence out;
+
+    check_ruling(weir_rule_prioritise(&row, 7, NOW + SECOND, &out), DONE);
+    check(row.turn == WEIR_TURN_AGAIN(NOW + SECOND));
+}
+
 /* It has not done it: somebody else has ended its claim. */
 WEIR_TEST(repeated, is_not_what_comes_after_a_cancel_by_others)
 {
@@ -757,7 +778,7 @@ WEIR_TEST(prioritise, changes_what_is_ready_and_tells_both)
     struct weir_execution_row row = submitted();
     struct weir_consequence out;
 
-    check_ruling(weir_rule_prioritise(&row, 80, &out), DONE);
+    check_ruling(weir_rule_prioritise(&row, 80, NOW, &out), DONE);
     check_int(row.priority, 80);
     check_int(out.priority_before, 5);
     check_int(out.news, WEIR_NEWS_PRIORITY);
@@ -769,11 +790,11 @@ WEIR_TEST(prioritise, clamps)
     struct weir_execution_row row = submitted();
     struct weir_consequence out;
 
-    check_ruling(weir_rule_prioritise(&row, INT32_MAX, &out), DONE);
+    check_ruling(weir_rule_prioritise(&row, INT32_MAX, NOW, &out), DONE);
     check_int(row.priority, 9000);
-    check_ruling(weir_rule_prioritise(&row, 9500, &out), NOTHING);
+    check_ruling(weir_rule_prioritise(&row, 9500, NOW, &out), NOTHING);
     check_int(out.news, 0);
-    check_ruling(weir_rule_prioritise(&row, -1, &out), DONE);
+    check_ruling(weir_rule_prioritise(&row, -1, NOW, &out), DONE);
     check_int(row.priority, 0);
 }
 

@@ -250,8 +250,8 @@ static void apply(struct world *self, struct try *try)
                                        now_us, &try->out);
         break;
     case PRIORITISE:
-        try->ruling =
-            weir_rule_prioritise(row, (int32_t)draw(self, 20000) - 5000, &try->out);
+        try->ruling = weir_rule_prioritise(row, (int32_t)draw(self, 20000) - 5000, now_us,
+                                           &try->out);
         break;
     case REPLAY:
         try->ruling = weir_rule_replay(row, now_us, &try->out);

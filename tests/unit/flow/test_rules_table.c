@@ -68,7 +68,7 @@ static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
     case REVOKE:
         return weir_rule_revoke(row, weir_str(""), 0, now_us, &out);
     case PRIORITISE:
-        return weir_rule_prioritise(row, 77, &out);
+        return weir_rule_prioritise(row, 77, now_us, &out);
     case REPLAY:
         return weir_rule_replay(row, now_us, &out);
     case RESUME:

@@ -1,0 +1,270 @@
+/*
+ * Claims on PostgreSQL while an old snapshot keeps everything that was ready in the index: they begin behind
+ * it, and what comes before that place is found all the same. The point claim.slow makes each claim
+ * one that took long, so that floors are in use from the first one on.
+ */
+#include <stdlib.h>
+
+#include "contract/flow/company.h"
+#include "flow/store_statements.h"
+#include "lib/explain.h"
+
+enum { HISTORY = 3000 };
+
+struct scene {
+    struct company company; /* whose claims are slow */
+    PGconn *old;            /* has a snapshot; NULL: not needed */
+};
+
+static void scene_open(struct scene *self, struct fixture *fixture)
+{
+    *self = (struct scene){.old = NULL};
+    company_open(&self->company, fixture);
+    weir_points_arm(&self->company.points, "claim.slow", 1);
+}
+
+static void scene_close(struct scene *self)
+{
+    company_close(&self->company);
+    PQfinish(self->old);
+}
+
+static struct weir_floors *floors_of(struct scene *self)
+{
+    return &self->company.flow->floors;
+}
+
+/* A claim and its end. */
+static void work_off_one(struct scene *self, struct fixture *fixture)
+{
+    struct weir_flow *flow = self->company.flow;
+    struct weir_claim claim;
+
+    (void)works_submit(fixture, flow, "orders");
+    claim = works_claim(fixture, flow, "orders", "anna");
+    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+}
+
+static int64_t turn_of(struct fixture *fixture, int64_t no)
+{
+    char text[96];
+
+    (void)snprintf(text, sizeof text, "SELECT turn FROM weir_execution WHERE no = %lld",
+                   (long long)no);
+    return fixture_ask(fixture, text);
+}
+
+static bool has_passed(struct scene *self, int64_t turn)
+{
+    struct weir_floors *floors = floors_of(self);
+    bool passed;
+
+    weir_lock_acquire(&floors->lock);
+    passed = floors->count > 0 && floors->floors[0].fresh > turn;
+    weir_lock_release(&floors->lock);
+    return passed;
+}
+
+/* Until claims begin behind this place among the new ones. */
+static void pass(struct scene *self, struct fixture *fixture, int64_t turn)
+{
+    for (int64_t end_ms = fixture_deadline(); !has_passed(self, turn);
+         fixture_wait(__FILE__, __LINE__, "claims pass that place", end_ms))
+        work_off_one(self, fixture);
+}
+
+static int64_t last_no(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT max(no) FROM weir_execution");
+}
+
+/* ---- how much is walked ------------------------------------------------------------------------ */
+
+static void open_snapshot(struct scene *self, struct fixture *fixture)
+{
+    self->old = PQconnectdb(fixture->url);
+    check(PQstatus(self->old) == CONNECTION_OK);
+    explain_execute(self->old, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    explain_execute(self->old, "SELECT count(*) FROM pg_class");
+}
+
+/* As many as were ready once, in the lane that is there, have ended. */
+static void end_many(struct fixture *fixture)
+{
+    fixture_prepare(fixture,
+                    "INSERT INTO {p}_execution (uuid, digest, part, state, hold, pending,"
+                    " lane, capset, policy, priority, flow, created_us, turn, due_us,"
+                    " deadline_us, namespace, kind) SELECT int8send(n), '', 0, 1, 0, 0,"
+                    " e.lane, e.capset, e.policy, 0, 0, n, n, 0, 0, 'default', 'mail'"
+                    " FROM {p}_execution e, generate_series(1, 3000) n");
+    fixture_prepare(fixture, "UPDATE {p}_execution SET state = 10, attempts = 1,"
+                             " epoch = 2, ended_us = 1 WHERE length(uuid) = 8");
+}
+
+/* Entries of the index that this session has read; those of others do not count. */
+static int64_t entries_read(PGconn *native)
+{
+    PGresult *result =
+        PQexec(native, "SELECT pg_stat_get_xact_tuples_returned(oid) FROM pg_class"
+                       " WHERE relname = 'weir_execution_ready'");
+    int64_t entries;
+
+    check_int(PQntuples(result), 1);
+    entries = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return entries;
+}
+
+static enum weir_status look(const struct weir_ready_query *query, struct scene *self,
+                             struct fixture *fixture, int64_t *entries)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_loaded loaded;
+    struct weir_db *db = self->company.db;
+    enum weir_status status;
+    int64_t before;
+
+    weir_loaded_init(&loaded, weir_heap_system(), 10);
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    before = entries_read(weir_connection_native(connection));
+    status = weir_store_pick_ready(&self->company.flow->store, connection, query, &loaded,
+                                   &fixture->error);
+    *entries = entries_read(weir_connection_native(connection)) - before;
+    weir_connection_rollback(connection);
+    weir_db_release(db, connection);
+    weir_loaded_fini(&loaded);
+    return status;
+}
+
+FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
+{
+    const int64_t capset = 0;
+    struct weir_ready_query query = {
+        .lane_count = 1, .capsets = &capset, .capset_count = 1, .limit = 1};
+    struct scene scene;
+    int64_t lane, walked, read;
+
+    scene_open(&scene, fixture);
+    work_off_one(&scene, fixture);
+    lane = fixture_ask(fixture, "SELECT lane FROM weir_execution");
+    query.lanes = &lane;
+    open_snapshot(&scene, fixture);
+    end_many(fixture);
+    (void)works_submit(fixture, scene.company.flow, "orders");
+
+    check_db(look(&query, &scene, fixture, &walked), WEIR_OK);
+    check(walked >= HISTORY); /* or there is nothing to be seen here */
+    pass(&scene, fixture, HISTORY);
+    query.floors = floors_of(&scene);
+    check_db(look(&query, &scene, fixture, &read), WEIR_OK);
+    check(read < HISTORY / 10);
+    scene_close(&scene);
+}
+
+/* ---- what is behind the place where claims begin ---------------------------------------------- */
+
+/* It has an old number, and claims have passed its place. */
+FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_is_ready_again)
+{
+    struct scene scene;
+    struct weir_claim first, again;
+
+    scene_open(&scene, fixture);
+    (void)works_submit_retrying(fixture, scene.company.flow, 3);
+    first = works_claim(fixture, scene.company.flow, "orders", "anna");
+    pass(&scene, fixture, turn_of(fixture, first.no));
+
+    works_settle(fixture, scene.company.flow, &first, WEIR_SETTLE_FAIL);
+    (void)works_submit(fixture, scene.company.flow, "orders");
+    again = works_claim(fixture, scene.company.flow, "orders", "anna");
+
+    check_int(again.no, first.no);
+    scene_close(&scene);
+}
+
+FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_has_another_priority)
+{
+    struct scene scene;
+    struct weir_execution_id id;
+    struct weir_claim claim;
+    int64_t no;
+
+    scene_open(&scene, fixture);
+    id = works_submit(fixture, scene.company.flow, "others");
+    no = last_no(fixture);
+    work_off_one(&scene, fixture);
+    pass(&scene, fixture, turn_of(fixture, no));
+    fixture_prepare(fixture, "UPDATE {p}_execution SET lane = (SELECT lane FROM"
+                             " {p}_execution WHERE state = 10 LIMIT 1) WHERE state = 1");
+
+    check_db(weir_flow_prioritise(scene.company.flow, &id, 5, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(scene.company.flow, &id, 0, &fixture->error), WEIR_OK);
+    claim = works_claim(fixture, scene.company.flow, "orders", "anna");
+
+    check_int(claim.no, no);
+    scene_close(&scene);
+}
+
+FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
+{
+    static const int32_t PRIORITIES[] = {7, 1, 9000, 3};
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    pass(&scene, fixture, 0);
+    for (size_t i = 0; i < 4; i++) {
+        struct weir_execution_draft draft = works_draft("orders");
+
+        draft.priority = PRIORITIES[i];
+        (void)works_submit(fixture, scene.company.flow, "orders");
+        (void)works_submit_draft(fixture, scene.company.flow, &draft);
+        check_int(works_claim(fixture, scene.company.flow, "orders", "anna").no,
+                  last_no(fixture));
+    }
+    scene_close(&scene);
+}
+
+/* A transaction that was open while claims passed its place: the next walk of everything finds it. */
+FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
+{
+    const char *lane = "orders";
+    const struct weir_claim_options options = works_claimant(&lane, "anna");
+    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_connection *connection;
+    struct weir_submission late;
+    struct weir_claim claim;
+    struct scene scene;
+    int64_t now_us = 0;
+
+    scene_open(&scene, fixture);
+    work_off_one(&scene, fixture);
+    connection = fixture_take(fixture);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(weir_flow_submit(scene.company.flow, connection, &draft, 1, &late,
+                              &fixture->error),
+             WEIR_OK);
+    check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
+    pass(&scene, fixture, now_us);
+    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+
+    wait_until(works_claim_many(fixture, scene.company.flow, &options, &claim, 1) == 1);
+    check(memcmp(claim.id.uuid, late.id.uuid, WEIR_UUID_SIZE) == 0);
+    scene_close(&scene);
+}
+
+/* Floors are of no use when nothing is slow. */
+FLOW_POSTGRESQL_TEST(floors, are_dropped_when_everything_is_walked_fast)
+{
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    pass(&scene, fixture, 0);
+    weir_points_arm(&scene.company.points, "claim.slow", UINT64_MAX);
+
+    for (int64_t end_ms = fixture_deadline(); weir_floors_are_active(floors_of(&scene));
+         fixture_wait(__FILE__, __LINE__, "floors are dropped", end_ms))
+        work_off_one(&scene, fixture);
+    scene_close(&scene);
+}
