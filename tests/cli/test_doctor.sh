@@ -40,16 +40,26 @@ warns_that_nobody_delivers() {
     ends 0 queue remove idle --force --yes
 }
 
+# set_partitions N: of the queue "damaged", by another program.
+set_partitions() {
+    local statement="UPDATE weir_queue SET partitions = $1 WHERE name = 'damaged'"
+    if [ "$engine" = sqlite ]; then
+        sqlite3 "${WEIR_DB#sqlite:}" "$statement"
+    else
+        sql "$WEIR_DB" "$statement" >/dev/null
+    fi
+}
+
 # A row that another program has changed is named, and neither it nor an enqueue ends in a crash.
 finds_a_damaged_queue() {
     ends 0 queue add damaged --partitions 4
-    sql "$WEIR_DB" "UPDATE weir_queue SET partitions = 0 WHERE name = 'damaged'" >/dev/null
+    set_partitions 0
     ends 1 doctor --json
     finding queues broken 'correct the row'
     json '.findings[] | select(.check == "queues") | .found |
         contains("the row of queue \"damaged\": partitions is 0, must be a power of two from 1 to 64")'
     ends 1 enqueue damaged x --key k
-    sql "$WEIR_DB" "UPDATE weir_queue SET partitions = 4 WHERE name = 'damaged'" >/dev/null
+    set_partitions 4
     ends 0 doctor
     ends 0 queue remove damaged --force --yes
 }
