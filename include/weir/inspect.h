@@ -73,7 +73,8 @@ struct weir_partition_info {
     const char *owner;      /* name of the process that holds the lease; "": nobody */
     int64_t epoch;
     int64_t lease_left_us; /* 0: nobody holds it, or it has run out */
-    uint32_t crashes;      /* owners in a row that ended without releasing it */
+    uint32_t
+        crashes; /* owners in a row that ended without releasing it; counts nothing */
 };
 
 /* By what a process is known to be alive: by its lease alone, or also by a lock that vanishes with it,

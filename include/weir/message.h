@@ -75,7 +75,9 @@ struct weir_message {
     const struct weir_header *headers;
     size_t header_count;
     int64_t created_us; /* when it was enqueued, microseconds since 1970 */
-    uint32_t attempts;  /* how often the head of this partition has failed before */
+    uint32_t
+        attempts; /* how often the head of this partition has failed before; a process that
+                           ended counts if the message was called alone (weir/outbox.h) */
     int64_t epoch; /* fencing token: a later owner of the partition has a larger one */
     struct weir_batch *batch; /* it is part of: to ask how much time is left */
 };

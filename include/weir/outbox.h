@@ -99,7 +99,9 @@ struct weir_queue_options {
     enum weir_unread unread;
     int64_t backlog_max; /* enqueue fails with WEIR_FULL above; about; 0: no limit */
     /* A message that has failed so often in calls of its own becomes a dead letter, and the next
-     * one is delivered; 0: never, it is tried for ever. Up to WEIR_ATTEMPTS_MAX_MAX. */
+     * one is delivered; 0: never, it is tried for ever. Up to WEIR_ATTEMPTS_MAX_MAX. A process that
+     * ends counts against a message only if that was called alone because a process had ended
+     * in its call before: a message that kills its process each time costs two deaths more. */
     uint32_t attempts_max;
     /* Dead letters that were resolved or discarded are removed after this; 0: never. */
     int64_t dead_letter_retention_ns;

@@ -44,6 +44,8 @@ const struct weir_command weir_cli_queue_add = {
         "A message that has failed --attempts-max times in calls of its own goes to\n"
         "the dead letters, and the next one is delivered. Dead letters that were\n"
         "resolved or discarded are removed after --dead-letter-retention, as in 7d.\n"
+        "A process that ends counts against a message only if it was called alone,\n"
+        "because a process had ended in its call before.\n"
         "\n"
         "Partitions are what can be delivered side by side; their number never\n"
         "changes. NAME has 1 to 1024 of A-Z a-z 0-9 . _ - and begins and ends with\n"

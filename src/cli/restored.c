@@ -9,6 +9,7 @@
 #include "cli/confirm.h"
 #include "cli/output.h"
 #include "db/db.h"
+#include "outbox/mark.h"
 #include "outbox/restore_maria.h"
 #include "outbox/restore_pg.h"
 #include "weir/heap.h"
@@ -135,13 +136,17 @@ int weir_restored_run(const struct weir_session *session,
     struct weir_error error = {0};
     int code;
 
-    if (weir_db_engine(session->db) == WEIR_SQLITE)
-        return tell(session, NULL, NOTHING_TO_DO);
     if (weir_db_acquire(session->db, &connection, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
-    code = weir_db_engine(session->db) == WEIR_POSTGRESQL
-               ? restore_pg(session, connection, wishes)
-               : restore_maria(session, connection, wishes);
+    if (weir_db_engine(session->db) == WEIR_POSTGRESQL)
+        code = restore_pg(session, connection, wishes);
+    else if (weir_db_engine(session->db) == WEIR_MARIADB)
+        code = restore_maria(session, connection, wishes);
+    else
+        code = tell(session, NULL, NOTHING_TO_DO);
+    if (code == WEIR_EXIT_DONE && !wishes->dry_run &&
+        weir_mark_forget_all(connection, &error) != WEIR_OK)
+        code = weir_session_fail(session, &error, NULL);
     weir_db_release(session->db, connection);
     return code;
 }

@@ -20,7 +20,7 @@
 #include "outbox/plain_text.h"
 
 /* What read_position() reads. */
-#define POSITION "cut, last_id, seq, version, attempts, retry_us, alone"
+#define POSITION "cut, last_id, seq, version, attempts, retry_us, alone, epoch, trying"
 
 /* The last entry of the index. */
 static const struct weir_sql SQL_READ = {
@@ -48,7 +48,7 @@ static const struct weir_sql SQL_READ_ALL_MARIA = {
             "k.pid = p.p",
     .parameters = "t",
 };
-enum { POSITION_NUMBER = 7 }; /* the column of a.n: from 1 */
+enum { POSITION_NUMBER = 9 }; /* the column of a.n: from 1 */
 
 /* No index keeps a second one away on PostgreSQL: only for a subscription of the same
  * transaction. */
@@ -94,7 +94,10 @@ static enum weir_status sort_acks(struct weir_ack_group *self, struct weir_ack *
     for (size_t i = 0; i < self->count; i++) {
         self->acks[i] = &acks[i];
         self->rejection_count += acks[i].rejection_count;
+        self->is_mark |= acks[i].is_mark;
     }
+    if (self->is_mark && self->count > 1)
+        return weir_error_set(error, WEIR_INVALID, "a mark among %zu acks", self->count);
     qsort(self->acks, self->count, sizeof *self->acks, compare_keys);
     for (size_t i = 1; i < self->count; i++) {
         struct weir_lease_key key = self->acks[i]->key;
@@ -142,6 +145,26 @@ enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
     out[WEIR_ACK_RETRY_US] = weir_integer(next->retry_us);
     out[WEIR_ACK_ERROR] = weir_text(text);
     out[WEIR_ACK_FORGET] = weir_boolean(ack->clear_crashes);
+    return WEIR_OK;
+}
+
+enum weir_status weir_ack_group_mark(struct weir_ack_group *self, struct weir_value *out,
+                                     struct weir_error *error)
+{
+    struct weir_value row[WEIR_ACK_COLUMNS];
+    enum weir_status status = weir_ack_group_row(self, 0, row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    out[0] = row[WEIR_ACK_SUBSCRIPTION];
+    out[1] = row[WEIR_ACK_PARTITION];
+    out[2] = row[WEIR_ACK_EPOCH];
+    out[3] = row[WEIR_ACK_VERSION];
+    out[4] = row[WEIR_ACK_ATTEMPTS];
+    out[5] = row[WEIR_ACK_ALONE];
+    out[6] = row[WEIR_ACK_ERROR];
+    out[7] = weir_integer(self->acks[0]->next.trying);
+    out[8] = weir_integer(self->owner);
     return WEIR_OK;
 }
 
@@ -234,6 +257,8 @@ static struct weir_position read_position(struct weir_rows *rows)
         .attempts = (uint32_t)weir_rows_integer(rows, 4),
         .retry_us = weir_rows_integer(rows, 5),
         .alone = (uint32_t)weir_rows_integer(rows, 6),
+        .epoch = weir_rows_integer(rows, 7),
+        .trying = weir_rows_integer(rows, 8),
     };
 }
 

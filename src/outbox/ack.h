@@ -4,7 +4,7 @@
  * A position belongs to (subscription, partition): how far delivery came (place and seq), and
  * how the message at its head has failed so far. Every move is a compare-and-set on incarnation,
  * epoch and version: whoever lost the lease, or acted on an old position, is refused and changes
- * nothing.
+ * nothing. A mark (mark.h) is such a move, of the version alone.
  *
  * PostgreSQL appends a row per move; the newest is the one with the highest version. Lock and
  * compare are two statements: in one, the comparison would see the table as it was before the
@@ -28,6 +28,8 @@ struct weir_position {
     uint32_t attempts;
     uint32_t alone;   /* of the attempts, those in a call of its own */
     int64_t retry_us; /* database's clock; 0: no wait */
+    int64_t epoch;    /* of the owner that stored it */
+    int64_t trying;   /* the mark of a call: mark.h; 0: none */
 };
 
 /* A message to be kept as a dead letter, with the ack that passes it. All borrowed. */
@@ -51,7 +53,10 @@ struct weir_ack {
     int64_t epoch;
     struct weir_position next; /* next.version is one more than the version acted upon */
     struct weir_str error;     /* "": none; with attempts above 0 */
-    bool clear_crashes;        /* the head moved: forget the owners that died at it */
+    bool clear_crashes; /* a call was answered: forget the owners that died before */
+    bool
+        is_mark; /* stores or ends a mark: place, seq and wait stay, error too if it is "";
+                     in a group of its own */
     const struct weir_rejection *rejections;
     size_t rejection_count;
     /* out */
@@ -63,7 +68,8 @@ struct weir_ack {
  * refused one changes nothing and does not disturb the others. Dead letters of accepted ones
  * are stored in the same transaction, one per (subscription, partition, seq).
  * Texts of failures are stored as plain text (plain_text.h), attempts up to INT32_MAX.
- * WEIR_INVALID: two of them move the same position. On WEIR_IN_DOUBT nobody knows; the caller
+ * Whatever is no mark ends the mark that there is. WEIR_INVALID: two of them move the same position,
+ * or a mark is not alone. On WEIR_IN_DOUBT nobody knows; the caller
  * reads the positions again.
  */
 WEIR_CHECKED enum weir_status weir_ack_move(struct weir_connection *connection,

@@ -49,16 +49,27 @@ enum { COMPARED = WEIR_ACK_VERSION + 1 }; /* columns that travel */
 static const struct weir_sql SQL_MOVE = {
     .name = "move positions",
     .text = "INSERT INTO {p}_ack (subscription, pid, epoch, version, cut, last_id, seq,"
-            " attempts, alone, retry_us, error, incarnation) VALUES ({1}, {2}, {3}, {4},"
-            " {5}, {6}, {7}, {8}, {9}, {10}, {11}, " WEIR_INCARNATION_PLAIN ")"
+            " attempts, alone, retry_us, error, trying, incarnation)"
+            " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, 0,"
+            " " WEIR_INCARNATION_PLAIN ")"
             " ON DUPLICATE KEY UPDATE epoch = VALUES(epoch), version = VALUES(version),"
             " cut = VALUES(cut), last_id = VALUES(last_id), seq = VALUES(seq),"
             " attempts = VALUES(attempts), alone = VALUES(alone),"
             " retry_us = VALUES(retry_us), error = VALUES(error),"
-            " incarnation = VALUES(incarnation)",
+            " trying = VALUES(trying), incarnation = VALUES(incarnation)",
     .parameters = "iiiiiiiiiit",
 };
 enum { MOVED = WEIR_ACK_ERROR + 1 }; /* columns that travel */
+
+/* The row is there, and locked. */
+static const struct weir_sql SQL_MARK = {
+    .name = "mark position",
+    .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, attempts = {5}, alone = {6},"
+            " error = IF({7} = '', error, {7}), trying = {8},"
+            " incarnation = " WEIR_INCARNATION_PLAIN
+            " WHERE subscription = {1} AND pid = {2}",
+    .parameters = "iiiiiiti",
+};
 
 /* Almost never: an owner before us has died. */
 static const struct weir_sql SQL_FORGET = {
@@ -185,6 +196,21 @@ static enum weir_status move_accepted(struct weir_ack_group *self,
     return status;
 }
 
+static enum weir_status mark(struct weir_ack_group *self,
+                             struct weir_connection *connection, struct weir_error *error)
+{
+    struct weir_value values[WEIR_ACK_MARK_VALUES];
+    enum weir_status status;
+
+    if (!self->acks[0]->accepted)
+        return WEIR_OK;
+    status = weir_ack_group_mark(self, values, error);
+    if (status == WEIR_OK) /* the owner was compared */
+        status = weir_connection_execute(connection, &SQL_MARK, values,
+                                         WEIR_ACK_MARK_VALUES - 1, NULL, error);
+    return status;
+}
+
 static enum weir_status forget_crashes(struct weir_ack_group *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
@@ -209,6 +235,8 @@ static enum weir_status move(struct weir_connection *connection, void *argument,
     struct weir_ack_group *self = argument;
     enum weir_status status = compare(self, connection, error);
 
+    if (status == WEIR_OK && self->is_mark)
+        return mark(self, connection, error);
     if (status == WEIR_OK)
         status = move_accepted(self, connection, error);
     if (status == WEIR_OK)

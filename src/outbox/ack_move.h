@@ -17,6 +17,7 @@ struct weir_ack_group {
     struct weir_ack **acks; /* in the order of their keys */
     size_t count;
     size_t rejection_count; /* of all of them */
+    bool is_mark;           /* and nothing else */
     struct weir_arena texts;
     struct weir_columns table; /* an engine's, to be made by it; ends with the group */
 };
@@ -38,10 +39,18 @@ enum weir_ack_column {
     WEIR_ACK_COLUMNS
 };
 
+enum { WEIR_ACK_MARK_VALUES = 9 };
+
 /* Number `at` of the group. Texts live as long as it does. */
 WEIR_CHECKED enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
                                                  struct weir_value *out,
                                                  struct weir_error *error);
+
+/* A group that is one mark: subscription, partition, epoch, version, attempts, alone, error, trying
+ * and the owner, as the statements of all engines number them from 1. */
+WEIR_CHECKED enum weir_status weir_ack_group_mark(struct weir_ack_group *self,
+                                                  struct weir_value *out,
+                                                  struct weir_error *error);
 
 /* The dead letters of those that were accepted; in the transaction that moved them. */
 WEIR_CHECKED enum weir_status weir_ack_group_reject(struct weir_ack_group *self,

@@ -85,6 +85,24 @@ static const struct weir_sql SQL_APPEND = {
     .parameters = "IIIIIIIIIITFi",
 };
 
+/* The same for a mark: what it does not change is of the newest version. */
+static const struct weir_sql SQL_MARK = {
+    .name = "append mark",
+    .text = "INSERT INTO {p}_ack (subscription, pid, epoch, version, attempts, alone,"
+            " error, trying, incarnation, cut, last_id, seq, retry_us)"
+            " SELECT {1}, {2}, {3}, {4}, {5}, {6},"
+            " CASE WHEN {7} = '' THEN n.error ELSE {7} END, {8},"
+            " l.incarnation, n.cut, n.last_id, n.seq, n.retry_us"
+            " FROM {p}_lease l CROSS JOIN LATERAL (SELECT * FROM {p}_ack k"
+            " WHERE k.subscription = l.subscription AND k.pid = l.pid"
+            " AND k.version >= {4} - 1 ORDER BY k.version DESC LIMIT 1) n"
+            " WHERE l.subscription = {1} AND l.pid = {2} AND l.epoch = {3}"
+            " AND l.owner = {9} AND l.until_us > {now}"
+            " AND l.incarnation = (SELECT " WEIR_INCARNATION_PG ")"
+            " AND n.version = {4} - 1",
+    .parameters = "iiiiiitii",
+};
+
 static enum weir_status fill_table(struct weir_ack_group *self,
                                    const struct weir_heap *heap, struct weir_error *error)
 {
@@ -194,6 +212,21 @@ static enum weir_status append_part(struct weir_ack_group *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
+static enum weir_status append_mark(struct weir_ack_group *self,
+                                    struct weir_connection *connection,
+                                    struct weir_error *error)
+{
+    struct weir_value values[WEIR_ACK_MARK_VALUES];
+    int64_t appended = 0;
+    enum weir_status status = weir_ack_group_mark(self, values, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_MARK, values,
+                                         WEIR_ACK_MARK_VALUES, &appended, error);
+    self->acks[0]->accepted = appended == 1;
+    return status;
+}
+
 /* Behind the locks. */
 static enum weir_status append(struct weir_ack_group *self,
                                struct weir_connection *connection,
@@ -201,6 +234,8 @@ static enum weir_status append(struct weir_ack_group *self,
 {
     enum weir_status status = WEIR_OK;
 
+    if (self->is_mark)
+        return append_mark(self, connection, error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i += WEIR_ACK_CHUNK_MAX)
         status = append_part(self, connection, i, error);
     return status == WEIR_OK ? weir_ack_group_reject(self, connection, error) : status;

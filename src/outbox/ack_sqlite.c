@@ -11,7 +11,7 @@ static const struct weir_sql SQL_MOVE = {
     .name = "move position",
     .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
             " seq = {7}, attempts = {8}, alone = {9}, retry_us = {10}, error = {11},"
-            " incarnation = " WEIR_INCARNATION_PLAIN
+            " trying = 0, incarnation = " WEIR_INCARNATION_PLAIN
             " WHERE subscription = {1} AND pid = {2} AND version = {4} - 1"
             " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
             " AND pid = {2} AND owner = {12} AND epoch = {3} AND until_us > {now}"
@@ -25,13 +25,26 @@ static const struct weir_sql SQL_MOVE_WRONGLY = {
     .name = "move position wrongly",
     .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
             " seq = CASE {15} WHEN 1 THEN seq ELSE {7} END, attempts = {8},"
-            " alone = {9}, retry_us = {10}, error = {11}, incarnation "
+            " alone = {9}, retry_us = {10}, error = {11}, trying = 0, incarnation "
             "= " WEIR_INCARNATION_PLAIN " WHERE subscription = {1} AND pid = {2}"
             " AND ({14} = 1 OR version = {4} - 1)"
             " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
             " AND pid = {2} AND ({13} = 1 OR (owner = {12} AND epoch = {3}"
             " AND until_us > {now})))",
     .parameters = "iiiiiiiiiitiiii",
+};
+
+/* The same, of the version alone. */
+static const struct weir_sql SQL_MARK = {
+    .name = "mark position",
+    .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, attempts = {5}, alone = {6},"
+            " error = CASE {7} WHEN '' THEN error ELSE {7} END, trying = {8},"
+            " incarnation = " WEIR_INCARNATION_PLAIN
+            " WHERE subscription = {1} AND pid = {2} AND version = {4} - 1"
+            " AND EXISTS (SELECT 1 FROM {p}_lease WHERE subscription = {1}"
+            " AND pid = {2} AND owner = {9} AND epoch = {3} AND until_us > {now}"
+            " AND incarnation = " WEIR_INCARNATION_PLAIN ")",
+    .parameters = "iiiiiitii",
 };
 
 static const struct weir_sql SQL_FORGET = {
@@ -85,12 +98,28 @@ static enum weir_status move_one(struct weir_ack_group *self,
     return status;
 }
 
+static enum weir_status mark(struct weir_ack_group *self,
+                             struct weir_connection *connection, struct weir_error *error)
+{
+    struct weir_value values[WEIR_ACK_MARK_VALUES];
+    int64_t changed = 0;
+    enum weir_status status = weir_ack_group_mark(self, values, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_MARK, values,
+                                         WEIR_ACK_MARK_VALUES, &changed, error);
+    self->acks[0]->accepted = changed == 1;
+    return status;
+}
+
 static enum weir_status move(struct weir_connection *connection, void *argument,
                              struct weir_error *error)
 {
     struct weir_ack_group *self = argument;
     enum weir_status status = WEIR_OK;
 
+    if (self->is_mark)
+        return mark(self, connection, error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = move_one(self, connection, i, error);
     return status == WEIR_OK ? weir_ack_group_reject(self, connection, error) : status;

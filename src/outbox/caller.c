@@ -8,6 +8,10 @@
  *   leased          outside of any transaction; the answer goes to the acker, by way of the roster
  *   transactional   inside of one (tx.h), which this worker commits together with the answer
  *
+ * A call that needs a mark (mark.h) stores it when everything else is in hand: nothing is done
+ * between the mark and the call that takes time. When the call does not begin after all the roster
+ * is told, and the acker ends the mark.
+ *
  * When such a transaction comes to nothing, that the call has failed is stored by the acker, like
  * every retry. So it is when nobody knows whether it was committed: if it was, the acker's move is
  * refused, since the version has changed, and the lane begins anew where the position is.
@@ -19,6 +23,7 @@
 #include "base/text.h"
 #include "outbox/batch.h"
 #include "outbox/headers.h"
+#include "outbox/mark.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
 
@@ -162,9 +167,38 @@ static void complete(struct attempt *attempt)
 
 /* ---- leased ---------------------------------------------------------------------------- */
 
+/* Store the mark of a call, if it needs one. On failure the call is over: *over. */
+static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
+                             bool *over, struct weir_error *error)
+{
+    struct weir_roster *roster = outbox->roster;
+    struct weir_connection *connection = NULL;
+    enum weir_status status;
+
+    *over = false;
+    if (!call->needs_mark)
+        return WEIR_OK;
+    status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_mark_store(connection, outbox->owner, &call->mark, error);
+    weir_db_release(outbox->db, connection);
+    if (status == WEIR_OK && !weir_roster_marked(roster, call))
+        status = WEIR_FENCED;
+    *over = status != WEIR_OK;
+    if (status == WEIR_OK)
+        (void)WEIR_POINT(outbox->points, "caller.marked");
+    else if (status == WEIR_FENCED)
+        weir_roster_forsake(roster, call);
+    else
+        weir_roster_put_back(roster, call, status == WEIR_IN_DOUBT);
+    if (status != WEIR_OK && status != WEIR_FENCED)
+        weir_error_prefix(error, "mark a call");
+    return status == WEIR_FENCED ? WEIR_OK : status;
+}
+
 /* The outbox may be gone when the handler returns at last; the roster waits for it. */
-static void deliver(struct weir_outbox *outbox, struct weir_context *context,
-                    struct weir_call *call)
+static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context *context,
+                                struct weir_call *call, struct weir_error *error)
 {
     struct weir_roster *roster = outbox->roster;
     struct weir_points *points = outbox->points;
@@ -173,7 +207,13 @@ static void deliver(struct weir_outbox *outbox, struct weir_context *context,
     struct weir_message *messages = unpack(context, call, &batch);
     struct attempt attempt = {
         .post = call->post, .batch = &batch, .reason = &reason, .outcome = WEIR_RETRY};
+    enum weir_status status = WEIR_OK;
+    bool over = false;
 
+    if (messages != NULL)
+        status = mark(outbox, call, &over, error);
+    if (over)
+        return status;
     weir_batch_init(&batch, outbox->heap, outbox->executor, messages,
                     messages != NULL ? call->count : 0, WEIR_FOREVER);
     if (messages == NULL) {
@@ -190,13 +230,13 @@ static void deliver(struct weir_outbox *outbox, struct weir_context *context,
     (void)WEIR_POINT(points, "caller.answered");
     weir_roster_finish(roster, call, &batch, attempt.outcome, reason.text);
     weir_batch_fini(&batch);
+    return WEIR_OK;
 }
 
 /* ---- transactional --------------------------------------------------------------------- */
 
 static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx *tx,
-                                     const struct weir_call *call,
-                                     struct weir_error *error)
+                                     struct weir_call *call, struct weir_error *error)
 {
     const struct weir_post *post = call->post;
     int64_t limit_ns =
@@ -207,9 +247,20 @@ static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx 
         .owner = outbox->owner,
         .lease = call->lease,
         .limit_us = limit_ns / 1000,
+        .mark = call->needs_mark ? &call->mark : NULL,
     };
+    enum weir_status status = weir_tx_begin(tx, &options, error);
 
-    return weir_tx_begin(tx, &options, error);
+    if (!call->needs_mark || !call->mark.accepted)
+        return status;
+    if (!weir_roster_marked(outbox->roster, call) && status == WEIR_OK) {
+        weir_tx_leave(tx);
+        weir_tx_end(tx);
+        status = WEIR_FENCED;
+    }
+    if (status == WEIR_OK)
+        (void)WEIR_POINT(outbox->points, "caller.marked");
+    return status;
 }
 
 /* An ack is refused when the time is over; other answers come late without being told. */
@@ -319,7 +370,8 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
         return WEIR_OK;
     }
     if (status != WEIR_OK) {
-        weir_roster_put_back(roster, call);
+        weir_roster_put_back(roster, call,
+                             call->mark.accepted || status == WEIR_IN_DOUBT);
         weir_error_prefix(error, "begin a transaction");
         return status;
     }
@@ -348,7 +400,7 @@ static enum weir_status take_turn(struct weir_context *context, void *state,
         if (weir_post_is_transactional(call.post))
             status = deliver_within(outbox, self->tx, context, &call, error);
         else
-            deliver(outbox, context, &call);
+            status = deliver(outbox, context, &call, error);
         *out = weir_proceed();
     } else if (wait_ns != WEIR_FOREVER) {
         *out = weir_sleep_for(wait_ns);

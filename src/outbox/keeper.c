@@ -36,6 +36,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "db/pause.h"
+#include "outbox/mark.h"
 #include "outbox/member.h"
 #include "outbox/outbox.h"
 #include "outbox/presence.h"
@@ -63,20 +64,25 @@ struct weir_keeper {
 
 /* ---- leaving --------------------------------------------------------------------------- */
 
-/* Lanes that nothing waits for also say how far the log was read for them. */
+/* Lanes that nothing waits for also say how far the log was read for them. Those with a mark end it,
+ * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
 static enum weir_status store_places(struct weir_keeper *self,
                                      struct weir_connection *connection, size_t count,
                                      struct weir_error *error)
 {
+    int64_t owner = self->outbox->owner;
     size_t worth = 0;
+    enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < count; i++) {
-        if (self->acks[i].epoch != 0)
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (self->acks[i].is_mark)
+            status = weir_ack_move(connection, owner, &self->acks[i], 1, error);
+        else if (self->acks[i].epoch != 0)
             self->acks[worth++] = self->acks[i];
     }
-    if (worth == 0)
-        return WEIR_OK;
-    return weir_ack_move(connection, self->outbox->owner, self->acks, worth, error);
+    if (status != WEIR_OK || worth == 0)
+        return status;
+    return weir_ack_move(connection, owner, self->acks, worth, error);
 }
 
 static enum weir_status release_leaving(struct weir_keeper *self,
@@ -230,6 +236,22 @@ static enum weir_status renew(struct weir_keeper *self,
 
 /* ---- shares ---------------------------------------------------------------------------- */
 
+/* What an owner that died has left is worth a line: it leads to a dead letter. */
+static void log_mark(const struct weir_outbox *outbox, const struct weir_post *post,
+                     const struct weir_lease *lease, const struct weir_position *position)
+{
+    enum weir_mark mark = weir_mark_find(position, lease);
+
+    if (mark != WEIR_MARK_NONE)
+        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.suspect",
+                       "queue=%s subscription=%s partition=%d seq=%lld text=\"%s\"",
+                       post->queue, post->subscription,
+                       weir_pid_partition(lease->key.pid), (long long)position->seq + 1,
+                       mark == WEIR_MARK_ALONE
+                           ? "its process ended in its call alone: a failed attempt"
+                           : "a process ended in its call: it is called alone");
+}
+
 static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
                               const struct weir_lease *lease,
                               const struct weir_position *position, int64_t now_us,
@@ -248,6 +270,7 @@ static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
                    "queue=%s subscription=%s partition=%d epoch=%lld crashes=%u",
                    post->queue, post->subscription, weir_pid_partition(lease->key.pid),
                    (long long)lease->epoch, lease->crashes);
+    log_mark(outbox, post, lease, position);
     return WEIR_OK;
 }
 

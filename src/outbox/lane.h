@@ -13,6 +13,9 @@
  *   I5  `bytes` of the roster is the sum over all parcels
  *   I6  a lane reads on from before what was removed of its queue only if its lease was ours after
  *       that removal: then nothing behind `read` is missing, and numbers are right
+ *   I7  a lane with a mark of its own (mark.h) runs, or its ack is under way, or it is leaving
+ *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its mark says
+ *       "alone", and nobody else who may end the process is called alone beside it
  */
 #ifndef WEIR_OUTBOX_LANE_H
 #define WEIR_OUTBOX_LANE_H
@@ -37,7 +40,7 @@ struct weir_lane {
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_lane_state state;
-    struct weir_position position; /* as stored */
+    struct weir_position position; /* as stored, and with what a mark has told */
     struct weir_mode mode;
 
     struct weir_list parcels;
@@ -56,6 +59,7 @@ struct weir_lane {
     bool lost;
     bool overrun;  /* the call's budget is over: its lease is not renewed any more */
     bool forgiven; /* its crashes were none of a message's; to be told to the database */
+    bool suspect;  /* an owner before us ended with a mark of its head */
 
     /* the call, and then its ack */
     struct weir_batch *batch;     /* the handler's, while it runs */
@@ -69,6 +73,7 @@ struct weir_lane {
     size_t processed;
     bool retry;
     bool clear_crashes;
+    bool clearing; /* the ack does nothing but end a mark */
     char error[WEIR_ERROR_TEXT_SIZE];
     struct weir_batch_rejection *reasons; /* owned */
     struct weir_rejection *rejections;    /* owned; views of parcels and reasons */
@@ -89,7 +94,8 @@ struct weir_roster {
     size_t bytes;
     size_t messages;
     size_t running;
-    size_t holds; /* the outbox's, and one per call */
+    struct weir_lane *trial; /* I8; NULL: none */
+    size_t holds;            /* the outbox's, and one per call */
     bool closed;
     int64_t clock_offset_us; /* database's clock minus ours */
 
@@ -122,6 +128,13 @@ void weir_lane_pass(struct weir_roster *self, struct weir_lane *lane, size_t cou
 /* To a state, into its list. */
 void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
                     enum weir_lane_state state) WEIR_REQUIRES(self->lock);
+
+/* Begin from what is stored, and from the mark that an owner before us has left. */
+void weir_lane_adopt(struct weir_roster *self, struct weir_lane *lane,
+                     const struct weir_position *position) WEIR_REQUIRES(self->lock);
+
+/* The ack that ends its mark; counts what the mark has told. */
+void weir_lane_describe_clearing(struct weir_lane *lane);
 
 /* Nothing is under way any more: ready, idle, or leaving. */
 void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)

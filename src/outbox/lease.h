@@ -9,7 +9,9 @@
  *    ^               |  \-- time is over --> takeable by anybody: epoch + 1, crashes + 1
  *    +--- release ---+   \-- end (its owner is dead) --> the same, at once
  *
- * `crashes` counts owners in a row that did not release; the ack that moves the head clears it.
+ * `crashes` counts owners in a row that did not release; the ack of a call clears it. It chooses how
+ * the next owner begins and counts against no message. `marks_from` is the epoch of the first owner
+ * after the last release, or after a promotion: marks since then are found (mark.h).
  *
  * Threads  Whoever holds the connection. Each call is a transaction of its own, but for confirm(),
  *          which is part of one.
@@ -31,7 +33,8 @@ struct weir_lease {
     struct weir_lease_key key;
     int64_t epoch;
     uint32_t crashes;
-    bool kept; /* out of renew() and check(): still ours */
+    int64_t marks_from; /* out of take() */
+    bool kept;          /* out of renew() and check(): still ours */
 };
 
 /*

@@ -12,16 +12,19 @@
 #include "outbox/lease_ops.h"
 #include "outbox/once.h"
 
+#define TAKEABLE WEIR_LEASE_TAKEABLE(WEIR_INCARNATION_PLAIN)
+#define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
+
 /*
  * By the primary key, in its order, with what they will be. A row that somebody else holds for
  * the moment (who takes it, or whose last ack is under way) is passed over.
  */
 static const struct weir_sql SQL_PICK = {
     .name = "pick leases",
-    .text = "SELECT pid, epoch + 1, " WEIR_LEASE_CRASHES
+    .text = "SELECT pid, epoch + 1, " WEIR_LEASE_CRASHES ", " MARKS_FROM
             " FROM {p}_lease FORCE INDEX (PRIMARY)"
-            " WHERE subscription = {1} AND " WEIR_LEASE_TAKEABLE(
-                WEIR_INCARNATION_PLAIN) " ORDER BY pid LIMIT {2} FOR UPDATE SKIP LOCKED",
+            " WHERE subscription = {1} AND " TAKEABLE
+            " ORDER BY pid LIMIT {2} FOR UPDATE SKIP LOCKED",
     .parameters = "ii",
 };
 
@@ -29,9 +32,9 @@ static const struct weir_sql SQL_PICK = {
 static const struct weir_sql SQL_TAKE = {
     .name = "take leases",
     .text = "UPDATE {p}_lease SET epoch = {3}, crashes = {4}, owner = {5},"
-            " incarnation = " WEIR_INCARNATION_PLAIN ", until_us = {now} + {6}"
-            " WHERE subscription = {1} AND pid = {2}",
-    .parameters = "iiiiii",
+            " incarnation = " WEIR_INCARNATION_PLAIN ", until_us = {now} + {6},"
+            " marks_from = {7} WHERE subscription = {1} AND pid = {2}",
+    .parameters = "iiiiiii",
 };
 
 /* Each looked up by the primary key, in the order given (ack_maria.c). */
@@ -116,7 +119,7 @@ static enum weir_status take_picked(struct weir_lease_taking *self,
                                     struct weir_connection *connection,
                                     struct weir_error *error)
 {
-    enum { WIDTH = 6 };
+    enum { WIDTH = 7 };
     const struct weir_heap *heap = weir_connection_config(connection)->heap;
     struct weir_value *rows =
         weir_heap_zalloc_array(heap, self->taken, WIDTH * sizeof *rows);
@@ -134,6 +137,7 @@ static enum weir_status take_picked(struct weir_lease_taking *self,
         row[3] = weir_integer(self->out[i].crashes);
         row[4] = weir_integer(self->owner);
         row[5] = weir_integer(self->duration_us);
+        row[6] = weir_integer(self->out[i].marks_from);
     }
     status = weir_connection_execute_many(connection, &SQL_TAKE, rows, self->taken, WIDTH,
                                           NULL, error);

@@ -11,6 +11,8 @@
 
 /* A sub-select of its own is evaluated once per statement, not once per row. */
 #define PG_INCARNATION "(SELECT " WEIR_INCARNATION_PG ")"
+#define PG_TAKEABLE WEIR_LEASE_TAKEABLE(PG_INCARNATION)
+#define PG_MARKS_FROM WEIR_LEASE_MARKS_FROM(PG_INCARNATION)
 
 /*
  * By the primary key, in its order. A row that somebody else holds for the moment (who takes it,
@@ -18,18 +20,14 @@
  */
 static const struct weir_sql SQL_TAKE = {
     .name = "take leases",
-    .text =
-        "WITH takeable AS (SELECT subscription, pid FROM {p}_lease"
-        " WHERE subscription = {1} AND pid <> ALL ({2})"
-        " AND " WEIR_LEASE_TAKEABLE(
-            PG_INCARNATION) " ORDER BY pid LIMIT {3}"
-                            " FOR NO KEY UPDATE SKIP LOCKED)"
-                            " UPDATE {p}_lease l SET owner = {4}, epoch = epoch + 1,"
-                            " incarnation = " PG_INCARNATION ", until_us = {now} + {5},"
-                            " crashes = " WEIR_LEASE_CRASHES " FROM takeable t"
-                            " WHERE l.subscription = t.subscription AND l.pid = "
-                            "t.pid"
-                            " RETURNING l.pid, l.epoch, l.crashes",
+    .text = "WITH takeable AS (SELECT subscription, pid FROM {p}_lease"
+            " WHERE subscription = {1} AND pid <> ALL ({2}) AND " PG_TAKEABLE
+            " ORDER BY pid LIMIT {3} FOR NO KEY UPDATE SKIP LOCKED)"
+            " UPDATE {p}_lease l SET owner = {4}, epoch = epoch + 1,"
+            " incarnation = " PG_INCARNATION ", until_us = {now} + {5},"
+            " crashes = " WEIR_LEASE_CRASHES ", marks_from = " PG_MARKS_FROM
+            " FROM takeable t WHERE l.subscription = t.subscription AND l.pid = t.pid"
+            " RETURNING l.pid, l.epoch, l.crashes, l.marks_from",
     .parameters = "iIiii",
 };
 

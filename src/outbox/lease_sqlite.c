@@ -5,6 +5,8 @@
 #include "outbox/lease_ops.h"
 #include "outbox/once.h"
 
+#define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
+
 /* By the primary key; inside the transaction that takes it. */
 static const struct weir_sql SQL_NEXT_TAKEABLE = {
     .name = "next takeable lease",
@@ -16,8 +18,9 @@ static const struct weir_sql SQL_TAKE = {
     .name = "take lease",
     .text = "UPDATE {p}_lease SET owner = {3}, epoch = epoch + 1,"
             " incarnation = " WEIR_INCARNATION_PLAIN ", until_us = {now} + {4},"
-            " crashes = " WEIR_LEASE_CRASHES " WHERE subscription = {1} AND pid = {2}"
-            " RETURNING epoch, crashes",
+            " crashes = " WEIR_LEASE_CRASHES ", marks_from = " MARKS_FROM
+            " WHERE subscription = {1} AND pid = {2}"
+            " RETURNING epoch, crashes, marks_from",
     .parameters = "iiii",
 };
 

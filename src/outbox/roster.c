@@ -8,7 +8,10 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/point.h"
+#include "base/text.h"
 #include "outbox/lane.h"
+#include "outbox/mark.h"
 #include "ward/executor.h"
 
 /* How far a drained lane may fall behind the front until its place is stored again: so many
@@ -252,9 +255,22 @@ static void line_up(struct weir_roster *self, struct weir_lane *lane)
     weir_list_prepend(at, &lane->turn);
 }
 
+/* The suspect is done with: the next one may be called. */
+static void end_trial(struct weir_roster *self, const struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    if (self->trial != lane)
+        return;
+    self->trial = NULL;
+    if (!weir_list_empty(&self->ready))
+        weir_roster_ring(self->options.work);
+}
+
 void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
                     enum weir_lane_state state)
 {
+    if (state != WEIR_LANE_RUNNING && state != WEIR_LANE_ACKING)
+        end_trial(self, lane);
     if (lane->state == WEIR_LANE_RUNNING && state != WEIR_LANE_RUNNING)
         self->running--;
     if (lane->state != WEIR_LANE_RUNNING && state == WEIR_LANE_RUNNING)
@@ -293,6 +309,49 @@ void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
         weir_lane_move(self, lane, WEIR_LANE_IDLE);
 }
 
+/* ---- marks ------------------------------------------------------------------------------- */
+
+/* A bug, for tests that must find it: every owner that died counts against the head. */
+static enum weir_mark find_mark(const struct weir_roster *self,
+                                const struct weir_lane *lane,
+                                const struct weir_position *position)
+{
+    if (WEIR_POINT(self->options.points, "roster.count_deaths"))
+        return lane->lease.crashes > 0 ? WEIR_MARK_ALONE : WEIR_MARK_NONE;
+    return weir_mark_find(position, &lane->lease);
+}
+
+void weir_lane_adopt(struct weir_roster *self, struct weir_lane *lane,
+                     const struct weir_position *position)
+{
+    enum weir_mark mark = find_mark(self, lane, position);
+
+    lane->position = *position;
+    lane->suspect |= mark != WEIR_MARK_NONE;
+    if (mark != WEIR_MARK_ALONE)
+        return;
+    lane->position.attempts = weir_sat_inc_u32(position->attempts);
+    lane->position.alone = weir_sat_inc_u32(position->alone);
+    (void)weir_text_format(lane->error, sizeof lane->error, "%s", WEIR_MARK_DEATH);
+}
+
+void weir_lane_describe_clearing(struct weir_lane *lane)
+{
+    lane->next = lane->position;
+    lane->next.epoch = lane->lease.epoch;
+    lane->next.trying = 0;
+    lane->processed = 0;
+    lane->retry = false;
+    lane->clear_crashes = false;
+    lane->clearing = true;
+}
+
+static bool has_mark(const struct weir_lane *lane)
+{
+    return lane->suspect ||
+           (lane->position.trying != 0 && lane->position.epoch == lane->lease.epoch);
+}
+
 /* ---- coming and going ------------------------------------------------------------------ */
 
 void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane)
@@ -326,6 +385,7 @@ void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
     lane->lost = true;
     if (lane->batch != NULL)
         lane->batch->stopped = true;
+    end_trial(self, lane);
     weir_list_remove(&lane->turn);
     if (lane->state == WEIR_LANE_RUNNING || lane->collected) {
         weir_lane_trim(self, lane, lane->call_count); /* the rest is for somebody else */
@@ -379,7 +439,6 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
     lane->lease = *lease;
     lane->taken_ns = taken_ns;
     lane->lease_end_ns = weir_sat_add_i64(taken_ns, post->lease_ns);
-    lane->position = *position;
     lane->read = position->place;
     lane->seq_read = position->seq;
     lane->behind = true;
@@ -390,6 +449,7 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
         weir_mode_corner(&lane->mode);
 
     weir_lock_acquire(&self->lock);
+    weir_lane_adopt(self, lane, position);
     if (!make_room(self)) {
         status = WEIR_NO_MEMORY;
         weir_heap_free(self->options.heap, lane);
@@ -496,7 +556,8 @@ static void send_off(struct weir_roster *self, struct weir_lane *lane)
 }
 
 /*
- * Does a go rather than b? First those that nothing waits for, then those between two calls: of
+ * Does a go rather than b? Suspects last: with the release of their lease nobody suspects them any
+ * more. First those that nothing waits for, then those between two calls: of
  * these the one held for longest, so that what was taken because nobody else could is kept. Of
  * those in a call the one that began last: a call that has lasted for long may hang, and nobody
  * would get anything until it ends.
@@ -508,6 +569,8 @@ static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
     bool a_rests = a->state == WEIR_LANE_IDLE;
     bool b_rests = b->state == WEIR_LANE_IDLE;
 
+    if (a->suspect != b->suspect)
+        return b->suspect;
     if (a_runs != b_runs)
         return b_runs;
     if (a_rests != b_rests)
@@ -558,6 +621,20 @@ static void describe_drained(const struct weir_lane *lane, struct weir_ack *ack)
     ack->next.version = lane->position.version + 1;
 }
 
+/* Nobody called it: its mark, or that of an owner before us, ends with our lease. */
+static void describe_unmarked(struct weir_lane *lane, struct weir_ack *ack)
+{
+    weir_lane_describe_clearing(lane);
+    lane->next.version = lane->position.version + 1;
+    *ack = (struct weir_ack){
+        .key = lane->lease.key,
+        .epoch = lane->lease.epoch,
+        .next = lane->next,
+        .error = weir_str(lane->error[0] != '\0' ? WEIR_MARK_DEATH : ""),
+        .is_mark = true,
+    };
+}
+
 static bool is_drained(const struct weir_lane *lane)
 {
     return lane->count == 0 && !lane->behind && lane->position.attempts == 0 &&
@@ -580,7 +657,9 @@ size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
             continue;
         out[taken] = lane->lease;
         memset(&acks[taken], 0, sizeof acks[taken]);
-        if (is_drained(lane))
+        if (has_mark(lane))
+            describe_unmarked(lane, &acks[taken]);
+        else if (is_drained(lane))
             describe_drained(lane, &acks[taken]);
         taken++;
         weir_lane_remove(self, lane);
@@ -735,6 +814,8 @@ void weir_roster_store_drained(struct weir_roster *self)
         if (lane->state != WEIR_LANE_IDLE || !is_drained(lane) || !lags(lane))
             continue;
         lane->next = lane->position;
+        lane->next.epoch = lane->lease.epoch;
+        lane->next.trying = 0;
         lane->next.place = lane->read;
         lane->processed = 0;
         lane->retry = false;

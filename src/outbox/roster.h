@@ -235,13 +235,19 @@ struct weir_call {
     int64_t deadline_ns;
     size_t count; /* of messages, from the lane's first on */
     const struct weir_parcel *first;
+    bool needs_mark;      /* store `mark` before the handler is called */
+    struct weir_ack mark; /* valid until the call ends */
 };
 
-/* The lane whose turn it is. False: none; *wait_ns says how long until a retry is due. */
+/* The lane whose turn it is. Of suspects (mark.h) one at a time, up to its ack; those first whose
+ * calls alone have failed least, so that a killer does not keep the innocent waiting. False: none; *wait_ns says how long until a retry is due. */
 bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns);
 
 /* From the parcel after `parcel` in its lane. */
 const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
+
+/* The mark of the call is stored. False: the lane was lost meanwhile, do not call. */
+WEIR_CHECKED bool weir_roster_marked(struct weir_roster *self, struct weir_call *call);
 
 /* The batch that the handler is given, so that it can be told to stop. Its budget begins. */
 void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
@@ -267,16 +273,17 @@ weir_roster_describe(struct weir_roster *self, struct weir_call *call,
 /* It was committed: the lane goes on behind it. */
 void weir_roster_passed(struct weir_roster *self, struct weir_call *call);
 
-/* The handler was not called: let somebody try again. */
-void weir_roster_put_back(struct weir_roster *self, struct weir_call *call);
+/* The handler was not called: let somebody try again. `marked`: the mark of the call is stored, or
+ * nobody knows; it ends first. */
+void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool marked);
 
 /* Somebody else has the partition: the lane is gone. */
 void weir_roster_forsake(struct weir_roster *self, struct weir_call *call);
 
 /* ---- for the acker ---------------------------------------------------------------------- */
 
-/* Fill `acks` with up to `count` moves that wait; returns how many. What they point to stays
- * until settle() or uncollect(), one of which follows if there were any. */
+/* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns how many. What
+ * they point to stays until settle() or uncollect(), one of which follows if there were any. */
 size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size_t count);
 
 /* After the commit: `accepted` of each decides. */

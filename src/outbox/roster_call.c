@@ -12,6 +12,7 @@
 #include "base/point.h"
 #include "base/text.h"
 #include "outbox/lane.h"
+#include "outbox/mark.h"
 #include "ward/executor.h"
 
 static struct weir_lane *lane_of(struct weir_list *link)
@@ -20,18 +21,6 @@ static struct weir_lane *lane_of(struct weir_list *link)
 }
 
 /* ---- giving up ------------------------------------------------------------------------- */
-
-/*
- * How often the head has failed in calls of its own. An owner that died counts, but not the first
- * one: its call may have been a larger one; those after it began with one message.
- */
-static uint32_t failures_alone(const struct weir_lane *lane)
-{
-    uint32_t deaths = lane->lease.crashes > 0 ? lane->lease.crashes - 1 : 0;
-
-    return lane->position.alone > UINT32_MAX - deaths ? UINT32_MAX
-                                                      : lane->position.alone + deaths;
-}
 
 static bool is_too_often(const struct weir_lane *lane, uint32_t failures)
 {
@@ -50,7 +39,7 @@ static bool tells_of_head(const struct weir_lane *lane, const struct weir_batch 
 static bool is_last_chance(const struct weir_lane *lane, const struct weir_batch *batch)
 {
     return tells_of_head(lane, batch) &&
-           is_too_often(lane, weir_sat_inc_u32(failures_alone(lane)));
+           is_too_often(lane, weir_sat_inc_u32(lane->position.alone));
 }
 
 /* Failures of the head alone, after a call that is to be retried. */
@@ -58,8 +47,8 @@ static uint32_t count_alone(const struct weir_lane *lane, const struct weir_batc
 {
     if (lane->processed > 0)
         return 0;
-    return tells_of_head(lane, batch) ? weir_sat_inc_u32(failures_alone(lane))
-                                      : failures_alone(lane);
+    return tells_of_head(lane, batch) ? weir_sat_inc_u32(lane->position.alone)
+                                      : lane->position.alone;
 }
 
 /* Make the batch say that its only message is rejected. False: no memory, it comes again. */
@@ -109,13 +98,41 @@ static bool may_run(const struct weir_lane *lane, int64_t boot_now_ns)
            (post->permits == 0 || post->running < post->permits);
 }
 
-/* The first from `link` on that may run; NULL: none. */
-static struct weir_lane *first_runnable(struct weir_roster *self, struct weir_list *link,
-                                        int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
+/* A suspect that could be called now, and whose calls alone have failed less often. */
+static bool somebody_is_less_suspect(struct weir_roster *self,
+                                     const struct weir_lane *lane, int64_t boot_now_ns)
+    WEIR_REQUIRES(self->lock)
 {
-    for (; link != &self->ready; link = link->next) {
-        if (may_run(lane_of(link), boot_now_ns))
-            return lane_of(link);
+    WEIR_LIST_EACH(link, &self->ready)
+    {
+        const struct weir_lane *other = lane_of(link);
+
+        if (other->suspect && other->position.alone < lane->position.alone &&
+            may_run(other, boot_now_ns))
+            return true;
+    }
+    return false;
+}
+
+/* One that has failed often enough gets no call, and waits for nobody. */
+static bool is_its_turn(struct weir_roster *self, const struct weir_lane *lane,
+                        int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
+{
+    if (!lane->suspect || is_too_often(lane, lane->position.alone))
+        return true;
+    return self->trial == NULL && !somebody_is_less_suspect(self, lane, boot_now_ns);
+}
+
+/* The first in the order of turns that may run; NULL: none. */
+static struct weir_lane *first_runnable(struct weir_roster *self, int64_t boot_now_ns)
+    WEIR_REQUIRES(self->lock)
+{
+    WEIR_LIST_EACH(link, &self->ready)
+    {
+        struct weir_lane *lane = lane_of(link);
+
+        if (may_run(lane, boot_now_ns) && is_its_turn(self, lane, boot_now_ns))
+            return lane;
     }
     return NULL;
 }
@@ -140,6 +157,28 @@ static size_t count_flawless(const struct weir_lane *lane, size_t count)
     return flawless;
 }
 
+/* Behind owners that did not release the call is told to those who come after us (mark.h). */
+static void describe_mark(struct weir_roster *self, struct weir_lane *lane,
+                          struct weir_call *out) WEIR_REQUIRES(self->lock)
+{
+    struct weir_position next = lane->position;
+
+    next.epoch = lane->lease.epoch;
+    next.version++;
+    next.trying = weir_mark_trying(next.seq + 1,
+                                   lane->suspect ? WEIR_MARK_ALONE : WEIR_MARK_BESIDE);
+    out->needs_mark = true;
+    out->mark = (struct weir_ack){
+        .key = lane->lease.key,
+        .epoch = lane->lease.epoch,
+        .next = next,
+        .error = weir_str(lane->error),
+        .is_mark = true,
+    };
+    if (lane->suspect)
+        self->trial = lane;
+}
+
 static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t now_ns,
                        struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
@@ -148,7 +187,7 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
 
     weir_lane_move(self, lane, WEIR_LANE_RUNNING);
     lane->post->running++;
-    if (WEIR_POINT(self->options.points, "roster.small_batch"))
+    if (lane->lease.crashes > 0 || WEIR_POINT(self->options.points, "roster.small_batch"))
         size = 1;
     lane->call_count = count_flawless(lane, lane->count < size ? lane->count : size);
     lane->begun_ns = now_ns;
@@ -160,27 +199,29 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
         .lane = lane,
         .post = lane->post,
         .partition = weir_pid_partition(lane->lease.key.pid),
-        .attempts = lane->position.attempts + lane->lease.crashes,
+        .attempts = lane->position.attempts,
         .lease = lane->lease,
         .count = lane->call_count,
         .first = head_of(lane),
     };
+    if (lane->lease.crashes > 0)
+        describe_mark(self, lane, out);
 }
 
 static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
                          const char *reason) WEIR_REQUIRES(self->lock);
 
-/* Reject a head that has failed often enough already: it killed its owners, which left nobody to
- * count, or the limit was lowered. False: it may run. */
+/*
+ * Reject a head that has failed often enough already: it has killed its owners, as their marks tell, or
+ * the limit was lowered. False: it may run.
+ */
 static bool give_up_head(const struct weir_lane *lane, struct weir_batch *batch)
 {
-    const char *reason = lane->lease.crashes > 0  ? "its process ended without an answer"
-                         : lane->error[0] != '\0' ? lane->error
-                                                  : "the limit is lower now";
+    const char *reason = lane->error[0] != '\0' ? lane->error : "the limit is lower now";
 
-    return is_too_often(lane, failures_alone(lane)) &&
-           give_up(batch, lane->position.attempts + lane->lease.crashes, reason);
+    return is_too_often(lane, lane->position.alone) &&
+           give_up(batch, lane->position.attempts, reason);
 }
 
 /* A head that no handler may be given, or that has failed too often, gets no call. False: it may
@@ -208,10 +249,10 @@ static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
 static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t boot_now_ns)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_lane *lane = first_runnable(self, self->ready.next, boot_now_ns);
+    struct weir_lane *lane = first_runnable(self, boot_now_ns);
 
     while (lane != NULL && dismiss(self, lane))
-        lane = first_runnable(self, self->ready.next, boot_now_ns);
+        lane = first_runnable(self, boot_now_ns);
     return lane;
 }
 
@@ -231,11 +272,22 @@ bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *
     }
     if (lane != NULL) {
         begin_call(self, lane, now_ns, out);
-        if (first_runnable(self, self->ready.next, boot_now_ns) != NULL)
+        if (first_runnable(self, boot_now_ns) != NULL)
             weir_roster_ring(self->options.work); /* pass it on */
     }
     weir_lock_release(&self->lock);
     return lane != NULL;
+}
+
+bool weir_roster_marked(struct weir_roster *self, struct weir_call *call)
+{
+    bool ours;
+
+    weir_lock_acquire(&self->lock);
+    call->lane->position = call->mark.next;
+    ours = !call->lane->lost;
+    weir_lock_release(&self->lock);
+    return ours;
 }
 
 void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
@@ -304,6 +356,8 @@ static void describe_move(struct weir_lane *lane, size_t processed)
     const struct weir_parcel *last;
 
     lane->next = lane->position;
+    lane->next.epoch = lane->lease.epoch;
+    lane->next.trying = 0;
     lane->next.retry_us = 0;
     lane->processed = processed;
     if (processed == 0)
@@ -359,7 +413,7 @@ static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
                          const char *reason)
 {
-    uint32_t attempts = lane->position.attempts + lane->lease.crashes;
+    uint32_t attempts = lane->position.attempts;
     bool one_by_one = outcome == WEIR_REJECT && weir_post_is_transactional(lane->post) &&
                       batch->processed < batch->count;
 
@@ -386,8 +440,7 @@ static void describe_failure(struct weir_roster *self, struct weir_lane *lane,
     WEIR_REQUIRES(self->lock)
 {
     weir_batch_forget(batch);
-    describe_outcome(self, lane, batch, WEIR_RETRY, 0,
-                     lane->position.attempts + lane->lease.crashes, reason);
+    describe_outcome(self, lane, batch, WEIR_RETRY, 0, lane->position.attempts, reason);
 }
 
 /* Nobody calls the handler of this lane any more. */
@@ -454,6 +507,7 @@ static struct weir_ack ack_of(struct weir_lane *lane)
         .next = lane->next,
         .error = weir_str(lane->error),
         .clear_crashes = lane->clear_crashes,
+        .is_mark = lane->clearing,
         .rejections = lane->rejections,
         .rejection_count = lane->rejection_count,
     };
@@ -487,6 +541,13 @@ static void count_stored(const struct weir_lane *lane)
     weir_meter_add(meter, WEIR_METER_RETRIES, lane->retry);
 }
 
+/* A call of it was answered: it is as any other. */
+static void trust(struct weir_lane *lane)
+{
+    lane->lease.crashes = 0;
+    lane->suspect = false;
+}
+
 static void apply(struct weir_roster *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
@@ -495,11 +556,12 @@ static void apply(struct weir_roster *self, struct weir_lane *lane)
     count_stored(lane);
     lane->position = lane->next;
     if (lane->clear_crashes)
-        lane->lease.crashes = 0;
+        trust(lane);
     weir_lane_pass(self, lane, lane->processed);
     weir_lane_forget_ack(self, lane);
     lane->processed = 0;
     lane->retry = false;
+    lane->clearing = false;
     if (retry && !lane->leaving)
         weir_lane_move(self, lane, WEIR_LANE_RETRYING);
     else
@@ -517,12 +579,22 @@ void weir_roster_passed(struct weir_roster *self, struct weir_call *call)
     let_go(self);
 }
 
-void weir_roster_put_back(struct weir_roster *self, struct weir_call *call)
+/* It has stored a mark, of which no call tells any more: that goes first (lane.h, I7). */
+static void clear_mark(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    weir_lane_describe_clearing(lane);
+    weir_lane_move(self, lane, WEIR_LANE_ACKING);
+}
+
+void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool marked)
 {
     weir_lock_acquire(&self->lock);
     end_call(self, call->lane);
     if (call->lane->lost)
         bury(self, call->lane);
+    else if (marked)
+        clear_mark(self, call->lane);
     else
         weir_lane_rest(self, call->lane);
     let_go(self);
@@ -550,6 +622,8 @@ size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size
     while (taken < count && !weir_list_empty(&self->acking)) {
         struct weir_lane *lane = lane_of(self->acking.next);
 
+        if (taken > 0 && (lane->clearing || acks[0].is_mark))
+            break;
         weir_list_remove(&lane->turn);
         lane->collected = true;
         acks[taken++] = ack_of(lane);
@@ -641,9 +715,10 @@ void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
         if (position->version >= lane->next.version) { /* it was stored after all */
             count_stored(lane);
             if (lane->clear_crashes)
-                lane->lease.crashes = 0;
+                trust(lane);
         }
-        lane->position = *position;
+        weir_lane_adopt(self, lane, position);
+        lane->clearing = false;
         weir_lane_forget_ack(self, lane);
         weir_lane_trim(self, lane, 0);
         lane->read = position->place;
@@ -652,7 +727,9 @@ void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
         lane->in_page[WEIR_READER_MAIN] = false;
         lane->in_page[WEIR_READER_FOLLOWER] = false;
         lane->due_ns = weir_sat_sub_i64(position->retry_us, self->clock_offset_us) * 1000;
-        if (position->retry_us > 0 && !lane->leaving)
+        if (position->trying != 0 && position->epoch == epoch && !lane->leaving)
+            clear_mark(self, lane);
+        else if (position->retry_us > 0 && !lane->leaving)
             weir_lane_move(self, lane, WEIR_LANE_RETRYING);
         else
             weir_lane_rest(self, lane);

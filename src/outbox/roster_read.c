@@ -43,7 +43,8 @@ static size_t count_max(const struct weir_lane *lane)
 /* A lane that cannot run now has no use for more than its next batch. */
 static bool stands_still(const struct weir_lane *lane)
 {
-    return lane->state == WEIR_LANE_RETRYING || lane->post->paused || lane->overrun;
+    return lane->state == WEIR_LANE_RETRYING || lane->post->paused || lane->overrun ||
+           lane->suspect;
 }
 
 static bool is_full(const struct weir_roster *self, const struct weir_lane *lane)
@@ -426,6 +427,7 @@ static void move_on(struct weir_roster *self, enum weir_reader_kind kind,
         else if (page->at_head && lane->lease.crashes > 0 && !lane->given) {
             lane->lease.crashes = 0; /* nothing waited: nobody died of a message */
             lane->forgiven = true;
+            lane->suspect = false;
             weir_mode_init(&lane->mode);
             weir_roster_ring(self->options.keeper);
         }

@@ -500,6 +500,33 @@ static const char *const MARIA_5[] = {
     NULL,
 };
 
+/* ---- 6: marks of calls ---------------------------------------------------------------------- */
+
+/*
+ * `trying`: the message that a call was about to begin with, 0 for none, below 0 for a call alone;
+ * `marks_from`: the first epoch whose marks are found (mark.h). A library that knows neither leaves
+ * marks as they are, of messages that it has passed: those are found by nobody. Acks lock leases
+ * first, so this does.
+ */
+static const char *const SQLITE_6[] = {
+    "ALTER TABLE {p}_lease ADD COLUMN marks_from INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_ack ADD COLUMN trying INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const PG_6[] = {
+    "ALTER TABLE {p}_lease ADD COLUMN marks_from bigint NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_ack ADD COLUMN trying bigint NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const MARIA_6[] = {
+    "ALTER TABLE {p}_lease"
+    " ADD COLUMN IF NOT EXISTS marks_from BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_ack ADD COLUMN IF NOT EXISTS trying BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -538,6 +565,14 @@ static const struct weir_migration MIGRATIONS[] = {
         .statements = {[WEIR_SQLITE] = SQLITE_5,
                        [WEIR_POSTGRESQL] = PG_5,
                        [WEIR_MARIADB] = MARIA_5},
+    },
+    {
+        .number = 6,
+        .readable_by = 1,
+        .name = "marks of calls",
+        .statements = {[WEIR_SQLITE] = SQLITE_6,
+                       [WEIR_POSTGRESQL] = PG_6,
+                       [WEIR_MARIADB] = MARIA_6},
     },
 };
 

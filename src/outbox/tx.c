@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/point.h"
 #include "db/db.h"
+#include "outbox/mark.h"
 #include "weir/time.h"
 
 enum weir_status weir_tx_init(struct weir_tx *self)
@@ -67,6 +68,10 @@ enum weir_status weir_tx_begin(struct weir_tx *self,
     self->broken = false;
     (void)move_to(self, WEIR_TX_AT_WORK, WEIR_FOREVER);
     status = weir_db_acquire(options->db, &self->connection, error);
+    if (status == WEIR_OK && options->mark != NULL)
+        status = weir_mark_store(self->connection, options->owner, options->mark, error);
+    if (status == WEIR_OK && WEIR_POINT(options->points, "tx.cannot_begin"))
+        status = weir_error_set(error, WEIR_LOST, "lost by order of a test");
     if (status == WEIR_OK)
         status = begin(self, error);
     if (status == WEIR_OK)

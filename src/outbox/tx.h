@@ -4,6 +4,7 @@
  * The handler writes inside the transaction that moves its position. So its writes and the ack
  * commit together or not at all, whatever happens, and each message takes effect once.
  *
+ *   mark     if its message may have ended a process: stored and committed before (mark.h)
  *   begin    BEGIN, compare the lease, SAVEPOINT
  *     |         handler: message 1          keep:  RELEASE, SAVEPOINT
  *     |         handler: message 2, reject  undo:  ROLLBACK TO
@@ -65,6 +66,8 @@ struct weir_tx_options {
     int64_t owner;
     struct weir_lease lease; /* under which the call runs */
     int64_t limit_us;        /* how long the call may last */
+    struct weir_ack
+        *mark; /* to be stored before, in a transaction of its own; NULL: none */
 };
 
 enum weir_tx_state {
@@ -89,8 +92,9 @@ WEIR_CHECKED enum weir_status weir_tx_init(struct weir_tx *self);
 void weir_tx_fini(struct weir_tx *self);
 
 /*
- * Take a connection and begin. WEIR_FENCED: the lease is somebody else's. On failure nothing is
- * held, and the handler must not be called.
+ * Take a connection, store the mark and begin. WEIR_FENCED: the lease is somebody else's;
+ * WEIR_IN_DOUBT: nobody knows whether the mark is stored. On failure nothing is held, and the handler
+ * must not be called; the mark may be `accepted` all the same.
  */
 WEIR_CHECKED enum weir_status weir_tx_begin(struct weir_tx *self,
                                             const struct weir_tx_options *options,

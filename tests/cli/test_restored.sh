@@ -20,6 +20,15 @@ restored=$(postgresql_url restored)
 
 remedy='run "weir migrate --restored --yes" if it is to deliver'
 
+# ask SQL: of the database in use.
+ask() {
+    if [[ $WEIR_DB = sqlite:* ]]; then
+        sqlite3 "${WEIR_DB#sqlite:}" "$1"
+    else
+        sql "$WEIR_DB" "$1"
+    fi
+}
+
 # log_rows: of the restored database.
 log_rows() {
     sql "$restored" 'SELECT count(*) FROM weir_log'
@@ -82,6 +91,15 @@ is_not_needed() {
     [ "$(waiting orders)" = 1 ]
 }
 
+# A call of the original was under way when the copy was made.
+forgets_marks() {
+    ask 'UPDATE weir_ack SET trying = -1' >/dev/null
+    ends 0 migrate --restored --dry-run
+    [ "$(ask 'SELECT DISTINCT trying FROM weir_ack')" = -1 ]
+    ends 0 migrate --restored --yes
+    [ "$(ask 'SELECT DISTINCT trying FROM weir_ack')" = 0 ]
+}
+
 refuses_yes_alone() {
     refuses 2 '--yes answers what only --restored asks' migrate --yes
 }
@@ -95,11 +113,14 @@ it 'does nothing where nobody can be asked' wants_an_answer
 it 'asks on a terminal' asks_on_a_terminal
 it 'delivers when it is told that it may' delivers_when_told
 it 'has nothing to do a second time' has_nothing_to_do_twice
+it 'forgets marks of calls on postgresql' forgets_marks
 it 'refuses --yes without a question' refuses_yes_alone
 for engine in sqlite mariadb; do
     use_engine "$engine"
     "$weir" queue add orders --partitions 1 --quiet
     it "is not needed on $engine" is_not_needed
+    "$weir" relay --queue orders --to "file:$scratch/$engine" --drain --quiet
+    it "forgets marks of calls on $engine" forgets_marks
 done
 
 finish

@@ -61,15 +61,16 @@ OUTBOX_TEST(kill, in_a_batch_brings_the_same_messages_again)
         check(after->epoch > before->epoch);
     }
     check_int(record_of(&crew, 1)->attempts, 0);
-    check_int(record_of(&crew, 4)->attempts, 1);
+    check_int(record_of(&crew, 4)->attempts, 0);
     crew_end(&crew, pid);
     crew_audit(&crew);
     crew_close(&crew);
 }
 
-OUTBOX_TEST(kill, counts_one_attempt_each)
+/* Not the first, whose call has no mark, and not the second, which others may have run beside. */
+OUTBOX_TEST(kill, counts_an_attempt_of_a_message_that_was_alone)
 {
-    enum { KILLS = 4 };
+    enum { KILLS = 4, UNCOUNTED = 2 };
     struct crew crew;
     pid_t pid;
 
@@ -79,7 +80,7 @@ OUTBOX_TEST(kill, counts_one_attempt_each)
     for (size_t i = 0; i < KILLS; i++) {
         pid = crew_start(&crew);
         wait_for_holders(&crew, 1);
-        check_int(record_of(&crew, i + 1)->attempts, i);
+        check_int(record_of(&crew, i + 1)->attempts, i > UNCOUNTED ? i - UNCOUNTED : 0);
         kill_holder(&crew, pid);
     }
     atomic_store(&crew.ledger->hold[0], false);
@@ -87,7 +88,7 @@ OUTBOX_TEST(kill, counts_one_attempt_each)
     pid = crew_start(&crew);
     wait_until(crew_stored(&crew) == 1);
 
-    check_int(record_of(&crew, KILLS + 1)->attempts, KILLS);
+    check_int(record_of(&crew, KILLS + 1)->attempts, KILLS - UNCOUNTED);
     check_int(crew_read(&crew, 0).crashes, 0);
     check_int(crew_read(&crew, 0).attempts, 0);
     crew_end(&crew, pid);

@@ -71,3 +71,12 @@ WEIR_TEST(torture, audit_sees_others_that_stand_still_with_one_on_mariadb)
                                                     .place = "move.pick",
                                                     .stands = 2});
 }
+
+/* Killed in any call: what waited in its other partitions was in nobody's hands. */
+WEIR_TEST(torture, audit_sees_a_dead_letter_by_deaths_of_its_owners_on_mariadb)
+{
+    check_found(WEIR_MARIADB, &(struct torture_bug){.plant = TORTURE_COUNT_DEATHS,
+                                                    .rule = TORTURE_T9,
+                                                    .place = "caller.begun",
+                                                    .signal = SIGKILL});
+}

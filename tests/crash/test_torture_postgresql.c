@@ -53,3 +53,12 @@ WEIR_TEST(torture, audit_sees_an_ack_outside_of_the_handler_s_transaction_on_pos
                                                        .place = "tx.commit",
                                                        .signal = SIGKILL});
 }
+
+/* Killed in any call: what waited in its other partitions was in nobody's hands. */
+WEIR_TEST(torture, audit_sees_a_dead_letter_by_deaths_of_its_owners_on_postgresql)
+{
+    check_found(WEIR_POSTGRESQL, &(struct torture_bug){.plant = TORTURE_COUNT_DEATHS,
+                                                       .rule = TORTURE_T9,
+                                                       .place = "caller.begun",
+                                                       .signal = SIGKILL});
+}

@@ -81,3 +81,12 @@ WEIR_TEST(torture, audit_sees_an_ack_before_the_handler_has_it_on_sqlite)
     check_found(WEIR_SQLITE,
                 &(struct torture_bug){.plant = TORTURE_WORK_LATE, .rule = TORTURE_T4});
 }
+
+/* Killed in any call: what waited in its other partitions was in nobody's hands. */
+WEIR_TEST(torture, audit_sees_a_dead_letter_by_deaths_of_its_owners_on_sqlite)
+{
+    check_found(WEIR_SQLITE, &(struct torture_bug){.plant = TORTURE_COUNT_DEATHS,
+                                                   .rule = TORTURE_T9,
+                                                   .place = "caller.begun",
+                                                   .signal = SIGKILL});
+}

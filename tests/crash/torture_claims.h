@@ -128,6 +128,8 @@ static inline void run_bug(struct fixture *fixture)
     options.stands = torture_bug->stands;
     options.messages = 400;
     options.plant = torture_bug->plant;
+    if (torture_bug->rule == TORTURE_T9)
+        options.attempts_max = 1; /* so that a death shows */
     options.place = torture_bug->place;
     options.signal = torture_bug->signal;
     options.patience_ns = WEIR_SECONDS(5);

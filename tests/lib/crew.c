@@ -76,6 +76,12 @@ static void wait_while_held(struct crew_member *self, int32_t partition)
     atomic_fetch_sub(&ledger->holding, 1);
 }
 
+bool crew_is_poison(const struct crew_ledger *ledger, const struct weir_message *message)
+{
+    return message->partition == 0 &&
+           strtoll(message->payload, NULL, 10) == atomic_load(&ledger->poison);
+}
+
 enum weir_outcome crew_handle(struct weir_context *context, void *state,
                               struct weir_batch *batch, struct weir_reason *reason)
 {
@@ -94,7 +100,7 @@ enum weir_outcome crew_handle(struct weir_context *context, void *state,
             atomic_fetch_add(&ledger->overlaps, 1);
         last = message;
         write_record(self, message, weir_batch_count(batch));
-        if (strtoll(message->payload, NULL, 10) == atomic_load(&ledger->poison))
+        if (crew_is_poison(ledger, message))
             (void)raise(SIGKILL);
         if (atomic_load(&ledger->fail[message->partition])) {
             atomic_store(&ledger->owner[message->partition], 0);
@@ -379,6 +385,7 @@ void crew_open(struct crew *self, struct fixture *fixture,
     weir_queue_options_init(&queue);
     queue.name = QUEUE;
     queue.partitions = self->ledger->options.partitions;
+    queue.attempts_max = self->ledger->options.attempts_max;
     check_db(weir_outbox_add_queue(self->outbox, &queue, &fixture->error), WEIR_OK);
 }
 
@@ -387,6 +394,15 @@ void crew_close(struct crew *self)
     weir_outbox_destroy(self->outbox);
     (void)munmap(self->ledger, sizeof *self->ledger);
     (void)unlink(self->path);
+}
+
+void crew_pause(struct crew *self, bool paused)
+{
+    struct fixture *fixture = self->fixture;
+
+    check_db((paused ? weir_outbox_pause_queue
+                     : weir_outbox_resume_queue)(self->outbox, QUEUE, &fixture->error),
+             WEIR_OK);
 }
 
 enum weir_status crew_try_enqueue(struct crew *self, int32_t partition)

@@ -47,13 +47,14 @@ struct crew_record {
 };
 
 struct crew_options {
-    int32_t partitions; /* default 1 */
-    uint32_t batch;     /* default 10 */
-    uint32_t handlers;  /* default 4 */
-    int64_t lease_ns;   /* default 500 ms */
-    int64_t budget_ns;  /* default: the lease without a headroom of a fifth */
-    int64_t retry_ns;   /* default 10 ms */
-    size_t memory_max;  /* default: the outbox's */
+    int32_t partitions;    /* default 1 */
+    uint32_t batch;        /* default 10 */
+    uint32_t handlers;     /* default 4 */
+    int64_t lease_ns;      /* default 500 ms */
+    int64_t budget_ns;     /* default: the lease without a headroom of a fifth */
+    int64_t retry_ns;      /* default 10 ms */
+    size_t memory_max;     /* default: the outbox's */
+    uint32_t attempts_max; /* of the queue; default: no limit */
 
     bool transactional; /* handlers are crew_book, for single messages */
     uint32_t mischief;  /* what crew_book does wrong, in 1000 messages; default none */
@@ -72,7 +73,8 @@ struct crew_ledger {
     _Atomic uint32_t exempt;                /* process, plus one, that does not hold */
     _Atomic bool fail[CREW_PARTITIONS_MAX]; /* ask for a retry at each message */
     _Atomic int64_t slow_ns;                /* wait so long at each message */
-    _Atomic int64_t poison;      /* kill the process at the message of this number */
+    _Atomic int64_t
+        poison; /* kill the process at the message of this number in partition 0 */
     char point[CREW_POINT_SIZE]; /* kill processes that start from now on here */
     uint64_t point_at;           /* at this pass */
 
@@ -135,7 +137,7 @@ enum weir_outcome crew_handle(struct weir_context *context, void *state,
 
 /*
  * The transactional handler: writes one effect (effects.h) for each message, and keeps no record.
- * Numbers that CREW_REJECTED divides are rejected. With `mischief` it fails in every way that a
+ * Numbers that CREW_REJECTED divides are rejected, `poison` kills. With `mischief` it fails in every way that a
  * handler can: it asks for a retry, panics, has a statement that fails and says done or retry,
  * rolls back, tries to commit (SQLite), leaves a statement unread, kills its own connection.
  */
@@ -155,6 +157,12 @@ enum weir_status crew_try_enqueue(struct crew *self, int32_t partition);
 
 /* Microseconds since 1970, as in records. */
 int64_t crew_now_us(void);
+
+/* Pause the queue, or let it go on. */
+void crew_pause(struct crew *self, bool paused);
+
+/* Is this the message that kills? */
+bool crew_is_poison(const struct crew_ledger *ledger, const struct weir_message *message);
 
 /* Sum over all partitions of the highest seq answered for. */
 int64_t crew_done(const struct crew *self);

@@ -3,6 +3,7 @@
  */
 #include <libpq-fe.h>
 #include <mysql.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "db/pause.h"
@@ -96,6 +97,8 @@ enum weir_outcome crew_book(struct weir_context *context, void *state,
 
     if (!effects_write(connection, message))
         return weir_retry(reason, "the effect could not be written");
+    if (crew_is_poison(self->ledger, message))
+        (void)raise(SIGKILL);
     if (strtoll(message->payload, NULL, 10) % CREW_REJECTED == 0)
         return weir_reject(reason, "a number that is no good");
     if (chance % 1000 < self->ledger->options.mischief)

@@ -25,9 +25,11 @@
  *   T5  Leased: what comes again comes after a fault of the process that had it, of the one that
  *       gets it, or of the server; at most a batch for each fault and partition.
  *   T6  Transactional: each message has its effect once.
- *   T7  There are no dead letters.
+ *   T7  Nothing that a handler has answered makes a dead letter.
  *   T8  While a process stands still, at whatever place, the others deliver in every partition within
  *       a lease and 3 s. Not on SQLite, where it may have the only write lock there is.
+ *   T9  No dead letter by deaths without attempts_max marks of a call alone (mark.h), each of another
+ *       epoch. attempts_max is so large that chance does not make one.
  *
  * All choices come from the seed. What happens at the same time does not: a seed makes a violation
  * likely to come again, not sure.
@@ -57,6 +59,7 @@ enum torture_plant {
     TORTURE_WRONG_PROCESS, /* now and then a record is of another process */
     TORTURE_WORK_LATE,     /* now and then a handler works when it has answered */
     TORTURE_NO_LIMIT,      /* the library's transactions may be idle without end */
+    TORTURE_COUNT_DEATHS,  /* an owner that died counts against whatever is at the head */
 };
 
 /* What the audit looks for. */
@@ -69,6 +72,7 @@ enum torture_rule {
     TORTURE_T6,
     TORTURE_T7,
     TORTURE_T8,
+    TORTURE_T9,
     TORTURE_RULES
 };
 
@@ -82,6 +86,7 @@ struct torture_options {
                          happens until the others have gone on; not on SQLite */
     int64_t messages; /* are committed meanwhile, at least */
     int64_t lease_ns;
+    uint32_t attempts_max; /* of both queues */
     enum torture_plant plant;
     const char *place;   /* faults happen at this point only; NULL: anywhere */
     int signal;          /* all faults of processes are this one; 0: both kinds */

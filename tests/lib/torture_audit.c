@@ -1,5 +1,5 @@
 /*
- * torture_audit.c - what was noted, against what was promised: T1 to T7 of torture.h.
+ * torture_audit.c - what was noted, against what was promised: T1 to T9 of torture.h.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include "lib/effects.h"
 #include "lib/torture_blame.h"
 #include "lib/torture_stage.h"
+#include "outbox/mark.h"
 
 /* The clocks of the databases tell at least milliseconds. */
 enum { CLOCK_US = 2000, EPOCHS_MAX = 100000, STORY_US = 2000000 };
@@ -88,8 +89,8 @@ static void *allocate(size_t count, size_t size)
 /* ---- moves of positions ------------------------------------------------------------------- */
 
 #define HEAR                                                                             \
-    "INSERT INTO heard (subscription, pid, version, epoch, seq, at_us)"                  \
-    " VALUES (NEW.subscription, NEW.pid, NEW.version, NEW.epoch, NEW.seq, "
+    "INSERT INTO heard (subscription, pid, version, epoch, seq, trying, at_us)"          \
+    " VALUES (NEW.subscription, NEW.pid, NEW.version, NEW.epoch, NEW.seq, NEW.trying, "
 
 void torture_prepare_audit(struct fixture *fixture)
 {
@@ -98,13 +99,13 @@ void torture_prepare_audit(struct fixture *fixture)
         fixture,
         fixture_choose(fixture,
                        "CREATE TABLE heard (id INTEGER PRIMARY KEY, subscription, pid,"
-                       " version, epoch, seq, at_us)",
+                       " version, epoch, seq, trying, at_us)",
                        "CREATE TABLE heard (id bigserial, subscription bigint,"
                        " pid bigint, version bigint, epoch bigint, seq bigint,"
-                       " at_us bigint)",
+                       " trying bigint, at_us bigint)",
                        "CREATE TABLE heard (id BIGINT AUTO_INCREMENT PRIMARY KEY,"
                        " subscription BIGINT, pid BIGINT, version BIGINT, epoch BIGINT,"
-                       " seq BIGINT, at_us BIGINT)"));
+                       " seq BIGINT, trying BIGINT, at_us BIGINT)"));
     if (fixture->engine == WEIR_POSTGRESQL)
         fixture_prepare(
             fixture,
@@ -435,12 +436,37 @@ static void audit_ledger(struct audit *self)
     }
 }
 
-/* T6, T7. */
+#define BY_DEATHS " error LIKE '%" WEIR_MARK_DEATH "'"
+
+/* T7, T9. */
+static void audit_letters(struct audit *self)
+{
+    struct fixture *fixture = self->run->fixture;
+    int64_t answered =
+        fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter WHERE NOT" BY_DEATHS);
+    int64_t unmarked;
+    char sql[512];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM weir_dead_letter d WHERE %s"
+                   " AND (SELECT count(DISTINCT h.epoch) FROM heard h"
+                   " WHERE h.subscription = d.subscription AND h.pid = d.pid"
+                   " AND h.trying = -d.seq) < %u",
+                   BY_DEATHS, self->run->options->attempts_max);
+    unmarked = fixture_ask(fixture, sql);
+    if (answered != 0)
+        tell(self, TORTURE_T7, -1, "%" PRId64 " dead letters by answers", answered);
+    if (unmarked != 0)
+        tell(self, TORTURE_T9, -1,
+             "%" PRId64 " dead letters by deaths without %u marks of calls alone",
+             unmarked, self->run->options->attempts_max);
+}
+
+/* T6. */
 static void audit_effects(struct audit *self, int64_t wanted)
 {
     struct fixture *fixture = self->run->fixture;
     int64_t repeated = effects_repeated(fixture);
-    int64_t dead_letters = fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter");
 
     self->result->effects = effects_count(fixture);
     if (repeated != 0)
@@ -449,8 +475,6 @@ static void audit_effects(struct audit *self, int64_t wanted)
     if (self->result->effects - repeated < wanted)
         tell(self, TORTURE_T6, -1, "%" PRId64 " effects of %" PRId64 " messages",
              self->result->effects, wanted);
-    if (dead_letters != 0)
-        tell(self, TORTURE_T7, -1, "%" PRId64 " dead letters", dead_letters);
 }
 
 /* A stop and an outage look the same from inside. */
@@ -495,5 +519,6 @@ void torture_audit(struct torture *run)
         within += torture_lane_queue(lane) == TORTURE_WITHIN ? moved : 0;
     }
     audit_effects(&self, within);
+    audit_letters(&self);
     free(self.moves);
 }

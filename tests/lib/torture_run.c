@@ -43,6 +43,7 @@ void torture_options_init(struct torture_options *self, uint64_t seed,
         .ends = faults / FAULTS_PER_END,
         .messages = 2000,
         .lease_ns = WEIR_MILLISECONDS(1500),
+        .attempts_max = 5,
         .patience_ns = WEIR_SECONDS(50),
     };
 }
@@ -433,7 +434,7 @@ static void end_all(struct driver *self)
         cast_await(&self->cast, i, "a consumer does not end");
 }
 
-static void add_queues(struct fixture *fixture)
+static void add_queues(struct fixture *fixture, uint32_t attempts_max)
 {
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
@@ -447,6 +448,7 @@ static void add_queues(struct fixture *fixture)
         weir_queue_options_init(&queue);
         queue.name = TORTURE_QUEUE_NAMES[i];
         queue.partitions = TORTURE_PARTITIONS;
+        queue.attempts_max = attempts_max;
         check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
     }
     weir_outbox_destroy(outbox);
@@ -473,6 +475,9 @@ static void plant(struct weir_points *points, enum torture_plant plant)
         break;
     case TORTURE_NO_LIMIT:
         weir_points_arm(points, "db.no_limit", 1);
+        break;
+    case TORTURE_COUNT_DEATHS:
+        weir_points_arm(points, "roster.count_deaths", 1);
         break;
     case TORTURE_SOUND:
     case TORTURE_ENQUEUE_OUTSIDE:
@@ -526,7 +531,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
     outbox_small_segments(fixture, SEGMENT_BITS);
     effects_prepare(fixture);
     torture_prepare_audit(fixture);
-    add_queues(fixture);
+    add_queues(fixture, options->attempts_max);
     cast_close_fixture(&self.cast);
     for (uint32_t i = 0; i < TORTURE_SEATS; i++)
         start(&self, i);
@@ -562,13 +567,14 @@ void torture_print(const struct fixture *fixture, const struct torture_options *
     if (result->violations > 0)
         printf("# %" PRId64 " violations (T1 %" PRId64 ", T2 %" PRId64 ", T3 %" PRId64
                ", T4 %" PRId64 ", T5 %" PRId64 ", T6 %" PRId64 ", T7 %" PRId64
-               ", T8 %" PRId64 "; lost %" PRId64 ", unexpected %" PRId64
+               ", T8 %" PRId64 ", T9 %" PRId64 "; lost %" PRId64 ", unexpected %" PRId64
                ", overtaken %" PRId64 ", disordered %" PRId64 ", gaps %" PRId64
                ", changed %" PRId64 "), the first: %s\n",
                result->violations, result->broken[TORTURE_T1], result->broken[TORTURE_T2],
                result->broken[TORTURE_T3], result->broken[TORTURE_T4],
                result->broken[TORTURE_T5], result->broken[TORTURE_T6],
-               result->broken[TORTURE_T7], result->broken[TORTURE_T8], verdict->lost,
-               verdict->unexpected, verdict->overtaken, verdict->disordered,
-               verdict->gaps, verdict->changed, result->first);
+               result->broken[TORTURE_T7], result->broken[TORTURE_T8],
+               result->broken[TORTURE_T9], verdict->lost, verdict->unexpected,
+               verdict->overtaken, verdict->disordered, verdict->gaps, verdict->changed,
+               result->first);
 }

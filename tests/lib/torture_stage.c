@@ -14,10 +14,10 @@ const char *const TORTURE_SUBSCRIPTIONS[LEDGER_STREAMS] = {"single", "together"}
 
 /* Where a process is given a signal by itself. */
 static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
-    "caller.begun", "caller.answered", "acker.collected",
-    "acker.moved",  "keeper.renewed",  "dispatcher.read",
-    "tx.commit",    "tx.moved",        "tx.committed",
-    "db.commit",    "move.pick",       "sweep.locked", /* in the library's transactions */
+    "caller.begun",   "caller.answered", "acker.collected", "acker.moved",
+    "keeper.renewed", "dispatcher.read", "tx.commit",       "tx.moved",
+    "tx.committed",   "caller.marked",   "db.commit",       "move.pick",
+    "sweep.locked", /* in the library's transactions */
 };
 static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {
     "producer.begun", "producer.written", "producer.committed"};

@@ -123,7 +123,7 @@ struct weir_db *torture_open_db(struct torture *self);
 
 /* An order: this signal to yourself when you pass this place. */
 uint32_t torture_order(int signal_number, uint32_t place);
-enum { TORTURE_CONSUMER_PLACES = 12, TORTURE_PRODUCER_PLACES = 3 };
+enum { TORTURE_CONSUMER_PLACES = 13, TORTURE_PRODUCER_PLACES = 3 };
 const char *torture_place(bool consumer, uint32_t number);
 uint32_t torture_place_of(bool consumer, const char *name);
 

@@ -498,6 +498,128 @@ OUTBOX_TEST(ack, leaves_crashes_alone_unless_the_head_moved)
     check_int(desk_lease(fixture, "crashes", 0), 0);
 }
 
+/* ---- marks -------------------------------------------------------------------------------- */
+
+/* A position that has failed twice, and the mark of the next call. */
+static struct weir_ack fail_and_mark(struct fixture *fixture, struct weir_lease *lease)
+{
+    struct weir_ack ack;
+
+    desk_open(fixture, 1);
+    take_all(fixture, ANNA, lease, 1);
+    ack = ack_of(lease);
+    ack.next.attempts = 2;
+    ack.next.alone = 1;
+    ack.next.retry_us = 77;
+    ack.error = weir_str("no");
+    check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
+    return (struct weir_ack){
+        .key = lease->key,
+        .epoch = lease->epoch,
+        .next = {.version = 2, .attempts = 2, .alone = 1, .trying = -2},
+        .is_mark = true,
+    };
+}
+
+static int64_t errors(struct fixture *fixture, const char *text)
+{
+    return desk_ask(fixture,
+                    "SELECT count(*) FROM weir_ack WHERE error = '%s' AND version ="
+                    " (SELECT max(version) FROM weir_ack)",
+                    text);
+}
+
+OUTBOX_TEST(mark, moves_nothing_but_the_version)
+{
+    struct weir_lease lease;
+    struct weir_ack mark = fail_and_mark(fixture, &lease);
+    struct weir_position position;
+
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+
+    check(mark.accepted);
+    position = read_position(fixture, lease.key);
+    check_int(position.trying, -2);
+    check_int(position.epoch, lease.epoch);
+    check_int(position.version, 2);
+    check_int(position.place.id, 101);
+    check_int(position.seq, 1);
+    check_int(position.attempts, 2);
+    check_int(position.alone, 1);
+    check_int(position.retry_us, 77);
+    check_int(errors(fixture, "no"), 1);
+}
+
+OUTBOX_TEST(mark, that_tells_of_a_death_says_so)
+{
+    struct weir_lease lease;
+    struct weir_ack mark = fail_and_mark(fixture, &lease);
+
+    mark.error = weir_str("gone");
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+
+    check_int(errors(fixture, "gone"), 1);
+}
+
+OUTBOX_TEST(mark, is_ended_by_the_ack_behind_it)
+{
+    struct weir_lease lease;
+    struct weir_ack mark = fail_and_mark(fixture, &lease);
+    struct weir_ack ack = ack_of(&lease);
+
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+    ack.next.version = 3;
+    check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
+
+    check(ack.accepted);
+    check_int(read_position(fixture, lease.key).trying, 0);
+}
+
+OUTBOX_TEST(mark, of_who_has_lost_the_lease_is_refused)
+{
+    struct weir_lease lease;
+    struct weir_lease other;
+    struct weir_ack mark = fail_and_mark(fixture, &lease);
+
+    desk_expire(fixture, 0);
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+    check(!mark.accepted);
+    take_all(fixture, BERT, &other, 1);
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+    check(!mark.accepted);
+
+    check_int(read_position(fixture, lease.key).trying, 0);
+}
+
+OUTBOX_TEST(mark, of_an_old_position_is_refused)
+{
+    struct weir_lease lease;
+    struct weir_ack mark = fail_and_mark(fixture, &lease);
+
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+    mark.next.trying = 2;
+    check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
+
+    check(!mark.accepted);
+    check_int(read_position(fixture, lease.key).trying, -2);
+}
+
+OUTBOX_TEST(mark, among_acks_is_refused)
+{
+    struct weir_lease leases[2];
+    struct weir_ack acks[2];
+
+    desk_open(fixture, 2);
+    take_all(fixture, ANNA, leases, 2);
+    acks[0] = ack_of(&leases[0]);
+    acks[1] = ack_of(&leases[1]);
+    acks[1].is_mark = true;
+
+    check_db(move(fixture, ANNA, acks, 2), WEIR_INVALID);
+
+    check_int(read_position(fixture, leases[0].key).version, 0);
+}
+
 /* ---- dead letters ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(ack, stores_what_was_rejected)

@@ -181,39 +181,42 @@ OUTBOX_TEST(attempts_max, may_be_changed_while_a_message_fails)
     scene_close(outbox);
 }
 
-/* Owners that die leave nobody to count; the next ones are told by the lease. */
+/* One dies without a mark, one with a mark beside, one with a mark alone: the limit, and two more. */
 OUTBOX_TEST(attempts_max, ends_a_message_whose_owners_die)
 {
+    enum { DEATHS = 3 };
+    static const char *const NAMES[] = {"anna", "bert", "cora", "dora"};
     struct recorder *deadly = recorder_new();
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = scene_handler("orders", deadly);
-    struct weir_outbox *owners[3];
+    struct weir_outbox *owners[DEATHS + 1];
     struct letter_view letter;
 
     recorder_answer(deadly, 1, ALWAYS, ANSWER_BLOCK);
     scene_short_lease(&handler);
-    for (int i = 0; i < 3; i++) {
-        owners[i] = scene_outbox(fixture, i == 0 ? "anna" : i == 1 ? "bert" : "cora");
+    for (int i = 0; i <= DEATHS; i++) {
+        owners[i] = scene_outbox(fixture, NAMES[i]);
         limited_queue(fixture, owners[i], 1);
-        handler.state = i < 2 ? deadly : recorder;
+        handler.state = i < DEATHS ? deadly : recorder;
         scene_add(fixture, owners[i], &handler);
     }
     scene_send(fixture, owners[0], "orders", 0, 2);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < DEATHS; i++) {
         scene_start(fixture, owners[i]);
         wait_until(recorder_count(deadly) == (size_t)i + 1);
     }
-    scene_start(fixture, owners[2]);
-    wait_until(seq_of(fixture, owners[2]) == 2);
+    scene_start(fixture, owners[DEATHS]);
+    wait_until(seq_of(fixture, owners[DEATHS]) == 2);
 
-    letter = letter_of(fixture, owners[2]);
+    letter = letter_of(fixture, owners[DEATHS]);
     check_int(letter.seq, 1);
+    check_int(letter.attempts, 1);
     check_str(letter.reason,
-              "gave up after 2 attempts: its process ended without an answer");
+              "gave up after 1 attempts: its process ended without an answer");
     check_int(recorder_times(recorder, 0, 1), 0);
     recorder_release(deadly);
-    wait_until(recorder_ended(deadly) == 2);
-    for (int i = 0; i < 3; i++)
+    wait_until(recorder_ended(deadly) == DEATHS);
+    for (int i = 0; i <= DEATHS; i++)
         scene_close(owners[i]);
 }
 

@@ -151,6 +151,52 @@ OUTBOX_TEST(lease, of_another_incarnation_is_void)
     check_int(lease.crashes, 1);
 }
 
+/* Marks are found from the first owner on that did not release. */
+OUTBOX_TEST(lease, finds_marks_of_all_owners_in_a_row_that_did_not_release)
+{
+    struct weir_lease lease;
+
+    desk_open(fixture, 1);
+    for (int i = 0; i < 3; i++) {
+        check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+        check_int(lease.marks_from, 1);
+        desk_expire(fixture, 0);
+    }
+    check_int(lease.epoch, 3);
+}
+
+OUTBOX_TEST(lease, that_was_released_finds_no_mark_of_before)
+{
+    struct weir_connection *connection;
+    struct weir_lease lease;
+
+    desk_open(fixture, 1);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    desk_expire(fixture, 0);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    connection = fixture_take(fixture);
+    check_db(weir_lease_release(connection, ANNA, &lease, 1, &fixture->error), WEIR_OK);
+    fixture_give(fixture, connection);
+
+    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease.marks_from, lease.epoch);
+    desk_expire(fixture, 0);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    check_int(lease.marks_from, lease.epoch - 1);
+}
+
+OUTBOX_TEST(lease, of_before_a_promotion_brings_no_mark)
+{
+    struct weir_lease lease;
+
+    desk_open(fixture, 1);
+    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    desk_promote(fixture, 0);
+
+    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease.marks_from, lease.epoch);
+}
+
 OUTBOX_TEST(lease, counts_crashes_within_its_column)
 {
     struct weir_lease lease;

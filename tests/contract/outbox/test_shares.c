@@ -350,7 +350,7 @@ OUTBOX_TEST(death, is_remembered_over_an_owner_that_did_not_run_the_message)
 
     crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(400)});
     atomic_store(&crew.ledger->poison, 1);
-    crew_enqueue(&crew, 0, 1);
+    crew_enqueue_together(&crew, 0, 3);
     one = crew_spawn(&crew);
     wait_until(process_has_ended(one));
     atomic_store(&crew.ledger->owner[0], 0);
@@ -362,9 +362,9 @@ OUTBOX_TEST(death, is_remembered_over_an_owner_that_did_not_run_the_message)
     crew_leave(two);
     check_db(weir_outbox_resume_queue(crew.outbox, "crew", &fixture->error), WEIR_OK);
     three = crew_join(&crew);
-    wait_until(crew_stored(&crew) == 1);
+    wait_until(crew_stored(&crew) == 3);
 
-    check_int(crew.ledger->records[1].attempts, 1);
+    check_int(crew.ledger->records[1].batch, 1);
     crew_leave(three);
     crew_close(&crew);
 }

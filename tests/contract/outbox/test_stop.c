@@ -232,7 +232,7 @@ OUTBOX_TEST(stop, with_a_handler_that_hangs_releases_all_others)
     scene_serve(fixture, bert, "orders", recorder);
     scene_start(fixture, bert);
     wait_until(scene_seq(fixture, bert, "orders", 0) == 2);
-    check(recorder_delivery(recorder, 0).attempts >= 1); /* each lease that ran out */
+    check_int(recorder_delivery(recorder, 0).batch, 1); /* a lease that ran out */
     check_int(recorder_count(hanging.stuck), 1);
     scene_close(bert);
     hanging_close(&hanging);

@@ -577,6 +577,23 @@ OUTBOX_POSTGRESQL_TEST(sweep, carries_the_newest_acks_to_another_leaf)
     scene_close(&scene);
 }
 
+OUTBOX_POSTGRESQL_TEST(sweep, carries_the_mark_of_an_ack)
+{
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    pg_run(scene.db, "UPDATE weir_ack SET trying = -7 WHERE pid = %lld",
+           (long long)scene.pid);
+    pg_run(scene.db, "SELECT setval('weir_ack_id', 65536)");
+
+    check_int(sweep(&scene).truncated, 1);
+
+    check_int(pg_ask(scene.db, "SELECT trying FROM weir_ack_1 WHERE pid = %lld",
+                     (long long)scene.pid),
+              -7);
+    scene_close(&scene);
+}
+
 OUTBOX_POSTGRESQL_TEST(sweep, does_not_carry_acks_that_have_a_newer_one)
 {
     struct scene scene;

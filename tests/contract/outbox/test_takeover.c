@@ -151,11 +151,15 @@ OUTBOX_TEST(takeover, of_a_killed_process_counts_a_crash)
     wait_until(process_has_ended(one));
     atomic_store(&crew.ledger->owner[0], 0);
     atomic_store(&crew.ledger->poison, 0);
+    atomic_store(&crew.ledger->hold[0], true);
 
     two = crew_join(&crew);
-    wait_until(crew_stored(&crew) == 1);
+    wait_until(atomic_load(&crew.ledger->holding) == 1);
 
-    check_int(crew.ledger->records[1].attempts, 1);
+    check_int(crew_read(&crew, 0).crashes, 1);
+    check_int(crew.ledger->records[1].attempts, 0);
+    atomic_store(&crew.ledger->hold[0], false);
+    wait_until(crew_stored(&crew) == 1);
     crew_leave(two);
     crew_close(&crew);
 }

@@ -95,7 +95,7 @@ static bool can_take(struct scene *self)
     bool taken = weir_roster_take(self->roster, &call, &wait_ns);
 
     if (taken)
-        weir_roster_put_back(self->roster, &call);
+        weir_roster_put_back(self->roster, &call, false);
     return taken;
 }
 
