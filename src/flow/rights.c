@@ -11,7 +11,7 @@ const struct weir_role_right weir_flow_rights[] = {
 
     {"term", "producer", "SELECT", ""},
     {"term", "producer", "INSERT", "kind, digest, text"},
-    {"execution", "producer", "INSERT", WEIR_NEW_COLUMNS},
+    {"execution", "producer", "INSERT", WEIR_NEW_COLUMNS ", turn"},
     {"execution", "producer", "SELECT", "no, uuid, part, digest"},
     {"flow", "producer", "SELECT", ""},
     {"flow", "producer", "INSERT", "uuid, part, created_us, namespace, kind"},

@@ -429,7 +429,8 @@ enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us
     row->state = blocked ? WEIR_EXEC_BLOCKED : WEIR_EXEC_READY;
     row->hold = blocked ? WEIR_HOLD_DEPENDENCIES : WEIR_HOLD_NONE;
     row->pending = WEIR_PENDING_REPLAY;
-    row->turn = WEIR_TURN_AGAIN(now_us);
+    if (!blocked)
+        row->turn = WEIR_TURN_AGAIN(now_us);
     row->replays++;
     row->retries = 0;
     row->reclaims = 0;

@@ -313,12 +313,17 @@ static bool was_free_for(const struct flow_execution *other, const struct flow_c
            flow_call_may_have(call, other->draft);
 }
 
+/* By priority; then what is ready again, by the time of that; then the older. */
 static bool is_better(const struct flow_execution *a, const struct flow_execution *b)
 {
-    int64_t of_a = COL(&a->versions[a->version_count - 1].row, priority);
-    int64_t of_b = COL(&b->versions[b->version_count - 1].row, priority);
+    const struct flow_row *of_a = &a->versions[a->version_count - 1].row;
+    const struct flow_row *of_b = &b->versions[b->version_count - 1].row;
 
-    return of_a != of_b ? of_a > of_b : a->no < b->no;
+    if (COL(of_a, priority) != COL(of_b, priority))
+        return COL(of_a, priority) > COL(of_b, priority);
+    if (COL(of_a, turn) != COL(of_b, turn))
+        return COL(of_a, turn) < COL(of_b, turn);
+    return a->no < b->no;
 }
 
 /* Those that are past their deadline do not count. Nor does what came after the call had begun: it
@@ -669,6 +674,20 @@ static bool rows_equal(const struct flow_row *a, const struct flow_row *b)
            strcmp(a->instance, b->instance) == 0 && strcmp(a->failure, b->failure) == 0;
 }
 
+/* A new place in line for what becomes ready again, and for another priority: the time of that, minus
+ * 2^63. */
+static bool takes_its_turn(struct step *self)
+{
+    bool again = COL(self->after, state) == READY &&
+                 (COL(self->before, state) != READY ||
+                  COL(self->before, priority) != COL(self->after, priority));
+
+    if (!again)
+        return true;
+    COL(&self->row, turn) = COL(self->after, turn);
+    return COL(self->after, turn) < 0 && at(self, COL(self->after, turn) - INT64_MIN);
+}
+
 /* The rule that leads from one to the other; NULL: none does. */
 static rule_fn find_rule(struct step *self)
 {
@@ -679,7 +698,7 @@ static rule_fn find_rule(struct step *self)
         self->row = *self->before;
         self->moment = moment;
         self->debt = (struct flow_debt){.attempt = false};
-        if (rules[i](self) && rows_equal(&self->row, self->after))
+        if (rules[i](self) && takes_its_turn(self) && rows_equal(&self->row, self->after))
             return rules[i];
     }
     return NULL;
@@ -850,6 +869,7 @@ static bool is_fresh(const struct flow_execution *self, const struct flow_row *r
     COL(&want, percent) = -1;
     COL(&want, priority) = draft->priority;
     COL(&want, created_us) = now_us;
+    COL(&want, turn) = now_us;
     COL(&want, due_us) = later ? now_us + draft->delay_ms * 1000 : 0;
     COL(&want, deadline_us) =
         draft->deadline_ms > 0 ? now_us + draft->deadline_ms * 1000 : 0;

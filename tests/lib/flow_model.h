@@ -100,7 +100,8 @@ struct flow_draft {
     X(claimed_us)                                                                        \
     X(started_us)                                                                        \
     X(ended_us)                                                                          \
-    X(on_timeout)
+    X(on_timeout)                                                                        \
+    X(turn)
 
 #define FLOW_COLUMN_ENUM_(name) FLOW_##name,
 enum flow_column { FLOW_COLUMNS(FLOW_COLUMN_ENUM_) FLOW_COLUMN_COUNT };
