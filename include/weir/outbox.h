@@ -240,8 +240,16 @@ WEIR_CHECKED WEIR_API enum weir_status weir_outbox_resume_queue(struct weir_outb
                                                                 const char *queue,
                                                                 struct weir_error *error);
 
-/* Remove a queue with its subscriptions, positions and dead letters. Refused with WEIR_BUSY
- * while a message waits for any subscription, or a dead letter for a decision, unless `force`. */
+/*
+ * Remove a queue with its subscriptions, positions and dead letters. Refused with WEIR_BUSY
+ * while a message waits for any subscription, or a dead letter for a decision, unless `force`.
+ *
+ * Takes a second, and up to ten more while transactions are open that may have enqueued: all of this
+ * database on PostgreSQL, those that have enqueued into this queue on MariaDB. If they do not end it
+ * is refused with WEIR_BUSY, with a text that names them (MariaDB: how much they have enqueued), also
+ * by `force`. Meanwhile producers are refused with WEIR_BUSY. If the process dies meanwhile, the queue
+ * can be used again within half a minute.
+ */
 WEIR_CHECKED WEIR_API enum weir_status weir_outbox_remove_queue(struct weir_outbox *self,
                                                                 const char *queue,
                                                                 bool force,

@@ -115,12 +115,17 @@ static int tell(const struct removal *self)
     return code;
 }
 
-static int tell_refusal(const struct removal *self, const struct weir_error *error)
+/* --force helps against what waits, not against transactions that are open. */
+static int tell_refusal(struct removal *self, const struct weir_error *error)
 {
     if (error->status != WEIR_BUSY)
         return weir_session_fail(&self->session, error, self->queue);
-    return weir_command_fail(self->session.command, "%s; --force removes them too",
-                             error->text);
+    (void)!weir_outbox_read_queue(self->session.outbox, self->queue, note_info, self,
+                                  NULL); /* it may have come meanwhile */
+    if (!self->force && self->waiting + self->dead_letters > 0)
+        return weir_command_fail(self->session.command, "%s; --force removes them too",
+                                 error->text);
+    return weir_command_fail(self->session.command, "%s", error->text);
 }
 
 /* What --dry-run says without --force is what remove would say. */

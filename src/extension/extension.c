@@ -180,8 +180,8 @@ static enum weir_status run(struct call *self, int count, sqlite3_value **values
     if (status == WEIR_OK)
         status = read_headers(self, error);
     if (status == WEIR_OK)
-        status =
-            weir_store_find_queue(self->store, self->handle, self->queue, &queue, error);
+        status = weir_store_find_queue(self->store, self->handle, self->queue, at_us,
+                                       &queue, error);
     if (status == WEIR_OK)
         status = weir_store_check_room(self->store, self->handle, self->queue, &queue,
                                        at_us, error);

@@ -23,8 +23,9 @@ static const struct weir_sql SQL_PAYLOAD_MAX = {
 /* By the unique index on the name. */
 static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
-    .text = "SELECT id, partitions, backlog_max FROM main.{p}_queue WHERE name = {1}",
-    .parameters = "t",
+    .text = "SELECT id, partitions, backlog_max, going_us > {2}"
+            " FROM main.{p}_queue WHERE name = {1}",
+    .parameters = "ti",
 };
 
 /*
@@ -147,22 +148,29 @@ static enum weir_status take_queue(sqlite3_stmt *statement, const char *name,
 }
 
 enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
-                                       const char *name, struct weir_store_queue *out,
+                                       const char *name, int64_t now_us,
+                                       struct weir_store_queue *out,
                                        struct weir_error *error)
 {
     sqlite3_stmt *statement;
     enum weir_status status = prepare(self, handle, &SQL_FIND_QUEUE, &statement, error);
+    bool going = false;
 
     if (status == WEIR_OK &&
-        sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) != SQLITE_OK)
+        (sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) != SQLITE_OK ||
+         sqlite3_bind_int64(statement, 2, now_us) != SQLITE_OK))
         status = failed(handle, error);
     if (status == WEIR_OK)
         status = step(handle, statement, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        going = sqlite3_column_int(statement, 3) != 0;
         status = take_queue(statement, name, out, error);
+    }
     sqlite3_finalize(statement);
     if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%s\"", name);
+    if (status == WEIR_OK && going)
+        status = weir_error_set(error, WEIR_BUSY, "queue \"%s\" is being removed", name);
     return status;
 }
 

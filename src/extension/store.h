@@ -52,6 +52,7 @@ WEIR_CHECKED enum weir_status weir_store_payload_max(struct weir_store *self,
 
 WEIR_CHECKED enum weir_status weir_store_find_queue(struct weir_store *self,
                                                     sqlite3 *handle, const char *name,
+                                                    int64_t now_us,
                                                     struct weir_store_queue *out,
                                                     struct weir_error *error);
 

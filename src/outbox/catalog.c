@@ -31,7 +31,26 @@
 static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
-            " retention_us FROM {p}_queue WHERE name = {1}",
+            " retention_us, CASE WHEN going_us > {now} THEN 1 ELSE 0 END"
+            " FROM {p}_queue WHERE name = {1}",
+    .parameters = "t",
+};
+
+/*
+ * MariaDB: a producer holds the entry of the name until its transaction ends: a current read, by the
+ * unique index, which has all of it, so that neither the row nor a gap is locked. Who marks or removes
+ * the queue wants it alone, for a second, since others that look the queue up wait behind it; the
+ * transaction is repeated.
+ */
+#define BY_NAME "SELECT id FROM {p}_queue FORCE INDEX (name) WHERE name = {1} "
+static const struct weir_sql SQL_HOLD_NAME_MARIA = {
+    .name = "hold queue",
+    .text = BY_NAME "LOCK IN SHARE MODE",
+    .parameters = "t",
+};
+static const struct weir_sql SQL_LOCK_NAME_MARIA = {
+    .name = "lock queue",
+    .text = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR " BY_NAME "FOR UPDATE",
     .parameters = "t",
 };
 
@@ -106,6 +125,7 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     struct weir_stored_queue stored = {0};
     struct weir_rows rows;
     bool paused = false;
+    bool going = false;
     enum weir_status status = weir_connection_query(
         connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))), &rows, error);
 
@@ -114,15 +134,23 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     if (status == WEIR_OK) {
         stored = take_stored(&rows);
         paused = weir_rows_boolean(&rows, 2);
+        going = weir_rows_integer(&rows, 7) != 0;
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
         if (status == WEIR_OK)
             status = weir_stored_queue_check(&stored, name, error);
     }
     weir_rows_close(&rows);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
         *out = row_of(&stored, paused);
+        out->going = going;
+    }
     return status;
+}
+
+static enum weir_status is_going(const char *name, struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_BUSY, "queue \"%s\" is being removed", name);
 }
 
 static enum weir_status no_queue(const char *name, struct weir_error *error)
@@ -159,6 +187,34 @@ enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status find_held(struct weir_connection *connection, const char *name,
+                                  struct weir_queue_row *out, struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status = weir_connection_query_integer(
+        connection, &SQL_HOLD_NAME_MARIA, VALUES(weir_text(weir_str(name))), &id, error);
+
+    if (status == WEIR_NO_ROW)
+        return no_queue(name, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, name, out, error);
+    if (status == WEIR_OK && out->id != id) /* another one than the snapshot shows */
+        return no_queue(name, error);
+    return status;
+}
+
+enum weir_status weir_catalog_find_for_producer(struct weir_connection *connection,
+                                                const char *name,
+                                                struct weir_queue_row *out,
+                                                struct weir_error *error)
+{
+    enum weir_status status = weir_connection_engine(connection) == WEIR_MARIADB
+                                  ? find_held(connection, name, out, error)
+                                  : weir_catalog_find_queue(connection, name, out, error);
+
+    return status == WEIR_OK && out->going ? is_going(name, error) : status;
 }
 
 struct addition {
@@ -219,6 +275,8 @@ static enum weir_status add_queue(struct weir_connection *connection, void *argu
 
     if (status != WEIR_OK)
         return status;
+    if (out->going)
+        return is_going(options->name, error);
     if (out->partitions != options->partitions)
         return weir_error_set(
             error, WEIR_MISMATCH, "queue \"%s\" has %d partitions, %d were asked for",
@@ -526,6 +584,8 @@ struct removal {
     const struct weir_outbox_log *log;
     const char *name;
     bool force;
+    int64_t duration_us; /* of the mark */
+    int64_t queue_id;    /* out */
 };
 
 static void add_waiting(void *state, const struct weir_lag *lag)
@@ -616,17 +676,121 @@ static enum weir_status remove_rows(struct weir_connection *connection, int64_t 
     return status;
 }
 
+static const struct weir_sql SQL_MARK = {
+    .name = "mark queue",
+    .text = "UPDATE {p}_queue SET going_us = {now} + {2} WHERE id = {1}",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_UNMARK = {
+    .name = "unmark queue",
+    .text = "UPDATE {p}_queue SET going_us = 0 WHERE id = {1}",
+    .parameters = "i",
+};
+
+/* Is it still marked, and for long enough to remove it? */
+static const struct weir_sql SQL_IS_MARKED = {
+    .name = "is the queue marked",
+    .text =
+        "SELECT count(*) FROM {p}_queue WHERE id = {1} AND going_us > {now} + 5000000",
+    .parameters = "i",
+};
+
+static enum weir_status lock_name(struct weir_connection *connection, const char *name,
+                                  struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status;
+
+    if (weir_connection_engine(connection) != WEIR_MARIADB)
+        return WEIR_OK;
+    status = weir_connection_query_integer(connection, &SQL_LOCK_NAME_MARIA,
+                                           VALUES(weir_text(weir_str(name))), &id, error);
+    return status == WEIR_NO_ROW ? no_queue(name, error) : status;
+}
+
+/* Under the lock: find the queue, and may it go? */
+static enum weir_status judge(struct removal *self, struct weir_connection *connection,
+                              struct weir_queue_row *queue, struct weir_error *error)
+{
+    enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
+
+    if (status == WEIR_OK)
+        status = lock_name(connection, self->name, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, self->name, queue, error);
+    if (status == WEIR_OK && !self->force)
+        status = refuse_busy(self, connection, queue->id, error);
+    return status;
+}
+
+static enum weir_status mark_queue(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    struct removal *self = argument;
+    struct weir_queue_row queue = {0};
+    enum weir_status status = judge(self, connection, &queue, error);
+
+    if (status == WEIR_OK && queue.going)
+        return weir_error_set(error, WEIR_BUSY,
+                              "queue \"%s\" is being removed by another process",
+                              self->name);
+    if (status == WEIR_OK)
+        status = weir_connection_execute(
+            connection, &SQL_MARK,
+            VALUES(weir_integer(queue.id), weir_integer(self->duration_us)), NULL, error);
+    self->queue_id = queue.id;
+    return status;
+}
+
+/* The name was not had in any attempt. */
+static enum weir_status tell_held(struct weir_connection *connection, const char *name,
+                                  enum weir_status status, struct weir_error *error)
+{
+    if (status != WEIR_LOCKED || weir_connection_engine(connection) != WEIR_MARIADB)
+        return status;
+    return weir_error_set(error, WEIR_BUSY,
+                          "queue \"%s\": transactions are open that may have enqueued",
+                          name);
+}
+
+enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
+                                   struct weir_connection *connection, const char *name,
+                                   bool force, int64_t duration_us, int64_t *queue_id,
+                                   struct weir_error *error)
+{
+    struct removal removal = {
+        .log = log, .name = name, .force = force, .duration_us = duration_us};
+    enum weir_status status = weir_transact_on(connection, mark_queue, &removal, error);
+
+    *queue_id = removal.queue_id;
+    if (status == WEIR_LOCKED && weir_connection_engine(connection) == WEIR_MARIADB)
+        return weir_error_set(
+            error, WEIR_BUSY,
+            "queue \"%s\": transactions are open that may have enqueued", name);
+    return status;
+}
+
+void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id)
+{
+    (void)!weir_connection_execute(connection, &SQL_UNMARK,
+                                   VALUES(weir_integer(queue_id)), NULL, NULL);
+}
+
 static enum weir_status remove_queue(struct weir_connection *connection, void *argument,
                                      struct weir_error *error)
 {
     struct removal *self = argument;
     struct weir_queue_row queue = {0};
-    enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
+    int64_t marked = 0;
+    enum weir_status status = judge(self, connection, &queue, error);
 
     if (status == WEIR_OK)
-        status = weir_catalog_find_queue(connection, self->name, &queue, error);
-    if (status == WEIR_OK && !self->force)
-        status = refuse_busy(self, connection, queue.id, error);
+        status = weir_connection_query_integer(
+            connection, &SQL_IS_MARKED, VALUES(weir_integer(queue.id)), &marked, error);
+    if (status == WEIR_OK && marked == 0)
+        return weir_error_set(error, WEIR_BUSY,
+                              "queue \"%s\" was not removed in time: try again",
+                              self->name);
     if (status == WEIR_OK)
         status = remove_rows(connection, queue.id, error);
     return status;
@@ -636,7 +800,8 @@ enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
                                      struct weir_connection *connection, const char *name,
                                      bool force, struct weir_error *error)
 {
-    struct removal removal = {log, name, force};
+    struct removal removal = {.log = log, .name = name, .force = force};
+    enum weir_status status = weir_transact_on(connection, remove_queue, &removal, error);
 
-    return weir_transact_on(connection, remove_queue, &removal, error);
+    return tell_held(connection, name, status, error);
 }

@@ -22,6 +22,7 @@ struct weir_queue_row {
     int64_t backlog_max;
     uint32_t attempts_max; /* 0: no limit */
     int64_t retention_us;  /* of dead letters; 0: for ever */
+    bool going;            /* it is being removed (queue_removal.h) */
 };
 
 /* Make the queue, or find it. WEIR_MISMATCH: it has another number of partitions; both are in
@@ -36,6 +37,14 @@ WEIR_CHECKED enum weir_status weir_catalog_find_queue(struct weir_connection *co
                                                       const char *name,
                                                       struct weir_queue_row *out,
                                                       struct weir_error *error);
+
+/*
+ * The same for a producer: what it is told is true now, whatever its transaction's snapshot, or will
+ * be found out by whoever removes the queue. WEIR_BUSY: the queue is being removed.
+ */
+WEIR_CHECKED enum weir_status
+weir_catalog_find_for_producer(struct weir_connection *connection, const char *name,
+                               struct weir_queue_row *out, struct weir_error *error);
 
 /* Make the subscription with a position and a lease for each partition, or find it. Under the
  * lock that keeps the sweep from removing what it starts with. WEIR_MISMATCH: served by the
@@ -63,7 +72,19 @@ WEIR_CHECKED enum weir_status weir_catalog_find_flaws(struct weir_connection *co
                                                       void *state,
                                                       struct weir_error *error);
 
-/* WEIR_BUSY: something waits, and not `force`. */
+/* Mark a queue as being removed, for so long. WEIR_BUSY: something waits, and not `force`; or another
+ * process removes it. */
+WEIR_CHECKED enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
+                                                struct weir_connection *connection,
+                                                const char *name, bool force,
+                                                int64_t duration_us, int64_t *queue_id,
+                                                struct weir_error *error);
+
+/* Take the mark back. A failure does no harm: it ends by itself. */
+void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id);
+
+/* The last step of weir_queue_remove(): the queue is marked. WEIR_BUSY: something waits, and not
+ * `force`; or the mark has ended. */
 WEIR_CHECKED enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
                                                   struct weir_connection *connection,
                                                   const char *name, bool force,

@@ -17,10 +17,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "db/db.h"
+#include "db/pause.h"
 #include "outbox/liveness.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "outbox/producer.h"
+#include "outbox/queue_removal.h"
 #include "outbox/schema.h"
 #include "outbox/tuning.h"
 #include "ward/executor.h"
@@ -205,6 +207,7 @@ enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
 {
     struct weir_connection *connection = NULL;
     struct weir_queue_row row;
+    int64_t asked_ns = weir_pause_now_ns();
     enum weir_status status = weir_queue_options_check(options, error);
 
     if (status == WEIR_OK)
@@ -217,7 +220,7 @@ enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
         status = weir_catalog_add_queue(connection, options, &row, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
-        weir_registry_put(&self->registry, options->name, &row);
+        weir_registry_put(&self->registry, options->name, &row, asked_ns);
     else
         weir_registry_undeclare(&self->registry, options->name);
     return status;
@@ -283,8 +286,7 @@ static enum weir_status subscribe(struct weir_outbox *self,
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
     if (status == WEIR_OK)
-        status =
-            weir_registry_find(&self->registry, connection, post->queue, &row, error);
+        status = weir_catalog_find_queue(connection, post->queue, &row, error);
     if (status == WEIR_OK)
         status = weir_catalog_subscribe(&self->log, connection, &row, post->subscription,
                                         options->serving, options->start,
@@ -713,7 +715,7 @@ enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *
     if (status == WEIR_OK)
         status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
-        status = weir_catalog_remove(&self->log, connection, queue, force, error);
+        status = weir_queue_remove(&self->log, connection, queue, force, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_OK) {
         weir_registry_forget(&self->registry, queue);

@@ -16,10 +16,13 @@ static const struct weir_sql SQL_SET_PAYLOAD_MAX = {
     .parameters = "t",
 };
 
+/* Those of an older library do not look whether a queue is being removed. */
 static const struct weir_sql SQL_COUNT_FUNCTIONS = {
     .name = "find weir_enqueue()",
     .text = "SELECT count(*) FROM information_schema.routines"
-            " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'",
+            " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'"
+            " AND (routine_definition IS NULL"
+            "  OR routine_definition LIKE '%_enqueue_find(%')",
 };
 
 static bool is_because_of_the_log(const struct weir_error *error)

@@ -34,7 +34,7 @@ extern const char *const weir_producer_maria_functions[];
 enum { WEIR_PRODUCER_WHY_SIZE = 256 };
 
 /*
- * Make the functions where they are missing; nothing to do on the other engines. When the server
+ * Make the functions where they are missing or of an older library; nothing to do on the other engines. When the server
  * makes none, because of its binary log or for want of rights, `why` says so; else it is "".
  */
 WEIR_CHECKED enum weir_status weir_producer_make(struct weir_db *db,

@@ -3,6 +3,7 @@
  *
  *   {p}_enqueue              all checks in the order of weir_enqueue_batch(), then the row
  *   {p}_enqueue_headers      the headers as they are stored
+ *   {p}_enqueue_find         the queue, held until the transaction ends
  *   {p}_enqueue_room         is the queue's limit reached?
  *   {p}_enqueue_refuse_text  says what is wrong with a name or a type
  *   {p}_enqueue_refuse_queue says what is wrong with the row of a queue
@@ -210,9 +211,37 @@ static const char ROOM[] =
     "END\n";
 
 /*
- * The queue is read from an index that has all of it (schema.c): where what is read is locked (see
- * above), the sweep and who pauses the queue are not in the way.
+ * The queue is held by its name until the transaction ends (catalog.c), and read from an index that
+ * has all of it (schema.c): where what is read is locked (see above), the sweep and who pauses the
+ * queue are not in the way.
  */
+static const char FIND[] =
+    "CREATE OR REPLACE PROCEDURE {p}_enqueue_find(\n"
+    "    queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,\n"
+    "    OUT queue_id INT, OUT partition_count INT, OUT limit_of_backlog BIGINT)\n"
+    "READS SQL DATA\n"
+    "BEGIN\n"
+    "    DECLARE held_id INT;\n"
+    "    DECLARE goes_us BIGINT;\n"
+    "    /*M!101108 SET STATEMENT innodb_snapshot_isolation = 0 FOR */\n"
+    "    SELECT id INTO held_id FROM {p}_queue FORCE INDEX (name)\n"
+    "        WHERE name = CONVERT(queue USING ascii) LOCK IN SHARE MODE;\n"
+    "    SELECT id, partitions, backlog_max, going_us\n"
+    "        INTO queue_id, partition_count, limit_of_backlog, goes_us\n"
+    "        FROM {p}_queue FORCE INDEX ({p}_queue_of_producers)\n"
+    "        WHERE name = CONVERT(queue USING ascii);\n"
+    "    IF queue_id IS NULL OR held_id IS NULL OR held_id <> queue_id THEN\n"
+    "        CALL {p}_enqueue_refuse(CONCAT('there is no queue \"', queue, '\"'));\n"
+    "    END IF;\n"
+    "    IF partition_count NOT IN (1, 2, 4, 8, 16, 32, 64)\n"
+    "        OR queue_id NOT BETWEEN 1 AND 33554431 THEN\n"
+    "        CALL {p}_enqueue_refuse_queue(queue, queue_id, partition_count);\n"
+    "    END IF;\n"
+    "    IF goes_us > {now} THEN\n"
+    "        CALL {p}_enqueue_refuse(CONCAT('queue \"', queue, '\" is being removed'));\n"
+    "    END IF;\n"
+    "END\n";
+
 static const char ENQUEUE[] =
     "CREATE OR REPLACE FUNCTION {p}_enqueue(\n"
     "    queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,\n"
@@ -259,17 +288,7 @@ static const char ENQUEUE[] =
     "    IF headers IS NOT NULL THEN\n"
     "        SET stored_headers = {p}_enqueue_headers(headers);\n"
     "    END IF;\n"
-    "    SELECT id, partitions, backlog_max\n"
-    "        INTO queue_id, partition_count, limit_of_backlog\n"
-    "        FROM {p}_queue FORCE INDEX ({p}_queue_of_producers)\n"
-    "        WHERE name = CONVERT(queue USING ascii);\n"
-    "    IF queue_id IS NULL THEN\n"
-    "        CALL {p}_enqueue_refuse(CONCAT('there is no queue \"', queue, '\"'));\n"
-    "    END IF;\n"
-    "    IF partition_count NOT IN (1, 2, 4, 8, 16, 32, 64)\n"
-    "        OR queue_id NOT BETWEEN 1 AND 33554431 THEN\n"
-    "        CALL {p}_enqueue_refuse_queue(queue, queue_id, partition_count);\n"
-    "    END IF;\n"
+    "    CALL {p}_enqueue_find(queue, queue_id, partition_count, limit_of_backlog);\n"
     "    IF NOT @@foreign_key_checks THEN\n"
     "        CALL {p}_enqueue_refuse(CONCAT('foreign_key_checks is off on this',\n"
     "            ' connection: a message might be lost; switch it on before',\n"
@@ -311,6 +330,7 @@ const char *const weir_producer_maria_functions[] = {
     REFUSE_QUEUE,
     HEADERS,
     ROOM,
+    FIND,
     ENQUEUE,
     NULL,
 };

@@ -91,16 +91,17 @@ enum weir_status weir_registry_find_counted(struct weir_registry *self,
                                             struct weir_queue_counter **counter,
                                             struct weir_error *error)
 {
+    int64_t asked_ns = weir_pause_now_ns();
     struct weir_queue_row row;
     enum weir_status status;
 
     if (recall(self, name, out, counter))
         return WEIR_OK;
-    status = weir_catalog_find_queue(connection, name, out, error);
+    status = weir_catalog_find_for_producer(connection, name, out, error);
     if (status == WEIR_OK) {
-        weir_registry_put(self, name, out);
+        weir_registry_put(self, name, out, asked_ns);
         (void)recall(self, name, &row, counter);
-    } else if (status == WEIR_NOT_FOUND) {
+    } else if (status == WEIR_NOT_FOUND || status == WEIR_BUSY) {
         weir_registry_forget(self, name);
     }
     return status;
@@ -143,7 +144,7 @@ static struct weir_queue_counter *enter_counter(struct weir_registry *self,
 }
 
 void weir_registry_put(struct weir_registry *self, const char *name,
-                       const struct weir_queue_row *row)
+                       const struct weir_queue_row *row, int64_t asked_ns)
 {
     struct weir_registry_entry *entry;
 
@@ -159,7 +160,7 @@ void weir_registry_put(struct weir_registry *self, const char *name,
     }
     if (entry != NULL) {
         entry->row = *row;
-        entry->known_ns = weir_pause_now_ns();
+        entry->known_ns = asked_ns;
         if (entry->counter == NULL)
             entry->counter = enter_counter(self, name);
     }

@@ -41,7 +41,8 @@ WEIR_CHECKED enum weir_status weir_registry_init(struct weir_registry *self,
                                                  const struct weir_heap *heap);
 void weir_registry_fini(struct weir_registry *self);
 
-/* What is known of a queue, from memory or from the database. WEIR_NOT_FOUND. */
+/* What is known of a queue, from memory or from the database (weir_catalog_find_for_producer()).
+ * WEIR_NOT_FOUND; WEIR_BUSY: it is being removed. */
 WEIR_CHECKED enum weir_status weir_registry_find(struct weir_registry *self,
                                                  struct weir_connection *connection,
                                                  const char *name,
@@ -59,9 +60,10 @@ struct weir_queue_counter *
 weir_registry_next_counter(struct weir_registry *self,
                            const struct weir_queue_counter *after);
 
-/* This is how it is now. Without memory nothing is remembered, which does no harm. */
+/* This is how it was at `asked_ns` (weir_pause_now_ns(), before the statement): who removes a queue
+ * counts on its age. Without memory nothing is remembered, which does no harm. */
 void weir_registry_put(struct weir_registry *self, const char *name,
-                       const struct weir_queue_row *row);
+                       const struct weir_queue_row *row, int64_t asked_ns);
 void weir_registry_forget(struct weir_registry *self, const char *name);
 
 /* An outbox is told of a queue once: WEIR_EXISTS names both numbers of partitions. */

@@ -527,6 +527,26 @@ static const char *const MARIA_6[] = {
     NULL,
 };
 
+/* ---- 7: queues that are being removed ------------------------------------------------------- */
+
+/* Until when (queue_removal.h). The producers' functions look at it; on MariaDB from their index. */
+static const char *const SQLITE_7[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN going_us INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const PG_7[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN going_us bigint NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const MARIA_7[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN IF NOT EXISTS going_us BIGINT NOT NULL DEFAULT 0",
+    "CREATE OR REPLACE INDEX {p}_queue_of_producers ON {p}_queue"
+    " (name, partitions, backlog_max, going_us)",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -573,6 +593,20 @@ static const struct weir_migration MIGRATIONS[] = {
         .statements = {[WEIR_SQLITE] = SQLITE_6,
                        [WEIR_POSTGRESQL] = PG_6,
                        [WEIR_MARIADB] = MARIA_6},
+    },
+    {
+        .number = 7,
+        .readable_by = 1,
+        .name = "queues that are being removed",
+        .statements = {[WEIR_SQLITE] = SQLITE_7,
+                       [WEIR_POSTGRESQL] = PG_7,
+                       [WEIR_MARIADB] = MARIA_7},
+    },
+    {
+        .number = 8,
+        .readable_by = 1,
+        .name = "producers in SQL refuse queues that are being removed",
+        .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
     },
 };
 
