@@ -103,6 +103,7 @@ static void check_schema(struct weir_doctor *self)
                           error.text);
         return;
     }
+    self->schema_known = version.number >= known;
     if (version.number < known)
         weir_findings_add(findings, WEIR_VERDICT_BROKEN, "schema", "run 'weir migrate'",
                           version.number == 0 ? "no tables with prefix '%s'"
@@ -209,6 +210,7 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
                           "see which partition fails: weir status QUEUE",
                           "%" PRId64 " messages of queue '%s' wait for a slow partition",
                           info->aside, info->name);
+    weir_doctor_judge_holder(self, info);
     if (info->waiting == 0)
         return;
     if (info->paused) {
@@ -362,6 +364,7 @@ void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t m
 struct checks {
     void (*library)(struct weir_doctor *self); /* before it is connected */
     void (*server)(struct weir_doctor *self);
+    void (*hole)(struct weir_doctor *self);   /* when they are there */
     void (*tables)(struct weir_doctor *self); /* only when they fit */
     void (*flow)(struct weir_doctor *self);   /* likewise */
     void (*file)(struct weir_doctor *self);
@@ -372,6 +375,7 @@ static const struct checks CHECKS[] = {
                      .flow = weir_doctor_check_flow,
                      .file = weir_doctor_check_sqlite_file},
     [WEIR_POSTGRESQL] = {.server = weir_doctor_check_pg_server,
+                         .hole = weir_doctor_check_pg_hole,
                          .tables = weir_doctor_check_pg_tables,
                          .flow = weir_doctor_check_flow},
     [WEIR_MARIADB] = {.server = weir_doctor_check_maria_server,
@@ -390,6 +394,8 @@ static void check_all(struct weir_doctor *self)
     if (checks->server != NULL)
         checks->server(self);
     check_schema(self);
+    if (self->schema_known && checks->hole != NULL)
+        checks->hole(self);
     check_durability(self);
     check_clock(self);
     if (self->schema_fits)

@@ -14,24 +14,31 @@
 #include "cli/findings.h"
 #include "cli/session.h"
 #include "db/connection.h"
+#include "weir/inspect.h"
 
 struct weir_doctor {
     struct weir_session session;
     struct weir_findings findings;
     struct weir_connection *connection; /* NULL: the database cannot be reached */
-    bool schema_fits;                   /* our tables can be asked */
+    bool schema_known;                  /* our tables are there and up to date */
+    bool schema_fits;                   /* and can be asked: they were made here */
     int64_t waiting;                    /* in all queues */
 };
 
 /* Before the tables are known to be there, and after. */
 void weir_doctor_check_pg_server(struct weir_doctor *self);
 void weir_doctor_check_pg_tables(struct weir_doctor *self);
+void weir_doctor_check_pg_hole(struct weir_doctor *self); /* wherever they were made */
 void weir_doctor_check_maria_server(struct weir_doctor *self);
 void weir_doctor_check_maria_tables(struct weir_doctor *self);
 void weir_doctor_check_roles(struct weir_doctor *self);
 void weir_doctor_check_flow(struct weir_doctor *self); /* not of MariaDB */
 void weir_doctor_check_sqlite_library(struct weir_doctor *self);
 void weir_doctor_check_sqlite_file(struct weir_doctor *self);
+
+/* Which subscription the log is kept for, where much waits or is set aside. */
+void weir_doctor_judge_holder(struct weir_doctor *self,
+                              const struct weir_queue_info *info);
 
 /* A check that could not be made. */
 void weir_doctor_note_failure(struct weir_doctor *self, const char *check,

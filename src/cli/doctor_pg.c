@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "db/db.h"
+#include "outbox/copy_pg.h"
 #include "outbox/creators.h"
 #include "outbox/schema.h"
 
@@ -133,6 +134,29 @@ void weir_doctor_check_pg_server(struct weir_doctor *self)
         judge_pooler(self, weir_rows_integer(&rows, 2));
     }
     weir_rows_close(&rows);
+}
+
+/* ---- the dump that it comes from ---------------------------------------------------------- */
+
+/* Who may not see the table cannot deliver either: that is told by the rights. */
+void weir_doctor_check_pg_hole(struct weir_doctor *self)
+{
+    struct weir_pg_hole hole;
+    struct weir_error error = {0};
+    enum weir_status status = weir_pg_hole_read(self->connection, &hole, &error);
+
+    if (status == WEIR_DENIED)
+        return;
+    if (status != WEIR_OK)
+        weir_doctor_note_failure(self, "dump", &error);
+    else if (weir_pg_hole_is_there(&hole))
+        weir_findings_add(
+            &self->findings, WEIR_VERDICT_BROKEN, "dump",
+            "restore another dump, or run 'weir migrate --restored "
+            "--with-holes'",
+            "restored from a dump with a hole: it misses what copies %" PRId64
+            " to %" PRId64 " have moved",
+            hole.copied + 1, hole.emptied);
 }
 
 /* ---- the tables --------------------------------------------------------------------------- */

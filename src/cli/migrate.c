@@ -18,7 +18,7 @@
 #include "weir/message.h"
 
 enum { TEXT_SIZE_MAX = 4 << 20 };
-enum { OPTION_PAYLOAD_MAX = 256, OPTION_RESTORED };
+enum { OPTION_PAYLOAD_MAX = 256, OPTION_RESTORED, OPTION_WITH_HOLES };
 
 struct wishes {
     bool dry_run;
@@ -36,6 +36,8 @@ static const struct weir_command_option OPTIONS[] = {
      "of messages enqueued in SQL; first 65536"},
     {OPTION_RESTORED, "restored", NULL,
      "the database was restored elsewhere, and is to deliver"},
+    {OPTION_WITH_HOLES, "with-holes", NULL,
+     "with --restored, also from a dump that misses something"},
     {'y', "yes", NULL, "do not ask, with --restored"},
     {'r', "roles", NULL, "then make the roles, and mend what they may do"},
 };
@@ -71,7 +73,11 @@ const struct weir_command weir_cli_migrate = {
         "delivers any until --restored says that it may: a copy for tests must not\n"
         "deliver what the original has. It says what there is and asks; where there\n"
         "is no terminal to ask on, it wants --yes. With --dry-run it only says.\n"
-        "See docs/operations.md.\n",
+        "See docs/operations.md.\n"
+        "\n"
+        "A dump that took longer to lock its tables than the sweep waits for it may\n"
+        "miss messages and positions. --restored refuses it; with --with-holes it\n"
+        "delivers what is there, and says what is not known.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -373,6 +379,9 @@ static int parse(const struct weir_command *self, int argc, char **argv,
         case 'r':
             out->roles = true;
             break;
+        case OPTION_WITH_HOLES:
+            out->then.with_holes = true;
+            break;
         case OPTION_RESTORED:
             out->restored = true;
             break;
@@ -393,6 +402,8 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     }
     if (out->then.yes && !out->restored)
         return weir_command_misuse(self, "--yes answers what only --restored asks");
+    if (out->then.with_holes && !out->restored)
+        return weir_command_misuse(self, "--with-holes is for --restored");
     code = weir_command_no_operands(self, argc, argv);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }

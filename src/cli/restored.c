@@ -38,11 +38,24 @@ static int tell_json(const struct weir_session *session,
         weir_output_add_number(&json, "cuts", survey->cuts);
         weir_output_add_number(&json, "queues", survey->queues);
         weir_output_add_number(&json, "subscriptions", survey->subscriptions);
+        weir_output_add_flag(&json, "hole", weir_pg_hole_is_there(&survey->hole));
+        weir_output_add_number(&json, "positions_missing", survey->unplaced);
     }
     weir_buf_append_text(&json, "}");
     code = weir_output_text(session->command, &json);
     weir_buf_fini(&json);
     return code;
+}
+
+/* What is not known of a dump with a hole. */
+static void say_hole(const struct weir_pg_survey *survey)
+{
+    printf(
+        "the dump has a hole: messages may be missing, and which is not known; positions "
+        "may be older than they were, so that messages come again under other numbers; "
+        "%" PRId64 " positions are missing and begin behind what was removed, with "
+        "number 1\n",
+        survey->unplaced);
 }
 
 static void say(const struct weir_session *session, const struct weir_pg_survey *survey,
@@ -66,6 +79,8 @@ static void say(const struct weir_session *session, const struct weir_pg_survey 
                outcome == DONE ? "delivers" : "would deliver",
                survey->messages + survey->aside, survey->queues, survey->cuts,
                survey->subscriptions);
+        if (weir_pg_hole_is_there(&survey->hole))
+            say_hole(survey);
         break;
     }
 }
@@ -103,17 +118,25 @@ static int restore_pg(const struct weir_session *session,
 
     if (weir_pg_restore_survey(connection, &survey, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
-    if (!survey.needed)
+    if (!survey.needed && !weir_pg_hole_is_there(&survey.hole))
         return tell(session, &survey, NOTHING_TO_DO);
+    if (weir_pg_hole_is_there(&survey.hole) && !wishes->with_holes &&
+        weir_pg_restore_refuse(&survey.hole, &error) != WEIR_OK)
+        return weir_session_fail(session, &error, NULL);
     if (wishes->dry_run)
         return tell(session, &survey, WOULD_BE_DONE);
     if (!wishes->yes)
         code = confirm(session, &survey);
     if (code != WEIR_EXIT_DONE)
         return code;
-    if (weir_pg_restore(connection, &survey, &error) != WEIR_OK)
+    if (weir_pg_restore(connection,
+                        wishes->with_holes ? WEIR_PG_HOLES_ACCEPTED
+                                           : WEIR_PG_HOLES_REFUSED,
+                        &survey, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
-    return tell(session, &survey, survey.needed ? DONE : NOTHING_TO_DO);
+    return tell(session, &survey,
+                survey.needed || weir_pg_hole_is_there(&survey.hole) ? DONE
+                                                                     : NOTHING_TO_DO);
 }
 
 /* Adds what is missing and changes nothing else: there is nothing to ask. */

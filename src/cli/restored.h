@@ -9,8 +9,9 @@
 #include "cli/session.h"
 
 struct weir_restored_wishes {
-    bool dry_run; /* only say what would be done */
-    bool yes;     /* do not ask */
+    bool dry_run;    /* only say what would be done */
+    bool yes;        /* do not ask */
+    bool with_holes; /* go on with what is there, also if the dump has a hole */
 };
 
 /* On a database whose tables are up to date. Returns an enum weir_exit, after telling. */

@@ -432,6 +432,14 @@ static int64_t extrapolate(int64_t count, int64_t first_id, int64_t counted_id,
                      (double)(counted_id - first_id));
 }
 
+/* Of some rows set aside so many stand in the log too, where they are counted. */
+static int64_t without_doubled(int64_t count, int64_t probed, int64_t doubled)
+{
+    if (probed == 0)
+        return count;
+    return count - (int64_t)((double)count * (double)doubled / (double)probed);
+}
+
 static void add_to_sample(struct entry *entry, int64_t count, int64_t oldest_us)
 {
     struct amount *sampled = &entry->sampled;
@@ -441,12 +449,13 @@ static void add_to_sample(struct entry *entry, int64_t count, int64_t oldest_us)
         sampled->oldest_us = oldest_us;
 }
 
-static enum weir_status add_aside(struct tally *self, struct weir_error *error)
+static enum weir_status add_aside(struct tally *self, const struct weir_sql *sql,
+                                  struct weir_error *error)
 {
     int64_t max = WEIR_LAG_EXACT_MAX / (int64_t)self->count + 1;
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        self->connection, &weir_pg_sql_lag_aside,
+        self->connection, sql,
         VALUES(weir_integer(self->question.queue_id), weir_integer(max)), &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
@@ -458,6 +467,8 @@ static enum weir_status add_aside(struct tally *self, struct weir_error *error)
         if (count == max)
             count = extrapolate(count, weir_rows_integer(&rows, 3),
                                 weir_rows_integer(&rows, 4), weir_rows_integer(&rows, 5));
+        count = without_doubled(count, weir_rows_integer(&rows, 7),
+                                weir_rows_integer(&rows, 8));
         add_to_sample(entry, count, weir_rows_integer(&rows, 6));
     }
     weir_rows_close(&rows);
@@ -481,7 +492,7 @@ static enum weir_status estimate(struct tally *self, struct weir_error *error)
     enum weir_status status = sample(self, error);
 
     if (status == WEIR_OK)
-        status = add_aside(self, error);
+        status = add_aside(self, &weir_pg_sql_lag_aside, error);
     if (status == WEIR_OK)
         status = count_near(self, error);
     return status;
@@ -544,7 +555,7 @@ static enum weir_status guess(struct tally *self, struct weir_error *error)
     }
     weir_rows_close(&rows);
     if (status == WEIR_NO_ROW && self->count > 0)
-        status = add_aside(self, error);
+        status = add_aside(self, &weir_pg_sql_lag_aside_alone, error);
     return no_row_is_ok(status);
 }
 

@@ -18,6 +18,9 @@
  * read and sort all of the log. A statement that is taken for large is compiled first, which takes
  * longer than it does: so `pos` counts to a constant, and ranges have two ends, which are taken for
  * small.
+ *
+ * Between a copy and the emptying of its leaf (sweep_pg.h) a message stands in the log and aside, and
+ * counts once.
  */
 #include "outbox/statements_pg.h"
 
@@ -153,16 +156,35 @@ const struct weir_sql weir_pg_sql_lag_sample = {
 
 #define SOME_ASIDE ASIDE_ROWS("{2}")
 
+/* Of a row in 64, whichever: does it stand in the log as well? Null for the others. By index (id),
+ * one look-up in each leaf. */
+#define DOUBLED                                                                          \
+    "CASE WHEN hashint8(a.id) & 63 = 0 THEN"                                             \
+    " (SELECT l.id FROM {p}_log l WHERE l.id BETWEEN a.id AND a.id"                      \
+    " ORDER BY l.id LIMIT 1) IS NOT NULL END"
+
 /* Up to {2} rows set aside for each position, by index (partition, cut, id): how many, the first
- * id, the last of them, the last there is, and the time of the oldest. */
+ * id, the last of them, the last there is, the time of the oldest, how many were looked for in the
+ * log, and how many of these are there and counted with it. */
+#define LAG_ASIDE(doubled)                                                               \
+    "WITH" POS " SELECT p.subscription, p.pid, k.rows, k.first, k.counted,"              \
+    " (SELECT a.id FROM {p}_aside a WHERE a.pid = p.pid"                                 \
+    " ORDER BY a.cut DESC, a.id DESC LIMIT 1), k.oldest_us, k.probed, k.doubled"         \
+    " FROM pos p CROSS JOIN LATERAL (SELECT count(*) AS rows, min(d.id) AS first,"       \
+    " max(d.id) AS counted, min(d.created_us) AS oldest_us,"                             \
+    " count(d.doubled) AS probed, count(*) FILTER (WHERE d.doubled) AS doubled"          \
+    " FROM (SELECT a.id, a.created_us, " doubled " AS doubled FROM" SOME_ASIDE           \
+    ") d) k WHERE k.rows > 0"
 const struct weir_sql weir_pg_sql_lag_aside = {
     .name = "lag aside",
-    .text = "WITH" POS " SELECT p.subscription, p.pid, k.rows, k.first, k.counted,"
-            " (SELECT a.id FROM {p}_aside a WHERE a.pid = p.pid"
-            " ORDER BY a.cut DESC, a.id DESC LIMIT 1), k.oldest_us"
-            " FROM pos p CROSS JOIN LATERAL (SELECT count(*) AS rows, min(a.id) AS first,"
-            " max(a.id) AS counted, min(a.created_us) AS oldest_us"
-            " FROM" SOME_ASIDE ") k WHERE k.rows > 0",
+    .text = LAG_ASIDE(DOUBLED),
+    .parameters = "ii",
+};
+
+/* The same without a look at the log, which may be locked. */
+const struct weir_sql weir_pg_sql_lag_aside_alone = {
+    .name = "lag aside alone",
+    .text = LAG_ASIDE("NULL::boolean"),
     .parameters = "ii",
 };
 
@@ -174,9 +196,9 @@ const struct weir_sql weir_pg_sql_lag_aside = {
     " WHERE x.begin >= {3})"
 #define COUNT_LATE LATE("{2}", "{6}")
 #define COUNT_ASIDE                                                                      \
-    "SELECT p.subscription, p.pid, a.created_us FROM begun p CROSS JOIN "                \
-    "LATERAL" ASIDE_ROWS("{5}")
-#define WAITING "SELECT p.subscription, p.pid, l.created_us FROM "
+    "SELECT p.subscription, p.pid, a.id, a.created_us FROM begun p CROSS JOIN "          \
+    "LATERAL" ASIDE_ROWS("{5}") " LIMIT (SELECT {5})"
+#define WAITING "SELECT p.subscription, p.pid, l.id, l.created_us FROM "
 #define FOR_POS " JOIN pos p ON p.pid = l.pid WHERE" NOT_PASSED
 #define FOR_BEGUN " JOIN begun p ON p.pid = l.pid AND l.id > p.begin WHERE" NOT_PASSED
 #define TIME_IS_UP                                                                       \
@@ -197,7 +219,8 @@ const struct weir_sql weir_pg_sql_lag_aside = {
  * What waits for the positions whose mark is {2} or later and whose rows begin behind {3}, counted
  * up to {5}. By index (id) behind {2}, in strips that begin behind each of {4} and go on to the
  * next of them; late rows before, of which {6} are looked at, by index (xid, id). All kinds in one
- * statement, so that a row that is set aside meanwhile counts once. After {8} strips no further
+ * statement, and the same id counts once. Log and aside are limited by themselves: {5} rows of one
+ * are {5} messages, and with less than that there is no more. After {8} strips no further
  * one is begun when {9} microseconds are over. {7} is more than a strip can have.
  *
  * Each such position is told once more, with none: that is how the caller knows that it was counted.
@@ -209,9 +232,9 @@ const struct weir_sql weir_pg_sql_lag_count = {
     .text = "WITH" POS_BEHIND "," ENDED "," BEGUN "," COUNT_LATE
             " SELECT w.subscription, w.pid, count(*), min(w.created_us),"
             " sum(count(*)) OVER () >= {5}"
-            " FROM (" COUNT_ASIDE " UNION ALL " WAITING "late l" FOR_BEGUN
+            " FROM ((" COUNT_ASIDE ") UNION (" WAITING "late l" FOR_BEGUN
             " UNION ALL " WAITING STRIP FOR_BEGUN " AND (t.n <= {8} OR NOT" TIME_IS_UP ")"
-            " LIMIT (SELECT {5})) w GROUP BY w.subscription, w.pid"
+            " LIMIT (SELECT {5}))) w GROUP BY w.subscription, w.pid"
             " UNION ALL SELECT p.subscription, p.pid, 0, NULL, false FROM begun p"
             " UNION ALL SELECT 0, 0, 0, NULL,"
             " ({6} > 0 AND (SELECT count(*) FROM late) = {6})"

@@ -7,6 +7,8 @@
  */
 #include "outbox/log.h"
 
+#include "outbox/copy_pg.h"
+#include "outbox/restore_pg.h"
 #include "outbox/schema.h"
 
 enum { SEGMENT_BITS_MAX = 40 };
@@ -85,6 +87,21 @@ enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
     if (self->ops != &weir_log_postgresql || weir_connection_is_vouched(connection))
         return WEIR_OK;
     return read_meta(connection, &bits, error);
+}
+
+enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
+{
+    struct weir_pg_hole hole;
+    enum weir_status status = WEIR_OK;
+
+    if (self->ops != &weir_log_postgresql)
+        return WEIR_OK;
+    status = weir_pg_hole_read(connection, &hole, error);
+    if (status == WEIR_OK && weir_pg_hole_is_there(&hole))
+        status = weir_pg_restore_refuse(&hole, error);
+    return status;
 }
 
 enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,

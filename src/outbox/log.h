@@ -29,17 +29,21 @@
 
 #include "base/str.h"
 #include "db/connection.h"
+#include "outbox/elders_pg.h"
 #include "outbox/place.h"
+#include "outbox/schema.h"
 #include "weir/message.h"
 
 struct weir_log_ops;
+struct weir_sweep_limits;
 
 /* What is known of the storage, read once by open(). */
 struct weir_outbox_log {
     const struct weir_log_ops *ops;
     uint32_t
         segment_bits; /* PostgreSQL: a segment holds 2^bits ids; from the meta table */
-    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_points *points;             /* for tests; NULL: none */
+    const struct weir_sweep_limits *limits; /* likewise; NULL: those of sweep_pg.h */
 };
 
 /* One message to append: checked, its partition decided, its headers as JSON. All borrowed. */
@@ -132,10 +136,19 @@ struct weir_sweep_report {
     bool more;         /* calling again at once makes sense */
 };
 
+/* PostgreSQL: what the sweep remembers from step to step, of this process alone. */
+enum { WEIR_PG_SWEEP_STEPS = WEIR_LOG_LEAVES + 1 + WEIR_ACK_LEAVES + WEIR_CUT_LEAVES };
+struct weir_pg_sweep_memory {
+    struct weir_pg_elders elders;
+    struct weir_pg_wait waits[WEIR_PG_SWEEP_STEPS];
+    int64_t rest_ns[WEIR_LOG_LEAVES]; /* not looked at before that */
+};
+
 /* Where a sweep is; zeroed at first. */
 struct weir_sweep_state {
     int64_t cursor;
     uint32_t leaf;
+    struct weir_pg_sweep_memory pg;
 };
 
 struct weir_log_ops {
@@ -225,6 +238,15 @@ WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
 WEIR_CHECKED enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
                                                     struct weir_connection *connection,
                                                     struct weir_error *error);
+
+/*
+ * Before anything is delivered: is everything there that the tables speak of? WEIR_SCHEMA: the
+ * database was restored from a dump with a hole (copy_pg.h), and nobody has said that it is to
+ * deliver all the same.
+ */
+WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
+                                                  struct weir_connection *connection,
+                                                  struct weir_error *error);
 
 /* PostgreSQL: the cluster and the database that a statement runs in, as the meta table has it. */
 #define WEIR_IDENTITY_PG                                                                 \

@@ -548,13 +548,30 @@ static void dismantle(struct weir_outbox *self)
     self->executor = NULL;
 }
 
+/* Who only enqueues may not even see what is asked here. */
+static enum weir_status vet_log(struct weir_outbox *self, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = WEIR_OK;
+
+    if (self->post_count == 0)
+        return WEIR_OK;
+    status = weir_outbox_connect(self, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_outbox_log_vet(&self->log, connection, error);
+    weir_db_release(self->db, connection);
+    return status;
+}
+
 enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *error)
 {
     enum weir_status status;
 
     if (self->started)
         return weir_error_set(error, WEIR_EXISTS, "the outbox runs already");
-    status = make_executor(self, error);
+    status = vet_log(self, error);
+    if (status == WEIR_OK)
+        status = make_executor(self, error);
     if (status == WEIR_OK)
         status = make_bells(self, error);
     if (status == WEIR_OK)

@@ -5,6 +5,11 @@
  * merged and limited again; around it a running sum of the payloads, so that large messages do
  * not come by the thousand. Nothing is sorted but what a page may hold.
  *
+ * A row that stands in both tables, since its leaf was copied and not emptied yet, has the same
+ * (cut, id) in both and comes once: DISTINCT ON stands between the two limits. Of n rows that are
+ * the first of both together each is among the first n of one, so fewer than n are left only when
+ * there are no more. Left out later, a page that was cut short would count as the end of its range.
+ *
  * Limits stand in sub-selects, so that the planner does not know them and takes them for small:
  * told to expect a thousand rows of a table without statistics, it would rather read and sort a
  * whole range than follow the index.
@@ -57,7 +62,8 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
     ", cut FROM (SELECT p.*, sum(octet_length(payload)) OVER (ORDER BY "
 #define SIZED_PAGE " ROWS UNBOUNDED PRECEDING) AS size FROM ("
 #define SIZED_END ") p) s"
-#define SELECT_SIZED_BY_ID SELECT_SIZED "id" SIZED_PAGE "SELECT u.*, {8} AS cut FROM ("
+#define SELECT_SIZED_BY_ID                                                               \
+    SELECT_SIZED "id" SIZED_PAGE "SELECT DISTINCT ON (id) u.*, {8} AS cut FROM ("
 #define SIZED_BY_ID_END ") u" BY_ID_FROM_0 SIZED_END
 
 /* Transactions that ran at the cut before and that this one sees. */

@@ -6,8 +6,8 @@
  * is full.
  *
  * Every statement looks at the log and at the rows set aside together, in one snapshot that is
- * taken after its locks are had: a leaf that is emptied meanwhile has its rows in exactly one of
- * the two places.
+ * taken after its locks are had. A message is in one of the two places or, between a copy and the
+ * emptying of its leaf (sweep_pg.h), in both, and is given once.
  *
  * Threads  Whoever holds the connection.
  */

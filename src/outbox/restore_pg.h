@@ -17,10 +17,19 @@
  * Positions stay as they are: *passed* is a matter of (cut, id), so are the rows set aside. Numbers go
  * on where they were. Leases are void, since they belong to another incarnation.
  *
+ * Holes. A dump that was taken while the sweep emptied leaves may miss what was in them: messages,
+ * positions, cuts (copy_pg.h). Such a database is refused, whether it was made elsewhere or restored
+ * over itself, unless the caller says that it is to go on as it is. Then what is there is delivered:
+ *
+ *   messages    in the order of the cuts that are there; which are missing is not known
+ *   positions   that are missing begin at the removed place of their queue, and count from 0;
+ *               others may be older than they were, so that messages come again
+ *
  * Threads  Whoever holds the connection.
  * Failure  As the database does. All of it is one transaction, so there is nothing or all of it, and
  *          it may be repeated; a second time finds nothing to do. WEIR_LOCKED: somebody still uses
- *          the tables. WEIR_CONSTRAINT: a cut is missing that messages need, nothing was changed.
+ *          the tables. WEIR_SCHEMA: the dump has a hole, nothing was changed. WEIR_CONSTRAINT: a cut
+ *          is missing that messages need, nothing was changed.
  */
 #ifndef WEIR_OUTBOX_RESTORE_PG_H
 #define WEIR_OUTBOX_RESTORE_PG_H
@@ -29,6 +38,7 @@
 #include <stdint.h>
 
 #include "db/connection.h"
+#include "outbox/copy_pg.h"
 
 enum {
     WEIR_IDENTITY_SIZE = 64,
@@ -40,6 +50,8 @@ struct weir_pg_survey {
     bool needed; /* it was made elsewhere */
     char made_in[WEIR_IDENTITY_SIZE];
     char found_in[WEIR_IDENTITY_SIZE];
+    struct weir_pg_hole hole;
+    int64_t unplaced; /* positions that are missing */
     int64_t messages; /* in the log, to be set aside */
     int64_t aside;    /* that were set aside before */
     int64_t cuts;     /* to be replaced by one */
@@ -52,10 +64,17 @@ WEIR_CHECKED enum weir_status weir_pg_restore_survey(struct weir_connection *con
                                                      struct weir_pg_survey *out,
                                                      struct weir_error *error);
 
-/* Do it, if it is needed; *out tells what there was, counted under the locks. Outside of any
- * transaction. */
+enum weir_pg_holes { WEIR_PG_HOLES_REFUSED, WEIR_PG_HOLES_ACCEPTED };
+
+/* Do it, if it is needed or if there is a hole; *out tells what there was, counted under the locks.
+ * Outside of any transaction. */
 WEIR_CHECKED enum weir_status weir_pg_restore(struct weir_connection *connection,
+                                              enum weir_pg_holes holes,
                                               struct weir_pg_survey *out,
                                               struct weir_error *error);
+
+/* The text that a database with a hole is refused with, and WEIR_SCHEMA. */
+WEIR_CHECKED enum weir_status weir_pg_restore_refuse(const struct weir_pg_hole *hole,
+                                                     struct weir_error *error);
 
 #endif

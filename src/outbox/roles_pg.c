@@ -14,6 +14,8 @@
  *   leaves   read, empty
  *   ack, cut read, append                                          read
  *   leaf     read, update                                          read
+ *   copy     read, update                                          read
+ *   emptied  read, set                                             read
  *   asleep   read, set             read                            read
  *   log_id   next                  next                            read
  *   others   read, write                                           read; as of the log
@@ -127,12 +129,12 @@
 /* On the whole of an object. */
 #define NEEDED_RUNTIME                                                                   \
     "CASE WHEN o.kind = 'ROUTINE' THEN ARRAY['EXECUTE']"                                 \
-    " WHEN o.short = 'asleep' THEN ARRAY['SELECT', 'UPDATE']"                            \
+    " WHEN o.short IN ('asleep', 'emptied') THEN ARRAY['SELECT', 'UPDATE']"              \
     " WHEN o.kind = 'SEQUENCE' THEN ARRAY['SELECT', 'USAGE']"                            \
     " WHEN o.leaf THEN ARRAY['SELECT', 'TRUNCATE']"                                      \
     " WHEN o.short IN ('schema', 'meta') THEN ARRAY['SELECT']"                           \
     " WHEN o.short IN ('log', 'ack', 'cut') THEN ARRAY['SELECT', 'INSERT']"              \
-    " WHEN o.short = 'leaf' THEN ARRAY['SELECT', 'UPDATE']"                              \
+    " WHEN o.short IN ('leaf', 'copy') THEN ARRAY['SELECT', 'UPDATE']"                   \
     " ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END"
 #define NEEDED_PRODUCER                                                                  \
     "CASE WHEN o.kind = 'ROUTINE' THEN CASE o.short WHEN 'enqueue'"                      \

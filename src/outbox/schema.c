@@ -11,6 +11,8 @@
  *   dead_letter    messages that were rejected
  *   meta           what the library must know of this database
  *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
+ *   copy           PostgreSQL: the newest copy of each leaf; and, in a sequence, the newest by
+ *                  which one was emptied (copy_pg.h)
  *   incoming, era  MariaDB: where producers append (log_maria.h), and what pins it
  *   counter        MariaDB: the log's head and how far it was swept; a lock for subscribing
  *
@@ -547,6 +549,27 @@ static const char *const MARIA_7[] = {
     NULL,
 };
 
+/* ---- 9: copies of leaves ------------------------------------------------------------------- */
+
+/* A message may stand in the log and aside at once from here on. Older libraries would deliver it
+ * twice, so they must not use this schema. */
+static const char *const PG_9[] = {
+    "CREATE TABLE {p}_copy ("
+    " leaf text PRIMARY KEY,"
+    " no bigint NOT NULL DEFAULT 0,"
+    " mark bigint NOT NULL DEFAULT -1,"
+    " kept bigint NOT NULL DEFAULT 0,"
+    " xid xid8 NOT NULL DEFAULT '0')",
+    "INSERT INTO {p}_copy (leaf) SELECT 'log_' || n FROM generate_series(0, 7) n"
+    " UNION ALL SELECT 'ack_' || n FROM generate_series(0, 3) n"
+    " UNION ALL SELECT 'cut_' || n FROM generate_series(0, 3) n",
+
+    /* Not a counter: outside of all snapshots. */
+    "CREATE SEQUENCE {p}_emptied MINVALUE 0 START 0",
+    "SELECT setval('{p}_emptied', 0)",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -607,6 +630,12 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1,
         .name = "producers in SQL refuse queues that are being removed",
         .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
+    },
+    {
+        .number = 9,
+        .readable_by = 9,
+        .name = "copies of leaves",
+        .statements = {[WEIR_POSTGRESQL] = PG_9},
     },
 };
 

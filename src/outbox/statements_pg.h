@@ -22,6 +22,7 @@ extern const struct weir_sql weir_pg_sql_lag_marks; /* lag_statements_pg.c */
 extern const struct weir_sql weir_pg_sql_lag_pieces;
 extern const struct weir_sql weir_pg_sql_lag_sample;
 extern const struct weir_sql weir_pg_sql_lag_aside;
+extern const struct weir_sql weir_pg_sql_lag_aside_alone;
 extern const struct weir_sql weir_pg_sql_lag_count;
 extern const struct weir_sql weir_pg_sql_lag_guess;
 extern const struct weir_sql weir_pg_sql_waits;

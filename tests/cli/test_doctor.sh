@@ -120,6 +120,26 @@ tells_the_versions() {
     json '.findings[] | select(.check == "pooler") | .verdict == "ok"'
 }
 
+# Two subscriptions, of which one has had everything, and messages that were set aside for the other.
+names_who_holds_the_log() {
+    ends 0 queue add held --partitions 1
+    ends 0 enqueue held x
+    ends 0 relay --queue held --as idle --to "file:$scratch/idle" --drain --quiet
+    ends 0 relay --queue held --as busy --to "file:$scratch/busy" --drain --quiet
+    sql "$WEIR_DB" "
+        INSERT INTO weir_aside (pid, cut, id, uid, type, payload)
+            SELECT id * 64, 1000000, n, '', 't', 'p' FROM weir_queue, generate_series(1, 3) n
+            WHERE name = 'held';
+        INSERT INTO weir_ack (subscription, pid, version, epoch, incarnation, cut, last_id, seq)
+            SELECT s.id, q.id * 64, 1000, 0, '', 2000000, 0, 4 FROM weir_subscription s
+            JOIN weir_queue q ON q.id = s.queue WHERE q.name = 'held' AND s.name = 'busy'" >/dev/null
+    ends 0 doctor --json
+    finding log note 'deliver it'
+    json '.findings[] | select(.check == "log") | .found |
+        test("^subscription .idle. of queue .held. holds the log: 3 wait for it")'
+    ends 0 queue remove held --force --yes
+}
+
 # with_setting NAME VALUE: in this database, from the next connection on.
 with_setting() {
     sql "$WEIR_DB" "ALTER ROLE weir IN DATABASE ${WEIR_DB##*/} SET $1 = $2"
@@ -397,6 +417,7 @@ for engine in $engines; do
         it 'finds that nobody listens' finds_nobody_listening
         it 'warns of commits that a crash can lose' warns_of_lost_commits
         it 'looks for old transactions' warns_of_an_old_transaction
+        it 'names the subscription that holds the log' names_who_holds_the_log
         it 'tells what a user may do' tells_what_a_user_may
         it 'warns of others who may create in the schema' warns_of_others_who_may_create
         it 'tells of executions' tells_of_executions

@@ -104,6 +104,41 @@ refuses_yes_alone() {
     refuses 2 '--yes answers what only --restored asks' migrate --yes
 }
 
+# As after a dump whose snapshot was taken before the last copy, and whose locks after the emptying.
+holed=$(postgresql_url holed)
+"$server_bin/pg_restore" -d "$holed" --exit-on-error "$scratch/dump"
+sql "$holed" "SELECT setval('weir_emptied', 3)" >/dev/null
+sql "$holed" 'DELETE FROM weir_ack' >/dev/null
+hole='the dump has a hole'
+
+refuses_a_hole() {
+    WEIR_DB=$holed refuses 1 "$hole" migrate --restored --yes &&
+        WEIR_DB=$holed refuses 1 'weir migrate --restored --with-holes' migrate --restored --dry-run
+}
+
+doctor_names_the_hole() {
+    WEIR_DB=$holed ends 1 doctor
+    says 'restored from a dump with a hole' 'copies 1 to 3' '--with-holes'
+}
+
+goes_on_with_holes() {
+    WEIR_DB=$holed ends 0 migrate --restored --with-holes --yes
+    says 'the dump has a hole' 'which is not known' '1 positions are missing'
+    WEIR_DB=$holed ends 0 doctor
+    WEIR_DB=$holed ends 0 relay --queue orders --to "file:$scratch/holed" --drain --quiet
+    [ "$(grep -c . "$scratch/holed")" = 4 ]
+}
+
+# Restored over itself: the tables were made there.
+refuses_to_deliver_with_a_hole() {
+    sql "$holed" "SELECT setval('weir_emptied', 900)" >/dev/null
+    WEIR_DB=$holed refuses 1 "$hole" relay --queue orders --to "file:$scratch/holed" --drain
+}
+
+refuses_holes_alone() {
+    refuses 2 'with-holes is for --restored' migrate --with-holes
+}
+
 export WEIR_DB=$restored
 it 'refuses to enqueue into a restored database' refuses_to_enqueue
 it 'refuses to relay from it' refuses_to_relay
@@ -114,7 +149,12 @@ it 'asks on a terminal' asks_on_a_terminal
 it 'delivers when it is told that it may' delivers_when_told
 it 'has nothing to do a second time' has_nothing_to_do_twice
 it 'forgets marks of calls on postgresql' forgets_marks
+it 'refuses a dump with a hole' refuses_a_hole
+it 'doctor names the hole' doctor_names_the_hole
+it 'goes on with holes when it is told to' goes_on_with_holes
+it 'refuses to deliver from a dump with a hole' refuses_to_deliver_with_a_hole
 it 'refuses --yes without a question' refuses_yes_alone
+it 'refuses --with-holes without --restored' refuses_holes_alone
 for engine in sqlite mariadb; do
     use_engine "$engine"
     "$weir" queue add orders --partitions 1 --quiet

@@ -61,6 +61,18 @@ static void run(const struct words *self)
         self->list);
 }
 
+static void dump_write_at(const struct server *server, const char *database,
+                          const char *snapshot, const char *path)
+{
+    struct words words;
+
+    begin(&words, server, "pg_dump", database);
+    add(&words, "--format=custom");
+    add(&words, "--snapshot=%s", snapshot);
+    add(&words, "--file=%s", path);
+    run(&words);
+}
+
 void dump_write(const struct server *server, const char *database, enum dump_form form,
                 const char *path)
 {
@@ -102,15 +114,32 @@ void dump_read(const struct server *server, const char *database, enum dump_form
     run(&words);
 }
 
+static void name_file(const char *name, char out[SERVER_PATH_SIZE])
+{
+    check(snprintf(out, SERVER_PATH_SIZE, "%s/%s.dump", place_of_program(), name) <
+          SERVER_PATH_SIZE);
+}
+
 void dump_copy(const struct server *from, const char *database, enum dump_form form,
                const struct server *to, const char *name)
 {
     char path[SERVER_PATH_SIZE];
 
-    check(snprintf(path, sizeof path, "%s/%s.dump", place_of_program(), name) <
-          (int)sizeof path);
+    name_file(name, path);
     dump_write(from, database, form, path);
     server_create_database(to, name);
     dump_read(to, name, form, path);
+    unlink(path);
+}
+
+void dump_copy_at(const struct server *from, const char *database, const char *snapshot,
+                  const struct server *to, const char *name)
+{
+    char path[SERVER_PATH_SIZE];
+
+    name_file(name, path);
+    dump_write_at(from, database, snapshot, path);
+    server_create_database(to, name);
+    dump_read(to, name, DUMP_CUSTOM, path);
     unlink(path);
 }

@@ -23,4 +23,8 @@ void dump_read(const struct server *server, const char *database, enum dump_form
 void dump_copy(const struct server *from, const char *database, enum dump_form form,
                const struct server *to, const char *name);
 
+/* PostgreSQL: the same by pg_dump, with a snapshot that somebody holds (held_dump.h). */
+void dump_copy_at(const struct server *from, const char *database, const char *snapshot,
+                  const struct server *to, const char *name);
+
 #endif

@@ -172,7 +172,7 @@ void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_place after,
         text, sizeof text,
         "SELECT coalesce(string_agg(cut || ':' || id, ' ' ORDER BY cut, id), '') FROM ("
         "SELECT pid, (SELECT min(no) FROM weir_cut"
-        " WHERE pg_visible_in_snapshot(xid, snap)) AS cut, id FROM weir_log UNION ALL"
+        " WHERE pg_visible_in_snapshot(xid, snap)) AS cut, id FROM weir_log UNION"
         " SELECT pid, cut, id FROM weir_aside) m"
         " WHERE pid = %lld AND (cut - 1, id) > (%lld, %lld)",
         (long long)pid, (long long)after.cut, (long long)after.id);

@@ -469,8 +469,8 @@ static const struct weave_part WRITER_WITH_OLD_ID_IN_TWO_PHASES = {
 
 static void sweep_leaf(struct strand *strand)
 {
-    static const char *const places[] = {"sweep.judged", "sweep.refused", "sweep.locked",
-                                         "sweep.aside", "sweep.truncated"};
+    static const char *const places[] = {"sweep.judged", "sweep.copied", "sweep.refused",
+                                         "sweep.locked", "sweep.truncated"};
     struct loom_session *self = strand->state;
 
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
@@ -479,9 +479,9 @@ static void sweep_leaf(struct strand *strand)
 }
 
 /*
- * The leaf is locked from the second step on, or refused. Nothing outside of it is changed. Of
- * transactions that have ended the sweep sees what they did to the leaf, the cuts and the
- * positions, and these they touch.
+ * The second step copies, and the leaf is locked from the third on, or refused. Nothing outside of
+ * it is changed that others could tell. Of transactions that have ended the sweep sees what they
+ * did to the leaf, the cuts and the positions, and these they touch.
  */
 #define SWEEPS                                                                           \
     {                                                                                    \
@@ -567,14 +567,15 @@ static void prepare_ack_leaf(struct loom *self)
     self->leaf = FIRST_ACK_LEAF + (uint32_t)(segment % ACK_LEAVES);
 }
 
-/* Locked; carried and emptied; committed. */
+/* Looked at; carried; locked; emptied; committed. */
 #define CARRIES                                                                          \
     {                                                                                    \
         .adds = ENDS, .changes = ACKS                                                    \
     }
-static const struct weave_part SWEEPER_OF_ACKS = {sweep_leaf,
-                                                  3,
-                                                  {CARRIES, CARRIES, CARRIES}};
+static const struct weave_part SWEEPER_OF_ACKS = {
+    sweep_leaf,
+    5,
+    {{.reads = ACKS}, CARRIES, CARRIES, CARRIES, CARRIES}};
 
 WEIR_TEST(interleavings, of_an_acker_with_takeover_and_the_sweep_of_acks)
 {

@@ -5,6 +5,8 @@
  */
 #include "lib/outbox_application.h"
 #include "lib/outbox_scene.h"
+#include "outbox/outbox.h"
+#include "outbox/sweep_pg.h"
 
 enum { ROUNDS = 60, EACH = 20, SEGMENT_BITS = 4 };
 
@@ -40,6 +42,11 @@ static void drop_snapshot(struct application *application)
 
 /* ---- the outbox --------------------------------------------------------------------------- */
 
+/* On PostgreSQL the sweep waits for a snapshot, once, and then goes on: here not for minutes. */
+static const struct weir_sweep_limits LIMITS = {.wait_ns = WEIR_MILLISECONDS(200),
+                                                .stood_ns = WEIR_SWEEP_STOOD_NS,
+                                                .copy_rows = WEIR_SWEEP_COPY_ROWS};
+
 static struct weir_outbox *open_sweeping(struct fixture *fixture,
                                          struct recorder *recorder)
 {
@@ -47,6 +54,7 @@ static struct weir_outbox *open_sweeping(struct fixture *fixture,
 
     outbox_small_segments(fixture, SEGMENT_BITS);
     outbox = scene_sweeping(fixture, "anna");
+    outbox->log.limits = &LIMITS;
     scene_queue(fixture, outbox, "orders", 2);
     scene_serve(fixture, outbox, "orders", recorder);
     scene_start(fixture, outbox);

@@ -195,7 +195,8 @@ static struct weir_pg_survey restore(struct fixture *fixture)
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pg_survey survey;
 
-    check_db(weir_pg_restore(connection, &survey, &fixture->error), WEIR_OK);
+    check_db(weir_pg_restore(connection, WEIR_PG_HOLES_REFUSED, &survey, &fixture->error),
+             WEIR_OK);
     fixture_give(fixture, connection);
     return survey;
 }
@@ -584,7 +585,8 @@ OUTBOX_POSTGRESQL_TEST(restore, is_all_or_nothing)
         weir_db_set_points(db, &points);
         status = weir_db_acquire(db, &connection, &fixture->error);
         if (status == WEIR_OK)
-            status = weir_pg_restore(connection, &survey, &fixture->error);
+            status = weir_pg_restore(connection, WEIR_PG_HOLES_REFUSED, &survey,
+                                     &fixture->error);
         weir_db_release(db, connection);
         weir_db_destroy(db);
         wait_until(fixture_is_unlocked(fixture, "weir_log"));

@@ -358,6 +358,289 @@ OUTBOX_POSTGRESQL_TEST(sweep, removes_rows_set_aside_once_all_have_passed_them)
     scene_close(&scene);
 }
 
+/* ---- a subscription that stands still -------------------------------------------------------- */
+
+/* As if everything in the log had been written that long ago. */
+static void make_older(struct scene *self, int minutes)
+{
+    pg_run(self->db,
+           "UPDATE weir_log SET created_us = created_us - %d * 60000000::bigint",
+           minutes);
+}
+
+/* Two thirds of leaf 0 are another queue's, and delivered; one third waits. */
+static void write_for_two_queues(struct scene *self)
+{
+    int64_t other = pg_outbox_queue(self->db, "other", 1);
+    int64_t subscription = pg_outbox_subscribe(self->db, other, "first");
+
+    for (int i = 0; i < 20; i++) {
+        pg_outbox_write(self->db, weir_pid(other, 0), 2);
+        pg_outbox_write(self->db, self->pid, 1);
+    }
+    pg_outbox_write(self->db, weir_pid(other, 0), 20);
+    pg_outbox_ack(self->db, subscription, weir_pid(other, 0),
+                  (struct weir_place){pg_outbox_cut(self->db), 0});
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, empties_a_leaf_beside_a_subscription_that_stands_still)
+{
+    char before[PG_OUTBOX_LIST_SIZE];
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    write_for_two_queues(&scene);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, before);
+    make_older(&scene, 11);
+
+    check_int(sweep(&scene).aside, 20);
+
+    check_int(rows_in(&scene, "log_0"), 0);
+    check_list(&scene, (struct weir_place){0, 0}, before);
+    scene_close(&scene);
+}
+
+/* A few rows in a part. */
+static const struct weir_sweep_limits IN_PARTS = {.wait_ns = WEIR_SWEEP_WAIT_NS,
+                                                  .stood_ns = WEIR_SWEEP_STOOD_NS,
+                                                  .copy_rows = 5};
+
+/* A subscription that lags for a moment costs no second write. */
+OUTBOX_POSTGRESQL_TEST(sweep, copies_little_from_a_leaf_that_was_filled_just_now)
+{
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    write_for_two_queues(&scene);
+
+    check_int(sweep(&scene).truncated, 0);
+
+    check_int(rows_in(&scene, "aside"), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, copies_from_the_leaf_that_ids_are_about_to_come_round_to)
+{
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    write_for_two_queues(&scene);
+    pg_run(scene.db, "SELECT setval('weir_log_id', 7 * 64)");
+
+    check_int(sweep(&scene).aside, 20);
+
+    check_int(rows_in(&scene, "log_0"), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, copies_nothing_from_a_leaf_without_a_row_to_remove)
+{
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    (void)write_and_cut(&scene, 80);
+    make_older(&scene, 11);
+
+    check_int(sweep(&scene).truncated, 0);
+
+    check_int(rows_in(&scene, "aside"), 0);
+    scene_close(&scene);
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, copies_many_rows_in_parts)
+{
+    char before[PG_OUTBOX_LIST_SIZE];
+    struct weir_points points;
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    write_for_two_queues(&scene);
+    make_older(&scene, 11);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, before);
+    weir_points_init(&points);
+    weir_points_arm(&points, "sweep.part", UINT64_MAX); /* counts */
+    scene.log.points = &points;
+    scene.log.limits = &IN_PARTS;
+
+    check_int(sweep(&scene).aside, 20);
+
+    check_in_range(points.armed[0].passed, 10, 20);
+    check_int(rows_in(&scene, "log_0"), 0);
+    check_list(&scene, (struct weir_place){0, 0}, before);
+    scene_close(&scene);
+}
+
+struct latecomer {
+    struct scene *scene;
+    PGconn *writer;
+};
+
+static void commit_and_cut(void *argument)
+{
+    struct latecomer *self = argument;
+
+    pg_run(self->writer, "COMMIT");
+    (void)pg_outbox_cut(self->scene->db);
+}
+
+/* Its id is below everything that was copied, and it is in none of the parts. */
+OUTBOX_POSTGRESQL_TEST(sweep, copies_a_row_that_comes_late_below_what_was_copied)
+{
+    char after[PG_OUTBOX_LIST_SIZE];
+    struct weir_points points;
+    struct latecomer late;
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    late = (struct latecomer){&scene, pg_outbox_connect(fixture)};
+    pg_run(late.writer, "BEGIN");
+    pg_outbox_write(late.writer, scene.pid, 1);
+    write_for_two_queues(&scene);
+    make_older(&scene, 11);
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "sweep.part", 3, commit_and_cut, &late);
+    scene.log.points = &points;
+    scene.log.limits = &IN_PARTS;
+
+    check_int(sweep(&scene).aside, 21);
+
+    check_int(rows_in(&scene, "log_0"), 0);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, after);
+    check(strstr(after, " 2:1") != NULL);
+    PQfinish(late.writer);
+    scene_close(&scene);
+}
+
+/* ---- between a copy and the emptying ------------------------------------------------------- */
+
+static void subscribe_late(void *argument)
+{
+    struct scene *scene = argument;
+
+    check_removed_place(scene, 0, 60);
+    (void)pg_outbox_subscribe(scene->db, scene->queue, "late");
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, lets_a_new_subscription_begin_behind_what_was_copied)
+{
+    struct weir_points points;
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    (void)write_and_cut(&scene, 80);
+    ack(&scene, scene.first, 0, 60);
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "sweep.copied", 1, subscribe_late, &scene);
+    scene.log.points = &points;
+
+    check_int(sweep(&scene).truncated, 1);
+
+    check_int(pg_ask(scene.db, "SELECT count(*) FROM weir_ack WHERE last_id = 60"), 3);
+    scene_close(&scene);
+}
+
+/* A row that the copy has not seen, and that was passed since: a dump may see the copy and not yet
+ * the ack, so the leaf stays until it is copied again. */
+static void write_and_pass(void *argument)
+{
+    struct scene *scene = argument;
+
+    commit_a_late_row(scene);
+    (void)pg_outbox_cut(scene->db);
+    pg_outbox_ack(scene->db, scene->first, scene->pid, (struct weir_place){2, 0});
+}
+
+OUTBOX_POSTGRESQL_TEST(sweep, empties_no_leaf_with_a_row_that_came_after_its_copy)
+{
+    struct weir_points points;
+    struct scene scene;
+
+    scene_open(&scene, fixture);
+    ack(&scene, scene.first, write_and_cut(&scene, 80), 0);
+    pg_run(scene.db, "DELETE FROM weir_log WHERE id = 63");
+    weir_points_init(&points);
+    weir_points_arm_call(&points, "sweep.copied", 1, write_and_pass, &scene);
+    scene.log.points = &points;
+
+    check_int(sweep(&scene).truncated, 0);
+    check_int(pg_ask(scene.db, "SELECT last_value FROM weir_emptied"), 0);
+    check_int(sweep(&scene).truncated, 1);
+
+    check_int(pg_ask(scene.db, "SELECT last_value FROM weir_emptied"), 2);
+    scene_close(&scene);
+}
+
+/* Each row is one, for whoever reads it, while it stands in both places. */
+OUTBOX_POSTGRESQL_TEST(sweep, empties_a_leaf_that_was_copied_once_its_snapshot_is_gone)
+{
+    struct scene scene;
+    PGconn *elder;
+
+    scene_open(&scene, fixture);
+    (void)write_and_cut(&scene, 80);
+    ack(&scene, scene.first, 0, 60);
+    elder = pg_outbox_connect(fixture);
+    pg_run(elder, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+
+    check_int(sweep(&scene).aside, 3);
+    check_int(rows_in(&scene, "log_0"), LEAF_0);
+    PQfinish(elder);
+    check_int(sweep(&scene).truncated, 1);
+
+    check_int(rows_in(&scene, "aside"), 3);
+    scene_close(&scene);
+}
+
+/* The xmin of every snapshot is that of the long transaction, and older than the copy. */
+OUTBOX_POSTGRESQL_TEST(sweep, does_not_wait_for_a_long_transaction)
+{
+    struct scene scene;
+    PGconn *writer;
+
+    scene_open(&scene, fixture);
+    writer = pg_outbox_connect(fixture);
+    pg_run(writer, "BEGIN");
+    pg_outbox_write(writer, scene.pid + 1, 1);
+    pg_run(scene.db, "SELECT setval('weir_log_id', 64)");
+    (void)write_and_cut(&scene, 80);
+    pg_run(scene.db, "SELECT setval('weir_log_id', 192)");
+    ack(&scene, scene.first, 1, 0);
+
+    check_int(sweep(&scene).truncated, 2);
+
+    PQfinish(writer);
+    scene_close(&scene);
+}
+
+/* ---- a step that fails ---------------------------------------------------------------------- */
+
+OUTBOX_POSTGRESQL_TEST(sweep, goes_on_behind_a_step_that_fails)
+{
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report;
+    int64_t truncated = 0;
+    struct scene scene;
+    int failed = 0;
+
+    scene_open(&scene, fixture);
+    (void)write_and_cut(&scene, 80);
+    ack(&scene, scene.first, 0, 60);
+    pg_run(scene.db, "ALTER TABLE weir_aside ADD CHECK (false)");
+    pg_run(scene.db, "SELECT setval('weir_ack_id', 65536)");
+
+    do {
+        failed += weir_pg_sweep(&scene.log, fixture->db, &state, &report,
+                                &fixture->error) != WEIR_OK;
+        truncated += report.truncated;
+    } while (state.leaf != 0);
+
+    check_int(failed, 1);
+    check_int(truncated, 1);
+    check_int(rows_in(&scene, "ack_0"), 0);
+    check_int(rows_in(&scene, "log_0"), LEAF_0);
+    scene_close(&scene);
+}
+
 /* ---- readers ------------------------------------------------------------------------------- */
 
 /* Writers that overlap, some rolled back, and cuts between them; the same for the same seed. */
@@ -737,6 +1020,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
     for (; met; at++) {
         pg_run(scene.db, "TRUNCATE weir_log, weir_aside, weir_ack, weir_cut");
         pg_run(scene.db, "UPDATE weir_leaf SET emptied_cut = 0");
+        pg_run(scene.db, "UPDATE weir_copy SET mark = -1");
         pg_run(scene.db, "SELECT setval('weir_log_id', 1, false)");
         pg_run(scene.db, "SELECT setval('weir_ack_id', 1, false)");
         pg_run(scene.db, "INSERT INTO weir_cut VALUES (0, 0, '1', '1:1:', 0, 0)");
