@@ -78,7 +78,8 @@ struct weir_flow_worker_options {
 struct weir_flow_worker_stats {
     uint64_t claimed;
     uint64_t completed; /* answers that are stored, from here */
-    uint64_t failed;
+    uint64_t failed;    /* executions, for good */
+    uint64_t retried;   /* attempts that have failed: there will be others */
     uint64_t delayed;
     uint64_t cancelled;
     uint64_t suspended;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/flow_claimant.h"
 #include "cli/flow_exec.h"
+#include "cli/flow_left.h"
 #include "cli/flow_supervision.h"
 #include "cli/flow_view.h"
 #include "cli/flow_words.h"
@@ -56,7 +57,7 @@ static const struct weir_command_option OPTIONS[] = {
     {'c', "concurrency", "N", "processes at once, 1 to 512; default 4"},
     {OPTION_PREFETCH, "prefetch", "N", "claimed beyond these, up to 512; default 0"},
     {OPTION_DELAY, "delay", "D", "of exit code 75; default 10s"},
-    {'d', "drain", NULL, "end when nothing is left in the lanes"},
+    {'d', "drain", NULL, "end when nothing or only suspended work is left"},
     {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
     {OPTION_NO_SUPERVISE, "no-supervise", NULL, "only work: others supervise"},
     WEIR_FLOW_RETENTION_OPTION,
@@ -112,17 +113,11 @@ struct working {
     struct weir_trouble database;
     int64_t ask_ns; /* when to ask the database again */
     bool drained;
-    bool told_left;               /* with --drain: what is left */
+    struct weir_flow_left left;   /* with --drain: what is left */
+    bool told_left;               /* and that was told */
     int64_t done_before, done_ns; /* how much was done, and since when it is no more */
     size_t unfinished;
     int64_t elapsed_ns;
-};
-
-/* What --drain waits for: one of them, in words. */
-struct left {
-    bool found;
-    int64_t now_us;
-    char text[WEIR_EXECUTION_ID_TEXT_SIZE + WEIR_FLOW_WHY_SIZE + 32];
 };
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -219,12 +214,19 @@ static enum weir_status start(struct working *self, struct weir_error *error)
 
 /* ---- while it runs ------------------------------------------------------------------------ */
 
+/* Executions that have ended here; whatever was claimed of them before is no other execution. */
+static uint64_t ended_so_far(const struct working *self)
+{
+    return self->stats.completed + self->stats.failed + self->stats.cancelled;
+}
+
+/* Answers of any kind: something happens. */
 static int64_t done_so_far(const struct working *self)
 {
     const struct weir_flow_worker_stats *stats = &self->stats;
 
-    return (int64_t)(stats->completed + stats->failed + stats->delayed +
-                     stats->suspended + stats->cancelled);
+    return (int64_t)(ended_so_far(self) + stats->retried + stats->delayed +
+                     stats->suspended);
 }
 
 static bool is_idle(const struct working *self)
@@ -232,38 +234,8 @@ static bool is_idle(const struct working *self)
     return self->stats.waiting + self->stats.running + self->stats.settling == 0;
 }
 
-static void note_left(void *state, const struct weir_execution_info *info)
-{
-    struct left *self = state;
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE], why[WEIR_FLOW_WHY_SIZE];
-
-    self->found = true;
-    weir_text_format(self->text, sizeof self->text, "%s is %s: %s",
-                     weir_execution_id_format(&info->id, id),
-                     weir_public_state_name(info->state),
-                     weir_flow_spell_why(info, self->now_us, why));
-}
-
-/* Does anything wait, or is held or delayed? A page may be empty and yet not the last. */
-static enum weir_status look_into_lane(const struct working *self, const char *lane,
-                                       struct left *left, struct weir_error *error)
-{
-    struct weir_execution_filter filter = {
-        .lane = lane,
-        .states = (1U << WEIR_STATE_COMPLETED) - 1, /* those that are no end */
-        .count = 1,
-    };
-    enum weir_status status;
-
-    do
-        status = weir_flow_list(self->session.flow, &filter, note_left, left,
-                                &filter.before, error);
-    while (status == WEIR_OK && !left->found && filter.before > 0);
-    return status;
-}
-
 /* Once, when nothing has been done for a while: why it does not end. */
-static void tell_left(struct working *self, const struct left *left)
+static void tell_left(struct working *self, const struct weir_flow_left *left)
 {
     int64_t now_ns = weir_pause_now_ns();
 
@@ -281,15 +253,16 @@ static void tell_left(struct working *self, const struct left *left)
 static enum weir_status read_drained(struct working *self, struct weir_error *error)
 {
     const struct weir_claim_options *claim = &self->claimant.options;
-    struct left left = {.found = false};
+    struct weir_flow_left *left = &self->left;
     enum weir_status status =
-        weir_flow_session_read_clock(&self->session, &left.now_us, error);
+        weir_flow_session_read_clock(&self->session, &left->now_us, error);
 
-    for (size_t i = 0; i < claim->lane_count && status == WEIR_OK && !left.found; i++)
-        status = look_into_lane(self, claim->lanes[i], &left, error);
-    self->drained = status == WEIR_OK && !left.found;
-    if (left.found)
-        tell_left(self, &left);
+    if (status == WEIR_OK)
+        status = weir_flow_left_read(self->session.flow, claim->lanes, claim->lane_count,
+                                     left, error);
+    self->drained = status == WEIR_OK && !left->moves;
+    if (status == WEIR_OK && left->moves)
+        tell_left(self, left);
     return status;
 }
 
@@ -326,7 +299,7 @@ static void ask_database(struct working *self)
 static bool look(struct working *self)
 {
     weir_flow_worker_read(self->worker, &self->stats);
-    weir_progress_note(&self->progress, done_so_far(self), 0);
+    weir_progress_note(&self->progress, (int64_t)ended_so_far(self), 0);
     weir_flow_supervision_watch(&self->supervision);
     if (weir_pause_now_ns() >= self->ask_ns && (!self->drain || is_idle(self)) &&
         (self->drain || self->no_supervise)) /* a supervisor asks by itself */
@@ -369,9 +342,11 @@ static int tell_json(const struct working *self)
     for (size_t i = 0; i < self->claimant.options.lane_count; i++)
         weir_output_add_text(&json, NULL, self->claimant.lanes[i]);
     weir_buf_append_text(&json, "]");
+    weir_output_add_number(&json, "executions", (int64_t)ended_so_far(self));
     weir_output_add_number(&json, "claimed", (int64_t)stats->claimed);
     weir_output_add_number(&json, "completed", (int64_t)stats->completed);
     weir_output_add_number(&json, "failed", (int64_t)stats->failed);
+    weir_output_add_number(&json, "retried", (int64_t)stats->retried);
     weir_output_add_number(&json, "delayed", (int64_t)stats->delayed);
     weir_output_add_number(&json, "suspended", (int64_t)stats->suspended);
     weir_output_add_number(&json, "cancelled", (int64_t)stats->cancelled);
@@ -379,6 +354,10 @@ static int tell_json(const struct working *self)
     weir_output_add_number(&json, "lost", (int64_t)stats->fenced);
     weir_output_add_seconds(&json, "seconds", self->elapsed_ns / 1000);
     weir_output_add_text(&json, "ended", self->drained ? "drained" : "stopped");
+    if (self->drained) {
+        weir_output_add_number(&json, "left_suspended", (int64_t)self->left.suspended);
+        weir_output_add_number(&json, "left_behind", (int64_t)self->left.behind);
+    }
     weir_output_add_number(&json, "unfinished", (int64_t)self->unfinished);
     if (!self->no_supervise)
         weir_flow_supervision_append_json(&self->supervision, &json);
@@ -395,26 +374,56 @@ static void add_count(struct weir_buf *text, uint64_t count, const char *what)
                                count, what);
 }
 
-static void tell_text(const struct working *self)
+static void append_counts(const struct working *self, struct weir_buf *text)
 {
     const struct weir_flow_worker_stats *stats = &self->stats;
-    double seconds = (double)self->elapsed_ns / 1e9;
-    struct weir_buf text;
 
-    weir_buf_init(&text, weir_heap_system(), JSON_SIZE_MAX);
-    add_count(&text, stats->completed, "completed");
-    add_count(&text, stats->failed, "failed");
-    add_count(&text, stats->delayed, "delayed");
-    add_count(&text, stats->suspended, "suspended");
-    add_count(&text, stats->cancelled, "cancelled");
-    add_count(&text, stats->returned, "given back");
-    add_count(&text, stats->fenced, "lost");
-    fprintf(stderr, "%" PRIu64 " execution%s in %.2f s, %.0f/s%s%s; %s\n", stats->claimed,
-            stats->claimed == 1 ? "" : "s", seconds,
-            seconds > 0 ? (double)done_so_far(self) / seconds : 0.0,
-            text.size > 0 ? ": " : "", weir_buf_text(&text),
-            self->drained ? "nothing is left" : "stopped");
-    weir_buf_fini(&text);
+    add_count(text, stats->completed, "completed");
+    add_count(text, stats->failed, "failed");
+    add_count(text, stats->cancelled, "cancelled");
+    add_count(text, stats->retried, "attempts to be tried again");
+    add_count(text, stats->delayed, "delayed");
+    add_count(text, stats->suspended, "suspended");
+    add_count(text, stats->returned, "given back");
+    add_count(text, stats->fenced, "lost");
+}
+
+/* Why it has ended. */
+static void append_end(const struct working *self, struct weir_buf *text)
+{
+    const struct weir_flow_left *left = &self->left;
+
+    if (!self->drained) {
+        weir_buf_append_text(text, "stopped");
+        return;
+    }
+    if (left->suspended + left->behind == 0) {
+        weir_buf_append_text(text, "nothing is left");
+        return;
+    }
+    weir_buf_append_text(text, "only suspended work is left");
+    if (left->suspended > 0)
+        weir_buf_append_format(text, ": %" PRIu64 " suspended", left->suspended);
+    if (left->behind > 0)
+        weir_buf_append_format(text, "%s%" PRIu64 " behind such",
+                               left->suspended > 0 ? ", " : ": ", left->behind);
+}
+
+static void tell_text(const struct working *self)
+{
+    uint64_t ended = ended_so_far(self);
+    double seconds = (double)self->elapsed_ns / 1e9;
+    struct weir_buf counts, end;
+
+    weir_buf_init(&counts, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&end, weir_heap_system(), JSON_SIZE_MAX);
+    append_counts(self, &counts);
+    append_end(self, &end);
+    fprintf(stderr, "%" PRIu64 " execution%s in %.2f s, %.0f/s%s%s; %s\n", ended,
+            ended == 1 ? "" : "s", seconds, seconds > 0 ? (double)ended / seconds : 0.0,
+            counts.size > 0 ? ": " : "", weir_buf_text(&counts), weir_buf_text(&end));
+    weir_buf_fini(&counts);
+    weir_buf_fini(&end);
 }
 
 static int tell(const struct working *self)

@@ -10,6 +10,7 @@
 #include "cli/roles.h"
 #include "cli/session.h"
 #include "db/db.h"
+#include "flow/events.h"
 #include "flow/schema.h"
 #include "outbox/creators.h"
 #include "outbox/producer.h"
@@ -265,6 +266,10 @@ static enum weir_status append_all(const struct weir_session *session,
         status = append_functions(session, sql, error);
     if (status == WEIR_OK && has_flow(session))
         status = append_missing(session, &weir_flow_schema, &outcome->flow, sql, error);
+    if (status == WEIR_OK && outcome->flow.from != outcome->flow.to)
+        weir_buf_append_text(sql,
+                             "-- the engine makes its queues when it is first used, or "
+                             "'weir migrate' does\n");
     complete = outcome->outbox.from == outcome->outbox.to &&
                outcome->flow.from == outcome->flow.to;
     if (wishes->payload_max > 0)
@@ -342,6 +347,8 @@ static enum weir_status migrate_all(const struct weir_session *session,
     if (status == WEIR_OK && has_flow(session))
         status = weir_schema_migrate(&weir_flow_schema, session->db, &out->flow.from,
                                      &out->flow.to, error);
+    if (status == WEIR_OK && has_flow(session))
+        status = weir_events_make_queues(session->db, error);
     if (status == WEIR_OK)
         status = read_creators(session, &out->creators, error);
     return status;

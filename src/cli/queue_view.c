@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "flow/events.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 64 << 20 };
@@ -28,6 +29,7 @@ void weir_queue_view_init(struct weir_queue_view *self)
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     self->count = 0;
+    self->terse = false;
 }
 
 void weir_queue_view_fini(struct weir_queue_view *self)
@@ -69,8 +71,10 @@ void weir_queue_view_add(void *state, const struct weir_queue_info *info)
     struct weir_queue_view *self = state;
     struct weir_buf *json = &self->json;
 
-    self->count++;
-    add_row(&self->table, info);
+    if (!self->terse || info->subscriptions > 0 || !weir_events_is_queue(info->name)) {
+        self->count++;
+        add_row(&self->table, info);
+    }
     weir_output_open(json, NULL, "{");
     weir_output_add_text(json, "name", info->name);
     weir_output_add_number(json, "partitions", info->partitions);

@@ -12,7 +12,10 @@
 struct weir_queue_view {
     struct weir_table table;
     struct weir_buf json; /* a list that is not closed yet */
-    size_t count;
+    size_t count;         /* rows */
+    bool
+        terse; /* no rows for queues of the execution engine that nobody subscribes to; set after
+                     init() */
 };
 
 void weir_queue_view_init(struct weir_queue_view *self);

@@ -18,7 +18,7 @@ enum { JSON_SIZE_MAX = 64 << 20 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'a', "all", NULL, "also partitions that have nothing to tell"},
+    {'a', "all", NULL, "also queues and partitions with nothing to tell"},
     {'w', "watch", "D", "show it again every D (2s, 500ms), until Ctrl-C"},
 };
 
@@ -378,6 +378,7 @@ static void open_status(struct status *self)
     const struct weir_heap *heap = weir_heap_system();
 
     weir_queue_view_init(&self->queues);
+    self->queues.terse = self->queue == NULL && !self->all;
     weir_table_init(&self->partitions, heap, PARTITION_COLUMNS,
                     sizeof PARTITION_COLUMNS / sizeof PARTITION_COLUMNS[0]);
     weir_table_init(&self->processes, heap, PROCESS_COLUMNS,

@@ -15,7 +15,9 @@
 #include "flow/flow.h"
 #include "flow/graph_store.h"
 #include "flow/waits.h"
+#include "outbox/catalog.h"
 #include "outbox/outbox.h"
+#include "outbox/schema.h"
 
 enum queue { COMPLETION, LEASE, OPERATOR, SIGNAL, QUEUE_COUNT };
 
@@ -43,6 +45,52 @@ static const struct {
     [SIGNAL] = {"flow.signal", 0},        /* weir_events_signal() */
 };
 
+bool weir_events_is_queue(const char *name)
+{
+    for (int i = 0; i < QUEUE_COUNT; i++) {
+        if (strcmp(name, QUEUES[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct weir_queue_options options_of(int queue)
+{
+    struct weir_queue_options options;
+
+    weir_queue_options_init(&options);
+    options.name = QUEUES[queue].name;
+    options.partitions = WEIR_EVENT_PARTITIONS;
+    options.unread = WEIR_UNREAD_DROP;
+    return options;
+}
+
+static enum weir_status make_queue(struct weir_connection *connection, int queue,
+                                   struct weir_error *error)
+{
+    const struct weir_queue_options options = options_of(queue);
+    struct weir_queue_row row;
+    enum weir_status status =
+        weir_catalog_find_queue(connection, options.name, &row, error);
+
+    return status == WEIR_NOT_FOUND
+               ? weir_catalog_add_queue(connection, &options, &row, error)
+               : status;
+}
+
+enum weir_status weir_events_make_queues(struct weir_db *db, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_schema_check(&weir_outbox_schema, connection, error);
+    for (int i = 0; i < QUEUE_COUNT && status == WEIR_OK; i++)
+        status = make_queue(connection, i, error);
+    weir_db_release(db, connection);
+    return status == WEIR_SCHEMA ? WEIR_OK : status; /* there is no outbox to tell */
+}
+
 enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
                                   struct weir_error *error)
 {
@@ -55,12 +103,8 @@ enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
                               "for events",
                               *size_max, WEIR_EVENT_SIZE_MIN);
     for (int i = 0; i < QUEUE_COUNT && status == WEIR_OK; i++) {
-        struct weir_queue_options options;
+        const struct weir_queue_options options = options_of(i);
 
-        weir_queue_options_init(&options);
-        options.name = QUEUES[i].name;
-        options.partitions = WEIR_EVENT_PARTITIONS;
-        options.unread = WEIR_UNREAD_DROP;
         status = weir_outbox_add_queue(outbox, &options, error);
         if (status == WEIR_EXISTS)
             status = WEIR_OK; /* another engine has the same outbox */

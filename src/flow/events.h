@@ -37,6 +37,14 @@ enum { WEIR_EVENT_SIZE_MIN = 8192, WEIR_EVENT_PARTITIONS = 16 };
 WEIR_CHECKED enum weir_status
 weir_events_open(struct weir_outbox *outbox, size_t *size_max, struct weir_error *error);
 
+/* Is this the name of one of them? */
+bool weir_events_is_queue(const char *name);
+
+/* Make those that are missing, if there are tables of an outbox. One that is there stays as it is, also
+ * with another number of partitions: weir_events_open() refuses that. */
+WEIR_CHECKED enum weir_status weir_events_make_queues(struct weir_db *db,
+                                                      struct weir_error *error);
+
 /* Enqueue what follows from the changes. *told: something was. Nothing without an outbox. */
 WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
                                                struct weir_connection *connection,

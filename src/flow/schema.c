@@ -26,6 +26,7 @@
  */
 #include "flow/schema.h"
 
+#include "flow/events.h"
 #include "flow/store.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -390,6 +391,8 @@ enum weir_status weir_flow_migrate(struct weir_db *db, struct weir_error *error)
 {
     uint32_t from = 0;
     uint32_t to = 0;
+    enum weir_status status =
+        weir_schema_migrate(&weir_flow_schema, db, &from, &to, error);
 
-    return weir_schema_migrate(&weir_flow_schema, db, &from, &to, error);
+    return status == WEIR_OK ? weir_events_make_queues(db, error) : status;
 }

@@ -175,7 +175,8 @@ static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
     case WEIR_SETTLE_COMPLETE:
         return &self->figures.completed;
     case WEIR_SETTLE_FAIL:
-        return &self->figures.failed;
+        return task->answer.truth.state == WEIR_STATE_FAILED ? &self->figures.failed
+                                                             : &self->figures.retried;
     case WEIR_SETTLE_DELAY:
         return task->returned ? &self->figures.returned : &self->figures.delayed;
     case WEIR_SETTLE_ABANDON:

@@ -85,6 +85,7 @@ struct weir_task {
     /* the answer */
     bool answered;
     bool returned; /* given back, and not delayed by its handler */
+    bool panicked; /* its handler has, which was logged then */
     struct weir_settlement answer;
     void *result; /* owned */
     char reason[WEIR_FAILURE_SIZE_MAX + 1];

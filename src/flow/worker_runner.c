@@ -4,7 +4,11 @@
  * One bell is for all runners, and remembers one ring only. So whoever takes a task and leaves others
  * behind rings again.
  */
+#include <inttypes.h>
+
 #include "base/arith.h"
+#include "base/log.h"
+#include "db/db.h"
 #include "flow/worker_staff.h"
 
 static enum weir_status call(struct weir_context *context, void *argument,
@@ -18,12 +22,31 @@ static enum weir_status call(struct weir_context *context, void *argument,
     return WEIR_OK;
 }
 
+/* A handler may return after its worker was destroyed: then there is nobody to tell. */
+static void log_panic(struct weir_task *task, const char *text)
+{
+    const struct weir_claimed *claimed = task->claimed;
+    struct weir_flow *flow = weir_flow_worker_borrow(task->worker);
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    if (flow == NULL)
+        return;
+    weir_log_event(weir_db_log(flow->db), WEIR_LOG_ERROR, "flow.handler_panicked",
+                   "execution=%s lane=\"%s\" kind=\"%s\" attempt=%" PRId32 " text=\"%s\"",
+                   weir_execution_id_format(&claimed->claim.id, id), claimed->lane,
+                   claimed->kind, claimed->attempt, text);
+    weir_flow_worker_give_back(task->worker);
+}
+
 static void run_handler(struct weir_context *context, struct weir_task *task)
 {
     struct weir_error error;
 
-    if (weir_guard(context, call, task, &error) == WEIR_PANICKED)
-        (void)weir_task_fail(task, "handler_%s", error.text);
+    if (weir_guard(context, call, task, &error) != WEIR_PANICKED)
+        return;
+    task->panicked = true;
+    log_panic(task, error.text);
+    (void)weir_task_fail(task, "handler_%s", error.text);
 }
 
 /* The one that was cancelled ends; another one comes in its place. */

@@ -5,6 +5,8 @@
  * answers, and an answer that comes alone waits for nobody. What the database did not take, or did
  * not say so, is sent again: it tells an answer that it has from one that it refuses.
  */
+#include <inttypes.h>
+
 #include "base/log.h"
 #include "db/db.h"
 #include "flow/worker_staff.h"
@@ -32,6 +34,23 @@ static void give_up(struct weir_flow_worker *self, struct weir_task *task,
     weir_tasks_settle(&self->tasks, task, error->status);
 }
 
+/* An attempt that its handler has failed: tried again, or the end. A panic was logged as one. */
+static void log_failure(struct weir_flow_worker *self, const struct weir_task *task)
+{
+    const struct weir_claimed *claimed = task->claimed;
+    bool ended = task->answer.truth.state == WEIR_STATE_FAILED;
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    if (task->answer.verb != WEIR_SETTLE_FAIL || task->panicked)
+        return;
+    weir_log_event(weir_db_log(self->flow->db), WEIR_LOG_WARNING,
+                   ended ? "flow.execution_failed" : "flow.attempt_failed",
+                   "execution=%s lane=\"%s\" kind=\"%s\" attempt=%" PRId32
+                   " reason=\"%s\"",
+                   weir_execution_id_format(&claimed->claim.id, id), claimed->lane,
+                   claimed->kind, claimed->attempt, task->answer.reason);
+}
+
 static enum weir_status send(struct weir_flow_worker *self, size_t first, size_t count,
                              struct weir_error *error)
 {
@@ -42,6 +61,8 @@ static enum weir_status send(struct weir_flow_worker *self, size_t first, size_t
     status = weir_flow_settle(self->flow, &self->settlements[first], count, error);
     for (size_t i = first; i < first + count && status == WEIR_OK; i++) {
         self->answered[i]->answer.truth = self->settlements[i].truth;
+        if (self->settlements[i].status == WEIR_OK)
+            log_failure(self, self->answered[i]);
         weir_tasks_settle(&self->tasks, self->answered[i], self->settlements[i].status);
     }
     return status;

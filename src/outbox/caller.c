@@ -16,9 +16,11 @@
  * every retry. So it is when nobody knows whether it was committed: if it was, the acker's move is
  * refused, since the version has changed, and the lane begins anew where the position is.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/log.h"
 #include "base/point.h"
 #include "base/text.h"
 #include "outbox/batch.h"
@@ -90,6 +92,7 @@ struct attempt {
     struct weir_batch *batch;
     struct weir_reason *reason;
     enum weir_outcome outcome;
+    bool panicked;
 };
 
 /* A transactional handler for single messages, as one that is not. */
@@ -132,7 +135,8 @@ static void run(struct weir_context *context, struct attempt *attempt)
     struct weir_error error;
 
     weir_error_clear(&error);
-    if (weir_guard(context, call_handler, attempt, &error) != WEIR_OK)
+    attempt->panicked = weir_guard(context, call_handler, attempt, &error) != WEIR_OK;
+    if (attempt->panicked)
         attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
     else if ((unsigned)attempt->outcome > WEIR_REJECT)
         attempt->outcome =
@@ -163,6 +167,36 @@ static void complete(struct attempt *attempt)
         status = weir_batch_reject_rest(batch, attempt->reason->text, &error);
     if (status != WEIR_OK)
         attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
+}
+
+/* ---- what is logged of it --------------------------------------------------------------- */
+
+static void log_message(const struct weir_outbox *outbox, const struct attempt *attempt,
+                        enum weir_log_level level, const char *event, size_t index,
+                        const char *reason)
+{
+    const struct weir_message *message = &attempt->batch->messages[index];
+
+    weir_log_event(outbox->words, level, event,
+                   "queue=%s subscription=%s partition=%" PRId32 " seq=%" PRId64
+                   " attempts=%" PRIu32 " reason=\"%s\"",
+                   message->queue, message->subscription, message->partition,
+                   message->seq, message->attempts, reason);
+}
+
+/* Messages that the handler rejected, and the one that is tried again. */
+static void log_answer(const struct weir_outbox *outbox, const struct attempt *attempt)
+{
+    const struct weir_batch *batch = attempt->batch;
+
+    for (size_t i = 0; i < batch->rejection_count; i++)
+        log_message(outbox, attempt, WEIR_LOG_WARNING, "outbox.rejected",
+                    batch->rejections[i].index, batch->rejections[i].reason);
+    if (attempt->outcome == WEIR_DONE || batch->processed >= batch->count)
+        return;
+    log_message(outbox, attempt, attempt->panicked ? WEIR_LOG_ERROR : WEIR_LOG_WARNING,
+                attempt->panicked ? "outbox.handler_panicked" : "outbox.retried",
+                batch->processed, attempt->reason->text);
 }
 
 /* ---- leased ---------------------------------------------------------------------------- */
@@ -226,6 +260,7 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
         else if (weir_batch_ack_rest(&batch, NULL) == WEIR_OK)
             attempt.outcome = WEIR_DONE; /* a bug, for tests that must find it */
         complete(&attempt);
+        log_answer(outbox, &attempt);
     }
     (void)WEIR_POINT(points, "caller.answered");
     weir_roster_finish(roster, call, &batch, attempt.outcome, reason.text);
@@ -344,6 +379,7 @@ static void run_within(struct weir_outbox *outbox, struct weir_roster *roster,
     run(context, attempt);
     weir_tx_leave(tx);
     complete(attempt);
+    log_answer(outbox, attempt);
     (void)WEIR_POINT(tx->options.points, "caller.answered");
 }
 

@@ -208,6 +208,40 @@ counts_what_is_suspended() {
     "$weir" flow cancel -q "$id"
 }
 
+# Nobody knows when it goes on, if ever.
+ends_when_only_suspended_is_left() {
+    local id
+    id=$(submit parked)
+    works parked "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator"
+    grep -qE '^0 executions in .*: 1 suspended; only suspended work is left: 1 suspended$' "$scratch/err"
+    works parked false --json
+    json '.ended == "drained" and .left_suspended == 1 and .left_behind == 0 and .executions == 0'
+    "$weir" flow cancel -q "$id"
+}
+
+# What is behind it in its flow does not go on either.
+ends_when_the_rest_is_behind_what_is_suspended() {
+    local flow
+    flow=$("$weir" flow create -q --kind order)
+    printf '%s\n' '{"name": "ask", "lane": "behind", "kind": "ask"}' \
+        '{"name": "ship", "lane": "behind", "kind": "ship", "after": "ask"}' |
+        "$weir" flow add -q "$flow" --from - >/dev/null
+    works behind "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator"
+    grep -qF 'only suspended work is left: 1 suspended, 1 behind such' "$scratch/err"
+    "$weir" flow cancel -q --flow "$flow"
+}
+
+# Three attempts are one execution.
+counts_executions() {
+    submit counted --retries 2 --backoff 0 >/dev/null
+    works counted '[ "$WEIR_ATTEMPT" = 2 ]'
+    grep -qE '^1 execution in [0-9.]+ s, [0-9]+/s: 1 completed, 2 attempts to be tried again; nothing is left$' \
+        "$scratch/err"
+    submit counted --retries 1 --backoff 0 >/dev/null
+    works counted false --json
+    json '.executions == 1 and .failed == 1 and .retried == 1 and .claimed == 2'
+}
+
 says_what_is_left() {
     local id
     id=$(submit left --capability gpu)
@@ -376,6 +410,9 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "gives back what does not end within the grace, on $engine" gives_back_what_does_not_end
     it "leaves nothing behind when it is killed, on $engine" survives_a_kill
     it "ends at once by a second signal, on $engine" ends_at_once_by_a_second_signal
+    it "ends when only suspended work is left, on $engine" ends_when_only_suspended_is_left
+    it "ends when the rest is behind suspended work, on $engine" ends_when_the_rest_is_behind_what_is_suspended
+    it "counts executions, not attempts, on $engine" counts_executions
     it "puts right what is overdue, on $engine" puts_right_what_is_overdue
     it "promotes delays and says what it did, on $engine" promotes_in_time
     it "removes what ended long ago, on $engine" removes_what_ended_long_ago

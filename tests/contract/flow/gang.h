@@ -286,10 +286,10 @@ static inline struct weir_flow_worker_stats gang_figures(struct gang *self)
     struct weir_flow_worker_stats stats;
 
     weir_flow_worker_read(self->worker, &stats);
-    check_int(stats.claimed, stats.completed + stats.failed + stats.delayed +
-                                 stats.cancelled + stats.suspended + stats.returned +
-                                 stats.fenced + stats.waiting + stats.running +
-                                 stats.settling);
+    check_int(stats.claimed, stats.completed + stats.failed + stats.retried +
+                                 stats.delayed + stats.cancelled + stats.suspended +
+                                 stats.returned + stats.fenced + stats.waiting +
+                                 stats.running + stats.settling);
     return stats;
 }
 

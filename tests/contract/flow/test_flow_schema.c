@@ -185,3 +185,34 @@ POSTGRESQL_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
 {
     check_migration(fixture);
 }
+
+/* ---- the queues of the engine ---------------------------------------------------------------- */
+
+#define QUEUES                                                                           \
+    "SELECT count(*) FROM weir_queue WHERE name IN ('flow.completion', 'flow.lease',"    \
+    " 'flow.operator', 'flow.signal') AND partitions = 16"
+
+FLOW_TEST(migrate, makes_the_queues_of_the_engine_as_it_wants_them)
+{
+    check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+
+    check_int(fixture_ask(fixture, QUEUES), 4);
+}
+
+/* Policies are the user's. */
+FLOW_TEST(migrate, leaves_queues_of_the_engine_as_they_are)
+{
+    check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    fixture_prepare(fixture, "UPDATE {p}_queue SET backlog_max = 7");
+    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+
+    check_int(fixture_ask(fixture, QUEUES " AND backlog_max = 7"), 4);
+}
+
+SQLITE_TEST(migrate, of_executions_alone_needs_no_outbox)
+{
+    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
+}

@@ -1,0 +1,82 @@
+/*
+ * What an outbox logs of its handlers: panics, retries and rejections.
+ */
+#include "lib/ear.h"
+#include "lib/outbox_scene.h"
+#include "weir/context.h"
+
+static struct ear ear;
+
+struct desk_of_one {
+    struct weir_db *db;
+    struct weir_outbox *outbox;
+};
+
+static enum weir_outcome answer(struct weir_context *context, void *state,
+                                const struct weir_message *message,
+                                struct weir_reason *reason)
+{
+    const char *how = state;
+
+    if (message->attempts > 0)
+        return WEIR_DONE;
+    if (strcmp(how, "panic") == 0)
+        weir_panic(context, "out of %s", "ink");
+    return strcmp(how, "retry") == 0 ? weir_retry(reason, "the printer is away")
+                                     : weir_reject(reason, "no such page");
+}
+
+static void open_loud(struct fixture *fixture, struct desk_of_one *self, const char *how)
+{
+    struct weir_db_options database = fixture_options(fixture);
+    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_handler_options handler = scene_handler("orders", NULL);
+
+    database.log = ear_log(&ear, WEIR_LOG_WARNING);
+    self->db = fixture_open(fixture, &database);
+    options.db = self->db;
+    self->outbox = scene_create(fixture, &options);
+    scene_queue(fixture, self->outbox, "orders", 1);
+    handler.on_message = answer;
+    handler.state = (void *)(uintptr_t)how;
+    scene_add(fixture, self->outbox, &handler);
+    scene_start(fixture, self->outbox);
+    scene_send(fixture, self->outbox, "orders", 0, 1);
+    wait_until(scene_partition(fixture, self->outbox, "orders", "default", 0).seq == 1);
+}
+
+static void close_loud(struct desk_of_one *self)
+{
+    scene_close(self->outbox);
+    weir_db_destroy(self->db);
+}
+
+OUTBOX_TEST(handler, that_panics_is_logged)
+{
+    struct desk_of_one desk;
+
+    open_loud(fixture, &desk, "panic");
+    check_int(ear_heard(&ear, "outbox.handler_panicked", "out of ink"), 1);
+    check_int(ear_heard(&ear, "queue=orders subscription=default partition=0 seq=1", ""),
+              1);
+    close_loud(&desk);
+}
+
+OUTBOX_TEST(handler, that_retries_is_logged)
+{
+    struct desk_of_one desk;
+
+    open_loud(fixture, &desk, "retry");
+    check_int(ear_heard(&ear, "outbox.retried", "reason=\"the printer is away\""), 1);
+    close_loud(&desk);
+}
+
+OUTBOX_TEST(handler, that_rejects_is_logged)
+{
+    struct desk_of_one desk;
+
+    open_loud(fixture, &desk, "reject");
+    check_int(ear_heard(&ear, "outbox.rejected", "reason=\"no such page\""), 1);
+    check_int(ear_heard(&ear, "outbox.retried", ""), 0);
+    close_loud(&desk);
+}
