@@ -51,8 +51,9 @@ struct weir_relay_options {
                               stopped, before it is killed; default 2 s */
 };
 
-/* How the last delivery went: WEIR_OK, or why not. Class STOP means that none will ever work
- * again, as when the reader of standard output has gone. */
+/* How the last delivery went: WEIR_OK, or why it failed or could not be acknowledged, as on a full
+ * disk. Class STOP means that none will ever work again, as when the reader of standard output has
+ * gone. */
 struct weir_relay_health {
     enum weir_status status;
     char text[WEIR_ERROR_TEXT_SIZE];
@@ -93,10 +94,12 @@ WEIR_CHECKED WEIR_API enum weir_status weir_relay_read_waiting(struct weir_relay
                                                                bool *exact,
                                                                struct weir_error *error);
 
-/* Messages delivered or rejected by this relay, in this process; and how many of these were
- * rejected. */
+/* Messages delivered or rejected by this relay, in this process, and stored as such; how many of
+ * these were rejected; and of these, how many because they have failed as often as the queue's
+ * attempts_max allows. Before weir_outbox_destroy(). */
 WEIR_API uint64_t weir_relay_delivered(const struct weir_relay *self);
 WEIR_API uint64_t weir_relay_rejected(const struct weir_relay *self);
+WEIR_API uint64_t weir_relay_given_up(const struct weir_relay *self);
 
 WEIR_API void weir_relay_read_health(struct weir_relay *self,
                                      struct weir_relay_health *out);

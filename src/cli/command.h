@@ -25,7 +25,12 @@
 
 #include "weir/api.h"
 
-enum weir_exit { WEIR_EXIT_DONE = 0, WEIR_EXIT_FAILED = 1, WEIR_EXIT_MISUSE = 2 };
+enum weir_exit {
+    WEIR_EXIT_DONE = 0,
+    WEIR_EXIT_FAILED = 1,
+    WEIR_EXIT_MISUSE = 2,
+    WEIR_EXIT_GIVEN_UP = 3 /* all was done, but some messages are dead letters now */
+};
 
 /* What next_option() returns when it is not the id of an option. */
 enum {

@@ -75,6 +75,9 @@ const struct weir_command weir_cli_relay = {
         "partitions of a queue, each name gets everything. A process of exec: gets\n"
         "the time of the lease, less two seconds, and is killed then.\n"
         "\n"
+        "A database that is away at the start is waited for. With --drain, exit code\n"
+        "3 says that messages became dead letters by attempts-max.\n"
+        "\n"
         "SIGTERM and Ctrl-C stop it in good order, with exit code 0: what runs gets\n"
         "the grace; a second one ends it at once. What fails is said on standard\n"
         "error when it changes, and tried again. The summary is printed there too;\n"
@@ -253,6 +256,7 @@ static int open_lines(struct weir_relay_plan *plan)
 struct result {
     int64_t delivered;
     int64_t rejected;
+    int64_t given_up;
     int64_t elapsed_ns;
     size_t unfinished;
 };
@@ -279,6 +283,7 @@ static int tell_json(const struct weir_relay_plan *plan, const struct result *re
     weir_output_add_text(&json, "sink", plan->options.sink);
     weir_output_add_number(&json, "count", result->delivered);
     weir_output_add_number(&json, "rejected", result->rejected);
+    weir_output_add_number(&json, "given_up", result->given_up);
     weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
     weir_output_add_text(&json, "ended", ENDINGS[plan->ending]);
     weir_output_add_number(&json, "unfinished", (int64_t)result->unfinished);
@@ -307,10 +312,25 @@ static void tell_text(const struct weir_relay_plan *plan, const struct result *r
                                                : ENDINGS[plan->ending]);
 }
 
+/* With --drain somebody waits for all of it to arrive: not all of it has. */
+static int tell_given_up(const struct weir_relay_plan *plan, const struct result *result)
+{
+    bool one = result->given_up == 1;
+
+    if (result->given_up == 0)
+        return WEIR_EXIT_DONE;
+    weir_command_note(plan->session.command,
+                      "%" PRId64 " message%s failed as often as attempts-max allows and "
+                      "%s now; 'weir dlq list' shows %s",
+                      result->given_up, one ? "" : "s",
+                      one ? "is a dead letter" : "are dead letters", one ? "it" : "them");
+    return plan->drain ? WEIR_EXIT_GIVEN_UP : WEIR_EXIT_DONE;
+}
+
 static int tell(const struct weir_relay_plan *plan, const struct result *result)
 {
     const struct weir_command *command = plan->session.command;
-    int code = WEIR_EXIT_DONE;
+    int code = tell_given_up(plan, result);
 
     if (plan->ending == WEIR_RELAY_GIVEN_UP)
         code = weir_command_fail(command, "%s", plan->error);
@@ -349,18 +369,20 @@ static void stop(struct weir_relay_plan *plan, struct result *result)
         weir_outbox_stop(plan->session.outbox, plan->grace_ns + GRACE_SLACK);
     result->elapsed_ns = weir_progress_elapsed_ns(&plan->progress);
     result->delivered = weir_relay_plan_delivered(plan);
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count; i++) {
         result->rejected += (int64_t)weir_relay_rejected(plan->lines[i].relay);
+        result->given_up += (int64_t)weir_relay_given_up(plan->lines[i].relay);
+    }
 }
 
 static int relay(struct weir_relay_plan *plan)
 {
     struct weir_error error = {0};
     struct result result = {0};
-    enum weir_status status = weir_interrupt_listen(&error);
+    enum weir_status status;
 
-    if (status == WEIR_OK)
-        status = weir_outbox_start(plan->session.outbox, &error);
+    weir_interrupt_withhold();
+    status = weir_outbox_start(plan->session.outbox, &error);
     weir_interrupt_admit();
     if (status != WEIR_OK)
         return weir_session_fail(&plan->session, &error, NULL);
@@ -368,6 +390,23 @@ static int relay(struct weir_relay_plan *plan)
     weir_relay_watch(plan);
     stop(plan, &result);
     return tell(plan, &result);
+}
+
+/* Signals are listened to from here on: the database may be waited for. */
+static int open_session(struct weir_relay_plan *plan, const struct weir_command *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_interrupt_listen(&error) != WEIR_OK)
+        return weir_command_fail(self, "%s", error.text);
+    weir_interrupt_admit();
+    return weir_session_open(&plan->session, self, WEIR_SESSION_OUTBOX,
+                             &(struct weir_session_wishes){
+                                 .away = weir_relay_wait_for_database,
+                                 .state = plan,
+                                 .handlers = plan->handlers,
+                                 .profile = WEIR_PROFILE_HIGH_THROUGHPUT,
+                             });
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
@@ -381,14 +420,12 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     plan.to_standard_output = strcmp(plan.options.sink, "stdout:") == 0;
-    code = weir_session_open(&plan.session, self, WEIR_SESSION_OUTBOX,
-                             &(struct weir_session_wishes){
-                                 .handlers = plan.handlers,
-                                 .profile = WEIR_PROFILE_HIGH_THROUGHPUT,
-                             });
-    if (code == WEIR_EXIT_DONE)
+    code = open_session(&plan, self);
+    if (plan.ended_waiting) /* in good order, as later */
+        code = WEIR_EXIT_DONE;
+    else if (code == WEIR_EXIT_DONE)
         code = open_lines(&plan);
-    if (code == WEIR_EXIT_DONE)
+    if (code == WEIR_EXIT_DONE && !plan.ended_waiting)
         code = relay(&plan);
     for (size_t i = 0; i < plan.count; i++)
         weir_relay_close(plan.lines[i].relay);

@@ -41,6 +41,7 @@ struct weir_relay_plan {
     bool to_standard_output; /* then nothing else is printed there */
     struct weir_progress progress;
     struct weir_trouble database;
+    bool ended_waiting;     /* by a signal, before the database was there */
     int64_t ask_ns;         /* when to ask the database again */
     int64_t count_ns;       /* when to count again what waits */
     int64_t waiting_before; /* what waited in the beginning; 0: not known */
@@ -48,6 +49,10 @@ struct weir_relay_plan {
     enum weir_relay_ending ending;
     char error[WEIR_ERROR_TEXT_SIZE]; /* of WEIR_RELAY_GIVEN_UP */
 };
+
+/* The database is away before it was ever there: tells it once and waits a while. Returns false,
+ * and notes it in the plan, when a signal has ended the waiting. `state` is the plan. */
+bool weir_relay_wait_for_database(void *state, const struct weir_error *error);
 
 /* Look after it until it ends; the plan says how it did. Telling is done here, but for the end. */
 void weir_relay_watch(struct weir_relay_plan *plan);

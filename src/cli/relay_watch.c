@@ -20,6 +20,7 @@
 #define LOOK_PERIOD WEIR_MILLISECONDS(50)
 #define ASK_PERIOD WEIR_SECONDS(5) /* without --drain */
 #define COUNT_PERIOD WEIR_SECONDS(1)
+#define AWAY_PERIOD WEIR_MILLISECONDS(500) /* of a database that is away at the start */
 
 int64_t weir_relay_plan_delivered(const struct weir_relay_plan *plan)
 {
@@ -166,6 +167,18 @@ static void show_progress(struct weir_relay_plan *plan)
     }
     weir_progress_note(&plan->progress, weir_relay_plan_delivered(plan),
                        plan->waiting_before - plan->waiting);
+}
+
+/* ---- before it begins ---------------------------------------------------------------------- */
+
+bool weir_relay_wait_for_database(void *state, const struct weir_error *error)
+{
+    struct weir_relay_plan *plan = state;
+
+    if (!plan->database.told) /* one line is enough, its words vary */
+        tell_trouble(plan, &plan->database, "database", error->text);
+    plan->ended_waiting = !weir_interrupt_wait(AWAY_PERIOD);
+    return !plan->ended_waiting;
 }
 
 /* ---- watching ----------------------------------------------------------------------------- */

@@ -48,6 +48,24 @@ static int create_db(struct weir_session *self, const struct weir_session_wishes
     return WEIR_EXIT_DONE;
 }
 
+/* Until the database can be reached, or will never be, or the command has waited enough. */
+static int reach(const struct weir_session *self,
+                 const struct weir_session_wishes *wishes)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_error error = {0};
+    enum weir_status status = weir_db_acquire(self->db, &connection, &error);
+
+    while (status != WEIR_OK && weir_status_class(status) == WEIR_CLASS_RETRY &&
+           wishes->away != NULL) {
+        if (!wishes->away(wishes->state, &error))
+            return WEIR_EXIT_FAILED;
+        status = weir_db_acquire(self->db, &connection, &error);
+    }
+    weir_db_release(self->db, connection);
+    return status == WEIR_OK ? WEIR_EXIT_DONE : weir_session_fail(self, &error, NULL);
+}
+
 /* Tables that are there and of a version we can work on. */
 static int check_schema(const struct weir_session *self)
 {
@@ -105,7 +123,9 @@ int weir_session_open(struct weir_session *self, const struct weir_command *comm
     if (weir_session_file_missing(self))
         return weir_command_fail(command, "%s does not exist; run 'weir migrate'",
                                  self->name);
-    code = check_schema(self);
+    code = reach(self, wishes);
+    if (code == WEIR_EXIT_DONE)
+        code = check_schema(self);
     if (code == WEIR_EXIT_DONE)
         code = create_outbox(self, wishes);
     return code;

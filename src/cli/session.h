@@ -27,6 +27,10 @@ struct weir_session {
 
 /* What a command may want of its outbox; 0: the library's default. */
 struct weir_session_wishes {
+    /* The database is away: whether to try again, after a while; NULL: it is not waited for. On
+     * false open() returns WEIR_EXIT_FAILED and has told nothing. */
+    bool (*away)(void *state, const struct weir_error *error);
+    void *state;
     size_t payload_size_max;
     uint32_t handlers;
     uint32_t producers; /* threads that enqueue at the same time */

@@ -88,6 +88,8 @@ static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *
     enum weir_status status = weir_outbox_connect(outbox, &connection, error);
 
     (void)WEIR_POINT(outbox->points, "acker.collected");
+    if (status == WEIR_OK && WEIR_POINT(outbox->points, "acker.disk_full"))
+        status = weir_error_set(error, WEIR_DISK_FULL, "no room by order of a test");
     if (status == WEIR_OK)
         status = weir_ack_move(connection, outbox->owner, acks, count, error);
     (void)WEIR_POINT(outbox->points, "acker.moved");
@@ -129,8 +131,10 @@ static enum weir_status flush(struct weir_outbox *outbox, size_t *count, size_t 
     if (acks == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "acknowledge: out of memory");
     *count = weir_roster_collect(outbox->roster, acks, GROUP_MAX);
-    if (*count > 0)
+    if (*count > 0) {
         status = move_group(outbox, acks, *count, error);
+        weir_ack_health_note(&outbox->acking, status, error);
+    }
     if (status == WEIR_OK)
         *moved = count_accepted(acks, *count);
     weir_heap_free(outbox->heap, acks);

@@ -46,6 +46,7 @@ struct weir_batch {
     size_t processed;
     struct weir_batch_rejection *rejections; /* owned */
     size_t rejection_count;
+    bool given_up; /* the rejection is ours: its message has failed too often */
     size_t rejection_capacity;
     int64_t deadline_ns;  /* of the budget, on the executor's clock */
     _Atomic bool stopped; /* set from outside: lease lost, or the outbox stops */

@@ -78,6 +78,7 @@ struct weir_lane {
     struct weir_batch_rejection *reasons; /* owned */
     struct weir_rejection *rejections;    /* owned; views of parcels and reasons */
     size_t rejection_count;
+    bool given_up; /* what is rejected has failed too often */
 };
 
 struct weir_roster {

@@ -18,6 +18,7 @@ enum weir_meter_item {
     WEIR_METER_DELIVERED, /* messages given to it, each time anew */
     WEIR_METER_ACKED,     /* messages passed, and stored as such */
     WEIR_METER_REJECTED,  /* of these: kept as dead letters */
+    WEIR_METER_GIVEN_UP,  /* of these: because they have failed too often */
     WEIR_METER_RETRIES, /* calls that left a message to be tried again, stored as such */
     WEIR_METER_REFUSED, /* acks that counted for nothing: somebody else has the lease */
     WEIR_METER_TAKEN,   /* leases */

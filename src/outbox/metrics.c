@@ -25,6 +25,8 @@ static const struct family OF_POSTS[WEIR_METER_ITEMS] = {
                           "Messages acknowledged, the rejected ones included."},
     [WEIR_METER_REJECTED] = {"weir_outbox_rejected_messages_total",
                              "Messages rejected and kept as dead letters."},
+    [WEIR_METER_GIVEN_UP] = {"weir_outbox_given_up_messages_total",
+                             "Messages rejected because they have failed too often."},
     [WEIR_METER_RETRIES] = {"weir_outbox_retries_total",
                             "Calls that left a message to be tried again."},
     [WEIR_METER_REFUSED] =

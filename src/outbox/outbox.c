@@ -133,7 +133,12 @@ enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
     atomic_init(&self->alone, false);
     copy_options(self, options);
     name_channel(self);
-    status = weir_registry_init(&self->registry, self->heap);
+    status = weir_ack_health_init(&self->acking);
+    if (status == WEIR_OK) {
+        status = weir_registry_init(&self->registry, self->heap);
+        if (status != WEIR_OK)
+            weir_ack_health_fini(&self->acking);
+    }
     if (status != WEIR_OK) {
         weir_heap_free(self->heap, self);
         return weir_error_set(error, status, "create outbox: no lock");
@@ -173,6 +178,7 @@ void weir_outbox_destroy(struct weir_outbox *self)
     }
     for (size_t i = 0; i < self->post_count; i++)
         free_post(self, self->posts[i]);
+    weir_ack_health_fini(&self->acking);
     weir_heap_free(self->heap, self->posts);
     weir_heap_free(self->heap, self);
 }
@@ -226,15 +232,15 @@ enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
     return status;
 }
 
-static bool serves(const struct weir_outbox *self, const char *queue,
-                   const char *subscription)
+const struct weir_post *weir_outbox_find_post(const struct weir_outbox *self,
+                                              const char *queue, const char *subscription)
 {
     for (size_t i = 0; i < self->post_count; i++) {
         if (strcmp(self->posts[i]->queue, queue) == 0 &&
             strcmp(self->posts[i]->subscription, subscription) == 0)
-            return true;
+            return self->posts[i];
     }
-    return false;
+    return NULL;
 }
 
 /* On SQLite a second call could only wait for the first, and would keep a thread busy with it. */
@@ -327,7 +333,7 @@ enum weir_status weir_outbox_add_handler(struct weir_outbox *self,
     if (self->started)
         return weir_error_set(error, WEIR_CLOSED,
                               "handlers are added before the outbox is started");
-    if (serves(self, options->queue, subscription))
+    if (weir_outbox_find_post(self, options->queue, subscription) != NULL)
         return weir_error_set(error, WEIR_EXISTS,
                               "queue \"%.80s\" has a handler for subscription \"%.80s\" "
                               "already",

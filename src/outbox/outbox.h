@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #include "db/wake.h"
+#include "outbox/ack_health.h"
 #include "outbox/catalog.h"
 #include "outbox/log.h"
 #include "outbox/registry.h"
@@ -69,6 +70,7 @@ struct weir_outbox {
     char channel[WEIR_CHANNEL_SIZE];
     struct weir_outbox_log log;
     struct weir_registry registry;
+    struct weir_ack_health acking;
 
     struct weir_post **posts; /* owned; until destroy() */
     size_t post_count;
@@ -106,6 +108,11 @@ struct weir_outbox {
 
 /* For tests: named places in the workers. Before start(). */
 void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points);
+
+/* Who serves this subscription; NULL: nobody in this outbox. Constant until destroy(). */
+const struct weir_post *weir_outbox_find_post(const struct weir_outbox *self,
+                                              const char *queue,
+                                              const char *subscription);
 
 /* Take a connection for the current step; owes weir_db_release(). */
 WEIR_CHECKED enum weir_status weir_outbox_connect(struct weir_outbox *self,

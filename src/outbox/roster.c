@@ -363,6 +363,7 @@ void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane)
     lane->reasons = NULL;
     lane->rejections = NULL;
     lane->rejection_count = 0;
+    lane->given_up = false;
 }
 
 void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)

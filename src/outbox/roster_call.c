@@ -76,7 +76,8 @@ static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *rea
 
     (void)weir_text_format(text, sizeof text, "gave up after %u attempts: %s", attempts,
                            reason);
-    return reject_only(batch, text);
+    batch->given_up = reject_only(batch, text);
+    return batch->given_up;
 }
 
 /* ---- taking ---------------------------------------------------------------------------- */
@@ -317,6 +318,7 @@ static bool describe_rejections(struct weir_roster *self, struct weir_lane *lane
     struct weir_list *link = lane->parcels.next;
     size_t index = 0;
 
+    lane->given_up = batch->given_up;
     if (batch->rejection_count == 0)
         return true;
     lane->rejections = weir_heap_zalloc_array(self->options.heap, batch->rejection_count,
@@ -538,6 +540,7 @@ static void count_stored(const struct weir_lane *lane)
 
     weir_meter_add(meter, WEIR_METER_ACKED, lane->processed);
     weir_meter_add(meter, WEIR_METER_REJECTED, lane->rejection_count);
+    weir_meter_add(meter, WEIR_METER_GIVEN_UP, lane->given_up);
     weir_meter_add(meter, WEIR_METER_RETRIES, lane->retry);
 }
 

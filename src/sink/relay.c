@@ -25,9 +25,9 @@ struct weir_relay {
     struct weir_sink *sink;       /* owned */
     char *queue;                  /* owned */
     char *as;                     /* owned */
-    _Atomic uint32_t holds;       /* the owner, and deliveries that run */
-    _Atomic uint64_t delivered;
-    _Atomic uint64_t rejected;
+    const struct weir_post
+        *post;              /* borrowed: the outbox's, which counts what is stored */
+    _Atomic uint32_t holds; /* the owner, and deliveries that run */
 };
 
 static void drop_hold(struct weir_relay *self)
@@ -54,8 +54,6 @@ static enum weir_outcome deliver(struct weir_context *context, void *state,
     atomic_fetch_add(&self->holds, 1);
     outcome = weir_sink_deliver(self->sink, batch, reason);
     batch->cut_short = batch->processed < batch->count;
-    atomic_fetch_add(&self->delivered, batch->processed);
-    atomic_fetch_add(&self->rejected, batch->rejection_count);
     drop_hold(self);
     return outcome;
 }
@@ -115,6 +113,7 @@ static enum weir_status add_handler(struct weir_relay *self,
     struct weir_tuning tuning = self->outbox->tuning[WEIR_KIND_LANE];
     uint32_t batch = options->batch != 0 ? options->batch : weir_sink_batch(self->sink);
     struct weir_handler_options handler;
+    enum weir_status status;
 
     weir_handler_options_init(&handler);
     handler.queue = self->queue;
@@ -129,7 +128,10 @@ static enum weir_status add_handler(struct weir_relay *self,
         tuning.batch = batch;
         handler.tuning = &tuning;
     }
-    return weir_outbox_add_handler(self->outbox, &handler, error);
+    status = weir_outbox_add_handler(self->outbox, &handler, error);
+    if (status == WEIR_OK)
+        self->post = weir_outbox_find_post(self->outbox, self->queue, self->as);
+    return status;
 }
 
 enum weir_status weir_relay_open(struct weir_outbox *outbox,
@@ -150,8 +152,6 @@ enum weir_status weir_relay_open(struct weir_outbox *outbox,
     self->heap = outbox->heap;
     self->outbox = outbox;
     atomic_init(&self->holds, 1);
-    atomic_init(&self->delivered, 0);
-    atomic_init(&self->rejected, 0);
     self->queue = weir_heap_copy(self->heap, options->queue, strlen(options->queue));
     self->as = weir_heap_copy(self->heap, as, strlen(as));
     status = self->queue != NULL && self->as != NULL
@@ -215,12 +215,17 @@ enum weir_status weir_relay_read_drained(struct weir_relay *self, bool *drained,
 
 uint64_t weir_relay_delivered(const struct weir_relay *self)
 {
-    return self->delivered;
+    return weir_meter_read(&self->post->meter, WEIR_METER_ACKED);
 }
 
 uint64_t weir_relay_rejected(const struct weir_relay *self)
 {
-    return self->rejected;
+    return weir_meter_read(&self->post->meter, WEIR_METER_REJECTED);
+}
+
+uint64_t weir_relay_given_up(const struct weir_relay *self)
+{
+    return weir_meter_read(&self->post->meter, WEIR_METER_GIVEN_UP);
 }
 
 void weir_relay_read_health(struct weir_relay *self, struct weir_relay_health *out)
@@ -230,6 +235,8 @@ void weir_relay_read_health(struct weir_relay *self, struct weir_relay_health *o
     weir_sink_read_health(self->sink, &health);
     out->status = health.status;
     memcpy(out->text, health.text, sizeof out->text);
+    if (out->status == WEIR_OK)
+        out->status = weir_ack_health_read(&self->outbox->acking, out->text);
 }
 
 const char *weir_relay_name(const struct weir_relay *self)

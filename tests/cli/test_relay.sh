@@ -337,6 +337,39 @@ waits_for_room() {
     ended full 0
 }
 
+# What nobody could deliver is not done, although nothing is left.
+tells_of_what_was_given_up() {
+    "$weir" queue add "given-$engine" --partitions 1 --attempts-max 2 --quiet
+    "$weir" enqueue "given-$engine" x --quiet
+    ends 3 relay --queue "given-$engine" --to exec:false --drain --json
+    json '.ended == "drained" and .count == 1 and .rejected == 1 and .given_up == 1'
+    grep -qF '1 message failed as often as attempts-max allows and is a dead letter now' \
+        "$scratch/err" || { cat "$scratch/err"; return 1; }
+    [ "$("$weir" dlq list --queue "given-$engine" --json | jq '.dead_letters | length')" -eq 1 ]
+}
+
+# By the folder of its socket, which is not there at first.
+waits_for_the_database() {
+    local port=${WEIR_DB##*:} folder database=${WEIR_DB##*/}
+    port=${port%%/*}
+    folder=$(ask_postgresql 127.0.0.1 "$port" postgres 'SHOW unix_socket_directories')
+    queue away 1 5
+    start away --db "postgresql://weir:cork-and-lead@$(jq -rn --arg f "$scratch/s" '$f | @uri'):$port/$database" \
+        --queue away --to "file:$scratch/away.jsonl" --drain
+    until_true warns away 'database: connect to '
+    ln -s "$folder" "$scratch/s"
+    ended away 0
+    holds "$scratch/away.jsonl" 1 5
+}
+
+# As it does later.
+stops_while_it_waits() {
+    start waits --db postgresql://nobody@127.0.0.1:1/x --queue x --to stdout:
+    until_true warns waits '; trying again'
+    signal waits TERM
+    ended waits 0
+}
+
 tells_of_a_pause() {
     queue paused 1 5
     "$weir" queue pause paused --quiet
@@ -444,6 +477,9 @@ for engine in $engines; do
     it "changes nothing when it is refused on $engine" changes_nothing_when_refused
     it "refuses the name of a handler on $engine" refuses_the_name_of_a_handler
     it "wants tables on $engine" wants_tables
+    it "tells of what was given up, by a code of its own, on $engine" tells_of_what_was_given_up
+    [ "$engine" = postgresql ] || continue
+    it 'waits for a database that is away at the start' waits_for_the_database
 done
 
 WEIR_DB=sqlite:$scratch/main.db
@@ -453,6 +489,7 @@ it 'ends with its reader' ends_with_its_reader
 it 'ends with its reader also when nothing comes' ends_with_its_reader_when_idle
 it 'tells once what fails, and that it works again' tells_once_what_fails
 it 'waits for room' waits_for_room
+it 'stops while it waits for the database' stops_while_it_waits
 
 # ---- a terminal ----------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ static void make_path(char *out, size_t size, const char *name)
     snprintf(out, size, "%s/%s-%d", place_of_program(), name, ++number);
 }
 
-static void post_open(struct post *self, struct fixture *fixture)
+static void post_open_limited(struct post *self, struct fixture *fixture,
+                              uint32_t attempts_max)
 {
     struct weir_db_options db = fixture_options(fixture);
     struct weir_outbox_options options;
@@ -49,7 +50,13 @@ static void post_open(struct post *self, struct fixture *fixture)
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.partitions = PARTITIONS;
+    queue.attempts_max = attempts_max;
     check_db(weir_outbox_add_queue(self->outbox, &queue, &fixture->error), WEIR_OK);
+}
+
+static void post_open(struct post *self, struct fixture *fixture)
+{
+    post_open_limited(self, fixture, 0);
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -499,6 +506,57 @@ OUTBOX_TEST(relay, stops_in_time_when_a_process_hangs)
     post_start(&post);
     wait_until(access(path, F_OK) == 0);
     check_int(weir_outbox_stop(post.outbox, WEIR_SECONDS(20)), 0);
+    post_close(&post);
+}
+
+/* ---- what cannot be stored --------------------------------------------------------------- */
+
+static bool is_full(void *full, const char *name)
+{
+    return strcmp(name, "acker.disk_full") == 0 && atomic_load((_Atomic bool *)full);
+}
+
+/* The messages have arrived, but nothing of that is on record. */
+OUTBOX_TEST(relay, tells_that_acks_cannot_be_stored_and_counts_none_of_them)
+{
+    struct weir_relay_health health;
+    struct weir_points points;
+    _Atomic bool full = true;
+    char path[URL_SIZE];
+    struct post post;
+
+    weir_points_init(&points);
+    weir_points_set_oracle(&points, is_full, &full);
+    make_path(path, sizeof path, "full");
+    post_open(&post, fixture);
+    weir_outbox_set_points(post.outbox, &points);
+    post_relay(&post, NULL, "file:%s", path);
+    enqueue(&post, 1, 1);
+    post_start(&post);
+
+    wait_until(
+        (weir_relay_read_health(post.relay, &health), health.status == WEIR_DISK_FULL));
+    check(strstr(health.text, "acknowledge: no room") != NULL);
+    check_int(weir_relay_delivered(post.relay), 0);
+
+    atomic_store(&full, false);
+    wait_until((weir_relay_read_health(post.relay, &health), health.status == WEIR_OK));
+    wait_until(weir_relay_delivered(post.relay) == PARTITIONS);
+    post_close(&post);
+}
+
+OUTBOX_TEST(relay, counts_what_failed_as_often_as_it_may)
+{
+    struct post post;
+
+    post_open_limited(&post, fixture, 1);
+    post_relay(&post, NULL, "exec:false");
+    enqueue(&post, 1, 1);
+    post_start(&post);
+
+    wait_until(weir_relay_given_up(post.relay) == PARTITIONS);
+    check_int(weir_relay_rejected(post.relay), PARTITIONS);
+    check_int(weir_relay_delivered(post.relay), PARTITIONS);
     post_close(&post);
 }
 
