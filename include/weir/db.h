@@ -4,6 +4,7 @@
  *   sqlite:app.db                       sqlite::memory:
  *   postgresql://user@host:5432/app     host=... dbname=...   (any libpq string)
  *   mariadb://user:password@host:3306/app?socket=/run/mysqld/mysqld.sock&signal=/run/weir
+ *   mariadb://user:password@db.internal/app?ca=/etc/weir/ca.pem
  *
  * `signal`, optional, is a folder that exists. Producers and those who deliver on one host have
  * the same: there, what is committed is delivered within milliseconds and not when MariaDB is

@@ -28,6 +28,7 @@
 #include "base/point.h"
 #include "base/text.h"
 #include "db/maria_error.h"
+#include "db/maria_tls.h"
 
 enum {
     /* A server is given this much longer than the statement's own timeout to say that it has
@@ -235,6 +236,7 @@ enum weir_status weir_maria_connect(const struct weir_link_config *config,
         return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
 
     set_options(mysql, config, reply_timeout_s);
+    weir_maria_tls_prepare(mysql, url);
     /* Rows matched count as changed, as on the other engines: a conditional UPDATE that finds
      * its row must see 1, also when it writes what is there already. */
     if (mysql_real_connect(mysql, url->socket != NULL ? NULL : url->host, url->user,
@@ -242,6 +244,12 @@ enum weir_status weir_maria_connect(const struct weir_link_config *config,
                            CLIENT_FOUND_ROWS) == NULL) {
         status = report(error, NULL, mysql_errno(mysql), mysql_sqlstate(mysql),
                         mysql_error(mysql));
+        weir_maria_tls_explain(url, error);
+        mysql_close(mysql);
+        return status;
+    }
+    status = weir_maria_tls_check(mysql, url, error);
+    if (status != WEIR_OK) {
         mysql_close(mysql);
         return status;
     }

@@ -19,6 +19,7 @@ struct parser {
     const struct weir_heap *heap;
     struct weir_url *out;
     struct weir_error *error;
+    bool has_tls; /* the URL says which */
 };
 
 static enum weir_status parse_sqlite(struct parser *parser, struct weir_str rest);
@@ -87,6 +88,7 @@ void weir_url_fini(const struct weir_heap *heap, struct weir_url *self)
     weir_heap_free(heap, self->database);
     weir_heap_free(heap, self->socket);
     weir_heap_free(heap, self->signal);
+    weir_heap_free(heap, self->ca);
     *self = (struct weir_url){.engine = WEIR_SQLITE};
 }
 
@@ -391,6 +393,54 @@ static enum weir_status set_signal(struct parser *parser, struct weir_str value)
     return status;
 }
 
+static enum weir_status set_tls(struct parser *parser, struct weir_str value)
+{
+    static const char *const MODES[] = {[WEIR_TLS_OFF] = "off",
+                                        [WEIR_TLS_REQUIRE] = "require",
+                                        [WEIR_TLS_VERIFY] = "verify"};
+
+    for (size_t i = 0; i < sizeof MODES / sizeof MODES[0]; i++) {
+        if (!weir_str_equal(value, weir_str(MODES[i])))
+            continue;
+        parser->out->tls = (enum weir_tls)i;
+        parser->has_tls = true;
+        return WEIR_OK;
+    }
+    return refuse(parser, "option tls", "must be off, require or verify");
+}
+
+static enum weir_status set_ca(struct parser *parser, struct weir_str value)
+{
+    if (value.size == 0)
+        return refuse(parser, "option ca", "is empty, must be a file of certificates");
+    return decode(parser, "option ca", value, &parser->out->ca);
+}
+
+/* A name that only leads to this machine is not known for that. */
+static bool is_this_machine(const struct weir_url *url)
+{
+    return url->socket != NULL || url->host == NULL ||
+           strcmp(url->host, "localhost") == 0 || strcmp(url->host, "::1") == 0 ||
+           (strncmp(url->host, "127.", 4) == 0 &&
+            strspn(url->host, "0123456789.") == strlen(url->host));
+}
+
+/* What the options say together, once host and socket are known. */
+static enum weir_status settle_tls(struct parser *parser)
+{
+    struct weir_url *url = parser->out;
+
+    if (!parser->has_tls)
+        url->tls =
+            url->ca != NULL || !is_this_machine(url) ? WEIR_TLS_VERIFY : WEIR_TLS_OFF;
+    if (url->ca != NULL && url->tls != WEIR_TLS_VERIFY)
+        return refuse(parser, "option ca", "is only for tls=verify");
+    if (url->socket != NULL && url->tls != WEIR_TLS_OFF)
+        return refuse(parser, "option tls",
+                      "is not for a socket, which is on this machine");
+    return WEIR_OK;
+}
+
 static enum weir_status parse_options(struct parser *parser, struct weir_str rest)
 {
     enum weir_status status = WEIR_OK;
@@ -405,10 +455,15 @@ static enum weir_status parse_options(struct parser *parser, struct weir_str res
             status = set_socket(parser, value);
         else if (weir_str_equal(name, weir_str("signal")))
             status = set_signal(parser, value);
+        else if (weir_str_equal(name, weir_str("tls")))
+            status = set_tls(parser, value);
+        else if (weir_str_equal(name, weir_str("ca")))
+            status = set_ca(parser, value);
         else
-            status = refuse(parser, "option",
-                            "is unknown: mariadb:// takes socket and signal; in a "
-                            "password / is written %2F, ? %3F and @ %40");
+            status =
+                refuse(parser, "option",
+                       "is unknown: mariadb:// takes socket, signal, tls and ca; in a "
+                       "password / is written %2F, ? %3F and @ %40");
     }
     return status;
 }
@@ -443,6 +498,8 @@ static enum weir_status parse_mariadb(struct parser *parser, struct weir_str res
         status = decode(parser, "database name", database, &parser->out->database);
     if (status == WEIR_OK && has_options)
         status = parse_options(parser, rest);
+    if (status == WEIR_OK)
+        status = settle_tls(parser);
     return status;
 }
 

@@ -4,7 +4,13 @@
  *   sqlite:PATH  sqlite::memory:         options after '?': see below
  *   postgresql://...  postgres://...     handed to libpq as it is, less our own options
  *   key=value ...                        likewise (recognised by dbname=, host=, service=)
- *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&signal=FOLDER]
+ *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&signal=FOLDER&tls=MODE&ca=FILE]
+ *
+ * MariaDB's `tls` is off (in clear), require (encrypted, but the server may be anybody) or verify (its
+ * certificate is of a trusted authority, and has the name of the host). Without it, connections to
+ * this machine are in clear, which are those to a socket, localhost, 127.0.0.0/8 and ::1, and others
+ * are verified. `ca` is a file with the authorities to trust in place of the system's, and means
+ * verify.
  *
  * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder of
  * signal.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
@@ -19,6 +25,8 @@
 
 #include "weir/db.h"
 
+enum weir_tls { WEIR_TLS_OFF, WEIR_TLS_REQUIRE, WEIR_TLS_VERIFY };
+
 struct weir_url {
     enum weir_engine engine;
     char *path;     /* SQLite: the file; ":memory:" */
@@ -29,6 +37,8 @@ struct weir_url {
     char *database;
     char *socket;
     char *signal;            /* MariaDB; NULL: none */
+    char *ca;                /* MariaDB; NULL: the system's */
+    enum weir_tls tls;       /* MariaDB */
     uint16_t port;           /* MariaDB; 0: default */
     bool transaction_pooler; /* PostgreSQL: no session state survives a transaction */
 };

@@ -244,6 +244,39 @@ WEIR_TEST(url, of_mariadb_may_name_a_folder_for_signals)
     gone(&url);
 }
 
+WEIR_TEST(url, of_mariadb_is_in_clear_only_on_this_machine_or_if_asked_for)
+{
+    static const struct {
+        const char *text;
+        enum weir_tls tls;
+        const char *ca;
+    } CASES[] = {
+        {"mariadb:///app", WEIR_TLS_OFF, NULL},
+        {"mariadb://localhost:1/app", WEIR_TLS_OFF, NULL},
+        {"mariadb://127.0.0.2/app", WEIR_TLS_OFF, NULL},
+        {"mariadb://[::1]/app", WEIR_TLS_OFF, NULL},
+        {"mariadb://h/app?socket=/run/m", WEIR_TLS_OFF, NULL},
+        {"mariadb://h/app", WEIR_TLS_VERIFY, NULL},
+        {"mariadb://127.example/app", WEIR_TLS_VERIFY, NULL},
+        {"mariadb://localhost.example/app", WEIR_TLS_VERIFY, NULL},
+        {"mariadb://10.0.0.1/app", WEIR_TLS_VERIFY, NULL},
+        {"mariadb://h/app?tls=off", WEIR_TLS_OFF, NULL},
+        {"mariadb://h/app?tls=require", WEIR_TLS_REQUIRE, NULL},
+        {"mariadb://localhost/app?tls=verify", WEIR_TLS_VERIFY, NULL},
+        {"mariadb://localhost/app?ca=/etc/my%20ca.pem", WEIR_TLS_VERIFY,
+         "/etc/my ca.pem"},
+        {"mariadb://h/app?ca=/x&tls=verify", WEIR_TLS_VERIFY, "/x"},
+    };
+
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct weir_url url = parse(CASES[i].text);
+
+        check_int(url.tls, CASES[i].tls);
+        check_str(url.ca, CASES[i].ca);
+        gone(&url);
+    }
+}
+
 WEIR_TEST(url, of_mariadb_is_refused_by_the_name_of_its_bad_part)
 {
     refuses("mariadb://", "database name is missing");
@@ -263,6 +296,13 @@ WEIR_TEST(url, of_mariadb_is_refused_by_the_name_of_its_bad_part)
     refuses("mariadb://u:" SECRET "@h/app?socket", "option socket is empty");
     refuses("mariadb://u:" SECRET "@h/app?socket=", "option socket is empty");
     refuses("mariadb://u:" SECRET "@h/app?socket=/a&x=1", "option is unknown");
+    refuses("mariadb://u:" SECRET "@h/app?tls", "option tls must be");
+    refuses("mariadb://u:" SECRET "@h/app?tls=on", "option tls must be");
+    refuses("mariadb://u:" SECRET "@h/app?ca=", "option ca is empty");
+    refuses("mariadb://u:" SECRET "@h/app?ca=%", "option ca has a bad percent");
+    refuses("mariadb://u:" SECRET "@h/app?ca=/x&tls=off", "option ca is only");
+    refuses("mariadb://u:" SECRET "@h/app?ca=/x&tls=require", "option ca is only");
+    refuses("mariadb://u:" SECRET "@h/app?socket=/x&tls=verify", "not for a socket");
     refuses("mariadb://u:" SECRET "@h/app?signal", "option signal must be an absolute");
     refuses("mariadb://u:" SECRET "@h/app?signal=", "option signal must be an absolute");
     refuses("mariadb://u:" SECRET "@h/app?signal=a", "option signal must be an absolute");
@@ -366,7 +406,7 @@ static enum weir_status parse_each(const struct weir_heap *heap)
     static const char *const TEXTS[] = {
         "sqlite:app.db",
         "postgresql://h/app?pooler=transaction&user=b",
-        "mariadb://u:p@h:1/app?socket=/x&socket=/y&signal=/x&signal=/y",
+        "mariadb://u:p@h:1/app?signal=/x&signal=/y&ca=/x&ca=/y",
     };
     enum weir_status status = WEIR_OK;
 
