@@ -31,8 +31,7 @@
 static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
-            " retention_us, CASE WHEN going_us > {now} THEN 1 ELSE 0 END"
-            " FROM {p}_queue WHERE name = {1}",
+            " retention_us, going_us FROM {p}_queue WHERE name = {1}",
     .parameters = "t",
 };
 
@@ -117,6 +116,20 @@ static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool
     };
 }
 
+/* The clock is asked only for a queue that has a mark. Not by {now}: an application's connection to
+ * SQLite does not know it. */
+static enum weir_status judge_mark(struct weir_connection *connection, int64_t going_us,
+                                   bool *going, struct weir_error *error)
+{
+    int64_t now_us = 0;
+    enum weir_status status = WEIR_OK;
+
+    if (going_us > 0)
+        status = weir_connection_clock(connection, &now_us, error);
+    *going = status == WEIR_OK && going_us > now_us;
+    return status;
+}
+
 /* WEIR_NO_ROW: there is none. */
 static enum weir_status look_for_queue(struct weir_connection *connection,
                                        const char *name, struct weir_queue_row *out,
@@ -125,7 +138,7 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     struct weir_stored_queue stored = {0};
     struct weir_rows rows;
     bool paused = false;
-    bool going = false;
+    int64_t going_us = 0;
     enum weir_status status = weir_connection_query(
         connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))), &rows, error);
 
@@ -134,7 +147,7 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     if (status == WEIR_OK) {
         stored = take_stored(&rows);
         paused = weir_rows_boolean(&rows, 2);
-        going = weir_rows_integer(&rows, 7) != 0;
+        going_us = weir_rows_integer(&rows, 7);
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
         if (status == WEIR_OK)
@@ -143,7 +156,7 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     weir_rows_close(&rows);
     if (status == WEIR_OK) {
         *out = row_of(&stored, paused);
-        out->going = going;
+        status = judge_mark(connection, going_us, &out->going, error);
     }
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/point.h"
+#include "lib/outbox_application.h"
 #include "lib/outbox_scene.h"
 #include "lib/sql_producer.h"
 #include "outbox/catalog.h"
@@ -173,6 +174,26 @@ OUTBOX_TEST(producer, is_refused_while_its_queue_is_being_removed)
     mark(fixture, "1");
     check_db(enqueue(fixture, anna, NULL), WEIR_OK);
     check_db(weir_outbox_remove_queue(anna, "orders", true, &fixture->error), WEIR_OK);
+    weir_outbox_destroy(anna);
+    weir_outbox_destroy(bert);
+}
+
+/* The look-up has to do with what the application's connection offers. */
+OUTBOX_TEST(producer, on_a_connection_of_its_own_finds_its_queue)
+{
+    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+    struct application application = application_start(fixture);
+    struct weir_connection *connection = application_adopt(fixture, &application);
+
+    scene_queue(fixture, bert, "orders", 1);
+    mark(fixture, "9000000000000000");
+    check_db(enqueue(fixture, anna, connection), WEIR_BUSY);
+
+    mark(fixture, "1");
+    check_db(enqueue(fixture, anna, connection), WEIR_OK);
+    weir_connection_disown(connection);
+    application_stop(&application);
     weir_outbox_destroy(anna);
     weir_outbox_destroy(bert);
 }
