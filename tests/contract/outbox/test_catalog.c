@@ -45,6 +45,20 @@ static struct weir_queue_row add_orders(struct clerk *self, int32_t partitions)
     return row;
 }
 
+/* Without the wait for others that weir_queue_remove() has between the two. */
+static enum weir_status remove_marked(const struct weir_outbox_log *log,
+                                      struct weir_connection *connection,
+                                      const char *name, bool force,
+                                      struct weir_error *error)
+{
+    int64_t queue_id = 0;
+    enum weir_status status =
+        weir_catalog_mark(log, connection, name, force, 60000000, &queue_id, error);
+
+    return status == WEIR_OK ? weir_catalog_remove(log, connection, name, force, error)
+                             : status;
+}
+
 static int64_t subscribe(struct clerk *self, const struct weir_queue_row *queue,
                          const char *name, enum weir_start start)
 {
@@ -305,9 +319,9 @@ OUTBOX_TEST(catalog, refuses_to_subscribe_to_a_queue_that_was_removed)
 
     clerk_open(&clerk, fixture);
     queue = add_orders(&clerk, 2);
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_OK);
 
     check_db(weir_catalog_subscribe(&clerk.log, clerk.connection, &queue, "default",
                                     WEIR_SERVED_BY_HANDLER, WEIR_START_NOW, &id,
@@ -510,9 +524,9 @@ OUTBOX_TEST(catalog, removes_a_queue_with_everything_of_it)
     add_letter(fixture, id, "resolved");
     add_member_and_aside(fixture, id, weir_pid(queue.id, 63));
 
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_OK);
 
     check_nothing_left(fixture);
     clerk_close(&clerk);
@@ -546,9 +560,9 @@ OUTBOX_SERVER_TEST(catalog, removes_a_queue_while_rows_of_others_are_locked)
     fixture_execute(fixture, ack, "UPDATE {p}_dead_letter SET attempts = 2");
     fixture_execute(fixture, ack, "UPDATE {p}_member SET rate = 1");
 
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 1);
     fixture_give(fixture, ack);
@@ -573,9 +587,9 @@ OUTBOX_TEST(catalog, leaves_other_queues_alone)
     add_member_and_aside(fixture, id, weir_pid(other.id, 0));
     enqueue(&clerk, weir_pid(other.id, 0));
 
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_subscription"), 1);
@@ -596,14 +610,13 @@ OUTBOX_TEST(catalog, refuses_to_remove_a_queue_while_a_message_waits)
     (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
     enqueue(&clerk, weir_pid(queue.id, 1));
 
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_BUSY);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_BUSY);
 
     check_str(fixture->error.text, "queue \"orders\" has messages that wait");
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease"), 2);
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", true,
-                                 &fixture->error),
+    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
              WEIR_OK);
     check_nothing_left(fixture);
     clerk_close(&clerk);
@@ -621,15 +634,14 @@ OUTBOX_TEST(catalog, refuses_to_remove_a_queue_while_a_dead_letter_waits)
     id = subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
     for (size_t i = 0; i < 2; i++) {
         add_letter(fixture, id, STATUSES[i]);
-        check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                     &fixture->error),
-                 WEIR_BUSY);
+        check_db(
+            remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+            WEIR_BUSY);
         (void)fixture_ask(fixture, "UPDATE weir_dead_letter SET status = 'resolved'");
     }
 
     add_letter(fixture, id, "pending");
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", true,
-                                 &fixture->error),
+    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
              WEIR_OK);
     check_nothing_left(fixture);
     clerk_close(&clerk);
@@ -640,8 +652,7 @@ OUTBOX_TEST(catalog, does_not_remove_a_queue_that_is_not_there)
     struct clerk clerk;
 
     clerk_open(&clerk, fixture);
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", true,
-                                 &fixture->error),
+    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
              WEIR_NOT_FOUND);
     clerk_close(&clerk);
 }
@@ -654,9 +665,9 @@ OUTBOX_TEST(catalog, never_uses_the_id_of_a_removed_queue_again)
 
     clerk_open(&clerk, fixture);
     first = add_orders(&clerk, 2);
-    check_db(weir_catalog_remove(&clerk.log, clerk.connection, "orders", false,
-                                 &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        WEIR_OK);
     second = add_orders(&clerk, 4);
 
     check(second.id > first.id);
