@@ -84,9 +84,11 @@ static const struct weir_sql SQL_CHANGE_QUEUE = {
     .parameters = "iiiii",
 };
 
+/* By the id: a producer may hold the entry of the name for as long as its transaction lasts. */
 static const struct weir_sql SQL_PAUSE_QUEUE = {
     .name = "pause queue",
-    .text = "UPDATE {p}_queue SET paused = {2} WHERE name = {1}",
+    .text = "UPDATE {p}_queue SET paused = {2}"
+            " WHERE id = (SELECT q.id FROM {p}_queue q WHERE q.name = {1})",
     .parameters = "tf",
 };
 

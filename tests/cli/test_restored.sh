@@ -51,7 +51,7 @@ doctor_explains() {
 
 says_what_it_would_do() {
     ends 0 migrate --restored --dry-run
-    says 'would deliver: 4 messages of 1 queues' 'positions of 1 subscriptions'
+    says 'would deliver: 4 messages of 5 queues' 'positions of 1 subscriptions'
     ends 0 migrate --restored --dry-run --json
     json '.needed and (.restored | not) and .messages == 4 and .subscriptions == 1'
     [ "$(log_rows)" = 4 ]
@@ -64,7 +64,7 @@ wants_an_answer() {
 
 asks_on_a_terminal() {
     echo n | on_a_terminal 200 "'$weir' migrate --restored" || true
-    says 'Let it deliver: 4 messages of 1 queues' '[y/N]' 'nothing was done'
+    says 'Let it deliver: 4 messages of 5 queues' '[y/N]' 'nothing was done'
     [ "$(log_rows)" = 4 ]
 }
 

@@ -82,6 +82,7 @@ static struct weir_lease take_over(struct fixture *fixture,
                                    struct weir_connection *connection, int32_t partition)
 {
     struct weir_lease_key key = key_of(fixture, partition);
+    int64_t other = key_of(fixture, 1 - partition).pid; /* may be free for the moment */
     struct weir_lease lease = {.epoch = 0};
     size_t taken = 0;
     char sql[128];
@@ -89,7 +90,7 @@ static struct weir_lease take_over(struct fixture *fixture,
     (void)snprintf(sql, sizeof sql, "UPDATE weir_lease SET until_us = 1 WHERE pid = %d",
                    (int)key.pid);
     (void)fixture_ask(fixture, sql);
-    check_db(weir_lease_take(connection, OTHER, key.subscription, 60000000, NULL, 0,
+    check_db(weir_lease_take(connection, OTHER, key.subscription, 60000000, &other, 1,
                              &lease, 1, &taken, &fixture->error),
              WEIR_OK);
     check_int(taken, 1);
