@@ -38,7 +38,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_RESTORED, "restored", NULL,
      "the database was restored elsewhere, and is to deliver"},
     {OPTION_WITH_HOLES, "with-holes", NULL,
-     "with --restored, also from a dump that misses something"},
+     "with --restored: also if the dump misses something"},
     {'y', "yes", NULL, "do not ask, with --restored"},
     {'r', "roles", NULL, "then make the roles, and mend what they may do"},
 };
