@@ -23,7 +23,8 @@
  *   T4  Nothing comes that was acknowledged: not under a later epoch what an earlier one has
  *       acknowledged, and not under the same epoch.
  *   T5  Leased: what comes again comes after a fault of the process that had it, of the one that
- *       gets it, or of the server; at most a batch for each fault and partition.
+ *       gets it, or of the server, or while any process may stand inside a transaction of the library
+ *       (WEIR_IDLE_MS_MAX, longer than the leases here); at most a batch for each fault and partition.
  *   T6  Transactional: each message has its effect once.
  *   T7  Nothing that a handler has answered makes a dead letter.
  *   T8  While a process stands still, at whatever place, the others deliver in every partition within

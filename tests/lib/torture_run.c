@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "db/driver.h"
 #include "db/pause.h"
 #include "lib/effects.h"
 #include "lib/order_stage.h"
@@ -115,6 +116,23 @@ static struct torture_fault *note_fault(struct driver *self, uint32_t number,
             .end_us = cast_now_us()});
 }
 
+/*
+ * It may stand inside a transaction of the library, and keep the locks until the server ends that. Leases
+ * of the torture are shorter, so others may lose theirs meanwhile.
+ */
+static void note_locks(struct driver *self, int64_t begin_us)
+{
+    const int64_t limit_us = INT64_C(1000) * WEIR_IDLE_MS_MAX;
+
+    if (self->torture.fixture->engine != WEIR_SQLITE &&
+        self->torture.options->lease_ns / 1000 <= limit_us)
+        (void)torture_add_fault(self->torture.stage,
+                                &(struct torture_fault){.kind = TORTURE_STOP,
+                                                        .process = TORTURE_EVERYBODY,
+                                                        .begin_us = begin_us,
+                                                        .end_us = begin_us + limit_us});
+}
+
 static void bury(struct driver *self, uint32_t number, int64_t begin_us)
 {
     (void)note_fault(self, number, TORTURE_KILL, begin_us);
@@ -133,6 +151,7 @@ static void let_lie(struct driver *self, uint32_t number, int64_t begin_us)
 
     seat->fault = note_fault(self, number, TORTURE_STOP, begin_us);
     seat->fault->end_us = INT64_MAX / 2;
+    note_locks(self, begin_us);
     torture->result->stops++;
     if (cast_blocks_everybody(&self->cast)) {
         ms = BRIEF_MS;
@@ -308,6 +327,7 @@ static void stand_still(struct driver *self, uint32_t place)
     result->stops++;
     self->seats[number].fault = note_fault(self, number, TORTURE_STOP, begin_us);
     self->seats[number].fault->end_us = INT64_MAX / 2;
+    note_locks(self, begin_us);
     cast_lay(&self->cast, number, HOUR_MS);
     if (!others_go_on(self, self->seats[number].process)) {
         result->broken[TORTURE_T8]++;
