@@ -350,11 +350,15 @@ static bool is_from_server(const struct weir_error *error)
 /*
  * Make a statement usable again that stopped half way: rows on their way are dropped, and the
  * server forgets its parameters. mysql_stmt_free_result() is not enough: after rows that ended
- * in an error it leaves the statement waiting for more of them, for ever.
+ * in an error it leaves the statement waiting for more of them, for ever. On a lost link too, whose
+ * socket is shut and answers at once: from 3.4 on the library closes no statement, and frees none,
+ * beside one that waits for its rows. (The socket of an adopted link is open, and might block.)
  */
 static void recover(struct weir_maria_link *self, struct weir_maria_statement *statement)
 {
-    if (!self->link.lost && mysql_stmt_reset(statement->stmt) != 0)
+    if (self->link.lost && self->link.adopted)
+        return;
+    if (mysql_stmt_reset(statement->stmt) != 0)
         weir_maria_lose(self);
 }
 
