@@ -93,7 +93,7 @@ static const struct kind MARIADB = {
     .any_database = "mysql",
     .settings = {"bind-address=127.0.0.1", "skip-name-resolve",
                  "character-set-server=utf8mb4", "innodb-buffer-pool-size=64M",
-                 "innodb-log-file-size=32M", "max-connections=100"},
+                 "innodb-log-file-size=32M", "max-connections=100", "skip-ssl"},
 };
 
 struct server {
