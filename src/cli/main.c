@@ -1,8 +1,9 @@
 /*
  * main.c - the program `weir`: prepare the process, and run what program.c says.
  *
- * What the library never does happens here: printing, signals, exit codes. A closed pipe is
- * an error of a write and not a signal, so every command can stop in its own way.
+ * What the library never does happens here: printing, signals, exit codes. A closed pipe, and a
+ * file at the size that the process may write, is an error of a write and not a signal, so every
+ * command can stop in its own way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
 {
     reserve_standard_files();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     weir_assert_set_hook(report_bug);
     return finish(weir_cli_program.run(&weir_cli_program, argc, argv));
 }

@@ -337,6 +337,32 @@ waits_for_room() {
     ended full 0
 }
 
+# empty QUEUE: all of it was acknowledged.
+empty() {
+    [ "$(waiting "$1")" -eq 0 ]
+}
+
+# A limit on the size of its files stands for a full disk: the log of the database ends beyond it.
+tells_of_acks_that_find_no_room() {
+    queue stored
+    start stored --queue stored --to exec:true --json
+    fill stored 1 1
+    until_true empty stored
+    prlimit --pid "$(<"$scratch/stored.pid")" --fsize=131072:
+    head -c 8000 /dev/zero | tr '\0' x >"$scratch/stored.text"
+    for ((i = 0; i < 40; i++)); do
+        jq -cn --rawfile text "$scratch/stored.text" '{p: $text}'
+    done | "$weir" enqueue stored --lines --payload-field p --quiet
+    until_true warns stored 'stored: acknowledge: '
+    [ "$(waiting stored)" -eq 40 ] || return 1
+    prlimit --pid "$(<"$scratch/stored.pid")" --fsize=unlimited:
+    until_true warns stored 'stored: works again'
+    until_true empty stored
+    signal stored TERM
+    ended stored 0
+    jq -e '.count == 41' "$scratch/stored" || { cat "$scratch/stored"; return 1; }
+}
+
 # What nobody could deliver is not done, although nothing is left.
 tells_of_what_was_given_up() {
     "$weir" queue add "given-$engine" --partitions 1 --attempts-max 2 --quiet
@@ -489,6 +515,7 @@ it 'ends with its reader' ends_with_its_reader
 it 'ends with its reader also when nothing comes' ends_with_its_reader_when_idle
 it 'tells once what fails, and that it works again' tells_once_what_fails
 it 'waits for room' waits_for_room
+it 'tells at once of acknowledgements that find no room' tells_of_acks_that_find_no_room
 it 'stops while it waits for the database' stops_while_it_waits
 
 # ---- a terminal ----------------------------------------------------------------------------
