@@ -118,6 +118,18 @@ const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES] = {
     NEW("0"), NEW("1"), NEW("2"), NEW("3"), NEW("4"), NEW("5"), NEW("6"), NEW("7"),
 };
 
+/*
+ * The first id behind {1}, up to {2}, of any row of the log or of a row of cut {3} set aside; null:
+ * there is none. One look-up in each leaf, by index (id).
+ */
+const struct weir_sql weir_pg_sql_next = {
+    .name = "read next id",
+    .text = "SELECT min(f.id) FROM ((SELECT id FROM {p}_log WHERE id > {1} AND id <= {2}"
+            " ORDER BY id LIMIT 1) UNION ALL (SELECT id FROM {p}_aside"
+            " WHERE cut = {3} AND id > {1} AND id <= {2} ORDER BY id LIMIT 1)) f",
+    .parameters = "iii",
+};
+
 /* By primary key (cut, id): behind ({1}, {2}) up to ({3}, {4}). */
 const struct weir_sql weir_pg_sql_aside = {
     .name = "read aside",
@@ -291,6 +303,30 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
     return status;
 }
 
+/*
+ * The range up to *to gave nothing: is the next one empty too? A rollback of a million rows, or a
+ * sequence that was moved, leaves ids that no row will ever have, and reading them range by range
+ * takes seconds. What this cut sees was committed before this statement began, so a row of it that
+ * is still needed is among those looked at, in one of the two tables.
+ */
+static enum weir_status skip_gap(struct weir_pg_reading *self,
+                                 const struct weir_pg_cut *cut, int64_t *to,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        self->connection, &weir_pg_sql_next,
+        VALUES(weir_integer(*to), weir_integer(cut->top), weir_integer(cut->no)), &rows,
+        error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        *to = weir_rows_is_null(&rows, 0) ? cut->top : weir_rows_integer(&rows, 0) - 1;
+    weir_rows_close(&rows);
+    return status;
+}
+
 enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment_bits,
                                   const struct weir_pg_cut *base,
                                   const struct weir_pg_cut *cut, int64_t *from,
@@ -298,6 +334,7 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
 {
     int64_t segment = (*from + 1) >> segment_bits;
     int64_t to = ((segment + 1) << segment_bits) - 1;
+    uint32_t before = self->page->rows;
     enum weir_status status;
 
     if (to > *from + WEIR_PG_RANGE)
@@ -310,6 +347,8 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
                    weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
                    weir_integer(cut->no), first_queue(self), last_queue(self)),
             NULL, error);
+    if (status == WEIR_OK && self->page->rows == before && !self->full && to < cut->top)
+        status = skip_gap(self, cut, &to, error);
     if (status == WEIR_OK && !self->full)
         move_to(self, base->no, to, from);
     return status;

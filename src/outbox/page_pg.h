@@ -37,7 +37,8 @@ WEIR_CHECKED enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
                                                 const struct weir_pg_cut *cut,
                                                 int64_t *from, struct weir_error *error);
 
-/* The same for its new rows behind *from, which is at least `hi` of `base`. */
+/* The same for its new rows behind *from, which is at least `hi` of `base`. A range without a row of
+ * the page is left at the next row there is, so that ids that were never used cost nothing. */
 WEIR_CHECKED enum weir_status weir_pg_page_new(struct weir_pg_reading *self,
                                                uint32_t segment_bits,
                                                const struct weir_pg_cut *base,

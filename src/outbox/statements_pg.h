@@ -16,6 +16,7 @@ extern const struct weir_sql weir_pg_sql_insert_cut;
 extern const struct weir_sql weir_pg_sql_cuts;
 extern const struct weir_sql weir_pg_sql_late; /* page_pg.c */
 extern const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES];
+extern const struct weir_sql weir_pg_sql_next;
 extern const struct weir_sql weir_pg_sql_aside;
 extern const struct weir_sql weir_pg_sql_aside_bound;
 extern const struct weir_sql weir_pg_sql_lag_marks; /* lag_statements_pg.c */

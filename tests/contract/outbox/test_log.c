@@ -524,6 +524,38 @@ OUTBOX_TEST(read, moves_its_end_when_nothing_matches)
     scene_close(&scene);
 }
 
+/* As after many rollbacks, or a sequence that was moved. */
+static void leave_gap(struct scene *scene)
+{
+    static const char *const SQL[] = {
+        [WEIR_SQLITE] = "UPDATE sqlite_sequence SET seq = seq + 1000000000"
+                        " WHERE name = '{p}_log'",
+        [WEIR_POSTGRESQL] = "SELECT setval('{p}_log_id', last_value + 1000000000)"
+                            " FROM {p}_log_id",
+        [WEIR_MARIADB] = "SELECT setval({p}_incoming_id, 1000000000)",
+    };
+
+    scene_execute(scene, "%s", SQL[scene->fixture->engine]);
+}
+
+OUTBOX_TEST(read, behind_a_gap_of_a_billion_ids_takes_one_page)
+{
+    struct scene scene = scene_open(fixture);
+    struct seen *seen;
+
+    scene_append(&scene, 1, QUEUE, 1);
+    leave_gap(&scene);
+    scene_append(&scene, 1, QUEUE, 1);
+    scene_advance(&scene);
+    seen = scene_read(&scene, BEGINNING, NULL);
+
+    check_int(seen->count, 2);
+    check(seen->rows[1].id > seen->rows[0].id + 1000000000);
+    check_int(seen->pages, 1);
+    free(seen);
+    scene_close(&scene);
+}
+
 static enum weir_status refuse_third(void *state, const struct weir_log_row *row,
                                      struct weir_error *error)
 {

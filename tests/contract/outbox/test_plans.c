@@ -50,6 +50,7 @@ static const struct sample SAMPLES[] = {
      "1000, 66536, " PAGE_OF_SOME ", 1, 9",
      {"weir_log_0_id_idx", "weir_aside_pkey", "hashed SubPlan"},
      0},
+    {&weir_pg_sql_next, "1000, 900000, 1", {"weir_log_0_id_idx", "weir_aside_pkey"}, 0},
     {&weir_pg_sql_late,
      "0, 900000, '500:600:500,501', '5000:5000:', NULL, 1000, 1000000, 1, 700, 1, 9",
      {"weir_log_0_xid_id_idx", "weir_aside_pkey"},

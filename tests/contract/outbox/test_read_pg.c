@@ -261,6 +261,58 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
     check(weir_place_equal(page.end, BEHIND_CUT(1)));
 }
 
+/* Ids that were taken and never used, by rollbacks or by a sequence that was moved. */
+static void leave_gap(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "SELECT setval('{p}_log_id', last_value + 1000000000)"
+                             " FROM {p}_log_id");
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, gives_what_is_behind_a_gap_of_a_billion_ids_in_one_page)
+{
+    static struct reading reading;
+    struct weir_page page = {.row_max = 100, .payload_max = 1000};
+
+    append(fixture, 64, "a");
+    leave_gap(fixture);
+    append(fixture, 64, "b");
+    (void)scene_cut(fixture);
+    read_page(fixture, &page, &reading);
+
+    check_str(reading.text, "a b");
+    check(page.at_head);
+    check_everywhere(fixture, "a b");
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, passes_a_gap_of_a_billion_ids_at_the_end_in_one_page)
+{
+    static struct reading reading;
+    struct weir_page page = {.row_max = 100, .payload_max = 1000};
+
+    append(fixture, 64, "a");
+    leave_gap(fixture);
+    (void)scene_cut(fixture);
+    read_page(fixture, &page, &reading);
+
+    check_str(reading.text, "a");
+    check(page.at_head);
+    check(weir_place_equal(page.end, BEHIND_CUT(1)));
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, stops_in_a_gap_at_what_was_set_aside)
+{
+    append(fixture, 64, "a");
+    leave_gap(fixture);
+    append(fixture, 64, "b");
+    append(fixture, 64, "c");
+    leave_gap(fixture);
+    append(fixture, 64, "d");
+    (void)scene_cut(fixture);
+    set_aside(fixture, 1, "'b'");
+
+    check_everywhere(fixture, "a b c d");
+}
+
 OUTBOX_POSTGRESQL_TEST(read_pg, keeps_to_the_limit_of_payloads_but_for_a_first_row)
 {
     static struct reading reading;
