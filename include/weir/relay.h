@@ -49,6 +49,8 @@ struct weir_relay_options {
     uint32_t permits;      /* deliveries at once; 0: as many as the process's handlers */
     int64_t stop_grace_ns; /* what a process of exec may still take when the outbox is
                               stopped, before it is killed; default 2 s */
+    uint32_t permissions;  /* of a file that file: makes, 0600 to 0666; 0: 0600, its owner
+                              alone. Those of a file that is there are not changed */
 };
 
 /* How the last delivery went: WEIR_OK, or why it failed or could not be acknowledged, as on a full

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/permissions.h"
 #include "cli/flow_claimant.h"
 #include "cli/flow_session.h"
 #include "cli/flow_words.h"
@@ -113,7 +114,8 @@ static int open_file(struct claiming *self)
 {
     if (self->input_to == NULL)
         return WEIR_EXIT_DONE;
-    self->file = open(self->input_to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    self->file = open(self->input_to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                      WEIR_PERMISSIONS_OWNER);
     if (self->file >= 0)
         return WEIR_EXIT_DONE;
     return weir_command_fail(self->session.session.command, "cannot write '%s': %s",

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/permissions.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -26,6 +27,7 @@ enum {
     OPTION_GRACE,
     OPTION_HANDLERS,
     OPTION_LEASE,
+    OPTION_PERMISSIONS,
 };
 enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
 
@@ -51,6 +53,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_BATCH, "batch", "N", "messages at once, 1 to 10000; default 100, exec 1"},
     {OPTION_HANDLERS, "handlers", "N", "partitions at once, 1 to 512; default 4"},
     {OPTION_LEASE, "lease", "D", "100ms to 1h; default 30s"},
+    {OPTION_PERMISSIONS, "permissions", "MODE", "of a file that is made; default 0600"},
     {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
 };
 
@@ -132,6 +135,15 @@ static int take_lease(const struct weir_command *self, struct weir_relay_plan *p
     return code;
 }
 
+static int take_permissions(const struct weir_command *self, struct weir_relay_plan *plan,
+                            const char *value)
+{
+    if (weir_permissions_parse(weir_str(value), &plan->options.permissions))
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self, "--permissions is '%s', " WEIR_PERMISSIONS_RULE,
+                               value);
+}
+
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
     struct weir_relay_plan *plan = state;
@@ -162,6 +174,8 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         break;
     case OPTION_LEASE:
         return take_lease(self, plan, value);
+    case OPTION_PERMISSIONS:
+        return take_permissions(self, plan, value);
     case OPTION_GRACE:
         return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &plan->grace_ns);
     default:

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "db/pause.h"
+#include "db/sqlite_create.h"
 #include "db/sqlite_last.h"
 #include "db/sqlite_link.h"
 #include "db/sqlite_statement.h"
@@ -128,6 +129,10 @@ static enum weir_status open_handle(struct weir_sqlite_link *self,
         status = weir_sqlite_fault(self, "open", error);
     if (status != WEIR_OK)
         return status;
+    if (!weir_sqlite_in_memory(self->link.config) &&
+        weir_sqlite_create(name, self->link.config->url.permissions))
+        weir_log_event(self->link.config->log, WEIR_LOG_DEBUG, "sqlite.created",
+                       "permissions=%#o", (unsigned)self->link.config->url.permissions);
     if (sqlite3_open_v2(name, &self->db, flags, NULL) == SQLITE_OK)
         return WEIR_OK;
     if (self->db == NULL)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/permissions.h"
 #include "base/str.h"
 #include "db/pg_conninfo.h"
 
@@ -170,12 +171,28 @@ static enum weir_status parse_port(struct parser *parser, struct weir_str text)
 
 /* ---- SQLite ------------------------------------------------------------------------------- */
 
+static enum weir_status parse_sqlite_option(struct parser *parser, struct weir_str option,
+                                            bool in_memory)
+{
+    bool has_value;
+    struct weir_str name = cut_at(&option, '=', &has_value);
+
+    if (in_memory || !weir_str_equal(name, weir_str("permissions")))
+        return refuse(parser, "option",
+                      "is unknown: sqlite: takes permissions of a new file");
+    if (!weir_permissions_parse(option, &parser->out->permissions))
+        return refuse(parser, "option permissions", WEIR_PERMISSIONS_RULE);
+    return WEIR_OK;
+}
+
 static enum weir_status parse_sqlite(struct parser *parser, struct weir_str rest)
 {
     bool has_options;
     struct weir_str path;
+    enum weir_status status = WEIR_OK;
 
     parser->out->engine = WEIR_SQLITE;
+    parser->out->permissions = WEIR_PERMISSIONS_OWNER;
     if (rest.size >= 2 && rest.data[0] == '/' &&
         rest.data[1] == '/') { /* sqlite:///abs */
         rest.data += 2;
@@ -183,7 +200,10 @@ static enum weir_status parse_sqlite(struct parser *parser, struct weir_str rest
     }
     path = cut_at(&rest, '?', &has_options);
     if (has_options)
-        return refuse(parser, "option", "is unknown: sqlite: takes none");
+        status =
+            parse_sqlite_option(parser, rest, weir_str_equal(path, weir_str(":memory:")));
+    if (status != WEIR_OK)
+        return status;
     if (path.size == 0)
         return refuse(parser, "path", "is empty, must be a file or :memory:");
     return decode(parser, "path", path, &parser->out->path);

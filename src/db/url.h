@@ -1,7 +1,7 @@
 /*
  * url.h - where a database is.
  *
- *   sqlite:PATH  sqlite::memory:         options after '?': see below
+ *   sqlite:PATH[?permissions=0640]       a file; sqlite::memory: has no options
  *   postgresql://...  postgres://...     handed to libpq as it is, less our own options
  *   key=value ...                        likewise (recognised by dbname=, host=, service=)
  *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&signal=FOLDER&tls=MODE&ca=FILE]
@@ -11,6 +11,9 @@
  * this machine are in clear, which are those to a socket, localhost, 127.0.0.0/8 and ::1, and others
  * are verified. `ca` is a file with the authorities to trust in place of the system's, and means
  * verify.
+ *
+ * SQLite's `permissions` are those of a file that is made, in octal (permissions.h); 0600 without it.
+ * The permissions of a file that is there are never changed.
  *
  * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder of
  * signal.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
@@ -29,9 +32,10 @@ enum weir_tls { WEIR_TLS_OFF, WEIR_TLS_REQUIRE, WEIR_TLS_VERIFY };
 
 struct weir_url {
     enum weir_engine engine;
-    char *path;     /* SQLite: the file; ":memory:" */
-    char *conninfo; /* PostgreSQL: for libpq */
-    char *host;     /* MariaDB; NULL: default. So the others */
+    char *path;           /* SQLite: the file; ":memory:" */
+    uint32_t permissions; /* SQLite: of a file that is made */
+    char *conninfo;       /* PostgreSQL: for libpq */
+    char *host;           /* MariaDB; NULL: default. So the others */
     char *user;
     char *password;
     char *database;

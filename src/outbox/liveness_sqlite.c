@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
+#include "base/permissions.h"
 #include "base/text.h"
 #include "outbox/liveness_ops.h"
 
@@ -60,7 +61,7 @@ static enum weir_status fail(const struct weir_liveness *self, const char *what,
 /* Who may use the database may use it, as with SQLite's own files. */
 static enum weir_status open_file(struct weir_liveness *self, struct weir_error *error)
 {
-    struct stat database = {.st_mode = 0644};
+    struct stat database = {.st_mode = WEIR_PERMISSIONS_OWNER};
     size_t size = strlen(self->path) - strlen(SUFFIX);
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
 

@@ -39,7 +39,6 @@
 enum {
     CHUNK_SIZE = 1024 * 1024, /* what is written and synced at once */
     LINES_SIZE_MAX = 1 << 30,
-    FILE_MODE = 0644,
     IRREGULAR = -1 /* in place of an errno */
 };
 
@@ -83,16 +82,29 @@ static int sync_folder(const char *path)
     return number;
 }
 
+/* A file that is not there is made, with these permissions whatever the umask; those of one that is
+ * there stay as they are. */
+static int open_or_make(const char *path, mode_t permissions)
+{
+    struct stat about;
+    bool is_new = stat(path, &about) != 0 && errno == ENOENT;
+    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                  permissions);
+
+    if (fd >= 0 && is_new)
+        (void)fchmod(fd, permissions);
+    return fd;
+}
+
 /* Open or make it; *what says what was tried when it fails. Returns 0 or an errno. */
-static int open_path(const char *path, int *out, const char **what)
+static int open_path(const char *path, uint32_t permissions, int *out, const char **what)
 {
     struct stat about;
     int number = 0;
     int fd;
 
     *what = "open";
-    fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-              FILE_MODE);
+    fd = open_or_make(path, (mode_t)permissions);
     if (fd < 0)
         return errno;
     if (fstat(fd, &about) != 0) {
@@ -154,11 +166,12 @@ static int sync_file(void *state)
     return fdatasync(self->fd) == 0 ? 0 : errno;
 }
 
-static enum weir_status open_first(struct file_sink *self, struct weir_error *error)
+static enum weir_status open_first(struct file_sink *self, uint32_t permissions,
+                                   struct weir_error *error)
 {
     const char *what;
     int64_t size;
-    int number = open_path(self->path, &self->fd, &what);
+    int number = open_path(self->path, permissions, &self->fd, &what);
 
     if (number == IRREGULAR)
         return weir_error_set(error, WEIR_INVALID, "sink \"file:%.100s\": %s", self->path,
@@ -203,7 +216,7 @@ static enum weir_status open_file(const struct weir_sink_options *options,
     self->sink.options = *options;
     self->path = weir_heap_copy(options->heap, target, strlen(target));
     status = self->path != NULL
-                 ? open_first(self, error)
+                 ? open_first(self, options->permissions, error)
                  : weir_error_set(error, WEIR_NO_MEMORY, "sink \"file:\": out of memory");
     if (status == WEIR_OK) {
         status = weir_lock_init(&self->turn);
@@ -250,7 +263,7 @@ static int reopen(struct file_sink *self) WEIR_REQUIRES(self->turn)
     struct weir_group_ticket ticket;
     const char *what;
     int fd = -1;
-    int number = open_path(self->path, &fd, &what);
+    int number = open_path(self->path, self->sink.options.permissions, &fd, &what);
 
     if (number != 0)
         return number == IRREGULAR ? EINVAL : number;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/permissions.h"
 #include "outbox/batch.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -67,7 +68,8 @@ void weir_relay_options_init(struct weir_relay_options *self)
     weir_sink_options_init(&sink);
     *self = (struct weir_relay_options){.start = handler.start,
                                         .lease = handler.lease,
-                                        .stop_grace_ns = sink.stop_grace_ns};
+                                        .stop_grace_ns = sink.stop_grace_ns,
+                                        .permissions = sink.permissions};
 }
 
 /* What add_handler() would refuse, before the sink has made a file. */
@@ -103,6 +105,12 @@ static enum weir_status open_sink(struct weir_relay *self,
     sink.log = self->outbox->words;
     sink.points = self->outbox->points;
     sink.stop_grace_ns = options->stop_grace_ns;
+    if (options->permissions != 0)
+        sink.permissions = options->permissions;
+    if (!weir_permissions_are_valid(sink.permissions))
+        return weir_error_set(error, WEIR_INVALID,
+                              "permissions are %#o, " WEIR_PERMISSIONS_RULE,
+                              (unsigned)sink.permissions);
     return weir_sink_open(options->sink, &sink, &self->sink, error);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/heap.h"
 #include "base/nearest.h"
+#include "base/permissions.h"
 #include "base/text.h"
 #include "outbox/batch.h"
 #include "weir/time.h"
@@ -28,7 +29,8 @@ static enum weir_status refuse(const char *url, const char *scheme,
 
 void weir_sink_options_init(struct weir_sink_options *self)
 {
-    *self = (struct weir_sink_options){.stop_grace_ns = WEIR_SECONDS(2)};
+    *self = (struct weir_sink_options){.stop_grace_ns = WEIR_SECONDS(2),
+                                       .permissions = WEIR_PERMISSIONS_OWNER};
 }
 
 /* The part before the colon; "" when there is none, or a longer one than any we know. */

@@ -244,6 +244,7 @@ writes_the_input_to_a_file() {
     submit files --input hello >/dev/null
     claim files --input-to "$scratch/in" >/dev/null
     [ "$(cat "$scratch/in")" = hello ]
+    [ "$(stat -c %a "$scratch/in")" = 600 ]
     submit files >/dev/null
     refuses 1 'cannot write' flow claim --lane files --input-to "$scratch/none/in"
     ends 0 flow list --lane files --state waiting --json

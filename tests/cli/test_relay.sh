@@ -553,6 +553,21 @@ else
 fi
 
 queue misuse
+# The database, and what a relay writes.
+makes_private_files() {
+    local out=$scratch/private
+
+    umask 000
+    "$weir" --db "sqlite:$out.db" migrate --quiet
+    "$weir" --db "sqlite:$out.open.db?permissions=0664" migrate --quiet
+    "$weir" --db "sqlite:$out.db" queue add orders --partitions 1 --quiet
+    "$weir" --db "sqlite:$out.db" relay --queue orders --to "file:$out.a" --drain --quiet
+    "$weir" --db "sqlite:$out.db" relay --queue orders --to "file:$out.b" --drain --quiet \
+        --permissions 0640
+    [ "$(stat -c %a "$out.db" "$out.db-weir" "$out.open.db" "$out.a" "$out.b" | xargs)" = \
+        '600 600 664 600 640' ]
+}
+
 it 'wants a queue' refuses 2 'which queue? --queue QUEUE is needed' relay --to stdout:
 it 'wants a sink' refuses 2 'where to? --to SINK is needed' relay --queue misuse
 it 'names the nearest sink' refuses 2 'did you mean "file:PATH"?' relay --queue misuse --to fiel:x
@@ -567,6 +582,9 @@ it 'refuses a queue twice' refuses 2 "--queue 'misuse' is given twice" \
 it 'refuses operands' refuses 2 "unexpected argument 'x'" relay --queue misuse --to stdout: x
 it 'refuses a command that is empty' refuses 2 'a command must follow the colon' \
     relay --queue misuse --to exec:
+it 'refuses bad permissions' refuses 2 "--permissions is '0400', must be octal from 0600 to 0666" \
+    relay --queue misuse --to stdout: --permissions 0400
+it 'makes files for their owner alone, or as asked' makes_private_files
 it 'refuses a bad batch' refuses 2 "--batch is '10001', must be a whole number from 1 to 10000" \
     relay --queue misuse --to stdout: --batch 10001
 it 'refuses a bad number of handlers' refuses 2 "--handlers is '0'" \

@@ -69,7 +69,7 @@ static inline void desk_open(struct desk *self, enum desk_kind kind)
         .heap = &self->heap.heap,
         .log = &self->log,
         .points = &self->points,
-        .url = {.engine = WEIR_SQLITE},
+        .url = {.engine = WEIR_SQLITE, .permissions = 0600},
         .statement_timeout_ns = WEIR_SECONDS(30),
         .lock_timeout_ns = WEIR_SECONDS(10),
         .connect_timeout_ns = WEIR_SECONDS(10),

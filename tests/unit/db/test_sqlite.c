@@ -1,6 +1,7 @@
 /* Tests of db/sqlite.c: settings, opening, adopting, durability. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,112 @@ static sqlite3 *open_as_application(const struct desk *desk)
 static void run_as_application(sqlite3 *db, const char *text)
 {
     check_int(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* ---- permissions ---- */
+
+static int permissions_of(const struct desk *desk, const char *end)
+{
+    char name[300];
+    struct stat about;
+
+    snprintf(name, sizeof name, "%s%s", desk->path, end);
+    check_int(stat(name, &about), 0);
+    return about.st_mode & 0777;
+}
+
+/* Under a umask that would let everybody write. */
+static struct weir_link *link_without_umask(struct desk *desk)
+{
+    mode_t mask = umask(0);
+    struct weir_link *link = desk_link(desk);
+
+    desk_exec(desk, link, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    umask(mask);
+    return link;
+}
+
+WEIR_TEST(sqlite, makes_files_for_their_owner_alone)
+{
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    link = link_without_umask(&desk);
+    check_int(permissions_of(&desk, ""), 0600);
+    check_int(permissions_of(&desk, "-wal"), 0600);
+    check_int(permissions_of(&desk, "-shm"), 0600);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite, makes_files_with_the_permissions_that_are_asked_for)
+{
+    struct desk desk;
+    struct weir_link *link;
+    mode_t mask = umask(077);
+
+    desk_open(&desk, A_FILE);
+    desk.config.url.permissions = 0660;
+    link = desk_link(&desk);
+    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    umask(mask);
+    check_int(permissions_of(&desk, ""), 0660);
+    check_int(permissions_of(&desk, "-wal"), 0660);
+    check_int(permissions_of(&desk, "-shm"), 0660);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite, leaves_the_permissions_of_a_file_that_is_there)
+{
+    struct desk desk;
+    struct weir_link *link;
+    sqlite3 *application;
+
+    desk_open(&desk, A_FILE);
+    application = open_as_application(&desk);
+    run_as_application(application, "CREATE TABLE a (b)");
+    check_int(sqlite3_close(application), SQLITE_OK);
+    check_int(chmod(desk.path, 0644), 0);
+    link = link_without_umask(&desk);
+    check_int(permissions_of(&desk, ""), 0644);
+    desk_unlink(link);
+    desk_close(&desk);
+}
+
+WEIR_TEST(sqlite, makes_the_file_behind_a_symbolic_link_for_its_owner_alone)
+{
+    char behind[300];
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    snprintf(behind, sizeof behind, "%s-real", strrchr(desk.path, '/') + 1);
+    check_int(symlink(behind, desk.path), 0);
+    link = link_without_umask(&desk);
+    check_int(permissions_of(&desk, "-real"), 0600);
+    check_int(permissions_of(&desk, "-real-wal"), 0600);
+    desk_unlink(link);
+    snprintf(behind, sizeof behind, "%s-real", desk.path);
+    check_int(remove(behind), 0);
+    desk_close(&desk);
+}
+
+/* Nothing else is left in the folder. */
+WEIR_TEST(sqlite, makes_a_file_under_its_own_name_only)
+{
+    char pattern[300];
+    glob_t found;
+    struct desk desk;
+    struct weir_link *link;
+
+    desk_open(&desk, A_FILE);
+    link = desk_link(&desk);
+    snprintf(pattern, sizeof pattern, "%s-new*", desk.path);
+    check_int(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+    desk_unlink(link);
+    desk_close(&desk);
 }
 
 /* ---- opening ---- */

@@ -52,7 +52,24 @@ WEIR_TEST(url, of_sqlite_is_a_path)
     }
 }
 
-WEIR_TEST(url, of_sqlite_needs_a_path_and_takes_no_options)
+WEIR_TEST(url, of_sqlite_may_have_the_permissions_of_a_new_file)
+{
+    struct weir_url url = parse("sqlite:app.db");
+
+    check_int(url.permissions, 0600);
+    gone(&url);
+    url = parse("sqlite:app.db?permissions=0660");
+    check_str(url.path, "app.db");
+    check_int(url.permissions, 0660);
+    gone(&url);
+    refuses("sqlite:app.db?permissions=0400",
+            "option permissions must be octal from 0600 to 0666");
+    refuses("sqlite:app.db?permissions=", "option permissions");
+    refuses("sqlite:app.db?permissions=0640&x=1", "option permissions");
+    refuses("sqlite::memory:?permissions=0660", "option");
+}
+
+WEIR_TEST(url, of_sqlite_needs_a_path_and_takes_no_other_options)
 {
     refuses("sqlite:", "path is empty");
     refuses("sqlite://", "path is empty");

@@ -41,19 +41,53 @@ WEIR_TEST(file, appends_lines)
     free(text);
 }
 
-WEIR_TEST(file, is_made_for_all_to_read)
+WEIR_TEST(file, is_made_for_its_owner_alone)
 {
     char path[DESK_PATH_SIZE];
     struct stat about;
     struct desk desk;
-    mode_t mask = umask(022);
+    mode_t mask = umask(0);
 
     make_path(path, "new");
     desk_open(&desk, "file:%s", path);
     check_int(stat(path, &about), 0);
-    check_int(about.st_mode & 0777, 0644);
+    check_int(about.st_mode & 0777, 0600);
     check_int(about.st_size, 0);
     umask(mask);
+    desk_close(&desk);
+}
+
+WEIR_TEST(file, has_the_permissions_that_are_asked_for_whatever_the_umask)
+{
+    char path[DESK_PATH_SIZE];
+    char url[DESK_PATH_SIZE + 16];
+    struct stat about;
+    struct desk desk;
+    mode_t mask = umask(077);
+
+    make_path(path, "new");
+    snprintf(url, sizeof url, "file:%s", path);
+    desk_init(&desk);
+    desk.options.permissions = 0660;
+    check_status(desk_try(&desk, url), WEIR_OK);
+    check_int(stat(path, &about), 0);
+    check_int(about.st_mode & 0777, 0660);
+    umask(mask);
+    desk_close(&desk);
+}
+
+WEIR_TEST(file, that_is_there_keeps_its_permissions)
+{
+    char path[DESK_PATH_SIZE];
+    struct stat about;
+    struct desk desk;
+
+    make_path(path, "old");
+    write_file(path, "before\n");
+    check_int(chmod(path, 0644), 0);
+    desk_open(&desk, "file:%s", path);
+    check_int(stat(path, &about), 0);
+    check_int(about.st_mode & 0777, 0644);
     desk_close(&desk);
 }
 
