@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "db/db.h"
+#include "db/sqlite_space.h"
 
 /* The first release in which a checkpoint is safe beside a writer. */
 enum { VERSION_CHECKPOINT_SAFE = 3051003 };
@@ -78,6 +79,29 @@ static void check_wal(struct weir_doctor *self, const char *path)
                           "%" PRId64 " MiB", mib);
 }
 
+static void check_space(struct weir_doctor *self)
+{
+    struct weir_sqlite_space space;
+    struct weir_error error = {0};
+    int64_t all;
+    int64_t unused;
+
+    if (weir_sqlite_space_read(self->connection, &space, &error) != WEIR_OK) {
+        weir_doctor_note_failure(self, "space", &error);
+        return;
+    }
+    all = space.pages * space.page_size / MEBIBYTE;
+    unused = space.free_pages * space.page_size / MEBIBYTE;
+    if (!weir_sqlite_space_is_wasted(&space) || space.incremental)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "space", "",
+                          "%" PRId64 " of %" PRId64 " MiB are free%s", unused, all,
+                          space.incremental ? " and are given back" : "");
+    else
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "space",
+                          "new messages use it; VACUUM gives it back (operations.md)",
+                          "%" PRId64 " of %" PRId64 " MiB are free", unused, all);
+}
+
 static void check_sweep(struct weir_doctor *self)
 {
     struct weir_error error = {0};
@@ -100,4 +124,5 @@ void weir_doctor_check_sqlite_file(struct weir_doctor *self)
         return;
     check_rights(self, path);
     check_wal(self, path);
+    check_space(self);
 }

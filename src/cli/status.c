@@ -9,11 +9,12 @@
 #include "cli/executions.h"
 #include "cli/queue_view.h"
 #include "cli/session.h"
+#include "db/sqlite_space.h"
 #include "weir/heap.h"
 #include "weir/inspect.h"
 #include "weir/time.h"
 
-enum { JSON_SIZE_MAX = 64 << 20 };
+enum { JSON_SIZE_MAX = 64 << 20, MEBIBYTE = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -36,7 +37,8 @@ const struct weir_command weir_cli_status = {
         "last seconds.\n"
         "\n"
         "Without QUEUE also the lanes of the execution engine that have work: what is\n"
-        "ready, counted up to 1000, delayed and active, up to 10000.\n",
+        "ready, counted up to 1000, delayed and active, up to 10000; and how much of a\n"
+        "file of SQLite is free, if that is much.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -87,6 +89,7 @@ struct status {
     struct weir_buf processes_json;
     size_t process_count;
     struct weir_executions executions; /* of all queues only */
+    struct weir_sqlite_space space;    /* likewise; no pages: not SQLite */
 };
 
 /* ---- partitions --------------------------------------------------------------------------- */
@@ -233,6 +236,18 @@ static void forget(struct status *self)
     self->process_count = 0;
 }
 
+static enum weir_status read_space(struct status *self, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(self->session.db, &connection, error);
+
+    self->space = (struct weir_sqlite_space){0};
+    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_SQLITE)
+        status = weir_sqlite_space_read(connection, &self->space, error);
+    weir_db_release(self->session.db, connection);
+    return status;
+}
+
 static enum weir_status read_all(struct status *self, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->session.outbox;
@@ -251,6 +266,8 @@ static enum weir_status read_all(struct status *self, struct weir_error *error)
             weir_outbox_read_processes(outbox, self->queue, add_process, self, error);
     if (status == WEIR_OK && self->queue == NULL)
         status = weir_executions_read(&self->executions, self->session.db, error);
+    if (status == WEIR_OK && self->queue == NULL)
+        status = read_space(self, error);
     return status;
 }
 
@@ -273,7 +290,26 @@ static void append_json(const struct status *self, struct weir_buf *frame)
         append_list(frame, "partitions", &self->partitions_json);
     append_list(frame, "processes", &self->processes_json);
     weir_executions_append_json(&self->executions, frame);
+    if (self->space.pages > 0) {
+        weir_output_add_number(frame, "file_bytes",
+                               self->space.pages * self->space.page_size);
+        weir_output_add_number(frame, "free_bytes",
+                               self->space.free_pages * self->space.page_size);
+    }
     weir_buf_append_text(frame, "}\n");
+}
+
+static void append_space(const struct status *self, struct weir_buf *frame)
+{
+    const struct weir_sqlite_space *space = &self->space;
+
+    if (!weir_sqlite_space_is_wasted(space))
+        return;
+    weir_buf_append_format(
+        frame, "\n%" PRId64 " of %" PRId64 " MiB of the file are free%s\n",
+        space->free_pages * space->page_size / MEBIBYTE,
+        space->pages * space->page_size / MEBIBYTE,
+        space->incremental ? " and are given back" : "; VACUUM gives them back");
 }
 
 static enum weir_status append_partitions(const struct status *self,
@@ -317,6 +353,14 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
     return status;
 }
 
+static enum weir_status append_text(const struct status *self, struct weir_buf *frame)
+{
+    enum weir_status status = append_tables(self, frame);
+
+    append_space(self, frame);
+    return status;
+}
+
 /* All as it is now, as lines. */
 static enum weir_status compose(struct status *self, struct weir_buf *frame,
                                 struct weir_error *error)
@@ -331,7 +375,7 @@ static enum weir_status compose(struct status *self, struct weir_buf *frame,
     if (self->session.shared.json)
         append_json(self, frame);
     else
-        status = append_tables(self, frame);
+        status = append_text(self, frame);
     if (status == WEIR_OK)
         status = weir_buf_status(frame);
     return status == WEIR_OK

@@ -1,10 +1,12 @@
 /*
- * sweep_sqlite.c - the sweep on SQLite: by id, and then the log of SQLite itself.
+ * sweep_sqlite.c - the sweep on SQLite: by id, then the pages that are free, then the log of SQLite
+ * itself.
  *
  * A transaction that writes keeps all others from writing, so that nobody can subscribe.
  */
 #include "db/db.h"
 #include "db/sqlite_checkpoint.h"
+#include "db/sqlite_space.h"
 #include "outbox/log_sqlite.h"
 #include "outbox/sweep_by_id.h"
 
@@ -52,6 +54,15 @@ static enum weir_status checkpoint_if_due(struct weir_db *db,
     return checkpoint(db, connection, error);
 }
 
+/* Whoever writes meanwhile goes first; the next round tries again. */
+static enum weir_status give_back(struct weir_connection *connection, bool *more,
+                                  struct weir_error *error)
+{
+    enum weir_status status = weir_sqlite_space_give_back(connection, more, error);
+
+    return status == WEIR_LOCKED || status == WEIR_BUSY ? WEIR_OK : status;
+}
+
 enum weir_status weir_log_sqlite_sweep(const struct weir_outbox_log *self,
                                        struct weir_db *db, struct weir_sweep_state *state,
                                        struct weir_sweep_report *report,
@@ -63,6 +74,8 @@ enum weir_status weir_log_sqlite_sweep(const struct weir_outbox_log *self,
     *report = (struct weir_sweep_report){.more = false};
     if (status == WEIR_OK)
         status = weir_sweep_by_id(self, &STATEMENTS, connection, state, report, error);
+    if (status == WEIR_OK && !report->more)
+        status = give_back(connection, &report->more, error);
     if (status == WEIR_OK)
         status = checkpoint_if_due(db, connection, !report->more, error);
     weir_db_release(db, connection);

@@ -160,6 +160,22 @@ shows_executions() {
     json 'has("executions") | not'
 }
 
+tells_what_is_free() {
+    local file=$scratch/drained.db
+
+    "$weir" --db "sqlite:$file" migrate --quiet
+    ends 0 status --db "sqlite:$file" --json
+    json '.file_bytes > 0 and .free_bytes < .file_bytes'
+    sqlite3 "$file" 'CREATE TABLE filler (a); INSERT INTO filler VALUES (zeroblob(70 << 20)); DROP TABLE filler'
+    ends 0 status --db "sqlite:$file"
+    grep -qE '^7[0-9] of 7[0-9] MiB of the file are free; VACUUM gives them back$' "$scratch/out" ||
+        { cat "$scratch/out"; return 1; }
+    ends 0 status --db "sqlite:$file" --json
+    json '.free_bytes > 70 * 1048576'
+    ends 0 doctor --db "sqlite:$file" --json
+    json '.findings[] | select(.check == "space") | .verdict == "note"'
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "shows that there is nothing on $engine" shows_that_there_is_nothing
@@ -183,6 +199,7 @@ if on_a_terminal 80 true </dev/null; then
 else
     echo '# no pseudo-terminal can be had here: one case less'
 fi
+it 'tells how much of a file is free' tells_what_is_free
 it 'watches at some distance' refuses 2 '--watch is' status --watch 1ms
 it 'takes one queue' refuses 2 "unexpected argument 'c'" status b c
 

@@ -1135,3 +1135,56 @@ OUTBOX_TEST(start, at_now_gives_only_what_comes_later)
     free(seen);
     scene_close(&scene);
 }
+
+/* ---- free pages of SQLite ---- */
+
+enum { MEBIBYTES_FREED = 24 };
+
+/* Leave so much free in the file. */
+static void free_pages(struct scene *scene)
+{
+    scene_execute(scene, "CREATE TABLE filler (a)");
+    for (int i = 0; i < MEBIBYTES_FREED; i++)
+        scene_execute(scene, "INSERT INTO filler VALUES (zeroblob(1048576))");
+    scene_execute(scene, "DROP TABLE filler");
+}
+
+static int64_t ask_pages(struct scene *scene, const char *pragma)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "SELECT * FROM pragma_%s", pragma);
+    return fixture_ask(scene->fixture, text);
+}
+
+OUTBOX_SQLITE_TEST(sweep, gives_free_pages_back_where_the_file_can)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_sweep_report sum = {0};
+    int64_t before;
+
+    scene_execute(&scene, "PRAGMA auto_vacuum = INCREMENTAL");
+    scene_execute(&scene, "VACUUM");
+    free_pages(&scene);
+    before = ask_pages(&scene, "page_count");
+    check_in_range(ask_pages(&scene, "freelist_count"), 6000, 6500);
+    scene_sweep_once(&scene, &sum);
+
+    check_in_range(ask_pages(&scene, "freelist_count"), 3000, 4096);
+    check(ask_pages(&scene, "page_count") <= before - 1900);
+    scene_close(&scene);
+}
+
+OUTBOX_SQLITE_TEST(sweep, leaves_free_pages_where_the_file_cannot)
+{
+    struct scene scene = scene_open(fixture);
+    struct weir_sweep_report sum = {0};
+    int64_t before;
+
+    free_pages(&scene);
+    before = ask_pages(&scene, "freelist_count");
+    scene_sweep_once(&scene, &sum);
+
+    check_int(ask_pages(&scene, "freelist_count"), before);
+    scene_close(&scene);
+}
