@@ -32,8 +32,7 @@
 #include <stdint.h>
 
 #include <weir/error.h>
-
-struct weir_outbox;
+#include <weir/outbox.h>
 
 enum { WEIR_LAG_EXACT_MAX = 100000, WEIR_RATE_ROWS_MAX = 1000 };
 
@@ -43,6 +42,7 @@ struct weir_queue_info {
     int32_t partitions;
     bool paused;
     uint32_t subscriptions;
+    enum weir_unread unread;
     int64_t backlog_max; /* 0: none */
     int64_t
         waiting; /* for the subscription that is furthest behind; without any: kept for

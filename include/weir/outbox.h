@@ -105,6 +105,26 @@ struct weir_queue_options {
     uint32_t attempts_max;
     /* Dead letters that were resolved or discarded are removed after this; 0: never. */
     int64_t dead_letter_retention_ns;
+    /* For a queue that exists: the policies (enum weir_queue_policy) to be changed. One that is not 0
+     * is changed in any case; list one here to change it to 0. All others stay as they are. */
+    uint32_t named;
+};
+
+/* The policies of a queue: what may be changed later. */
+enum weir_queue_policy {
+    WEIR_POLICY_UNREAD = 1 << 0,
+    WEIR_POLICY_BACKLOG_MAX = 1 << 1,
+    WEIR_POLICY_ATTEMPTS_MAX = 1 << 2,
+    WEIR_POLICY_DEAD_LETTER_RETENTION = 1 << 3,
+    WEIR_POLICY_ALL = (1 << 4) - 1
+};
+
+/* What a call did to a queue. */
+struct weir_queue_change {
+    bool added;                       /* the queue did not exist before */
+    uint32_t changed;                 /* policies with another value than before */
+    struct weir_queue_options before; /* of a queue that was added: the same as now */
+    struct weir_queue_options now;    /* `name` is borrowed from the call's options */
 };
 
 enum weir_start { WEIR_START_BEGINNING, WEIR_START_NOW };
@@ -167,13 +187,22 @@ weir_outbox_create(const struct weir_outbox_options *options, struct weir_outbox
                    struct weir_error *error);
 
 /*
- * Register a queue: made if it is new, compared if it exists. WEIR_EXISTS when this outbox was
- * given the name before; WEIR_MISMATCH when it exists with another number of partitions; both
- * numbers are in the text. Before or after start().
+ * Register a queue: made if it is new, compared if it exists; then only the policies that are named
+ * (`named`) are changed. WEIR_EXISTS when this outbox was given the name before; WEIR_MISMATCH when it
+ * exists with another number of partitions; both numbers are in the text. Before or after start().
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_add_queue(struct weir_outbox *self, const struct weir_queue_options *options,
                       struct weir_error *error);
+
+/*
+ * Change the policies of a queue that are named, and no other. `partitions` 0: any number; else it is
+ * compared as above. `change` may be NULL. WEIR_NOT_FOUND: no such queue. Running processes follow within
+ * seconds.
+ */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_set_queue(struct weir_outbox *self, const struct weir_queue_options *options,
+                      struct weir_queue_change *change, struct weir_error *error);
 
 /*
  * Serve a subscription of a queue from start() on. WEIR_NOT_FOUND: no such queue; WEIR_EXISTS:

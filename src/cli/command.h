@@ -136,6 +136,7 @@ extern const struct weir_command weir_cli_queue_list;
 extern const struct weir_command weir_cli_queue_pause;
 extern const struct weir_command weir_cli_queue_remove;
 extern const struct weir_command weir_cli_queue_resume;
+extern const struct weir_command weir_cli_queue_set;
 extern const struct weir_command weir_cli_relay;
 extern const struct weir_command weir_cli_status;
 extern const struct weir_command weir_cli_version;

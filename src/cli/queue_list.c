@@ -19,8 +19,8 @@ const struct weir_command weir_cli_queue_list = {
         "Waiting is what the subscription furthest behind has not acknowledged yet;\n"
         "'~' is an estimate. Oldest is the age of the oldest message of these. Set\n"
         "aside are messages kept for a slow subscription. Dead letters were\n"
-        "rejected, and wait for a decision. With --quiet only the names are\n"
-        "printed, one per line.\n",
+        "rejected, and wait for a decision. Policies are those that are not at their\n"
+        "default. With --quiet only the names are printed, one per line.\n",
     .uses_db = true,
     .run = run,
 };

@@ -5,10 +5,11 @@
 
 #include <inttypes.h>
 
+#include "cli/queue_policies.h"
 #include "flow/events.h"
 #include "weir/heap.h"
 
-enum { JSON_SIZE_MAX = 64 << 20 };
+enum { JSON_SIZE_MAX = 64 << 20, POLICIES_SIZE_MAX = 4096 };
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "queue", .cut_to = 12},
@@ -21,6 +22,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "out/s", .align = WEIR_TABLE_RIGHT, .rank = 1},
     {.title = "set aside", .align = WEIR_TABLE_RIGHT, .rank = 6},
     {.title = "dead letters", .align = WEIR_TABLE_RIGHT},
+    {.title = "policies", .cut_to = 10, .rank = 7},
 };
 
 void weir_queue_view_init(struct weir_queue_view *self)
@@ -45,6 +47,27 @@ void weir_queue_view_reset(struct weir_queue_view *self)
     self->count = 0;
 }
 
+static struct weir_queue_options policies_of(const struct weir_queue_info *info)
+{
+    return (struct weir_queue_options){
+        .unread = info->unread,
+        .backlog_max = info->backlog_max,
+        .attempts_max = info->attempts_max,
+        .dead_letter_retention_ns = info->dead_letter_retention_us * 1000,
+    };
+}
+
+static void add_policies(struct weir_table *table, const struct weir_queue_info *info)
+{
+    const struct weir_queue_options policies = policies_of(info);
+    struct weir_buf text;
+
+    weir_buf_init(&text, weir_heap_system(), POLICIES_SIZE_MAX);
+    weir_queue_policies_append_set(&text, &policies);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(&text));
+    weir_buf_fini(&text);
+}
+
 static void add_row(struct weir_table *table, const struct weir_queue_info *info)
 {
     char text[WEIR_AGE_SIZE > WEIR_COUNT_SIZE ? WEIR_AGE_SIZE : WEIR_COUNT_SIZE];
@@ -64,6 +87,7 @@ static void add_row(struct weir_table *table, const struct weir_queue_info *info
     weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->aside);
     weir_table_add(table, info->dead_letters > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN,
                    "%" PRId64, info->dead_letters);
+    add_policies(table, info);
 }
 
 void weir_queue_view_add(void *state, const struct weir_queue_info *info)
@@ -80,6 +104,7 @@ void weir_queue_view_add(void *state, const struct weir_queue_info *info)
     weir_output_add_number(json, "partitions", info->partitions);
     weir_output_add_flag(json, "paused", info->paused);
     weir_output_add_number(json, "subscriptions", info->subscriptions);
+    weir_output_add_text(json, "unread", weir_queue_policies_unread(info->unread));
     weir_output_add_number(json, "backlog_max", info->backlog_max);
     weir_output_add_number(json, "waiting", info->waiting);
     weir_output_add_flag(json, "waiting_is_estimate", info->waiting_is_estimate);

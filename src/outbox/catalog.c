@@ -15,6 +15,7 @@
 #include "outbox/ack.h"
 #include "outbox/lease.h"
 #include "outbox/place.h"
+#include "outbox/policies.h"
 #include "outbox/schema.h"
 #include "outbox/stored_queue.h"
 
@@ -77,10 +78,13 @@ static const struct weir_sql SQL_ADD_QUEUE[] = {
     [WEIR_MARIADB] = ADD_QUEUE(" ON DUPLICATE KEY UPDATE id = id"),
 };
 
+/* By the id. A policy that is NULL here stays, also beside another process that changes it. */
 static const struct weir_sql SQL_CHANGE_QUEUE = {
     .name = "change queue",
-    .text = "UPDATE {p}_queue SET unread = {2}, backlog_max = {3}, attempts_max = {4},"
-            " retention_us = {5} WHERE id = {1}",
+    .text = "UPDATE {p}_queue SET unread = coalesce({2}, unread),"
+            " backlog_max = coalesce({3}, backlog_max),"
+            " attempts_max = coalesce({4}, attempts_max),"
+            " retention_us = coalesce({5}, retention_us) WHERE id = {1}",
     .parameters = "iiiii",
 };
 
@@ -232,71 +236,136 @@ enum weir_status weir_catalog_find_for_producer(struct weir_connection *connecti
     return status == WEIR_OK && out->going ? is_going(name, error) : status;
 }
 
-struct addition {
+struct putting {
+    enum weir_catalog_put put;
     const struct weir_queue_options *options;
     struct weir_queue_row *out;
+    struct weir_queue_change *change; /* NULL: not asked for */
 };
 
-static enum weir_status add_unless_there(struct weir_connection *connection,
-                                         const struct weir_queue_options *options,
-                                         struct weir_queue_row *out,
-                                         struct weir_error *error)
+static enum weir_status insert_queue(struct weir_connection *connection,
+                                     const struct weir_queue_options *options,
+                                     struct weir_queue_row *out, struct weir_error *error)
 {
-    enum weir_status status = look_for_queue(connection, options->name, out, error);
-
-    if (status != WEIR_NO_ROW)
-        return status;
-    status = weir_connection_execute(
+    enum weir_status status = weir_connection_execute(
         connection, &SQL_ADD_QUEUE[weir_connection_engine(connection)],
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
                weir_integer(options->unread), weir_integer(options->backlog_max),
                weir_integer(options->attempts_max),
                weir_integer(options->dead_letter_retention_ns / 1000)),
         NULL, error);
+
     if (status == WEIR_OK)
         status = weir_catalog_find_queue(connection, options->name, out, error);
     return status;
 }
 
-/* Bring the queue to what `options` says. */
-static enum weir_status change_policies(struct weir_connection *connection,
-                                        const struct weir_queue_options *options,
-                                        struct weir_queue_row *row,
-                                        struct weir_error *error)
+static enum weir_status find_or_insert(struct weir_connection *connection,
+                                       const struct putting *self, bool *added,
+                                       struct weir_error *error)
 {
-    int64_t retention_us = options->dead_letter_retention_ns / 1000;
+    enum weir_status status =
+        look_for_queue(connection, self->options->name, self->out, error);
 
-    if (row->unread == options->unread && row->backlog_max == options->backlog_max &&
-        row->attempts_max == options->attempts_max && row->retention_us == retention_us)
-        return WEIR_OK;
-    row->unread = options->unread;
-    row->backlog_max = options->backlog_max;
-    row->attempts_max = options->attempts_max;
-    row->retention_us = retention_us;
-    return weir_connection_execute(
-        connection, &SQL_CHANGE_QUEUE,
-        VALUES(weir_integer(row->id), weir_integer(options->unread),
-               weir_integer(options->backlog_max), weir_integer(options->attempts_max),
-               weir_integer(retention_us)),
-        NULL, error);
+    *added = false;
+    if (status != WEIR_NO_ROW)
+        return status;
+    if (self->put == WEIR_CATALOG_SET)
+        return no_queue(self->options->name, error);
+    *added = true;
+    return insert_queue(connection, self->options, self->out, error);
 }
 
-static enum weir_status add_queue(struct weir_connection *connection, void *argument,
+static struct weir_value policy(uint32_t wanted, enum weir_queue_policy which,
+                                int64_t value)
+{
+    return (wanted & which) != 0 ? weir_integer(value) : weir_null();
+}
+
+static enum weir_status change_policies(struct weir_connection *connection,
+                                        const struct weir_queue_options *options,
+                                        uint32_t wanted, struct weir_queue_row *row,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_CHANGE_QUEUE,
+        VALUES(weir_integer(row->id), policy(wanted, WEIR_POLICY_UNREAD, options->unread),
+               policy(wanted, WEIR_POLICY_BACKLOG_MAX, options->backlog_max),
+               policy(wanted, WEIR_POLICY_ATTEMPTS_MAX, options->attempts_max),
+               policy(wanted, WEIR_POLICY_DEAD_LETTER_RETENTION,
+                      options->dead_letter_retention_ns / 1000)),
+        NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, options->name, row, error);
+    return status;
+}
+
+static struct weir_queue_options options_of(const struct weir_queue_row *row,
+                                            const char *name)
+{
+    return (struct weir_queue_options){
+        .name = name,
+        .partitions = row->partitions,
+        .unread = row->unread,
+        .backlog_max = row->backlog_max,
+        .attempts_max = row->attempts_max,
+        .dead_letter_retention_ns = row->retention_us * 1000,
+    };
+}
+
+static void tell_change(const struct putting *self,
+                        const struct weir_queue_options *before, bool added)
+{
+    const struct weir_queue_options now = options_of(self->out, self->options->name);
+
+    if (self->change != NULL)
+        *self->change = (struct weir_queue_change){
+            .added = added,
+            .changed = weir_policies_differing(before, &now),
+            .before = *before,
+            .now = now,
+        };
+}
+
+static enum weir_status put_queue(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    const struct weir_queue_options *options = ((struct addition *)argument)->options;
-    struct weir_queue_row *out = ((struct addition *)argument)->out;
-    enum weir_status status = add_unless_there(connection, options, out, error);
+    const struct putting *self = argument;
+    const struct weir_queue_options *options = self->options;
+    struct weir_queue_row *out = self->out;
+    struct weir_queue_options before;
+    uint32_t wanted;
+    bool added;
+    enum weir_status status = find_or_insert(connection, self, &added, error);
 
     if (status != WEIR_OK)
         return status;
     if (out->going)
         return is_going(options->name, error);
-    if (out->partitions != options->partitions)
+    if (options->partitions != 0 && out->partitions != options->partitions)
         return weir_error_set(
             error, WEIR_MISMATCH, "queue \"%s\" has %d partitions, %d were asked for",
             options->name, (int)out->partitions, (int)options->partitions);
-    return change_policies(connection, options, out, error);
+    before = options_of(out, options->name);
+    wanted = weir_policies_named(options) & weir_policies_differing(options, &before);
+    if (wanted != 0)
+        status = change_policies(connection, options, wanted, out, error);
+    tell_change(self, &before, added);
+    return status;
+}
+
+enum weir_status weir_catalog_put_queue(struct weir_connection *connection,
+                                        enum weir_catalog_put put,
+                                        const struct weir_queue_options *options,
+                                        struct weir_queue_row *out,
+                                        struct weir_queue_change *change,
+                                        struct weir_error *error)
+{
+    struct putting putting = {
+        .put = put, .options = options, .out = out, .change = change};
+
+    return weir_transact_on(connection, put_queue, &putting, error);
 }
 
 enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
@@ -304,9 +373,8 @@ enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
                                         struct weir_queue_row *out,
                                         struct weir_error *error)
 {
-    struct addition addition = {options, out};
-
-    return weir_transact_on(connection, add_queue, &addition, error);
+    return weir_catalog_put_queue(connection, WEIR_CATALOG_ADD, options, out, NULL,
+                                  error);
 }
 
 enum weir_status weir_catalog_pause(struct weir_connection *connection, const char *name,

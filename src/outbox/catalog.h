@@ -25,8 +25,21 @@ struct weir_queue_row {
     bool going;            /* it is being removed (queue_removal.h) */
 };
 
-/* Make the queue, or find it. WEIR_MISMATCH: it has another number of partitions; both are in
- * the text. Other options of an existing queue are brought to what `options` says. */
+/* May the queue be made, or must it exist? */
+enum weir_catalog_put { WEIR_CATALOG_ADD, WEIR_CATALOG_SET };
+
+/*
+ * Make the queue, or find it and change the policies that `options` names (weir/outbox.h).
+ * WEIR_MISMATCH: it has another number of partitions; both are in the text. WEIR_NOT_FOUND: it does not
+ * exist and must not be made. `change` may be NULL.
+ */
+WEIR_CHECKED enum weir_status
+weir_catalog_put_queue(struct weir_connection *connection, enum weir_catalog_put put,
+                       const struct weir_queue_options *options,
+                       struct weir_queue_row *out, struct weir_queue_change *change,
+                       struct weir_error *error);
+
+/* The same with WEIR_CATALOG_ADD and no `change`. */
 WEIR_CHECKED enum weir_status
 weir_catalog_add_queue(struct weir_connection *connection,
                        const struct weir_queue_options *options,

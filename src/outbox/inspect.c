@@ -185,7 +185,6 @@ struct queue {
     struct weir_queue_info info;
     int64_t id;
     int64_t now_us;
-    bool drops;       /* what nobody has subscribed to */
     int64_t furthest; /* the subscription for which the most waits; 0: none waits */
     char name[];      /* with a zero */
 };
@@ -211,11 +210,11 @@ static enum weir_status collect_queues(const struct weir_outbox *outbox,
         memcpy(queue->name, name.data, name.size);
         queue->id = weir_rows_integer(&rows, 0);
         queue->now_us = weir_rows_integer(&rows, 8);
-        queue->drops = weir_rows_integer(&rows, 9) == WEIR_UNREAD_DROP;
         queue->info = (struct weir_queue_info){
             .name = queue->name,
             .partitions = (int32_t)weir_rows_integer(&rows, 2),
             .paused = weir_rows_boolean(&rows, 3),
+            .unread = (enum weir_unread)weir_rows_integer(&rows, 9),
             .backlog_max = weir_rows_integer(&rows, 4),
             .subscriptions = (uint32_t)weir_rows_integer(&rows, 5),
             .aside = weir_rows_integer(&rows, 6),
@@ -306,8 +305,9 @@ static enum weir_status measure(struct weir_outbox *self,
     enum weir_status status;
 
     if (queue->info.subscriptions == 0)
-        return queue->drops ? WEIR_OK
-                            : count_kept_at_once(self, connection, queue, error);
+        return queue->info.unread == WEIR_UNREAD_DROP
+                   ? WEIR_OK
+                   : count_kept_at_once(self, connection, queue, error);
     status = read_lags(self, connection, queue->id, lags, error);
     if (status == WEIR_OK)
         sum_up(queue, lags);

@@ -207,13 +207,29 @@ enum weir_status weir_outbox_connect(struct weir_outbox *self,
 
 /* ---- queues and handlers --------------------------------------------------------------- */
 
-enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
-                                       const struct weir_queue_options *options,
-                                       struct weir_error *error)
+static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_put put,
+                                  const struct weir_queue_options *options,
+                                  struct weir_queue_change *change,
+                                  struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     struct weir_queue_row row;
     int64_t asked_ns = weir_pause_now_ns();
+    enum weir_status status = weir_outbox_connect(self, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_catalog_put_queue(connection, put, options, &row, change, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK)
+        weir_registry_put(&self->registry, options->name, &row, asked_ns);
+    return status;
+}
+
+enum weir_status weir_outbox_add_queue_telling(struct weir_outbox *self,
+                                               const struct weir_queue_options *options,
+                                               struct weir_queue_change *change,
+                                               struct weir_error *error)
+{
     enum weir_status status = weir_queue_options_check(options, error);
 
     if (status == WEIR_OK)
@@ -221,14 +237,32 @@ enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
                                        options->partitions, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_outbox_connect(self, &connection, error);
-    if (status == WEIR_OK)
-        status = weir_catalog_add_queue(connection, options, &row, error);
-    weir_db_release(self->db, connection);
-    if (status == WEIR_OK)
-        weir_registry_put(&self->registry, options->name, &row, asked_ns);
-    else
+    status = put_queue(self, WEIR_CATALOG_ADD, options, change, error);
+    if (status != WEIR_OK)
         weir_registry_undeclare(&self->registry, options->name);
+    return status;
+}
+
+enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
+                                       const struct weir_queue_options *options,
+                                       struct weir_error *error)
+{
+    return weir_outbox_add_queue_telling(self, options, NULL, error);
+}
+
+enum weir_status weir_outbox_set_queue(struct weir_outbox *self,
+                                       const struct weir_queue_options *options,
+                                       struct weir_queue_change *change,
+                                       struct weir_error *error)
+{
+    struct weir_queue_options checked = *options;
+    enum weir_status status;
+
+    if (checked.partitions == 0)
+        checked.partitions = 1; /* whatever it has */
+    status = weir_queue_options_check(&checked, error);
+    if (status == WEIR_OK)
+        status = put_queue(self, WEIR_CATALOG_SET, options, change, error);
     return status;
 }
 

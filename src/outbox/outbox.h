@@ -119,6 +119,12 @@ WEIR_CHECKED enum weir_status weir_outbox_connect(struct weir_outbox *self,
                                                   struct weir_connection **out,
                                                   struct weir_error *error);
 
+/* weir_outbox_add_queue(), and what it did. `change` may be NULL. */
+WEIR_CHECKED enum weir_status
+weir_outbox_add_queue_telling(struct weir_outbox *self,
+                              const struct weir_queue_options *options,
+                              struct weir_queue_change *change, struct weir_error *error);
+
 /* May `count` more messages wait in this queue? WEIR_FULL: not now. Counts them, if so. */
 WEIR_CHECKED enum weir_status
 weir_outbox_check_room(struct weir_outbox *self, struct weir_connection *connection,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `weir queue ...`: add, list, pause, resume and remove.
+# `weir queue ...`: add, set, list, pause, resume and remove.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
@@ -10,7 +10,9 @@ adds_once() {
     ends 0 queue add once --partitions 8
     says "queue 'once' exists, 8 partitions"
     ends 0 queue add once --partitions 8 --json
-    json '. == {"queue": "once", "partitions": 8, "added": false}'
+    json '. == {"queue": "once", "partitions": 8, "added": false, "changed": [],
+        "unread": "keep", "backlog_max": 0, "attempts_max": 0,
+        "dead_letter_retention_seconds": 0}'
 }
 
 refuses_another_number() {
@@ -27,12 +29,38 @@ keeps_policies() {
     json '.queues[] | select(.name == "limited") | .backlog_max == 0'
 }
 
+changes_only_what_is_named() {
+    ends 0 queue add named --partitions 2 --backlog-max 3 --attempts-max 5
+    says 'unread keep, backlog-max 3, attempts-max 5, dead-letter-retention none'
+    ends 0 queue add named --partitions 2 --backlog-max 0 --dead-letter-retention 7d
+    says "queue 'named' changed, 2 partitions"
+    says 'unread keep, backlog-max none (was 3), attempts-max 5, dead-letter-retention 7 d (was none)'
+    ends 0 queue add named --partitions 2
+    says "queue 'named' exists, 2 partitions"
+    says 'unread keep, backlog-max none, attempts-max 5, dead-letter-retention 7 d'
+}
+
+sets() {
+    ends 0 queue add policed --partitions 2 --attempts-max 5
+    ends 0 queue set policed --backlog-max 9 --attempts-max 5
+    says "queue 'policed' changed, 2 partitions"
+    says 'unread keep, backlog-max 9 (was none), attempts-max 5, dead-letter-retention none'
+    ends 0 queue list
+    grep -qE '^policed .* backlog-max 9, attempts-max 5$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    ends 0 queue set policed --unread drop --json
+    json '. == {"queue": "policed", "partitions": 2, "added": false, "changed": ["unread"],
+        "unread": "drop", "backlog_max": 9, "attempts_max": 5,
+        "dead_letter_retention_seconds": 0}'
+    refuses 1 "there is no queue 'nowhere'" queue set nowhere --backlog-max 9
+    refuses 1 "there is no queue 'nowhere'" status nowhere
+}
+
 lists() {
     ends 0 queue add listed --partitions 2
     ends 0 enqueue listed one
     ends 0 queue list
-    says 'queue ' partitions paused subscriptions waiting oldest in/s out/s 'set aside' 'dead letters'
-    grep -qE '^listed +2 +no +0 +1 +[0-9.]+ m?s +[0-9.]+ +- +0 +0$' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    says 'queue ' partitions paused subscriptions waiting oldest in/s out/s 'set aside' 'dead letters' policies
+    grep -qE '^listed +2 +no +0 +1 +[0-9.]+ m?s +[0-9.]+ +- +0 +0 +-$' "$scratch/out" || { cat "$scratch/out"; return 1; }
     ends 0 queue list --json
     json '.queues[] | select(.name == "listed") | .partitions == 2 and .waiting == 1 and
         .paused == false and .subscriptions == 0 and .oldest_age_seconds > 0 and
@@ -108,6 +136,8 @@ for engine in $engines; do
     it "adds a queue once on $engine" adds_once
     it "refuses another number of partitions on $engine" refuses_another_number
     it "keeps policies on $engine" keeps_policies
+    it "changes only the policies that are named on $engine" changes_only_what_is_named
+    it "sets policies of a queue that exists on $engine" sets
     it "lists queues on $engine" lists
     it "pauses and resumes on $engine" pauses_and_resumes
     it "removes an empty queue on $engine" removes_what_is_empty
@@ -132,6 +162,8 @@ it 'refuses an unknown policy' \
     refuses 2 'must be keep or drop' queue add x --partitions 1 --unread burn
 it 'refuses a negative limit' \
     refuses 2 "--backlog-max is '-1'" queue add x --partitions 1 --backlog-max -1
+it 'wants a policy to set' refuses 2 'no policy given' queue set x
+it 'sets no partitions' refuses 2 "--partitions" queue set x --partitions 2
 it 'refuses a bad name' refuses 2 'ASCII' queue add 'a b' --partitions 1
 it 'wants a name' refuses 2 'no NAME given' queue add --partitions 1
 it 'wants a queue' refuses 2 'no QUEUE given' queue pause

@@ -189,6 +189,65 @@ OUTBOX_TEST(catalog, brings_other_options_of_a_queue_up_to_date)
     clerk_close(&clerk);
 }
 
+OUTBOX_TEST(catalog, keeps_policies_of_a_queue_that_are_not_named)
+{
+    struct weir_queue_options options = orders(4);
+    struct weir_queue_row row;
+    struct clerk clerk;
+
+    clerk_open(&clerk, fixture);
+    options.unread = WEIR_UNREAD_DROP;
+    options.backlog_max = 7;
+    options.attempts_max = 5;
+    options.dead_letter_retention_ns = WEIR_SECONDS(60);
+    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+             WEIR_OK);
+
+    options = orders(4);
+    options.attempts_max = 9;
+    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+             WEIR_OK);
+
+    check_int(row.attempts_max, 9);
+    check_int(row.unread, WEIR_UNREAD_DROP);
+    check_int(row.backlog_max, 7);
+    check_int(row.retention_us, 60000000);
+    check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 7);
+    clerk_close(&clerk);
+}
+
+OUTBOX_TEST(catalog, changes_a_policy_to_none_when_it_is_named)
+{
+    struct weir_queue_options options = orders(4);
+    struct weir_queue_change change;
+    struct weir_queue_row row;
+    struct clerk clerk;
+
+    clerk_open(&clerk, fixture);
+    options.backlog_max = 7;
+    options.attempts_max = 5;
+    check_db(weir_catalog_put_queue(clerk.connection, WEIR_CATALOG_ADD, &options, &row,
+                                    &change, &fixture->error),
+             WEIR_OK);
+    check(change.added);
+    check_int(change.changed, 0);
+
+    options = orders(0);
+    options.named = WEIR_POLICY_BACKLOG_MAX;
+    check_db(weir_catalog_put_queue(clerk.connection, WEIR_CATALOG_SET, &options, &row,
+                                    &change, &fixture->error),
+             WEIR_OK);
+
+    check(!change.added);
+    check_int(change.changed, WEIR_POLICY_BACKLOG_MAX);
+    check_int(change.before.backlog_max, 7);
+    check_int(change.now.backlog_max, 0);
+    check_int(change.now.attempts_max, 5);
+    check_int(change.now.partitions, 4);
+    check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 0);
+    clerk_close(&clerk);
+}
+
 OUTBOX_TEST(catalog, does_not_find_a_queue_that_is_not_there)
 {
     struct weir_queue_row row;

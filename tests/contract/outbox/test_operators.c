@@ -343,6 +343,36 @@ OUTBOX_TEST(inspection, shows_each_queue_with_its_policies)
     weir_outbox_destroy(outbox);
 }
 
+OUTBOX_TEST(policies, are_not_set_of_a_queue_that_does_not_exist)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "clerk");
+    struct weir_queue_options options = {.name = "orders", .backlog_max = 7};
+
+    check_db(weir_outbox_set_queue(outbox, &options, NULL, &fixture->error),
+             WEIR_NOT_FOUND);
+
+    check_str(fixture->error.text, "there is no queue \"orders\"");
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 0);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(policies, that_are_not_named_stay_as_they_are)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "clerk");
+    struct weir_queue_options options = {.name = "orders", .attempts_max = 7};
+    struct weir_queue_change change;
+
+    scene_queue(fixture, outbox, "orders", 2);
+    check_db(weir_outbox_set_queue(outbox, &options, &change, &fixture->error), WEIR_OK);
+    options = (struct weir_queue_options){.name = "orders", .backlog_max = 5};
+    check_db(weir_outbox_set_queue(outbox, &options, &change, &fixture->error), WEIR_OK);
+
+    check_int(change.changed, WEIR_POLICY_BACKLOG_MAX);
+    check_int(change.now.attempts_max, 7);
+    check_int(scene_queue_view(fixture, outbox, "orders").backlog_max, 5);
+    weir_outbox_destroy(outbox);
+}
+
 /* Nobody runs: all is in the database. */
 OUTBOX_TEST(inspection, works_when_no_process_delivers)
 {
