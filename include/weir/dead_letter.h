@@ -63,7 +63,8 @@ enum weir_dead_letter_status {
     WEIR_DEAD_LETTER_REPROCESSING, /* claimed, and the deadline is to come */
     WEIR_DEAD_LETTER_RESOLVED,     /* somebody took care of it, or it was requeued */
     WEIR_DEAD_LETTER_DISCARDED,    /* nobody wants it */
-    WEIR_DEAD_LETTER_ANY           /* in questions only */
+    WEIR_DEAD_LETTER_ANY,          /* in questions only */
+    WEIR_DEAD_LETTER_REQUEUED      /* in questions only: resolved by a requeue */
 };
 
 /* Letters of every partition. */
@@ -134,8 +135,8 @@ WEIR_BEGIN_DECLS
 
 WEIR_API void weir_dead_letter_scope_init(struct weir_dead_letter_scope *self);
 
-/* "pending", "reprocessing", "resolved", "discarded", "any"; a number that is none: "unknown".
- * And back: WEIR_INVALID for any other text. */
+/* "pending", "reprocessing", "resolved", "discarded", "any", "requeued"; a number that is none:
+ * "unknown". And back: WEIR_INVALID for any other text. */
 WEIR_API const char *weir_dead_letter_status_name(enum weir_dead_letter_status status);
 WEIR_CHECKED WEIR_API enum weir_status
 weir_dead_letter_status_parse(const char *text, enum weir_dead_letter_status *out,

@@ -22,7 +22,8 @@ static int run_list(const struct weir_command *self, int argc, char **argv);
 static int run_show(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option LIST_OPTIONS[] = {
-    {OPTION_STATUS, "status", "STATUS", "pending (default), reprocessing, resolved, ..."},
+    {OPTION_STATUS, "status", "STATUS",
+     "pending (default), or another one of those below"},
     WEIR_DLQ_SCOPE_OPTIONS,
     {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
 };
@@ -32,10 +33,11 @@ const struct weir_command weir_cli_dlq_list = {
     .summary = "list dead letters, newest failure first",
     .usage = "[--status STATUS] [FILTER...] [--after MARK]",
     .details =
-        "STATUS is pending, reprocessing, resolved, discarded or any. A page has 100\n"
-        "letters, or --limit up to 10000. A claim that has run out is pending\n"
-        "again. When there are more, the last line has the MARK of --after, and so\n"
-        "has JSON. With --quiet only the ids are printed, one per line.\n",
+        "STATUS is pending, reprocessing, resolved, requeued, discarded or any; the\n"
+        "requeued ones are among the resolved ones, too. A page has 100 letters, or\n"
+        "--limit up to 10000. A claim that has run out is pending again. When there\n"
+        "are more, the last line has the MARK of --after, and so has JSON. With\n"
+        "--quiet only the ids are printed, one per line.\n",
     .options = LIST_OPTIONS,
     .option_count = sizeof LIST_OPTIONS / sizeof LIST_OPTIONS[0],
     .uses_db = true,

@@ -11,12 +11,14 @@
 #include "outbox/dead_letter_statements.h"
 #include "outbox/inside.h"
 
-/* {8}: now; {9} to {12}: is this one wanted? */
+/* {8}: now; {9} to {12}: is this one wanted? Of the resolved ones, 2 asks for requeued ones. */
 #define IS_PENDING "d.status = 'pending' AND {9} = 1"
 #define IS_CLAIMED                                                                       \
     "d.status = 'reprocessing' AND (({9} = 1 AND d.deadline_us <= {8})"                  \
     " OR ({10} = 1 AND d.deadline_us > {8}))"
-#define IS_RESOLVED "d.status = 'resolved' AND {11} = 1"
+#define IS_RESOLVED                                                                      \
+    "d.status = 'resolved'"                                                              \
+    " AND ({11} = 1 OR ({11} = 2 AND d.requeued_uid IS NOT NULL))"
 #define IS_DISCARDED "d.status = 'discarded' AND {12} = 1"
 #define STATUS_LETTERS "iiiii"
 
@@ -94,10 +96,19 @@ struct look {
 static enum weir_status check_status(enum weir_dead_letter_status status,
                                      struct weir_error *error)
 {
-    if ((unsigned)status <= WEIR_DEAD_LETTER_ANY)
+    if ((unsigned)status <= WEIR_DEAD_LETTER_REQUEUED)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID, "status is %d, must be from 0 to %d",
-                          (int)status, (int)WEIR_DEAD_LETTER_ANY);
+                          (int)status, (int)WEIR_DEAD_LETTER_REQUEUED);
+}
+
+/* What the statements are told about one stored status. */
+static int64_t wanted(enum weir_dead_letter_status asked,
+                      enum weir_dead_letter_status stored)
+{
+    if (asked == WEIR_DEAD_LETTER_REQUEUED)
+        return stored == WEIR_DEAD_LETTER_RESOLVED ? 2 : 0;
+    return asked == WEIR_DEAD_LETTER_ANY || asked == stored;
 }
 
 /* The first ASKED_SIZE values of both statements. */
@@ -117,8 +128,7 @@ static enum weir_status ask(const struct look *self, struct weir_connection *con
     values += WEIR_LETTER_FILTER_SIZE;
     *values++ = weir_integer(*now_us);
     for (int i = 0; i < WEIR_DEAD_LETTER_ANY; i++)
-        *values++ = weir_integer(self->status == WEIR_DEAD_LETTER_ANY ||
-                                 self->status == (enum weir_dead_letter_status)i);
+        *values++ = weir_integer(wanted(self->status, (enum weir_dead_letter_status)i));
     return WEIR_OK;
 }
 

@@ -25,6 +25,7 @@ static const char *const STATUS_NAMES[] = {
     [WEIR_DEAD_LETTER_RESOLVED] = "resolved",
     [WEIR_DEAD_LETTER_DISCARDED] = "discarded",
     [WEIR_DEAD_LETTER_ANY] = "any",
+    [WEIR_DEAD_LETTER_REQUEUED] = "requeued",
 };
 
 enum { STATUS_COUNT = sizeof STATUS_NAMES / sizeof STATUS_NAMES[0] };
@@ -48,7 +49,7 @@ enum weir_status weir_dead_letter_status_parse(const char *text,
     }
     return weir_error_set(error, WEIR_INVALID,
                           "status is \"%.50s\", must be pending, reprocessing, resolved, "
-                          "discarded or any",
+                          "requeued, discarded or any",
                           text);
 }
 

@@ -146,6 +146,38 @@ requeues_all() {
     says '0 dead letters requeued'
 }
 
+# statused STATUS SEQ...: these are the letters of that status, newest first, in text and in JSON.
+statused() {
+    local status=$1
+    shift
+    ends 0 dlq list --queue statused --status "$status" --json
+    jq -r '.dead_letters[].seq' "$scratch/out" | diff - <(printf '%s\n' "$@")
+    ends 0 dlq list --queue statused --status "$status"
+    [ "$(tail -n +2 "$scratch/out" | grep -c statused)" -eq $# ]
+}
+
+lists_by_every_status() {
+    local token
+    letters statused 5
+    mapfile -t id < <(ids statused)
+    token=$("$weir" dlq claim --queue statused --limit 1 --for 1h --quiet | head -n 1)
+    ends 0 dlq resolve "${id[4]}" --token "$token"
+    ends 0 dlq claim --queue statused --limit 1 --for 1h
+    ends 0 dlq discard "${id[2]}"
+    ends 0 dlq requeue "${id[1]}"
+    statused pending 5
+    statused reprocessing 2
+    statused resolved 4 1
+    statused requeued 4
+    says requeued
+    statused discarded 3
+    statused any 5 4 3 2 1
+    ends 0 dlq list --queue statused --status requeued --json
+    json '.dead_letters[0] | .status == "resolved" and (.requeued_uid | length) == 32'
+    ends 0 dlq list --help
+    says 'pending, reprocessing, resolved, requeued, discarded or any'
+}
+
 discards_and_cleans_up() {
     letters given_up 4
     ends 0 dlq discard "$(ids given_up --limit 1)"
@@ -193,6 +225,7 @@ for engine in $engines; do
     it "tells what was refused on $engine" tells_what_was_refused
     it "requeues one on $engine" requeues_one
     it "requeues all on $engine" requeues_all
+    it "lists by every status on $engine" lists_by_every_status
     it "discards and cleans up on $engine" discards_and_cleans_up
     it "names what is missing on $engine" names_what_is_missing
     it "keeps the policies of a queue on $engine" keeps_policies

@@ -917,12 +917,12 @@ OUTBOX_TEST(letter, that_is_not_there_is_refused_by_its_id)
 
 WEIR_TEST(letter, statuses_have_names_and_no_others)
 {
-    static const char *const NAMES[] = {"pending", "reprocessing", "resolved",
-                                        "discarded", "any"};
+    static const char *const NAMES[] = {"pending",   "reprocessing", "resolved",
+                                        "discarded", "any",          "requeued"};
     enum weir_dead_letter_status status;
     struct weir_error error;
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         check_status(weir_dead_letter_status_parse(NAMES[i], &status, NULL), WEIR_OK);
         check_int((int)status, i);
         check_str(weir_dead_letter_status_name(status), NAMES[i]);

@@ -147,6 +147,34 @@ OUTBOX_TEST(requeue, gives_a_new_uid_and_notes_it_in_the_letter)
     weir_outbox_destroy(clerk);
 }
 
+/* One that was resolved by hand is not among them. */
+OUTBOX_TEST(letters, that_were_requeued_can_be_asked_for)
+{
+    struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
+    struct weir_dead_letter_scope scope = letters_everything();
+    const int64_t hour_ns = INT64_C(3600000000000);
+    struct weir_dead_letter_claim claim;
+    int64_t requeued;
+
+    letters_make(fixture, "orders", "default", 0, 3);
+    requeued = newest(fixture, clerk).id;
+    requeue(fixture, clerk, requeued);
+    claim = letters_claim(fixture, clerk, 1, hour_ns, &views);
+    check_db(weir_dead_letter_resolve(
+                 clerk, NULL,
+                 &(struct weir_dead_letter_choice){&views.items[0].id, 1, claim.token},
+                 NULL, &fixture->error),
+             WEIR_OK);
+
+    check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_RESOLVED), 2);
+    check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_REQUEUED), 1);
+    check_int(letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_REQUEUED)->count, 1);
+    check_int(
+        letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_REQUEUED)->items[0].id,
+        requeued);
+    weir_outbox_destroy(clerk);
+}
+
 OUTBOX_TEST(requeue, of_what_was_requeued_keeps_the_first_uid_and_counts)
 {
     static const struct weir_header TRACE[] = {{"trace", "4bf9"}};
