@@ -38,6 +38,7 @@
 #include <weir/sim.h>
 #include <weir/stats.h>
 #include <weir/status.h>
+#include <weir/subscription.h>
 #include <weir/suspension.h>
 #include <weir/time.h>
 #include <weir/version.h>

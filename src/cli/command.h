@@ -139,6 +139,11 @@ extern const struct weir_command weir_cli_queue_resume;
 extern const struct weir_command weir_cli_queue_set;
 extern const struct weir_command weir_cli_relay;
 extern const struct weir_command weir_cli_status;
+extern const struct weir_command weir_cli_subscription;
+extern const struct weir_command weir_cli_subscription_list;
+extern const struct weir_command weir_cli_subscription_pause;
+extern const struct weir_command weir_cli_subscription_remove;
+extern const struct weir_command weir_cli_subscription_resume;
 extern const struct weir_command weir_cli_version;
 
 /* All commands, in the order of the help; groups, not their members. */

@@ -55,12 +55,12 @@ void weir_doctor_judge_holder(struct weir_doctor *self,
         return;
     }
     if (holder.most > 0)
-        weir_findings_add(&self->findings,
-                          holder.most < WAITING_MANY ? WEIR_VERDICT_NOTE
-                                                     : WEIR_VERDICT_WARNING,
-                          "log", "deliver it, or remove what nobody needs any more",
-                          "subscription '%s' of queue '%s' holds the log: %" PRId64
-                          " wait for it, the oldest for %s",
-                          holder.name, info->name, holder.most,
-                          weir_output_age(holder.most_oldest_us, age));
+        weir_findings_add(
+            &self->findings,
+            holder.most < WAITING_MANY ? WEIR_VERDICT_NOTE : WEIR_VERDICT_WARNING, "log",
+            "deliver it, or let 'weir subscription remove' forget it",
+            "subscription '%s' of queue '%s' holds the log: %" PRId64
+            " wait for it, the oldest for %s",
+            holder.name, info->name, holder.most,
+            weir_output_age(holder.most_oldest_us, age));
 }

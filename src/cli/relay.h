@@ -26,7 +26,6 @@ struct weir_relay_line {
     const char *queue; /* borrowed from the command line */
     struct weir_relay *relay;
     struct weir_trouble trouble;
-    bool present; /* when the queues were last looked for */
 };
 
 struct weir_relay_plan {

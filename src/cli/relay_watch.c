@@ -3,18 +3,18 @@
  *
  * The main thread delivers nothing. It looks at the health of each sink, and asks the database:
  * with --drain whether anything is left, as often as it can; else now and then whether it is there,
- * and the queues too. A relay may have nothing to do for days, so that is one small statement.
+ * and the queues and subscriptions too. A relay may have nothing to do for days, so that is one small
+ * statement for each.
  */
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/relay.h"
 #include "db/pause.h"
-#include "weir/inspect.h"
+#include "weir/subscription.h"
 #include "weir/time.h"
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(50)
@@ -88,39 +88,18 @@ static enum weir_status read_drained(struct weir_relay_plan *plan, bool *drained
     return status;
 }
 
-static void note_present(void *state, const char *name)
-{
-    struct weir_relay_plan *plan = state;
-
-    for (size_t i = 0; i < plan->count; i++)
-        plan->lines[i].present |= strcmp(plan->lines[i].queue, name) == 0;
-}
-
-/* One that is missing is enough. */
-static enum weir_status look_for_queues(struct weir_relay_plan *plan,
-                                        struct weir_error *error)
-{
-    enum weir_status status;
-
-    for (size_t i = 0; i < plan->count; i++)
-        plan->lines[i].present = false;
-    status =
-        weir_outbox_read_queue_names(plan->session.outbox, note_present, plan, error);
-    for (size_t i = 0; i < plan->count && status == WEIR_OK; i++) {
-        if (!plan->lines[i].present)
-            status = weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%.80s\"",
-                                    plan->lines[i].queue);
-    }
-    return status;
-}
-
 static void ask_database(struct weir_relay_plan *plan)
 {
     struct weir_error error = {0};
     bool drained = false;
-    enum weir_status status = plan->drain ? read_drained(plan, &drained, &error)
-                                          : look_for_queues(plan, &error);
-    enum weir_status_class class = weir_status_class(status);
+    enum weir_status status =
+        plan->drain ? read_drained(plan, &drained, &error) : WEIR_OK;
+    enum weir_status_class class;
+
+    /* A subscription that is gone has nothing left, and is not drained. */
+    if (status == WEIR_OK && (drained || !plan->drain))
+        status = weir_outbox_check_subscriptions(plan->session.outbox, &error);
+    class = weir_status_class(status);
 
     plan->ask_ns = weir_pause_now_ns() + (plan->drain ? 0 : ASK_PERIOD);
     if (class == WEIR_CLASS_REJECT || class == WEIR_CLASS_STOP) {

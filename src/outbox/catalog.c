@@ -509,6 +509,12 @@ static enum weir_status lock(struct weir_connection *connection,
     return weir_connection_execute(connection, &locks[engine], NO_VALUES, NULL, error);
 }
 
+enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
+                                         struct weir_error *error)
+{
+    return lock(connection, SQL_LOCK_ALONE, error);
+}
+
 static enum weir_status subscribe(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {

@@ -67,6 +67,11 @@ WEIR_CHECKED enum weir_status weir_catalog_subscribe(
     const struct weir_queue_row *queue, const char *name, enum weir_serving serving,
     enum weir_start start, int64_t *out, struct weir_error *error);
 
+/* Inside the caller's transaction, up to its end: the lock that subscribing takes shared, alone. Nobody
+ * subscribes, removes or sweeps meanwhile. */
+WEIR_CHECKED enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
+                                                      struct weir_error *error);
+
 /* Would subscribe() be refused with WEIR_MISMATCH? Changes nothing. */
 WEIR_CHECKED enum weir_status
 weir_catalog_check_serving(struct weir_connection *connection,

@@ -41,6 +41,7 @@
 #include "outbox/outbox.h"
 #include "outbox/presence.h"
 #include "ward/executor.h"
+#include "weir/subscription.h"
 
 #define BEAT_MAX_NS WEIR_SECONDS(3)
 #define BEAT_SOON_NS WEIR_MILLISECONDS(250)
@@ -395,6 +396,22 @@ static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
     return long_enough;
 }
 
+/* A subscription that is gone is not made again: where it stood is gone with it. */
+static void note_state(struct weir_keeper *self, struct weir_post *post,
+                       const struct weir_share *share)
+{
+    struct weir_outbox *outbox = self->outbox;
+    bool was_removed = weir_roster_set_post(
+        outbox->roster, post,
+        (struct weir_post_state){share->queue_paused, share->paused, share->removed});
+
+    if (share->removed && !was_removed)
+        weir_log_event(outbox->words, WEIR_LOG_ERROR, "outbox.subscription_gone",
+                       "queue=%s subscription=%s text=\"the subscription was removed: "
+                       "nothing is delivered to it any more\"",
+                       post->queue, post->subscription);
+}
+
 static enum weir_status balance(struct weir_keeper *self,
                                 struct weir_connection *connection, size_t index,
                                 int64_t *look_ns, struct weir_error *error)
@@ -406,7 +423,7 @@ static enum weir_status balance(struct weir_keeper *self,
     enum weir_status status = WEIR_OK;
     size_t taken = 0;
 
-    weir_roster_set_post(outbox->roster, post, share->paused, share->removed);
+    note_state(self, post, share);
     weir_roster_set_attempts_max(outbox->roster, post, share->attempts_max);
     if (share->removed)
         weir_roster_surrender(outbox->roster, post, held);
@@ -708,6 +725,8 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     self->renew_ns = weir_sat_add_i64(weir_executor_boot_now(outbox->executor),
                                       shortest_lease(outbox) / 3);
     weir_db_release(outbox->db, connection);
+    if (status == WEIR_OK)
+        status = weir_outbox_check_subscriptions(outbox, error);
     if (status != WEIR_OK)
         weir_error_prefix(error, "take partitions");
     return status;

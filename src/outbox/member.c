@@ -40,7 +40,7 @@
  * One row for each holder of leases, one without holder if there is none: the subscription, is its
  * queue paused, how many others are alive, and how many of these have a smaller number than we and
  * than the holder, how long the first of the others is alive if it does not beat (null if there are
- * none), the database's clock; the holder (null when the leases may be taken), how many, and how long
+ * none), is the subscription paused, the database's clock; the holder (null when the leases may be taken), how many, and how long
  * the first of them lasts. By primary keys.
  */
 #define OF_OTHERS(what, more)                                                            \
@@ -58,7 +58,7 @@
 #define SHARES(holders, which)                                                           \
     "SELECT s.id, q.paused, " ALL_OTHERS ", {now}, h.holder, h.held, h.left_us,"         \
     " q.attempts_max, " OTHERS_BEFORE_US ", " OTHERS_BEFORE_HOLDER ", " LEFT_TO_OTHERS   \
-    " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"                        \
+    ", s.paused FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"              \
     " LEFT JOIN (" holders ") h ON h.subscription = s.id WHERE s.id " which
 
 enum {
@@ -71,7 +71,8 @@ enum {
     ATTEMPTS_MAX,
     BEFORE_US,
     BEFORE_HOLDER,
-    ALIVE_US
+    ALIVE_US,
+    SUBSCRIPTION_PAUSED
 };
 
 /*
@@ -190,7 +191,8 @@ static int64_t read_left_us(struct weir_rows *rows, size_t column)
 static void take_state(struct weir_share *share, struct weir_rows *rows)
 {
     share->removed = false;
-    share->paused = weir_rows_boolean(rows, PAUSED);
+    share->queue_paused = weir_rows_boolean(rows, PAUSED);
+    share->paused = weir_rows_boolean(rows, SUBSCRIPTION_PAUSED);
     share->attempts_max = weir_stored_attempts_max(weir_rows_integer(rows, ATTEMPTS_MAX));
     share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
     share->share = share_of(share, weir_rows_integer(rows, BEFORE_US));
@@ -210,8 +212,10 @@ static void take_held(struct beat *self, struct weir_share *share, struct weir_r
         share->free += held;
         return;
     }
-    if (holder == self->member->owner)
+    if (holder == self->member->owner) {
+        share->held = held;
         return;
+    }
     theirs = share_of(share, weir_rows_integer(rows, BEFORE_HOLDER) +
                                  (self->member->owner < holder));
     if (held > theirs)

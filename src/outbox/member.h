@@ -39,11 +39,13 @@ struct weir_share {
     int64_t
         next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
     int64_t
-        next_dead_us; /* out: until another one is dead, if it does not beat; -1: none */
-    bool paused;      /* out: the queue is */
+        next_dead_us;  /* out: until another one is dead, if it does not beat; -1: none */
+    bool queue_paused; /* out */
+    bool paused;       /* out: this subscription is */
     uint32_t attempts_max; /* out: of the queue; 0: no limit */
-    bool removed;          /* out: the queue is gone */
-    int64_t now_us;        /* out: the database's clock; 0 when the queue is gone */
+    bool removed;          /* out: the subscription is gone */
+    uint32_t held;         /* out: leases that are ours, as the database has it */
+    int64_t now_us; /* out: the database's clock; 0 when the subscription is gone */
 };
 
 /* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove

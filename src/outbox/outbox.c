@@ -335,7 +335,7 @@ static enum weir_status subscribe(struct weir_outbox *self,
     if (status == WEIR_OK) {
         post->queue_id = row.id;
         post->partitions = row.partitions;
-        post->paused = row.paused;
+        post->decided.queue_paused = row.paused;
         post->attempts_max = row.attempts_max;
     }
     return status;
@@ -731,7 +731,7 @@ static void note_paused(struct weir_outbox *self, const char *queue, bool paused
         struct weir_post *post = self->posts[i];
 
         if (strcmp(post->queue, queue) == 0)
-            weir_roster_set_post(self->roster, post, paused, post->removed);
+            weir_roster_pause_queue(self->roster, post, paused);
     }
 }
 

@@ -715,16 +715,50 @@ size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int6
     return found;
 }
 
-void weir_roster_set_post(struct weir_roster *self, struct weir_post *post, bool paused,
-                          bool removed)
+static void set_state(struct weir_roster *self, struct weir_post *post,
+                      struct weir_post_state state) WEIR_REQUIRES(self->lock)
 {
-    weir_lock_acquire(&self->lock);
-    if (post->paused && !paused) {
+    bool was_paused = weir_post_is_paused(post);
+
+    post->decided = state;
+    if (was_paused && !weir_post_is_paused(post)) {
         weir_roster_ring(self->options.work);
         weir_roster_wake_readers(self);
     }
-    post->paused = paused;
-    post->removed = removed;
+}
+
+bool weir_roster_set_post(struct weir_roster *self, struct weir_post *post,
+                          struct weir_post_state state)
+{
+    bool was_removed;
+
+    weir_lock_acquire(&self->lock);
+    was_removed = post->decided.removed;
+    set_state(self, post, state);
+    weir_lock_release(&self->lock);
+    return was_removed;
+}
+
+void weir_roster_pause_queue(struct weir_roster *self, struct weir_post *post,
+                             bool paused)
+{
+    struct weir_post_state state;
+
+    weir_lock_acquire(&self->lock);
+    state = post->decided;
+    state.queue_paused = paused;
+    set_state(self, post, state);
+    weir_lock_release(&self->lock);
+}
+
+void weir_roster_pause_post(struct weir_roster *self, struct weir_post *post, bool paused)
+{
+    struct weir_post_state state;
+
+    weir_lock_acquire(&self->lock);
+    state = post->decided;
+    state.paused = paused;
+    set_state(self, post, state);
     weir_lock_release(&self->lock);
 }
 

@@ -57,6 +57,13 @@ struct weir_lane;
 struct weir_notifier;
 struct weir_roster;
 
+/* What operators have decided about a post. */
+struct weir_post_state {
+    bool queue_paused; /* delivery to all subscriptions of the queue */
+    bool paused;       /* delivery to this one */
+    bool removed;      /* the subscription is gone, perhaps with its queue */
+};
+
 /* One handler. Filled in before the first lane, constant from then on, but for what the roster
  * keeps for itself. */
 struct weir_post {
@@ -81,8 +88,7 @@ struct weir_post {
     uint32_t attempts_max; /* of the queue; 0: no limit */
     uint32_t running;
     uint32_t lanes;
-    bool paused;
-    bool removed;
+    struct weir_post_state decided;
 };
 
 struct weir_roster_options {
@@ -171,8 +177,15 @@ bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key,
 size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
                             size_t count);
 
-void weir_roster_set_post(struct weir_roster *self, struct weir_post *post, bool paused,
-                          bool removed);
+/* Returns whether it was removed before. */
+bool weir_roster_set_post(struct weir_roster *self, struct weir_post *post,
+                          struct weir_post_state state);
+
+/* One of the two pauses of a post: of its queue, or its own. */
+void weir_roster_pause_queue(struct weir_roster *self, struct weir_post *post,
+                             bool paused);
+void weir_roster_pause_post(struct weir_roster *self, struct weir_post *post,
+                            bool paused);
 void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
                                   uint32_t attempts_max);
 uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post);
@@ -297,6 +310,11 @@ void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks
 /* Nobody knows: begin anew from the stored position. */
 void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, const struct weir_position *position);
+
+static inline bool weir_post_is_paused(const struct weir_post *self)
+{
+    return self->decided.queue_paused || self->decided.paused;
+}
 
 /* Do its handlers run inside the transaction of the ack? */
 static inline bool weir_post_is_transactional(const struct weir_post *self)

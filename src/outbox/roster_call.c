@@ -95,7 +95,8 @@ static bool may_run(const struct weir_lane *lane, int64_t boot_now_ns)
 {
     const struct weir_post *post = lane->post;
 
-    return !post->paused && !post->removed && boot_now_ns < lane->lease_end_ns &&
+    return !weir_post_is_paused(post) && !post->decided.removed &&
+           boot_now_ns < lane->lease_end_ns &&
            (post->permits == 0 || post->running < post->permits);
 }
 

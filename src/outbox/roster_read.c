@@ -43,8 +43,8 @@ static size_t count_max(const struct weir_lane *lane)
 /* A lane that cannot run now has no use for more than its next batch. */
 static bool stands_still(const struct weir_lane *lane)
 {
-    return lane->state == WEIR_LANE_RETRYING || lane->post->paused || lane->overrun ||
-           lane->suspect;
+    return lane->state == WEIR_LANE_RETRYING || weir_post_is_paused(lane->post) ||
+           lane->overrun || lane->suspect;
 }
 
 static bool is_full(const struct weir_roster *self, const struct weir_lane *lane)

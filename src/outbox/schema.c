@@ -570,6 +570,32 @@ static const char *const PG_9[] = {
     NULL,
 };
 
+/* ---- 10: subscriptions that operators stop and move ------------------------------------------ */
+
+/* `replay_to`: messages of the partition up to this number had been passed when the subscription was
+ * moved back; those that come again say so (seek.h). It stays when they have come: no later message
+ * has such a number. A library that knows neither column delivers to paused subscriptions, and
+ * without that header. */
+static const char *const SQLITE_10[] = {
+    "ALTER TABLE {p}_subscription ADD COLUMN paused INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_lease ADD COLUMN replay_to INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const PG_10[] = {
+    "ALTER TABLE {p}_subscription ADD COLUMN paused boolean NOT NULL DEFAULT false",
+    "ALTER TABLE {p}_lease ADD COLUMN replay_to bigint NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const MARIA_10[] = {
+    "ALTER TABLE {p}_subscription"
+    " ADD COLUMN IF NOT EXISTS paused BOOLEAN NOT NULL DEFAULT FALSE",
+    "ALTER TABLE {p}_lease"
+    " ADD COLUMN IF NOT EXISTS replay_to BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -636,6 +662,14 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 9,
         .name = "copies of leaves",
         .statements = {[WEIR_POSTGRESQL] = PG_9},
+    },
+    {
+        .number = 10,
+        .readable_by = 9,
+        .name = "subscriptions that operators stop and move",
+        .statements = {[WEIR_SQLITE] = SQLITE_10,
+                       [WEIR_POSTGRESQL] = PG_10,
+                       [WEIR_MARIADB] = MARIA_10},
     },
 };
 

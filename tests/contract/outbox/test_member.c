@@ -382,7 +382,17 @@ OUTBOX_TEST(member, sees_that_the_queue_is_paused)
     open_queue(fixture, 1);
     (void)fixture_ask(fixture, "UPDATE weir_queue SET paused = true");
 
+    check(beat(fixture, ANNA, 1).queue_paused);
+    check(!beat(fixture, ANNA, 1).paused);
+}
+
+OUTBOX_TEST(member, sees_that_the_subscription_is_paused)
+{
+    open_queue(fixture, 1);
+    (void)fixture_ask(fixture, "UPDATE weir_subscription SET paused = true");
+
     check(beat(fixture, ANNA, 1).paused);
+    check(!beat(fixture, ANNA, 1).queue_paused);
 }
 
 OUTBOX_TEST(member, sees_that_the_queue_is_removed)

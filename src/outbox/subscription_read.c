@@ -1,0 +1,165 @@
+/*
+ * subscription_read.c - the subscriptions as an operator sees them: weir/subscription.h.
+ *
+ * The rows of the table are read into memory first; what waits is added queue by queue, from the
+ * partitions of weir/inspect.h.
+ */
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "outbox/names.h"
+#include "outbox/outbox.h"
+#include "weir/inspect.h"
+#include "weir/subscription.h"
+
+/* Small tables; dead letters by their unique index. */
+static const struct weir_sql SQL_SUBSCRIPTIONS = {
+    .name = "read subscriptions",
+    .text = "SELECT q.name, s.name, s.serving, s.paused, q.paused, s.created_us,"
+            " (SELECT count(*) FROM {p}_member m"
+            "   WHERE m.subscription = s.id AND m.until_us > {now}),"
+            " (SELECT count(*) FROM {p}_dead_letter d WHERE d.subscription = s.id"
+            "   AND d.status IN ('pending', 'reprocessing'))"
+            " FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"
+            " WHERE {1} = '' OR q.name = {1} ORDER BY q.name, s.name",
+    .parameters = "t",
+};
+
+/* One of them; its texts stand behind it. */
+struct entry {
+    struct weir_list link;
+    struct weir_subscription_info info;
+    char texts[]; /* the queue's name and its own, each with a zero */
+};
+
+static struct entry *make_entry(const struct weir_heap *heap, struct weir_rows *rows)
+{
+    struct weir_str queue = weir_rows_text(rows, 0);
+    struct weir_str name = weir_rows_text(rows, 1);
+    struct entry *self =
+        weir_heap_zalloc(heap, sizeof *self + queue.size + name.size + 2);
+
+    if (self == NULL)
+        return NULL;
+    memcpy(self->texts, queue.data, queue.size);
+    memcpy(self->texts + queue.size + 1, name.data, name.size);
+    self->info = (struct weir_subscription_info){
+        .queue = self->texts,
+        .name = self->texts + queue.size + 1,
+        .serving = (enum weir_serving)weir_rows_integer(rows, 2),
+        .paused = weir_rows_boolean(rows, 3),
+        .queue_paused = weir_rows_boolean(rows, 4),
+        .created_us = weir_rows_integer(rows, 5),
+        .processes = (uint32_t)weir_rows_integer(rows, 6),
+        .dead_letters = weir_rows_integer(rows, 7),
+    };
+    return self;
+}
+
+static enum weir_status collect(struct weir_outbox *outbox, const char *queue,
+                                struct weir_list *out, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_rows rows = {.connection = NULL};
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query(connection, &SQL_SUBSCRIPTIONS,
+                                       VALUES(weir_text(weir_str(queue))), &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct entry *entry = make_entry(outbox->heap, &rows);
+
+        if (entry != NULL)
+            weir_list_append(out, &entry->link);
+        else
+            status = weir_error_set(error, WEIR_NO_MEMORY,
+                                    "read subscriptions: out of memory");
+    }
+    weir_rows_close(&rows);
+    weir_db_release(outbox->db, connection);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static void add_partition(void *state, const struct weir_partition_info *partition)
+{
+    struct weir_list *entries = state;
+
+    WEIR_LIST_EACH(link, entries)
+    {
+        struct weir_subscription_info *info =
+            &WEIR_CONTAINER_OF(link, struct entry, link)->info;
+
+        if (strcmp(info->queue, partition->queue) != 0 ||
+            strcmp(info->name, partition->subscription) != 0)
+            continue;
+        info->waiting += partition->waiting;
+        info->waiting_is_estimate |= partition->waiting_is_estimate;
+        if (partition->oldest_age_us > info->oldest_age_us)
+            info->oldest_age_us = partition->oldest_age_us;
+    }
+}
+
+/* Each queue once: they come side by side. One that was removed meanwhile has nothing waiting. */
+static enum weir_status measure(struct weir_outbox *outbox, struct weir_list *entries,
+                                struct weir_error *error)
+{
+    const char *last = "";
+    enum weir_status status = WEIR_OK;
+
+    WEIR_LIST_EACH(link, entries)
+    {
+        const char *queue = WEIR_CONTAINER_OF(link, struct entry, link)->info.queue;
+
+        if (status != WEIR_OK || strcmp(queue, last) == 0)
+            continue;
+        status =
+            weir_outbox_read_partitions(outbox, queue, add_partition, entries, error);
+        if (status == WEIR_NOT_FOUND)
+            status = WEIR_OK;
+        last = queue;
+    }
+    return status;
+}
+
+/* A queue without subscriptions has none to tell; one that is not there is an error. */
+static enum weir_status check_queue(struct weir_outbox *outbox, const char *queue,
+                                    struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row;
+    enum weir_status status = weir_queue_name_check("queue name", queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, queue, &row, error);
+    weir_db_release(outbox->db, connection);
+    return status;
+}
+
+enum weir_status weir_outbox_read_subscriptions(struct weir_outbox *self,
+                                                const char *queue,
+                                                weir_subscription_info_fn visit,
+                                                void *state, struct weir_error *error)
+{
+    struct weir_list entries;
+    struct weir_list *link;
+    enum weir_status status = WEIR_OK;
+
+    weir_list_init(&entries);
+    if (queue != NULL)
+        status = check_queue(self, queue, error);
+    if (status == WEIR_OK)
+        status = collect(self, queue != NULL ? queue : "", &entries, error);
+    if (status == WEIR_OK)
+        status = measure(self, &entries, error);
+    while ((link = weir_list_take_first(&entries)) != NULL) {
+        struct entry *entry = WEIR_CONTAINER_OF(link, struct entry, link);
+
+        if (status == WEIR_OK)
+            visit(state, &entry->info);
+        weir_heap_free(self->heap, entry);
+    }
+    return status;
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# `weir subscription ...`: list, pause, resume and remove.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../lib/cli.sh"
+
+# queue NAME [MESSAGES]: of one partition.
+queue() {
+    ends 0 queue add "$1" --partitions 1
+    for ((i = 1; i <= ${2:-0}; i++)); do "$weir" enqueue "$1" "$i" --quiet; done
+}
+
+# drain QUEUE NAME: what a relay of that name gets, in $scratch/drained.
+drain() {
+    "$weir" relay --queue "$1" --as "$2" --to stdout: --drain >"$scratch/drained" 2>"$scratch/drained.err"
+}
+
+# start NAME OPTION...: a relay in the background.
+start() {
+    local name=$1
+    shift
+    "$weir" relay "$@" >"$scratch/$name" 2>"$scratch/$name.err" &
+    echo $! >"$scratch/$name.pid"
+}
+
+until_true() {
+    local n
+    for ((n = 0; n < 600; n++)); do
+        if "$@"; then return 0; fi
+        sleep 0.1
+    done
+    echo "never came: $*"
+    return 1
+}
+
+lines_of() {
+    [ "$(wc -l <"$1")" -eq "$2" ]
+}
+
+# ended NAME CODE: a relay ends by itself, with this exit code.
+ended() {
+    local code=0
+    wait "$(cat "$scratch/$1.pid")" || code=$?
+    [ "$code" -eq "$2" ] || { echo "exit code $code"; cat "$scratch/$1.err"; return 1; }
+}
+
+lists() {
+    queue listed 3
+    drain listed archive
+    ends 0 enqueue listed four
+    ends 0 subscription list listed
+    says queue subscription 'served by' processes paused waiting oldest 'dead letters' made
+    grep -qE '^listed +archive +sink +0 +no +1 ' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    ends 0 subscription list --json
+    json '.subscriptions[] | select(.queue == "listed") | .name == "archive" and
+        .served_by == "sink" and .processes == 0 and .paused == false and .queue_paused == false and
+        .waiting == 1 and .waiting_is_estimate == false and .oldest_age_seconds > 0 and
+        .dead_letters == 0 and (.created_at | startswith("20"))'
+    ends 0 subscription list listed --quiet
+    [ "$(cat "$scratch/out")" = 'listed archive' ]
+    refuses 1 "there is no queue 'lsted', did you mean 'listed'?" subscription list lsted
+}
+
+pauses_and_resumes() {
+    queue held 2
+    drain held archive
+    drain held other
+    ends 0 subscription pause held archive
+    says "subscription 'archive' of queue 'held' is paused"
+    ends 0 subscription pause held archive --json
+    json '. == {"queue": "held", "subscription": "archive", "paused": true}'
+    ends 0 subscription list held
+    grep -qE '^held +archive +sink +0 +yes ' "$scratch/out"
+    ends 0 enqueue held three
+    start held --queue held --as archive --to stdout:
+    drain held other
+    lines_of "$scratch/drained" 1
+    [ ! -s "$scratch/held" ]
+    ends 0 subscription resume held archive
+    says "subscription 'archive' of queue 'held' is being delivered"
+    until_true lines_of "$scratch/held" 1
+    kill "$(cat "$scratch/held.pid")"
+    ended held 0
+}
+
+removes() {
+    queue dropped 2
+    drain dropped archive
+    ends 0 enqueue dropped three
+    ends 0 subscription remove dropped archive --dry-run
+    says 'would be removed; 1 message waited for it, and 0 dead letters'
+    ends 0 subscription remove dropped archive --json
+    json '.removed and .waiting == 1 and .processes == 0 and .dead_letters == 0'
+    ends 0 subscription list dropped --quiet
+    [ ! -s "$scratch/out" ]
+    refuses 1 "queue 'dropped' has no subscriptions" subscription remove dropped archive
+}
+
+refuses_while_it_is_served() {
+    queue served 1
+    start served --queue served --as archive --to stdout:
+    until_true lines_of "$scratch/served" 1
+    refuses 1 '--force removes it all the same' subscription remove served archive
+    refuses 1 'would not be removed: it is served' subscription remove served archive --dry-run
+    refuses 1 'say --yes' subscription remove served archive --force </dev/null
+    ends 0 subscription remove served archive --force --yes
+    says "subscription 'archive' of queue 'served' removed"
+    ended served 1
+    grep -qF 'subscription "archive" of queue "served" was removed' "$scratch/served.err"
+    ends 0 subscription list served --quiet
+    [ ! -s "$scratch/out" ] # not made again
+}
+
+# A subscription that is gone has nothing left, which is not the end that --drain waits for.
+ends_a_drain_with_that_reason() {
+    queue draining 1
+    start draining --queue draining --as archive --to 'exec:exit 75' --drain
+    until_true grep -qF 'trying again' "$scratch/draining.err"
+    ends 0 subscription remove draining archive --force --yes
+    ended draining 1
+    grep -qF 'subscription "archive" of queue "draining" was removed' "$scratch/draining.err"
+}
+
+keeps_dead_letters() {
+    queue rejected 1
+    "$weir" relay --queue rejected --as archive --to 'exec:exit 65' --drain 2>/dev/null
+    refuses 1 'has 1 dead letter to decide on; --force' subscription remove rejected archive
+    refuses 1 'has dead letters to decide on' subscription remove rejected archive --dry-run
+    ends 0 subscription remove rejected archive --force --yes
+    ends 0 dlq list --queue rejected --json
+    json '.dead_letters == [] or .letters == []'
+}
+
+for engine in $engines; do
+    use_engine "$engine"
+    it "lists subscriptions on $engine" lists
+    it "pauses and resumes one on $engine" pauses_and_resumes
+    it "removes one on $engine" removes
+    it "refuses to remove one that is served on $engine" refuses_while_it_is_served
+    it "ends a drain whose subscription was removed on $engine" ends_a_drain_with_that_reason
+    it "refuses to remove one with dead letters on $engine" keeps_dead_letters
+    it "names a missing queue on $engine" \
+        refuses 1 "there is no queue 'nowhere'" subscription pause nowhere x
+    it "names a missing subscription on $engine" \
+        refuses 1 "queue 'listed' has no subscription 'x'; 'weir subscription list listed' shows them" \
+        subscription pause listed x
+done
+
+it 'wants a queue' refuses 2 'no QUEUE given' subscription pause
+it 'wants a name' refuses 2 'no NAME given' subscription remove orders
+it 'takes one subscription' refuses 2 "unexpected argument 'c'" subscription remove a b c
+it 'refuses a bad name' refuses 2 'ASCII' subscription pause listed 'a b'
+it 'suggests a command' refuses 2 "did you mean 'remove'?" subscription remvoe x y
+
+finish
