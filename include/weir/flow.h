@@ -47,7 +47,8 @@ struct weir_flow_options {
         *outbox;         /* for the events; borrowed until destroy(); NULL: no events */
     uint32_t partitions; /* 1 to 65,535; default 256; the same in all processes */
     /* PostgreSQL: for applications that PREPARE their transactions, which a NOTIFY forbids; waiting
-     * claims of other processes then hear of it within a second. */
+     * claims of other processes then hear of it within a second. SET LOCAL weir.notify = off does the
+     * same for one transaction. */
     bool no_notify;
     bool no_savepoint; /* submit in a caller's transaction without a savepoint */
 };

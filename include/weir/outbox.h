@@ -83,7 +83,8 @@ struct weir_outbox_options {
     size_t payload_size_max;         /* up to WEIR_PAYLOAD_SIZE_MAX; default 64 KiB */
     size_t memory_max; /* of messages waiting in memory; 1 MiB or more; default 8 MiB */
     /* PostgreSQL: for applications that PREPARE their transactions, which a NOTIFY forbids;
-     * delivery then begins within a second. */
+     * delivery then begins within a second. SET LOCAL weir.notify = off does the same for one
+     * transaction. */
     bool no_notify;
     bool no_savepoint; /* enqueue in a caller's transaction without a savepoint */
 };

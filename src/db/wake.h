@@ -72,6 +72,15 @@ void weir_wake_reward(struct weir_wake *self);
 void weir_wake_read(struct weir_wake *self, struct weir_wake_info *out);
 
 /*
+ * A condition for statements of PostgreSQL that notify in a transaction of the application: it has not
+ * said SET LOCAL weir.notify = off, as one that is to be prepared for two-phase commit must. The
+ * setting need not be declared; where it is not set, or not any more, it is NULL or empty.
+ */
+#define WEIR_PG_MAY_NOTIFY                                                               \
+    "lower(coalesce(current_setting('weir.notify', true), ''))"                          \
+    " NOT IN ('off', 'false', 'no', '0')"
+
+/*
  * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY when the
  * connection's transaction commits, or at once without one. Nothing to do on the others.
  * weir_wake_signal() is for MariaDB, and for after the commit: it never waits, and when it fails

@@ -10,6 +10,7 @@
 #include "base/arith.h"
 #include "base/text.h"
 #include "db/pause.h"
+#include "db/wake.h"
 
 /* Said again well before it wears off. */
 #define SAY_AGAIN_NS WEIR_SECONDS(10)
@@ -24,13 +25,14 @@ static const struct weir_sql SQL_SAY = {
 /* A time that lies ahead (the server's clock was set back) counts too: it costs a NOTIFY. */
 static const struct weir_sql SQL_TELL = {
     .name = "tell those who wait",
-    .text = "SELECT pg_notify({1}, {2}) FROM {p}_awaited WHERE last_value > {now} - {3}",
+    .text = "SELECT pg_notify({1}, {2}) FROM {p}_awaited WHERE last_value > {now} - {3}"
+            " AND " WEIR_PG_MAY_NOTIFY,
     .parameters = "tti",
 };
 
 static const struct weir_sql SQL_TELL_OF_TIMES = {
     .name = "tell of times",
-    .text = "SELECT pg_notify({1}, {2})",
+    .text = "SELECT pg_notify({1}, {2}) WHERE " WEIR_PG_MAY_NOTIFY,
     .parameters = "tt",
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "db/wake.h"
 
 /* Enough for the round trip not to matter, and no more than a few megabytes of arrays. */
 enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
@@ -26,7 +27,7 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 #define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
     " RETURNING id, (SELECT pg_notify({7}, '') IS NULL FROM {p}_asleep"                  \
-    " WHERE " WEIR_PG_NOBODY_WATCHES " AND {7} IS NOT NULL)"
+    " WHERE " WEIR_PG_NOBODY_WATCHES " AND {7} IS NOT NULL AND " WEIR_PG_MAY_NOTIFY ")"
 
 static const struct weir_sql SQL_APPEND = {
     .name = "append",

@@ -1,8 +1,20 @@
 /*
  * producer_pg.c - {p}_enqueue() for PostgreSQL.
  *
- * One function does the work, for bytes; those for text, jsonb and json call it. A payload without
- * a type, as in a literal, is text.
+ * One function does the work, for bytes and headers in jsonb; those for text, jsonb and json call it. A
+ * payload without a type, as in a literal, is text.
+ *
+ * Headers without a type are text, too, in functions of their own: as jsonb, which keeps the last value
+ * of a name, nobody could tell that a name was there twice. PostgreSQL finds them as follows:
+ *
+ *   5 arguments, of unknown type, text, varchar   (..., type text, headers text)
+ *   headers => by name, without a type            (..., headers character_data)
+ *   all others, and headers of jsonb              (..., type text = 'message', headers jsonb = NULL)
+ *
+ * A literal prefers text to jsonb, and text to all other types of strings; information_schema's
+ * character_data is one that no caller has, so that the fourth of four arguments by place is a type.
+ * They check that each name is there once and call the others with the rights of their caller: to be
+ * allowed to execute those is all that a producer needs.
  *
  *   {p}_enqueue            all checks in the order of weir_enqueue_batch(), then the row
  *   {p}_enqueue_headers    the headers as they are stored
@@ -27,6 +39,7 @@
 
 #include <stddef.h>
 
+#include "db/wake.h"
 #include "outbox/append_pg.h"
 
 /* For the rest of this migration: where the tables are, not where new ones would be made. */
@@ -96,7 +109,7 @@ static const char REFUSE_TEXT[] = CREATE
 
 /*
  * What is no text is kept as its JSON, as whoever reads them would (headers.h). jsonb has each
- * name once. chr(123) and chr(125) are the braces.
+ * name once, and what was given as text was looked at before. chr(123) and chr(125) are the braces.
  */
 static const char HEADERS[] = CREATE
     "@.{p}_enqueue_headers(headers jsonb) RETURNS text\n"
@@ -297,7 +310,8 @@ static const char ENQUEUE[] = CREATE
     "        VALUES (place.id * 64 + number % place.partitions, uid, key, type,\n"
     "        stored_headers, payload);\n"
     "    PERFORM pg_notify(lower('{p}_wake'), '') FROM @.{p}_asleep\n"
-    "        WHERE " WEIR_PG_NOBODY_WATCHES ";\n"
+    "        WHERE " WEIR_PG_NOBODY_WATCHES "\n"
+    "        AND " WEIR_PG_MAY_NOTIFY ";\n"
     "    RETURN encode(uid, 'hex');\n" END;
 
 /* The same for another type of payload. */
@@ -310,6 +324,33 @@ static const char ENQUEUE[] = CREATE
     "BEGIN\n"                                                                            \
     "    RETURN @.{p}_enqueue(queue, key, convert_to(" text                              \
     ", 'UTF8'), type, headers);\n" END
+
+/* Headers as a text. A text that is no object is told by the function that is called. */
+#define ENQUEUE_TEXTS(type)                                                              \
+    CREATE                                                                               \
+    "@.{p}_enqueue(queue text, key text, payload " type ",\n"                            \
+    "    type text, headers text) RETURNS text\n"                                        \
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"                 \
+    "DECLARE\n"                                                                          \
+    "    given json := headers;\n"                                                       \
+    "    twice text := (SELECT e.name FROM json_object_keys(\n"                          \
+    "        CASE json_typeof(given) WHEN 'object' THEN given END) AS e(name)\n"         \
+    "        GROUP BY e.name HAVING count(*) > 1 LIMIT 1);\n"                            \
+    "BEGIN\n"                                                                            \
+    "    IF twice IS NOT NULL THEN\n"                                                    \
+    "        RAISE invalid_parameter_value USING MESSAGE = format(\n"                    \
+    "            'header \"%s\" is there twice, must be once',\n"                        \
+    "            regexp_replace(left(twice, 60) COLLATE \"C\", '[^ -~]', '?', 'g'));\n"  \
+    "    END IF;\n"                                                                      \
+    "    RETURN @.{p}_enqueue(queue, key, payload, type, given::jsonb);\n" END
+#define ENQUEUE_TEXTS_BY_NAME(type)                                                      \
+    CREATE                                                                               \
+    "@.{p}_enqueue(queue text, key text, payload " type ",\n"                            \
+    "    headers information_schema.character_data) RETURNS text\n"                      \
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"                 \
+    "BEGIN\n"                                                                            \
+    "    RETURN @.{p}_enqueue(queue, key, payload, 'message'::text, "                    \
+    "headers::text);\n" END
 
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
 #define REVOKE_ENQUEUE(type) REVOKE("{p}_enqueue(text, text, " type ", text, jsonb)")
@@ -325,6 +366,14 @@ const char *const weir_producer_pg[] = {
     ENQUEUE_AS("text", "payload"),
     ENQUEUE_AS("jsonb", "payload::text"),
     ENQUEUE_AS("json", "payload::text"),
+    ENQUEUE_TEXTS("bytea"),
+    ENQUEUE_TEXTS("text"),
+    ENQUEUE_TEXTS("jsonb"),
+    ENQUEUE_TEXTS("json"),
+    ENQUEUE_TEXTS_BY_NAME("bytea"),
+    ENQUEUE_TEXTS_BY_NAME("text"),
+    ENQUEUE_TEXTS_BY_NAME("jsonb"),
+    ENQUEUE_TEXTS_BY_NAME("json"),
     REVOKE("{p}_enqueue_quote(text)"),
     REVOKE("{p}_enqueue_refuse(text, text, integer, boolean)"),
     REVOKE("{p}_enqueue_headers(jsonb)"),

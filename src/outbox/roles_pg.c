@@ -144,12 +144,17 @@
 #define NEEDED_VIEWER                                                                    \
     "CASE WHEN o.kind <> 'ROUTINE' AND NOT o.leaf AND NOT o.private"                     \
     " THEN ARRAY['SELECT'] END"
+/* Those of weir_enqueue() that run with the rights of their caller (producer_pg.c). */
+#define NEEDED_PUBLIC                                                                    \
+    "CASE WHEN o.kind = 'ROUTINE' AND o.short = 'enqueue' AND NOT (SELECT p.prosecdef"   \
+    "  FROM pg_proc p WHERE p.oid = o.oid) THEN ARRAY['EXECUTE'] END"
 #define SAID_OF_PART SAID_OF("v.part")
 #define SAID_OF_VIEWER SAID_OF("'viewer'")
 #define NEEDED                                                                           \
     "SELECT part, o.kind, o.name, privilege, NULL::name FROM object o, LATERAL (VALUES"  \
     "  ('runtime', " NEEDED_RUNTIME "), ('producer', " NEEDED_PRODUCER "),"              \
-    "  ('viewer', " NEEDED_VIEWER ")) AS v (part, privileges), unnest(privileges)"       \
+    "  ('viewer', " NEEDED_VIEWER "), ('public', " NEEDED_PUBLIC ")) AS v (part,"        \
+    "  privileges), unnest(privileges)"                                                  \
     "  AS privilege WHERE NOT " SAID_OF_PART                                             \
     " UNION ALL SELECT s.part, o.kind, o.name, s.privilege, NULL FROM said s"            \
     "  JOIN object o ON o.short = s.object AND o.kind <> 'ROUTINE' WHERE s.cols = ''"

@@ -671,6 +671,12 @@ static const struct weir_migration MIGRATIONS[] = {
                        [WEIR_POSTGRESQL] = PG_10,
                        [WEIR_MARIADB] = MARIA_10},
     },
+    {
+        .number = 11,
+        .readable_by = 9,
+        .name = "producers in SQL see headers that are there twice, and may keep quiet",
+        .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
+    },
 };
 
 const struct weir_schema weir_outbox_schema = {

@@ -172,6 +172,15 @@ carries_everything() {
     [ "$(rows parts)" = 'k|order.made|{"trace":"4bf9","a":"b=c"}|{"x": 1}' ] || { rows parts; return 1; }
 }
 
+refuses_a_header_twice() {
+    queue twice
+    refuses 2 'header "a" is there twice, must be once' \
+        enqueue twice --header a=1 --header b=2 --header a=1 x
+    printf 'x\ny\n' | refuses 2 'header "a" is there twice, must be once' \
+        enqueue twice --lines --header a=1 --header a=2
+    [ "$(waiting twice)" -eq 0 ]
+}
+
 picks_fields() {
     queue fields
     enqueues 0 fields --key-field k --type-field t --payload-field p --type other <<'END'
@@ -297,6 +306,7 @@ for engine in $engines; do
     it "stops at a line that is no text on $engine" stops_at_what_is_no_text
     it "stops at a line that is no JSON object on $engine" stops_at_what_is_no_object
     it "names a missing queue and the remedy on $engine" names_a_missing_queue
+    it "refuses a header that is there twice on $engine" refuses_a_header_twice
     [ "$engine" != sqlite ] || continue # which has no client here
     it "carries key, type and headers on $engine" carries_everything
     it "picks key, type and payload out of JSON on $engine" picks_fields

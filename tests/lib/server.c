@@ -79,8 +79,9 @@ static const struct kind POSTGRESQL = {
     .kill_name = "QUIT",
     .any_database = "postgres",
     .settings = {"listen_addresses=127.0.0.1", "shared_buffers=32MB",
-                 "max_connections=300", "deadlock_timeout=100ms",
-                 "dynamic_shared_memory_type=mmap", "timezone=UTC"},
+                 "max_prepared_transactions=8", "max_connections=300",
+                 "deadlock_timeout=100ms", "dynamic_shared_memory_type=mmap",
+                 "timezone=UTC"},
 };
 
 static const struct kind MARIADB = {

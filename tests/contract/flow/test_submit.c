@@ -350,6 +350,29 @@ FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
     weir_flow_destroy(flow);
 }
 
+/* A delay that ends soon is announced to supervisors at once, which forbids to prepare. */
+FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
+{
+    struct weir_flow *flow = works_open(fixture);
+    struct application application = application_start(fixture);
+    struct weir_connection *connection = application_adopt(fixture, &application);
+    struct weir_execution_draft draft = works_draft("orders");
+
+    draft.delay_ms = 1;
+    application_run(&application, "BEGIN");
+    application_run(&application, "SET LOCAL weir.notify = off");
+    check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
+             WEIR_OK);
+    application_run(&application, "PREPARE TRANSACTION 'phases'");
+    check_int(stored(fixture), 0);
+    application_run(&application, "COMMIT PREPARED 'phases'");
+
+    check_int(stored(fixture), 1);
+    weir_connection_disown(connection);
+    application_stop(&application);
+    weir_flow_destroy(flow);
+}
+
 /* Its terms are gone too, and the next one makes them anew. */
 FLOW_TEST(submit, on_an_adopted_connection_is_gone_when_the_application_rolls_back)
 {

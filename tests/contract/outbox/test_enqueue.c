@@ -461,6 +461,21 @@ OUTBOX_TEST(draft, with_a_key_and_a_partition_is_refused)
     weir_outbox_destroy(outbox);
 }
 
+OUTBOX_TEST(draft, with_a_header_twice_is_refused)
+{
+    static const struct weir_header headers[] = {{"a", "1"}, {"b", "2"}, {"a", "1"}};
+    struct weir_outbox *outbox = orders(fixture, 1);
+    struct weir_draft draft = scene_draft(0, "x");
+
+    draft.headers = headers;
+    draft.header_count = 3;
+
+    check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
+             WEIR_INVALID);
+    check(strstr(fixture->error.text, "header \"a\" is there twice") != NULL);
+    weir_outbox_destroy(outbox);
+}
+
 OUTBOX_TEST(draft, that_is_null_is_refused)
 {
     struct weir_outbox *outbox = orders(fixture, 1);
