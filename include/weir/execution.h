@@ -28,11 +28,14 @@ enum {
     WEIR_EXECUTION_ID_TEXT_SIZE = 48, /* "{fp:65535}:" and 36 characters, with the zero */
     WEIR_LANE_SIZE_MAX = 64,
     WEIR_KIND_SIZE_MAX = 256,
+    WEIR_MEMBER_NAME_SIZE_MAX = 256,
     WEIR_NAMESPACE_SIZE_MAX = 256,
     WEIR_INSTANCE_SIZE_MAX = 256,
     WEIR_IDEMPOTENCY_KEY_SIZE_MAX = 256,
     WEIR_INPUT_SIZE_MAX = 1024 * 1024,
     WEIR_RESULT_SIZE_MAX = 1024 * 1024,
+    WEIR_JOINED_SIZE_MAX =
+        8 * 1024 * 1024, /* of results and input together, see weir/graph.h */
     WEIR_PRIORITY_MAX = 9000,
     WEIR_CAPABILITIES_MAX = 256,
     WEIR_CAPABILITIES_SIZE_MAX = 4096, /* as a list with commas */
@@ -100,6 +103,9 @@ struct weir_execution_draft {
     size_t budget_count;
     const char
         *idempotency_key; /* the same within 24 h is the same execution; NULL: none */
+    /* Of a member of a flow, whose only one it is there: 1 to WEIR_MEMBER_NAME_SIZE_MAX bytes of UTF-8
+     * without comma and control characters, not beginning with '{'. NULL: none; its id stands for it. */
+    const char *name;
 };
 
 /* What became of one draft. */
@@ -163,6 +169,7 @@ struct weir_execution_info {
     const char *capabilities; /* that a worker must have: "gpu,linux"; "" when none */
     bool has_graph;
     struct weir_graph_id graph; /* whose member it is; zero when it is of none */
+    const char *name;           /* of a member; "" when it has none */
     int64_t epoch;
     int32_t attempts;           /* so far, the running one included */
     uint32_t retries, reclaims; /* since the last replay */

@@ -72,10 +72,12 @@ struct weir_claimed {
     const char *name_space;
     const char *lane;
     const char *kind;
-    int32_t attempt; /* its number, from 0 */
+    const char *name; /* of a member of a flow; "" when it has none */
+    int32_t attempt;  /* its number, from 0 */
     enum weir_attempt_type type;
-    const void *input;
-    size_t input_size;
+    const void *input; /* of a member that data is passed to: see weir/graph.h */
+    size_t
+        input_size; /* up to WEIR_INPUT_SIZE_MAX; of several results WEIR_JOINED_SIZE_MAX */
     const struct weir_tag *tags;
     size_t tag_count;
     int64_t lease_us;    /* until when, by the database's clock */

@@ -21,6 +21,23 @@
  *
  * A flow ends by itself, when all its members have. A replay of one of them opens it again.
  *
+ * Data     An edge may pass data: the result of the member that it comes from, as it was when that member
+ *          completed, if the join was not decided before. A replay of what was skipped gets what came
+ *          too late, too. What a worker is given depends on how many such edges lead to the member:
+ *
+ *            none     its own input
+ *            one      the result as it is; its own input, if there is none or it is empty
+ *            several  a JSON object with all of them, by the names of the members, or by their ids
+ *                     ("{fp:12}:0190...") where they have no name:
+ *
+ *              {"input": OWN, "results": {"pack": RESULT, "bill": RESULT}}
+ *
+ *          In it, null is an input that was not given and a result that is empty. A member that has not
+ *          completed when the join is decided (failed, skipped, still running) is not in it. What is JSON
+ *          stands as it is; anything else is a string, its text if it is UTF-8, else base64, and then
+ *          "encodings": {"input": "text", "results": {"bill": "base64"}} names what is such a string.
+ *          Every attempt is given the same bytes. With more than WEIR_JOINED_SIZE_MAX bytes the member
+ *          fails when it is claimed, without an attempt: "joined_input_too_large".
  * Threads  Any thread.
  * Failure  A failed call has changed nothing. WEIR_IN_DOUBT: repeat it, with the same ids.
  */
@@ -50,10 +67,7 @@ enum weir_join { WEIR_JOIN_ALL, WEIR_JOIN_ANY, WEIR_JOIN_QUORUM, WEIR_JOIN_COUNT
 
 struct weir_graph_edge {
     struct weir_execution_id from, to;
-    /* The result of `from` becomes the input of `to`, if it is not empty and nothing was decided before.
-     * Of several that of the last one stays. A replay of what was skipped gets them all once more, in
-     * the order of the members that they come from. */
-    bool passes_data;
+    bool passes_data; /* see "Data" */
 };
 
 /* How the edges to one execution are joined; all of them, cancelling nobody, where nothing is said. It
@@ -162,10 +176,11 @@ WEIR_API void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id
  *                   not minted for this flow
  *   WEIR_CYCLE      the edges would lead in a circle; the text names one of it
  *   WEIR_MISMATCH   it is there and different: a member, an edge, a join; or where a new edge leads
- *                   to has begun already
+ *                   to has begun already; or another member has this name
  *   WEIR_FULL       more than WEIR_GRAPH_UPSTREAMS_MAX edges would lead to one, or the flow have more
  *                   than WEIR_GRAPH_MEMBERS_MAX members
- *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy: the text names it
+ *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy, two members of one name: the text
+ *                   names it
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_graph_extend(struct weir_flow *self, struct weir_connection *connection,

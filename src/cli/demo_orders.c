@@ -132,6 +132,7 @@ static void draft_steps(const struct order *order, const char *number,
         out[i] = (struct weir_execution_draft){.id = &order->steps[i],
                                                .lane = WEIR_ORDERS_LANE,
                                                .kind = WEIR_STEP_NAMES[i],
+                                               .name = WEIR_STEP_NAMES[i],
                                                .input = number,
                                                .input_size = strlen(number),
                                                .policy = policy};

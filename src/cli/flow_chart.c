@@ -74,6 +74,8 @@ static void keep_member(void *state, const struct weir_execution_info *info)
     member.info.name_space = keep(self, info->name_space);
     member.info.lane = keep(self, info->lane);
     member.info.kind = keep(self, info->kind);
+    member.info.name = keep(self, info->name);
+    member.info.capabilities = keep(self, info->capabilities);
     member.info.blocked_by = keep(self, info->blocked_by);
     member.info.budget = keep(self, info->budget);
     member.info.worker = keep(self, info->worker);
@@ -378,6 +380,11 @@ static uint32_t needed(const struct weir_group_info *group)
                                                  : group->join.quorum;
 }
 
+const char *weir_chart_member_label(const struct weir_chart_member *self)
+{
+    return self->info.name[0] != '\0' ? self->info.name : self->info.kind;
+}
+
 /* "; missing: 4 charge (active), 5 pack and 7 more": pack waits itself, as all behind it do. */
 static void append_missing(const struct weir_flow_chart *self, size_t member,
                            struct weir_buf *text)
@@ -394,7 +401,7 @@ static void append_missing(const struct weir_flow_chart *self, size_t member,
         weir_buf_append_text(text, count == 1 ? "; missing: " : ", ");
         if (from->number > 0)
             weir_buf_append_format(text, "%" PRIu32 " ", from->number);
-        weir_buf_append_text(text, from->info.kind);
+        weir_buf_append_text(text, weir_chart_member_label(from));
         if (from->info.state != WEIR_STATE_WAITING_CHILDREN)
             weir_buf_append_format(text, " (%s)",
                                    weir_public_state_name(from->info.state));

@@ -25,6 +25,9 @@ struct weir_chart_member {
     uint32_t number;  /* in the drawing, from 1; 0: it has none yet */
 };
 
+/* Its name; its kind, if it has none. */
+const char *weir_chart_member_label(const struct weir_chart_member *self);
+
 struct weir_flow_chart {
     struct weir_arena arena;
     struct weir_graph_info info;

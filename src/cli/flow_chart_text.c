@@ -315,6 +315,16 @@ static void number_members(struct sheet *self)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
+/* "resize", or "left (resize)" of one with a name of its own. */
+static void spell_one(const struct weir_chart_member *member, char *out)
+{
+    const char *label = weir_chart_member_label(member);
+    bool same = strcmp(label, member->info.kind) == 0;
+
+    weir_text_format(out, LABEL_SIZE, "%s%s%s%s", label, same ? "" : " (",
+                     same ? "" : member->info.kind, same ? "" : ")");
+}
+
 /* "7 resize", or "98 x resize" of several; "98 members" when they are not of one kind. */
 static void spell_label(const struct sheet *self, uint32_t item, char *out)
 {
@@ -325,7 +335,7 @@ static void spell_label(const struct sheet *self, uint32_t item, char *out)
     bool same = true;
 
     if (one->count == 1) {
-        weir_text_format(out, LABEL_SIZE, "%s", kind);
+        spell_one(&members[one->first], out);
         return;
     }
     for (size_t i = one->first; left > 0 && same; i++) {

@@ -195,6 +195,7 @@ static void append_claim(struct weir_buf *json, const struct weir_claimed *claim
     weir_output_add_text(json, "namespace", claimed->name_space);
     weir_output_add_text(json, "lane", claimed->lane);
     weir_output_add_text(json, "kind", claimed->kind);
+    weir_output_add_text(json, "name", claimed->name);
     weir_output_add_number(json, "attempt", claimed->attempt);
     weir_output_add_text(json, "type", weir_attempt_type_name(claimed->type));
     weir_output_add_number(json, "epoch", claimed->claim.epoch);

@@ -23,6 +23,7 @@ enum {
     OPTION_CANCEL_REMAINING,
     OPTION_FROM,
     OPTION_JOIN,
+    OPTION_NAME,
     OPTION_PARTITIONS,
     OPTION_PASS_DATA,
     OPTION_REVISION,
@@ -40,18 +41,19 @@ static int run_edge(const struct weir_command *self, int argc, char **argv);
 static const struct weir_command_option ADD_OPTIONS[] = {
     {'f', "from", "FILE", "many, as JSON; - for stdin"},
     WEIR_DRAFTING_OPTIONS,
+    {OPTION_NAME, "name", "NAME", "its name, which no other member has"},
     {WEIR_DRAFTING_ID, "id", "ID", "its id, of the flow's partition; default a new one"},
     {'a', "after", "ID,...", "it waits for these members"},
     {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K of them; default all"},
     {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
-    {OPTION_PASS_DATA, "pass-data", NULL, "their result becomes its input"},
+    {OPTION_PASS_DATA, "pass-data", NULL, "it is given their results"},
     {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
     {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
 };
 static const struct weir_command_option EDGE_OPTIONS[] = {
     {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K; default all"},
     {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
-    {OPTION_PASS_DATA, "pass-data", NULL, "the result of FROM becomes the input of TO"},
+    {OPTION_PASS_DATA, "pass-data", NULL, "TO is given the result of FROM"},
     {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
     {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
 };
@@ -73,8 +75,12 @@ const struct weir_command weir_cli_flow_add = {
         "\n"
         "or one with lists of these: {\"members\": [], \"edges\": [], \"joins\": []}. A "
         "name\n"
-        "is good within the call. Fields are called as the options, with a _ for a -;\n"
-        "those that may be repeated are tags, capabilities and budgets.\n",
+        "is kept and shown, and no other member of the flow has it; edges use names of\n"
+        "this call, or ids. Fields are called as the options, with a _ for a -; those\n"
+        "that may be repeated are tags, capabilities and budgets.\n"
+        "\n"
+        "One result that is passed is given as it is; several are given as JSON, by\n"
+        "name: {\"input\": OWN, \"results\": {\"pack\": RESULT, \"bill\": RESULT}}.\n",
     .options = ADD_OPTIONS,
     .option_count = sizeof ADD_OPTIONS / sizeof ADD_OPTIONS[0],
     .uses_db = true,
@@ -126,6 +132,9 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         break;
     case OPTION_JOIN:
         out->ties.join = value;
+        break;
+    case OPTION_NAME:
+        out->ties.name = value;
         break;
     case OPTION_CANCEL_REMAINING:
         out->ties.cancel_remaining = true;
@@ -311,7 +320,7 @@ static int plan_many(const struct weir_command *command, struct adding *self)
     int code;
 
     if (self->drafted || self->ties.after != NULL || self->ties.join != NULL ||
-        self->ties.cancel_remaining || self->ties.passes_data)
+        self->ties.cancel_remaining || self->ties.passes_data || self->ties.name != NULL)
         return weir_command_misuse(
             command, "--from has all that is to be known of members; the other options "
                      "are of one");

@@ -13,13 +13,13 @@
 #include "base/text.h"
 #include "cli/flow_words.h"
 #include "cli/json_walk.h"
+#include "flow/draft.h"
 #include "outbox/headers.h"
 #include "weir/heap.h"
 
 enum {
     ARENA_SIZE_MAX = 512 << 20,
     LIST_SIZE_MAX = 64 << 20,
-    NAME_SIZE_MAX = 256,
     FIELDS_MAX = 40,
     WORD_SIZE = 32,
 };
@@ -91,12 +91,10 @@ static int out_of_memory(const struct weir_graph_plan *self)
 
 static int add_name(struct weir_graph_plan *self, const char *name, size_t index)
 {
-    if (name[0] == '\0' || name[0] == '{' || strchr(name, ',') != NULL ||
-        strlen(name) > NAME_SIZE_MAX)
-        return weir_command_misuse(self->command,
-                                   "name is '%.64s', must have 1 to %d characters, none "
-                                   "of them a comma, and not begin with '{'",
-                                   name, NAME_SIZE_MAX);
+    struct weir_error error = {0};
+
+    if (weir_member_name_check(name, &error) != WEIR_OK)
+        return weir_command_misuse(self->command, "%s", error.text);
     if (weir_map_find(&self->names, weir_str(name)) != NULL)
         return weir_command_misuse(self->command, "two members are called '%s'", name);
     return weir_map_put(&self->names, weir_str(name), (void *)(uintptr_t)(index + 1)) ==
@@ -648,6 +646,7 @@ static int settle_members(struct weir_graph_plan *self, struct weir_flow *flow,
             member->id = *member->drafting->draft.id;
         self->drafts[i] = member->drafting->draft;
         self->drafts[i].id = &member->id;
+        self->drafts[i].name = member->name;
         if (self->drafts[i].name_space == NULL)
             self->drafts[i].name_space = name_space;
     }

@@ -1,8 +1,8 @@
 /*
  * flow_graph_plan.h - what is to be added to a flow, by names.
  *
- * Members may have names, which are good within the plan; edges and joins are between names, or ids
- * of members that are there.
+ * Members may have names, which they keep. Edges and joins are between names of this plan, or ids of
+ * members that are there.
  *
  *   init -> read | add_member, add_edge ... -> settle(ids) -> extension -> fini
  *

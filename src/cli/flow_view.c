@@ -275,6 +275,7 @@ void weir_flow_append_members_why(struct weir_buf *json,
         weir_output_add_text(json, "flow", weir_graph_id_format(&info->graph, id));
     else
         weir_output_open(json, "flow", "null");
+    weir_output_add_text(json, "name", info->name);
     weir_output_add_text(json, "lane", info->lane);
     weir_output_add_text(json, "kind", info->kind);
     weir_output_add_number(json, "priority", info->priority);
@@ -339,6 +340,8 @@ void weir_flow_append_facts(struct weir_buf *text, const struct weir_execution_i
     weir_output_line(text, "namespace", info->name_space);
     if (info->has_graph)
         weir_output_line(text, "flow", weir_graph_id_format(&info->graph, flow));
+    if (info->name[0] != '\0')
+        weir_output_line(text, "name", info->name);
     if (info->capabilities[0] != '\0')
         weir_output_line(text, "needs", info->capabilities);
     add_numbers(text, info);

@@ -2,11 +2,12 @@
  * claim.c - giving executions to workers.
  *
  *   lanes and capabilities -> numbers       outside of a transaction: they are remembered
- *   pick, claim, store, read inputs         one transaction
+ *   pick, gather, claim, store              one transaction
  *   nothing there: stand in line, look again when it rings
  *
  * An execution past its deadline would stay at the head of its lane until the reconciler comes, so
- * it is ended on the spot. When all that was picked had to be ended, the next pick takes more.
+ * it is ended on the spot; so is a member of a flow whose results are too large to be given to anybody.
+ * When all that was picked had to be ended, the next pick takes more.
  */
 #include "flow/claim.h"
 #include "flow/budget_store.h"
@@ -23,6 +24,7 @@
 #include "flow/capabilities.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
+#include "flow/gather.h"
 #include "flow/store_floors.h"
 #include "outbox/names.h"
 
@@ -233,37 +235,61 @@ static enum weir_status lock_budgets(struct errand *self,
     return status;
 }
 
+/* It is not claimed, and ends: past its deadline, or with more than can be given to anybody. */
+static void end_unclaimed(struct errand *self, struct weir_change *change, int64_t now_us)
+{
+    struct weir_execution_row *row = &change->stored->row;
+    enum weir_ruling ruling = weir_rule_expire(row, now_us, &change->consequence);
+
+    if (ruling != WEIR_RULING_DONE && change->stored->too_large)
+        ruling = weir_rule_refuse_input(row, now_us, &change->consequence);
+    if (ruling != WEIR_RULING_DONE)
+        return;
+    self->changes[self->change_count++] = *change;
+    self->expired++;
+}
+
+static void judge_one(struct errand *self, struct weir_change *change, int64_t now_us)
+{
+    struct weir_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_claimant claimant = claimant_of(self->options);
+    enum weir_ruling ruling = WEIR_RULING_NOTHING;
+
+    if (!change->stored->too_large)
+        ruling = weir_rule_claim(&change->stored->row, &claimant, now_us,
+                                 &change->consequence);
+    if (ruling == WEIR_RULING_NOTHING) {
+        end_unclaimed(self, change, now_us);
+    } else if (ruling == WEIR_RULING_DONE) {
+        if (WEIR_POINT(points, "claim.same_epoch")) /* a bug: fences nobody out */
+            change->stored->row.epoch--;
+        put_first(self, change);
+    }
+}
+
+/* A few large ones are enough for one call. */
+static bool is_for_later(const struct weir_stored *stored)
+{
+    return stored->data_edges > 0 && !stored->gathered && !stored->too_large;
+}
+
 static enum weir_status judge(struct errand *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
     struct weir_points *points = weir_db_config(self->flow->db)->points;
-    struct weir_claimant claimant = claimant_of(self->options);
+    enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->loaded.count && self->claimed < self->wanted; i++) {
         struct weir_change change = {.stored = &self->loaded.rows[i]};
-        struct weir_execution_row *row = &change.stored->row;
-        bool admitted = true;
-        enum weir_status status = WEIR_OK;
-        enum weir_ruling ruling;
+        bool admitted = !is_for_later(change.stored);
 
-        if (change.stored->budgeted && !WEIR_POINT(points, "claim.no_budget")) /* a bug */
+        if (admitted && change.stored->budgeted &&
+            !WEIR_POINT(points, "claim.no_budget")) /* a bug */
             status = admit(self, connection, &change, &admitted, error);
         if (status != WEIR_OK)
             return status;
-        if (!admitted)
-            continue;
-        ruling = weir_rule_claim(row, &claimant, now_us, &change.consequence);
-
-        if (ruling == WEIR_RULING_DONE) {
-            if (WEIR_POINT(points, "claim.same_epoch")) /* a bug: fences nobody out */
-                row->epoch--;
-            put_first(self, &change);
-        } else if (ruling == WEIR_RULING_NOTHING &&
-                   weir_rule_expire(row, now_us, &change.consequence) ==
-                       WEIR_RULING_DONE) {
-            self->changes[self->change_count++] = change;
-            self->expired++;
-        }
+        if (admitted)
+            judge_one(self, &change, now_us);
     }
     return WEIR_OK;
 }
@@ -287,14 +313,16 @@ static enum weir_status make_hoard(struct errand *self, struct weir_error *error
 {
     const struct weir_heap *heap = self->flow->heap;
     size_t count = self->claimed;
+    size_t size_max = count * (WEIR_INPUT_SIZE_MAX + TEXTS_SIZE_MAX);
 
+    for (size_t i = 0; i < count; i++)
+        size_max += self->changes[i].stored->input.size; /* composed ones are larger */
     free_hoard(self->flow->heap, self->hoard);
     self->hoard =
         weir_heap_zalloc(heap, sizeof *self->hoard + count * sizeof(struct weir_claimed));
     if (self->hoard == NULL)
         return no_memory(error);
-    weir_arena_init(&self->hoard->arena, heap,
-                    count * (WEIR_INPUT_SIZE_MAX + TEXTS_SIZE_MAX));
+    weir_arena_init(&self->hoard->arena, heap, size_max);
     return WEIR_OK;
 }
 
@@ -343,13 +371,15 @@ static enum weir_status describe(struct errand *self, const struct weir_stored *
         .name_space = keep_text(hoard, stored->name_space),
         .lane = keep_text(hoard, stored->lane_name),
         .kind = keep_text(hoard, stored->kind),
+        .name = keep_text(hoard, stored->name),
         .attempt = row->attempts - 1,
         .type = row->attempt_type,
         .lease_us = row->lease_us,
         .claimed_ns = self->looked_ns,
         .deadline_us = sooner(row->attempt_deadline_us, row->deadline_us),
     };
-    if (out->name_space == NULL || out->lane == NULL || out->kind == NULL)
+    if (out->name_space == NULL || out->lane == NULL || out->kind == NULL ||
+        out->name == NULL)
         return no_memory(error);
     return stored->input.data != NULL ? keep_input(hoard, &input, error) : WEIR_OK;
 }
@@ -395,14 +425,6 @@ static enum weir_status keep_asked(void *state, const struct weir_work_input *in
     return keep_input(self->hoard, &owned, error);
 }
 
-static bool has_come(const struct errand *self, const struct weir_connection *connection,
-                     const struct weir_execution_row *row)
-{
-    bool alone = weir_connection_engine(connection) == WEIR_SQLITE;
-
-    return self->loaded.inputs && (row->flow_no == 0 || alone);
-}
-
 /* All rows are locked by now, so what is read is theirs. */
 static enum weir_status ask_for_inputs(struct errand *self,
                                        struct weir_connection *connection,
@@ -418,11 +440,11 @@ static enum weir_status ask_for_inputs(struct errand *self,
         asking.nos != NULL && asking.owners != NULL ? WEIR_OK : no_memory(error);
 
     for (size_t i = 0; i < self->claimed && status == WEIR_OK; i++) {
-        const struct weir_execution_row *row = &self->changes[i].stored->row;
+        const struct weir_stored *stored = self->changes[i].stored;
 
-        if (has_come(self, connection, row))
+        if (self->loaded.inputs || stored->gathered)
             continue;
-        asking.nos[asking.count] = row->no;
+        asking.nos[asking.count] = stored->row.no;
         asking.owners[asking.count++] = i;
     }
     if (status == WEIR_OK)
@@ -538,6 +560,8 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
     if (status != WEIR_OK)
         return status;
     status = lock_budgets(self, connection, error);
+    if (status == WEIR_OK)
+        status = weir_gather(self->flow, connection, &self->loaded, error);
     if (status == WEIR_OK)
         status = judge(self, connection, now_us, error);
     if (status == WEIR_OK)

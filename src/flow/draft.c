@@ -276,6 +276,30 @@ static enum weir_status check_names(const struct weir_execution_draft *draft,
     return status;
 }
 
+enum weir_status weir_member_name_check(const char *name, struct weir_error *error)
+{
+    struct weir_quote shown;
+    enum weir_status status =
+        check_text("name", name, name, WEIR_MEMBER_NAME_SIZE_MAX, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (name[0] == '\0' || name[0] == '{')
+        return weir_error_set(
+            error, WEIR_INVALID,
+            "name is \"%s\", must have 1 to %d bytes and not begin with "
+            "'{', as ids do",
+            weir_quote(&shown, name), WEIR_MEMBER_NAME_SIZE_MAX);
+    for (const char *at = name; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == '\x7f' || *at == ',')
+            return weir_error_set(error, WEIR_INVALID,
+                                  "name \"%s\" has a comma or a control character, must "
+                                  "have none",
+                                  weir_quote(&shown, name));
+    }
+    return WEIR_OK;
+}
+
 static enum weir_status check_input(const struct weir_execution_draft *draft,
                                     struct weir_error *error)
 {
@@ -331,6 +355,8 @@ enum weir_status weir_execution_draft_check(const struct weir_execution_draft *d
 
     if (status == WEIR_OK)
         status = check_names(draft, error);
+    if (status == WEIR_OK && draft->name != NULL)
+        status = weir_member_name_check(draft->name, error);
     if (status == WEIR_OK)
         status = check_input(draft, error);
     if (status == WEIR_OK && draft->policy != NULL)
@@ -478,6 +504,15 @@ static void add_namespace(struct parts *self, const struct weir_execution_draft 
     add_text(self, name);
 }
 
+/* Likewise; the number tells it from a namespace, whose size it cannot be. */
+static void add_name(struct parts *self, const struct weir_execution_draft *draft)
+{
+    if (draft->name == NULL)
+        return;
+    add_number(self, UINT64_MAX);
+    add_text(self, draft->name);
+}
+
 void weir_execution_draft_digest(const struct weir_execution_draft *draft,
                                  uint8_t out[WEIR_DRAFT_DIGEST_SIZE])
 {
@@ -497,5 +532,6 @@ void weir_execution_draft_digest(const struct weir_execution_draft *draft,
     add_tags(&parts, draft);
     add_budgets(&parts, draft);
     add_namespace(&parts, draft);
+    add_name(&parts, draft);
     weir_md5(parts.bytes, parts.size, out);
 }

@@ -13,7 +13,7 @@
 enum { WEIR_DRAFT_DIGEST_SIZE = WEIR_MD5_SIZE };
 
 /*
- * Id, namespace, lane, kind, input, policy, times, capabilities, tags, idempotency key, in this
+ * Id, namespace, lane, kind, name, input, policy, times, capabilities, tags, idempotency key, in this
  * order: WEIR_INVALID, or WEIR_TOO_LARGE for input, capabilities, tags and key. A priority is
  * clamped and never wrong. `partitions`: of the flow, which the partition of a given id is below.
  * Reads at most one byte beyond the limit of a text.
@@ -55,6 +55,11 @@ WEIR_CHECKED enum weir_status weir_tag_key_check(const char *key,
  * WEIR_TOO_LARGE. */
 WEIR_CHECKED enum weir_status weir_tag_check(const char *key, const char *value,
                                              struct weir_error *error);
+
+/* Of a member of a flow: 1 to WEIR_MEMBER_NAME_SIZE_MAX bytes of UTF-8 without comma and control
+ * characters, not beginning with '{', as an id does: WEIR_INVALID, WEIR_TOO_LARGE. */
+WEIR_CHECKED enum weir_status weir_member_name_check(const char *name,
+                                                     struct weir_error *error);
 
 /* One process: 1 to WEIR_INSTANCE_SIZE_MAX printable characters without blank: WEIR_INVALID. */
 WEIR_CHECKED enum weir_status weir_instance_check(const char *instance,

@@ -80,11 +80,18 @@ static const struct weir_sql SQL_REOPEN = {
             " WHERE downstream = {1} AND state > 1",
     .parameters = "i",
 };
+/* By the primary keys. A copy, which stays as it is whatever becomes of the upstream. */
 static const struct weir_sql SQL_PASS_DATA = {
     .name = "pass data",
-    .text = "INSERT INTO {p}_input (no, bytes) SELECT {2}, r.bytes FROM {p}_result r"
-            " WHERE r.no = {1} AND length(r.bytes) > 0"
-            " ON CONFLICT (no) DO UPDATE SET bytes = excluded.bytes",
+    .text = "INSERT INTO {p}_passed (downstream, upstream, uuid, part, name, bytes)"
+            " SELECT {2}, e.no, e.uuid, e.part, e.name, r.bytes FROM {p}_execution e"
+            " LEFT JOIN {p}_result r ON r.no = e.no WHERE e.no = {1}"
+            " ON CONFLICT (downstream, upstream) DO UPDATE SET bytes = excluded.bytes",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_ADD_DATA_EDGES = {
+    .name = "count data edges",
+    .text = "UPDATE {p}_execution SET data_edges = data_edges + {2} WHERE no = {1}",
     .parameters = "ii",
 };
 
@@ -238,6 +245,15 @@ enum weir_status weir_edges_reopen(struct weir_connection *connection, int64_t d
 {
     return weir_connection_execute(connection, &SQL_REOPEN,
                                    VALUES(weir_integer(downstream)), NULL, error);
+}
+
+enum weir_status weir_edges_count_data(struct weir_connection *connection,
+                                       int64_t downstream, int64_t more,
+                                       struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_ADD_DATA_EDGES,
+                                   VALUES(weir_integer(downstream), weir_integer(more)),
+                                   NULL, error);
 }
 
 enum weir_status weir_edge_pass_data(struct weir_connection *connection,

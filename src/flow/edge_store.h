@@ -72,7 +72,12 @@ WEIR_CHECKED enum weir_status weir_edges_reopen(struct weir_connection *connecti
                                                 int64_t downstream,
                                                 struct weir_error *error);
 
-/* The result of `upstream`, if it has one, is the input of `downstream` from now on. */
+/* So many more that pass data lead to one that is there. Its row is locked. */
+WEIR_CHECKED enum weir_status weir_edges_count_data(struct weir_connection *connection,
+                                                    int64_t downstream, int64_t more,
+                                                    struct weir_error *error);
+
+/* The result of `upstream`, as it is now, is among what `downstream` is given: passed.h. */
 WEIR_CHECKED enum weir_status weir_edge_pass_data(struct weir_connection *connection,
                                                   const struct weir_edge_row *edge,
                                                   struct weir_error *error);

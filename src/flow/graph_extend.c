@@ -32,6 +32,7 @@ static enum weir_status find_old(struct weir_extending *self,
         node->no = 0;
         node->is_new = false;
         node->edges_new = 0;
+        node->data_edges_new = 0;
         node->stored = NULL;
         if (!node->is_member)
             ids[count++] = node->id;
@@ -140,6 +141,7 @@ static enum weir_status add_members(struct weir_extending *self,
         return weir_extending_no_memory(error);
     consignment->flow_no = self->row.no;
     consignment->blocked = self->blocked;
+    consignment->data_edges = self->data_edges;
     if (consignment->count > 0)
         status = weir_consignment_write(consignment, connection, self->now_us,
                                         self->postscript, error);
@@ -244,10 +246,28 @@ static enum weir_status add_edges(struct weir_extending *self,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         self->links[i].is_new = is_new[i];
         self->links[i].to->edges_new += is_new[i];
+        self->links[i].to->data_edges_new += is_new[i] && self->links[i].passes_data;
         *added += is_new[i];
     }
     return status == WEIR_OK && *added < count ? check_repeated(self, connection, error)
                                                : status;
+}
+
+/* A new member was inserted with theirs. */
+static enum weir_status count_data_edges(const struct weir_extending *self,
+                                         struct weir_connection *connection,
+                                         struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
+        const struct weir_extending_node *node = &self->nodes[i];
+
+        if (!node->is_new && node->data_edges_new > 0)
+            status =
+                weir_edges_count_data(connection, node->no, node->data_edges_new, error);
+    }
+    return status;
 }
 
 /* What was added is written before, since this reads it. */
@@ -330,8 +350,10 @@ static enum weir_status add_all(struct weir_extending *self,
 {
     size_t members = 0;
     size_t edges = 0;
-    enum weir_status status = add_members(self, connection, &members, error);
+    enum weir_status status = weir_extending_check_new_names(self, connection, error);
 
+    if (status == WEIR_OK)
+        status = add_members(self, connection, &members, error);
     if (status == WEIR_OK)
         status = check_nodes(self, error);
     if (status == WEIR_OK)
@@ -340,6 +362,8 @@ static enum weir_status add_all(struct weir_extending *self,
         status = add_edges(self, connection, &edges, error);
     if (status == WEIR_OK)
         status = weir_extending_join(self, connection, groups, error);
+    if (status == WEIR_OK)
+        status = count_data_edges(self, connection, error);
     /* Before what follows counts ends of its members. */
     if (status == WEIR_OK)
         status = write_flow(self, connection, members, edges, error);
@@ -440,6 +464,7 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     weir_heap_free(self->heap, extending.nodes);
     weir_heap_free(self->heap, extending.links);
     weir_heap_free(self->heap, extending.blocked);
+    weir_heap_free(self->heap, extending.data_edges);
     weir_loaded_fini(&extending.loaded);
     weir_loaded_fini(&extending.repeated);
     weir_arena_fini(&extending.arena);

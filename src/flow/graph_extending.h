@@ -2,6 +2,7 @@
  * graph_extending.h - one extension of a flow, for the files that work on it.
  *
  *   graph_nodes.c   what is asked for: executions and edges by name; circles
+ *   graph_names.c   names of members
  *   graph_joins.c   the groups that its edges belong to
  *   graph_extend.c  the transaction
  *
@@ -26,6 +27,8 @@ struct weir_extending_node {
     struct weir_stored *stored;         /* of an old one */
     uint32_t edges_in;                  /* that are asked for, and lead to it */
     uint32_t edges_new;                 /* of these, those that were not there */
+    int64_t data_edges;                 /* that are asked for, each once, and pass data */
+    int64_t data_edges_new;             /* of these, those that were not there */
     const struct weir_graph_join *join; /* NULL: none is given */
 };
 
@@ -45,6 +48,7 @@ struct weir_extending {
     const struct weir_graph_extension *extension;
     struct weir_consignment consignment;
     bool *blocked;                     /* owned: of each new member */
+    int64_t *data_edges;               /* owned: likewise */
     struct weir_extending_node *nodes; /* owned, in the order of their uuids */
     size_t node_count;
     struct weir_extending_link *links; /* owned: one for each edge that is asked for */
@@ -84,6 +88,19 @@ WEIR_CHECKED enum weir_status
 weir_extending_check_circles(struct weir_extending *self,
                              struct weir_connection *connection,
                              struct weir_error *error);
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* No two of the members that are asked for have the same one. WEIR_INVALID. */
+WEIR_CHECKED enum weir_status
+weir_extending_check_names(const struct weir_extending *self, struct weir_error *error);
+
+/* No other member of the flow has the name of one that is to be added. When the flow is locked.
+ * WEIR_MISMATCH. */
+WEIR_CHECKED enum weir_status
+weir_extending_check_new_names(struct weir_extending *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 

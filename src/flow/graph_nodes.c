@@ -105,6 +105,8 @@ enum weir_status weir_extending_check(const struct weir_extending *self,
         if (status != WEIR_OK)
             weir_error_prefix(error, "member %zu of %zu", i + 1, extension->member_count);
     }
+    if (status == WEIR_OK)
+        status = weir_extending_check_names(self, error);
     for (size_t i = 0; i < extension->edge_count && status == WEIR_OK; i++) {
         if (compare_ids(&extension->edges[i].from, &extension->edges[i].to) == 0)
             status = weir_error_set(error, WEIR_INVALID,
@@ -134,7 +136,10 @@ static enum weir_status list_nodes(struct weir_extending *self, struct weir_erro
         weir_heap_zalloc_array(heap, extension->edge_count + 1, sizeof *self->links);
     self->blocked =
         weir_heap_zalloc_array(heap, extension->member_count + 1, sizeof *self->blocked);
-    if (self->nodes == NULL || self->links == NULL || self->blocked == NULL)
+    self->data_edges = weir_heap_zalloc_array(heap, extension->member_count + 1,
+                                              sizeof *self->data_edges);
+    if (self->nodes == NULL || self->links == NULL || self->blocked == NULL ||
+        self->data_edges == NULL)
         return weir_extending_no_memory(error);
     for (size_t i = 0; i < extension->member_count; i++)
         self->nodes[count++].id = *extension->members[i].id;
@@ -153,9 +158,44 @@ static enum weir_status list_nodes(struct weir_extending *self, struct weir_erro
     return WEIR_OK;
 }
 
+static int compare_links(const void *a, const void *b)
+{
+    const struct weir_extending_link *left = *(struct weir_extending_link *const *)a;
+    const struct weir_extending_link *right = *(struct weir_extending_link *const *)b;
+
+    if (left->to != right->to)
+        return left->to < right->to ? -1 : 1;
+    return left->from < right->from ? -1 : left->from > right->from;
+}
+
+/* The same edge may be asked for twice. */
+static enum weir_status count_data_edges(struct weir_extending *self,
+                                         struct weir_error *error)
+{
+    const struct weir_heap *heap = self->flow->heap;
+    struct weir_extending_link **sorted = weir_heap_zalloc_array(
+        heap, self->extension->edge_count + 1, sizeof(struct weir_extending_link *));
+    size_t count = 0;
+
+    if (sorted == NULL)
+        return weir_extending_no_memory(error);
+    for (size_t i = 0; i < self->extension->edge_count; i++) {
+        if (self->links[i].passes_data)
+            sorted[count++] = &self->links[i];
+    }
+    qsort(sorted, count, sizeof(struct weir_extending_link *), compare_links);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || compare_links(&sorted[i - 1], &sorted[i]) != 0)
+            sorted[i]->to->data_edges++;
+    }
+    weir_heap_free(heap, sorted);
+    return WEIR_OK;
+}
+
 static enum weir_status link_nodes(struct weir_extending *self, struct weir_error *error)
 {
     const struct weir_graph_extension *extension = self->extension;
+    enum weir_status status;
 
     for (size_t i = 0; i < extension->edge_count; i++) {
         struct weir_extending_link *link = &self->links[i];
@@ -176,14 +216,16 @@ static enum weir_status link_nodes(struct weir_extending *self, struct weir_erro
                                   i + 1, extension->join_count);
         node->join = &extension->joins[i];
     }
+    status = count_data_edges(self, error);
     for (size_t i = 0; i < extension->member_count; i++) {
         struct weir_extending_node *node =
             weir_extending_find(self, extension->members[i].id);
 
         node->is_member = true;
         self->blocked[i] = node->edges_in > 0;
+        self->data_edges[i] = node->data_edges;
     }
-    return WEIR_OK;
+    return status;
 }
 
 enum weir_status weir_extending_list(struct weir_extending *self,

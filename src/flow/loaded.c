@@ -11,9 +11,9 @@
 
 enum {
     ROWS_FIRST = 16,
-    /* Worker, instance, namespace, kind, budget, failure, what was told with the progress, and
+    /* Worker, instance, namespace, kind, name, budget, failure, what was told with the progress, and
      * capabilities. */
-    TEXTS_SIZE_MAX = 5 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX +
+    TEXTS_SIZE_MAX = 6 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX +
                      WEIR_LANE_SIZE_MAX + WEIR_TERM_SIZE_MAX + 256
 };
 
@@ -56,6 +56,8 @@ enum column {
     BUDGETED,
     SETTLED_AS,
     TURN,
+    DATA_EDGES,
+    NAME,
     CLOCK, /* from here on: if it is there */
     INPUT,
     TAGGED,
@@ -233,6 +235,7 @@ static void read_figures(struct weir_stored *out, struct weir_rows *rows)
 
     out->percent = (int32_t)weir_rows_integer(rows, PERCENT);
     out->budgeted = weir_rows_integer(rows, BUDGETED) != 0;
+    out->data_edges = weir_rows_integer(rows, DATA_EDGES);
     out->lane = weir_rows_integer(rows, LANE);
     out->capset = weir_rows_integer(rows, CAPSET);
     out->policy = weir_rows_integer(rows, POLICY);
@@ -267,7 +270,8 @@ static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored 
         *texts[i] = weir_rows_text(rows, NAMESPACE + i);
         status = weir_loaded_copy(self, texts[i], error);
     }
-    return status;
+    out->name = weir_rows_text(rows, NAME);
+    return status == WEIR_OK ? weir_loaded_copy(self, &out->name, error) : status;
 }
 
 static enum weir_status read_belongings(struct weir_loaded *self, struct weir_stored *out,

@@ -24,12 +24,14 @@ struct weir_stored {
     int64_t capset;
     int64_t policy;
     int64_t created_us;
-    int32_t percent; /* of progress; -1: none told */
-    bool budgeted;   /* it is charged to budgets */
+    int32_t percent;    /* of progress; -1: none told */
+    bool budgeted;      /* it is charged to budgets */
+    int64_t data_edges; /* that lead to it, and pass data */
     struct weir_str name_space;
     struct weir_str lane_name;
     struct weir_str kind;
     struct weir_str told; /* with the progress */
+    struct weir_str name; /* of a member; "": none */
 
     /* Of what was read for people: what it belongs to. */
     bool has_graph;
@@ -41,6 +43,10 @@ struct weir_stored {
      * was read for that. */
     struct weir_str input; /* data NULL: none */
     bool tagged;
+
+    /* Of one with data edges, see gather.h. */
+    bool gathered;  /* `input` is what its worker is given */
+    bool too_large; /* or it would be, but for its size */
 };
 
 struct weir_loaded {
@@ -51,7 +57,7 @@ struct weir_loaded {
     size_t count_max;
     int64_t
         clock_us; /* of the database, when the last row was locked; 0: did not come along */
-    bool inputs; /* came along; on PostgreSQL not those of members of flows */
+    bool inputs; /* came along */
 };
 
 /* Borrows `heap` until fini(). Allocates nothing yet. `count_max` is at least 1. */
@@ -72,7 +78,7 @@ void weir_loaded_reset(struct weir_loaded *self);
     " e.replays, e.epoch, e.settled_epoch, e.flow, e.created_us, e.due_us, e.lease_us,"  \
     " e.attempt_deadline_us, e.deadline_us, e.claimed_us, e.started_us, e.ended_us,"     \
     " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told, e.on_timeout, "      \
-    "e.budgeted, e.settled_as, e.turn"
+    "e.budgeted, e.settled_as, e.turn, e.data_edges, e.name"
 
 /* What add() reads behind them, if it is there: the clock, or the clock, input and whether there are
  * tags, of sub-selects `i` and `t` that have no row if there is nothing. */

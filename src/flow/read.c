@@ -55,6 +55,7 @@ static enum weir_status show(struct weir_arena *arena, const struct weir_stored 
         .capabilities = text_of(arena, without_ends(stored->needs), &failed),
         .has_graph = stored->has_graph,
         .graph = stored->graph,
+        .name = text_of(arena, stored->name, &failed),
         .epoch = row->epoch,
         .attempts = row->attempts,
         .retries = row->retries,

@@ -12,7 +12,7 @@ const struct weir_role_right weir_flow_rights[] = {
     {"term", "producer", "SELECT", ""},
     {"term", "producer", "INSERT", "kind, digest, text"},
     {"execution", "producer", "INSERT", WEIR_NEW_COLUMNS ", turn"},
-    {"execution", "producer", "SELECT", "no, uuid, part, digest"},
+    {"execution", "producer", "SELECT", "no, uuid, part, digest, flow, name"},
     {"flow", "producer", "SELECT", ""},
     {"flow", "producer", "INSERT", "uuid, part, created_us, namespace, kind"},
     {"flow", "producer", "UPDATE", "members, edges, unfinished, revision"},
@@ -33,6 +33,7 @@ const struct weir_role_right weir_flow_rights[] = {
 
     {"input", "viewer", "SELECT", "no"},
     {"result", "viewer", "SELECT", "no"},
+    {"passed", "viewer", "SELECT", "downstream, upstream, uuid, part, name"},
     {"secret", "viewer", "SELECT", "key_id, active, until_us"},
 };
 

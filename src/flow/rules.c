@@ -26,6 +26,8 @@
 enum { US_PER_MS = 1000 };
 
 static const struct weir_str NO_TEXT = {"", 0};
+static const struct weir_str INPUT_REFUSED = {"joined_input_too_large",
+                                              sizeof "joined_input_too_large" - 1};
 
 /* ---- times --------------------------------------------------------------------------------- */
 
@@ -562,6 +564,19 @@ enum weir_ruling weir_rule_expire(struct weir_execution_row *row, int64_t now_us
     return WEIR_RULING_DONE;
 }
 
+enum weir_ruling weir_rule_refuse_input(struct weir_execution_row *row, int64_t now_us,
+                                        struct weir_consequence *out)
+{
+    *out = (struct weir_consequence){.failure = NO_TEXT};
+    if (row->state != WEIR_EXEC_READY)
+        return WEIR_RULING_NOTHING;
+
+    row->failure = INPUT_REFUSED;
+    end_attempt(row, WEIR_OUTCOME_FAILED, row->failure, out);
+    terminate(row, WEIR_EXEC_FAILED, WEIR_NEWS_REVOKED, now_us, out);
+    return WEIR_RULING_DONE;
+}
+
 /* How each behaviour ends it; RESUME and ESCALATE do not. */
 static const struct {
     const char *failure;
@@ -674,8 +689,9 @@ static bool attempts_fit(const struct weir_execution_row *row)
     switch (row->state) {
     case WEIR_EXEC_ACTIVE:
     case WEIR_EXEC_SUCCEEDED:
-    case WEIR_EXEC_FAILED:
         return row->attempts > 0;
+    case WEIR_EXEC_FAILED:
+        return row->attempts > 0 || weir_str_equal(row->failure, INPUT_REFUSED);
     case WEIR_EXEC_CANCELLED:
     case WEIR_EXEC_EXPIRED:
     case WEIR_EXEC_SKIPPED:

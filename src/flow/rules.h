@@ -244,6 +244,9 @@ enum weir_ruling weir_rule_lose_lease(struct weir_execution_row *row, int64_t no
                                       struct weir_consequence *out);
 enum weir_ruling weir_rule_expire(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out);
+/* Nobody can be given what was passed to it. */
+enum weir_ruling weir_rule_refuse_input(struct weir_execution_row *row, int64_t now_us,
+                                        struct weir_consequence *out);
 enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t now_us,
                                          struct weir_consequence *out);
 

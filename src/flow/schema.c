@@ -4,6 +4,7 @@
  *   execution    one row per execution: where it stands, who holds it, all its times
  *   input        what it was given       } rows of their own, written once: a row that changes at
  *   result       what came of it         } every step of its life should be small
+ *   passed       results of others that a member of a flow is given, copied
  *   attempt      attempts that have ended (the running one is in the execution's row)
  *   tag          key and value, for filters
  *   term         names of lanes, sets of capabilities, policies, each under a small number
@@ -346,6 +347,41 @@ static const char *const PG_5[] = {TURNS("bigint"), NULL};
 static const char *const SQLITE_4[] = {SETTLED_AS("INTEGER"), NULL};
 static const char *const PG_4[] = {SETTLED_AS("smallint"), NULL};
 
+/*
+ * Names of members, and what was passed to them. Until now a result was written over the input of the
+ * member that it was passed to, so of several only the last is left there. Members that have not begun
+ * are given all of them from now on; an input that one of these has replaced is lost, and is not told as
+ * their own. Those that have begun keep what they were given: they count no data edges.
+ */
+#define PASSED(BIG, INT, BYTES)                                                          \
+    "ALTER TABLE {p}_execution ADD COLUMN name TEXT NOT NULL DEFAULT ''",                \
+        "ALTER TABLE {p}_execution ADD COLUMN data_edges " INT " NOT NULL DEFAULT 0",    \
+        "CREATE UNIQUE INDEX {p}_execution_name ON {p}_execution (flow, name)"           \
+        " WHERE " WEIR_HAS_NAME,                                                         \
+        "CREATE TABLE {p}_passed ("                                                      \
+        " downstream " BIG " NOT NULL," /* execution.no, as the next */                  \
+        " upstream " BIG " NOT NULL,"                                                    \
+        " uuid " BYTES " NOT NULL," /* of the upstream, as the next two */               \
+        " part " INT " NOT NULL,"                                                        \
+        " name TEXT NOT NULL,"                                                           \
+        " bytes " BYTES "," /* its result; NULL: it had none */                          \
+        " PRIMARY KEY (downstream, upstream))",                                          \
+        "INSERT INTO {p}_passed (downstream, upstream, uuid, part, name, bytes)"         \
+        " SELECT d.downstream, d.upstream, u.uuid, u.part, '', r.bytes"                  \
+        " FROM {p}_edge d JOIN {p}_execution e ON e.no = d.downstream"                   \
+        " JOIN {p}_execution u ON u.no = d.upstream"                                     \
+        " LEFT JOIN {p}_result r ON r.no = d.upstream"                                   \
+        " WHERE d.passes_data = 1 AND d.state = 1 AND e.attempts = 0",                   \
+        "UPDATE {p}_execution SET data_edges = (SELECT count(*) FROM {p}_edge d"         \
+        " WHERE d.downstream = {p}_execution.no AND d.passes_data = 1)"                  \
+        " WHERE attempts = 0 AND no IN"                                                  \
+        " (SELECT downstream FROM {p}_edge WHERE passes_data = 1)",                      \
+        "DELETE FROM {p}_input WHERE no IN (SELECT p.downstream FROM {p}_passed p"       \
+        " JOIN {p}_input i ON i.no = p.downstream WHERE p.bytes = i.bytes)"
+
+static const char *const SQLITE_6[] = {PASSED("INTEGER", "INTEGER", "BLOB"), NULL};
+static const char *const PG_6[] = {PASSED("bigint", "integer", "bytea"), NULL};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1001,
@@ -376,6 +412,12 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 1005, /* an older library would leave turns as they are */
         .name = "turns",
         .statements = {[WEIR_SQLITE] = SQLITE_5, [WEIR_POSTGRESQL] = PG_5},
+    },
+    {
+        .number = 1006,
+        .readable_by = 1006, /* an older library would overwrite inputs by results */
+        .name = "passed results, names of members",
+        .statements = {[WEIR_SQLITE] = SQLITE_6, [WEIR_POSTGRESQL] = PG_6},
     },
 };
 

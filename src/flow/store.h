@@ -40,6 +40,7 @@
 #define WEIR_IS_CANCELLING "cancel_us > 0" /* of edge_group */
 #define WEIR_SUSPENSION_IS_OPEN "ended_us = 0"
 #define WEIR_EDGE_IS_OPEN "state = 0"
+#define WEIR_HAS_NAME "name <> ''"
 #define WEIR_WAITS_FOR_BUDGET "dimension = '' AND amount > 0"
 /* Does this one of them still wait? It may have been cancelled, or wait for others: then the mark stays
  * until the budget is free. By its primary key, in words that fit no partial index. */
@@ -79,6 +80,8 @@ struct weir_new_execution {
     int64_t policy;
     struct weir_str name_space;
     struct weir_str kind;
+    struct weir_str name;  /* of a member; size 0: none */
+    int64_t data_edges;    /* that lead to it, and pass data */
     struct weir_str input; /* size 0: none */
     const struct weir_tag *tags;
     size_t tag_count;

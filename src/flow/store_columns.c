@@ -9,8 +9,8 @@
 #define T WEIR_TYPE_TEXT
 #define B WEIR_TYPE_BYTES
 
-const enum weir_type weir_new_types[WEIR_NEW_WIDTH] = {B, B, I, I, I, I, I, I, I,
-                                                       I, I, I, I, I, I, T, T};
+const enum weir_type weir_new_types[WEIR_NEW_WIDTH] = {B, B, I, I, I, I, I, I, I, I,
+                                                       I, I, I, I, I, I, T, T, T};
 const enum weir_type weir_key_types[WEIR_KEY_WIDTH] = {T, T, B, I, B, I};
 const enum weir_type weir_write_types[WEIR_WRITE_WIDTH] = {
     I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, T, T, T};
@@ -21,8 +21,9 @@ const struct weir_sql weir_store_sql_insert_one = {
     .name = "insert execution",
     .text = "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ", turn) VALUES ({1}, {2},"
             " {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15},"
-            " {16}, {17}, {12}) ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
-    .parameters = "bbiiiiiiiiiiiiitt",
+            " {16}, {17}, {18}, {19}, {12}) ON CONFLICT (uuid) DO NOTHING"
+            " RETURNING no, uuid",
+    .parameters = "bbiiiiiiiiiiiiiittt",
 };
 const struct weir_sql weir_store_sql_input_one = {
     .name = "insert input",
@@ -72,8 +73,10 @@ void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
         weir_integer(item->due_us),
         weir_integer(item->deadline_us),
         weir_integer(item->budgeted),
+        weir_integer(item->data_edges),
         weir_text(item->name_space),
         weir_text(item->kind),
+        weir_text(item->name),
     };
 
     for (size_t i = 0; i < WEIR_NEW_WIDTH; i++)

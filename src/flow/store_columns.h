@@ -15,8 +15,8 @@
 /* Of a new execution. Its turn is the time at which it is created. */
 #define WEIR_NEW_COLUMNS                                                                 \
     "uuid, digest, part, state, hold, pending, lane, capset, policy, priority, flow,"    \
-    " created_us, due_us, deadline_us, budgeted, namespace, kind"
-enum { WEIR_NEW_WIDTH = 17 };
+    " created_us, due_us, deadline_us, budgeted, data_edges, namespace, kind, name"
+enum { WEIR_NEW_WIDTH = 19 };
 extern const enum weir_type weir_new_types[WEIR_NEW_WIDTH];
 void weir_new_lay_out(const struct weir_new_execution *item, int64_t now_us,
                       struct weir_value *out, size_t stride);

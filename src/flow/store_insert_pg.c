@@ -57,9 +57,10 @@ const struct weir_sql weir_pg_sql_insert = {
         "INSERT INTO {p}_execution (" WEIR_NEW_COLUMNS ", turn) SELECT " WEIR_NEW_COLUMNS
         ", created_us FROM unnest({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, "
         "{11}, {12},"
-        " {13}, {14}, {15}, {16}, {17}) WITH ORDINALITY AS u (" WEIR_NEW_COLUMNS
+        " {13}, {14}, {15}, {16}, {17}, {18}, {19}) WITH ORDINALITY"
+        " AS u (" WEIR_NEW_COLUMNS
         ", n) ORDER BY n ON CONFLICT (uuid) DO NOTHING RETURNING no, uuid",
-    .parameters = "BBIIIIIIIIIIIIITT",
+    .parameters = "BBIIIIIIIIIIIIIITTT",
 };
 const struct weir_sql weir_pg_sql_read_ids = {
     .name = "read ids",

@@ -8,14 +8,12 @@
 #include "outbox/columns.h"
 
 /*
- * Inputs by their primary key, and of tags whether there are any. Not the inputs of members of
- * flows: a row is locked as it is now, but what is joined with it is as it was when the statement
- * began, and an extension of the flow may have replaced the input in between. Nobody else does.
+ * Inputs by their primary key, and of tags whether there are any. A row is locked as it is now, but what
+ * is joined with it is as it was when the statement began: both come with the row, and never change.
  */
 #define WEIR_PG_COMPANY                                                                  \
     " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no"                \
-    " AND e.flow = 0 LIMIT 1) i ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM "  \
-    "{p}_tag x"                                                                          \
+    " LIMIT 1) i ON true LEFT JOIN LATERAL (SELECT true AS tagged FROM {p}_tag x"        \
     " WHERE x.no = e.no ORDER BY no, key LIMIT 1) t ON true"
 
 /* The first `width` columns of a table as arrays of these types. */

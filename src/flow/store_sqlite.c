@@ -125,6 +125,7 @@ const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
     REMOVE_BY("edge", "upstream"),
     REMOVE_BY("edge", "downstream"),
     REMOVE_BY("edge_group", "downstream"),
+    REMOVE_BY("passed", "downstream"),
     REMOVE("execution"),
 };
 

@@ -27,11 +27,13 @@ extern const struct weir_sql weir_graph_sql_forget[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_graph_sql_resolve[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_graph_sql_siblings[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_graph_sql_left_open[WEIR_ENGINE_COUNT];
+extern const struct weir_sql weir_graph_sql_named[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_flow_sql_figures;
 extern const struct weir_sql weir_flow_sql_waits;
 extern const struct weir_sql weir_flow_sql_held;
 extern const struct weir_sql weir_flow_sql_lanes;
+extern const struct weir_sql weir_flow_sql_passed[WEIR_ENGINE_COUNT];
 
 /* PostgreSQL */
 extern const struct weir_sql weir_pg_sql_load;
@@ -53,7 +55,7 @@ extern const struct weir_sql weir_pg_sql_inputs;
 extern const struct weir_sql weir_pg_sql_tags;
 extern const struct weir_sql weir_pg_sql_read_keys;
 extern const struct weir_sql weir_pg_sql_read_ids;
-enum { WEIR_PG_REMOVES = 14, WEIR_SQLITE_REMOVES = 13 };
+enum { WEIR_PG_REMOVES = 15, WEIR_SQLITE_REMOVES = 14 };
 extern const struct weir_sql weir_pg_sql_remove[WEIR_PG_REMOVES];
 
 /* SQLite */

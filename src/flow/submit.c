@@ -51,6 +51,7 @@ static void pack(struct weir_consignment *self)
         weir_execution_draft_digest(draft, item->digest);
         item->name_space = weir_str(weir_execution_draft_namespace(draft));
         item->kind = weir_str(draft->kind);
+        item->name = weir_str(draft->name != NULL ? draft->name : "");
         item->input = (struct weir_str){draft->input, draft->input_size};
         item->tags = draft->tags;
         item->tag_count = draft->tag_count;
@@ -132,6 +133,7 @@ static void begin(struct weir_consignment *self, int64_t now_us)
             (void)weir_rule_block(&row, WEIR_HOLD_DEPENDENCIES,
                                   &(struct weir_consequence){.news = 0});
         item->flow_no = self->flow_no;
+        item->data_edges = self->data_edges != NULL ? self->data_edges[i] : 0;
         item->state = row.state;
         item->hold = row.hold;
         item->pending = row.pending;
@@ -320,6 +322,20 @@ static enum weir_status write_alone(struct weir_consignment *self,
     return status;
 }
 
+/* Nobody would look for it. */
+static enum weir_status refuse_names(const struct weir_execution_draft *drafts,
+                                     size_t count, struct weir_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (drafts[i].name != NULL)
+            return weir_error_set(error, WEIR_INVALID,
+                                  "draft %zu of %zu: name is \"%s\", must be NULL: only "
+                                  "members of flows have one",
+                                  i + 1, count, drafts[i].name);
+    }
+    return WEIR_OK;
+}
+
 enum weir_status weir_flow_submit(struct weir_flow *self,
                                   struct weir_connection *connection,
                                   const struct weir_execution_draft *drafts, size_t count,
@@ -330,6 +346,8 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
 
     if (status == WEIR_OK)
         status = weir_execution_drafts_check(drafts, count, self->partitions, error);
+    if (status == WEIR_OK)
+        status = refuse_names(drafts, count, error);
     if (status != WEIR_OK || count == 0)
         return status;
     status = weir_consignment_init(&consignment, self, drafts, count, error);

@@ -21,7 +21,9 @@ struct weir_consignment {
     size_t count;
     int64_t flow_no;     /* of which they are members; 0: none */
     const bool *blocked; /* borrowed: those that wait for others; NULL: none does */
-    bool adopted;        /* the transaction is the caller's */
+    const int64_t
+        *data_edges; /* borrowed: how many lead to each, passing data; NULL: none does */
+    bool adopted;    /* the transaction is the caller's */
     struct weir_tidings tidings; /* out */
 };
 

@@ -339,7 +339,7 @@ tells_of_executions() {
     work 1
     work 4 'lease_us = 9000000000000000'
     ends 0 doctor
-    says 'schema 1005; 1 ready, 0 delayed, 1 active, 0 suspended, 0 held by a budget; 0 open flows' \
+    says 'schema 1006; 1 ready, 0 delayed, 1 active, 0 suspended, 0 held by a budget; 0 open flows' \
         'nothing is overdue'
     ends 0 doctor --json
     finding executions ok ''

@@ -111,7 +111,7 @@ adds_a_graph_by_names() {
     show "$flow" --json
     json '.revision == 1 and .member_count == 3 and .edge_count == 2 and
         ([.members[] | .kind + " " + .state] == ["n1 waiting", "n2 waiting", "n3 waiting_children"])
-        and .members[2].priority == 7 and
+        and .members[2].priority == 7 and .members[2].capabilities == "gpu" and
         (.joins | length == 1 and .[0].join == "any" and .[0].cancel_remaining)'
 }
 
@@ -128,6 +128,38 @@ adds_one_object_over_lines() {
     "$weir" flow complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result passed
     ends 0 flow claim --lane o2 --json
     json '.claims[0].input == "passed"'
+}
+
+gives_a_join_all_results_by_name() {
+    local flow
+    flow=$(create)
+    {
+        steps j1 j2
+        echo '{"name": "sum", "lane": "j3", "kind": "add", "after": ["j1", "j2"], "pass_data": true, "input": {"own": 1}}'
+    } | add "$flow" >"$scratch/ids"
+    show "$flow"
+    says 'sum (add)'
+    show "$flow" --json
+    json '[.members[].name] == ["j1", "j2", "sum"]'
+    ends 0 flow get "$(sed -n 3p "$scratch/ids")"
+    grep -qE '^name +sum$' "$scratch/out"
+    for lane in j1 j2; do
+        ends 0 flow claim --lane $lane --json
+        json ".claims[0].name == \"$lane\""
+        "$weir" flow complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result "{\"is\": \"$lane\"}"
+    done
+    ends 0 flow work --lane j3 --drain --exec 'echo "$WEIR_NAME"; cat'
+    [ "$("$weir" flow result "$(sed -n 3p "$scratch/ids")")" = 'sum
+{"input": {"own": 1}, "results": {"j1": {"is": "j1"}, "j2": {"is": "j2"}}}' ]
+}
+
+refuses_a_name_that_another_member_has() {
+    local flow
+    flow=$(create)
+    add "$flow" --lane q --kind q --name pack
+    stood=$(stands "$flow")
+    leaves "$flow" 1 'another member of the flow has the name "pack"' add "$flow" --lane q --kind q --name pack
+    leaves "$flow" 2 'has a comma' add "$flow" --lane q --kind q --name a,b
 }
 
 adds_one_by_options() {
@@ -323,7 +355,7 @@ folds_large_layers() {
     complete f1 many many
     show "$flow"
     says '#   2 40 x many  38 waiting, 2 completed: 4 is waiting: no worker' \
-        '2 of 40, needs 40; missing: 4 many (waiting), 5 many (waiting), 6 many (waiting) and 35 more' \
+        '2 of 40, needs 40; missing: 4 m3 (waiting), 5 m4 (waiting), 6 m5 (waiting) and 35 more' \
         '--fold 0 shows all members'
     [ "$(grep -c many "$scratch/out")" -eq 2 ]
     show "$flow" --fold 0
@@ -431,6 +463,8 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "adds a graph whose members have names, on $engine" adds_a_graph_by_names
     it "adds what is one object over several lines, on $engine" adds_one_object_over_lines
     it "adds one by options, on $engine" adds_one_by_options
+    it "gives a join all results by name, on $engine" gives_a_join_all_results_by_name
+    it "refuses a name that another member has, on $engine" refuses_a_name_that_another_member_has
     it "adds once for one key, on $engine" adds_once_for_one_key
     it "adds edges, on $engine" adds_edges
     it "says what is refused and what to do, and adds nothing, on $engine" refuses_what_the_engine_refuses

@@ -27,7 +27,9 @@
  *            cancelled; no condition holds that nobody has noticed; no budget holds back anybody
  *            without being exceeded.
  *   flows    They ended as their members did, and count them rightly.
- *   data     An input is the member's own, or the result of one that passes it on.
+ *   data     A member is given its own input; or the result that is passed to it; or, of several, all that
+ *            were in time, each under the name of the member that it comes from, and of all of its edges
+ *            all of them. Each attempt is given the same. Nothing is passed that is no result.
  *   ledger   Sums are those of the ledger; each report is counted once, or not at all if so told; what
  *            was released is gone.
  *   limits   No hard limit was ever exceeded; who was admitted beyond one ran at the same time.

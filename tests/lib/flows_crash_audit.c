@@ -315,10 +315,10 @@ static void audit_claim(struct audit *self, const struct flows_crash_claim *clai
 
     flows_crash_write_note(claim, note);
     its = strcmp(life->result, note) == 0;
-    if (strcmp(claim->input, life->input) != 0)
+    if (strcmp(claim->input, life->given) != 0)
         tell(self, FLOWS_CRASH_DATA, claim->member,
-             "epoch %" PRId64 " was given \"%s\", its input is \"%s\"", claim->epoch,
-             claim->input, life->input);
+             "epoch %" PRId64 " was given \"%s\", not \"%s\"", claim->epoch, claim->input,
+             life->given);
     if (!atomic_load(&claim->call.answered))
         return;
     if (claim->verb == WEIR_SETTLE_COMPLETE && ok &&

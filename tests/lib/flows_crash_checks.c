@@ -139,18 +139,22 @@ static const struct flows_crash_check CHECKS[] = {
      " AND e.flow > 0 WHERE f.state = 3 AND e.state < 10 AND (f.cancel_policy = 1"
      " OR (f.cancel_policy = 2 AND e.attempts = 0))"},
 
-    {FLOWS_CRASH_DATA, "members began with an input that nobody has passed on",
+    {FLOWS_CRASH_DATA, "members have an input that is not their own",
      "SELECT count(*) FROM weir_execution e JOIN weir_input i ON i.no = e.no"
-     " WHERE e.attempts > 0 AND {input} <> e.kind AND NOT EXISTS (SELECT 1 FROM "
-     "weir_edge d"
-     " JOIN weir_result r ON r.no = d.upstream WHERE d.downstream = e.no"
-     " AND d.passes_data = 1 AND d.state = 1 AND r.bytes = i.bytes)"},
-    {FLOWS_CRASH_DATA, "members began without what all of their edges pass on",
+     " WHERE {input} <> e.kind"},
+    {FLOWS_CRASH_DATA, "results were passed on that are none",
+     "SELECT count(*) FROM weir_passed p WHERE NOT EXISTS (SELECT 1 FROM weir_edge d"
+     " JOIN weir_result r ON r.no = d.upstream WHERE d.downstream = p.downstream"
+     " AND d.upstream = p.upstream AND d.passes_data = 1 AND d.state = 1"
+     " AND r.bytes = p.bytes)"},
+    {FLOWS_CRASH_DATA, "edges of members that began did not pass on what all of them do",
      "SELECT count(*) FROM weir_execution e JOIN weir_edge_group g ON g.downstream = e.no"
-     " JOIN weir_input i ON i.no = e.no WHERE e.attempts > 0 AND g.policy = 0"
-     " AND {input} = e.kind AND EXISTS (SELECT 1 FROM weir_edge d WHERE d.downstream = "
-     "e.no"
-     " AND d.passes_data = 1)"},
+     " JOIN weir_edge d ON d.downstream = e.no WHERE e.attempts > 0 AND g.policy = 0"
+     " AND d.passes_data = 1 AND NOT EXISTS (SELECT 1 FROM weir_passed p"
+     " WHERE p.downstream = d.downstream AND p.upstream = d.upstream)"},
+    {FLOWS_CRASH_DATA, "members do not count the edges that pass data to them",
+     "SELECT count(*) FROM weir_execution e WHERE e.data_edges <> (SELECT count(*)"
+     " FROM weir_edge d WHERE d.downstream = e.no AND d.passes_data = 1)"},
 
     {FLOWS_CRASH_LEDGER, "sums are not those of the ledger",
      "SELECT count(*) FROM weir_usage u JOIN weir_budget b ON b.no = u.budget"

@@ -60,6 +60,7 @@ static void write_member(struct composer *self, uint32_t flow, uint32_t member)
         .id = id_of(self, flow, member),
         .lane = LANES[member % 2],
         .kind = self->kinds[i],
+        .name = self->kinds[i],
         .input = self->kinds[i],
         .input_size = strlen(self->kinds[i]),
         .policy = &self->policy,

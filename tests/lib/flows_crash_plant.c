@@ -200,7 +200,7 @@ static struct flows_crash_claim *find_claim(struct flows_crash *run)
 
         flows_crash_write_note(claim, note);
         if (claim->verb == WEIR_SETTLE_COMPLETE && atomic_load(&claim->ok) &&
-            strcmp(life->result, note) == 0 && strcmp(life->input, claim->input) == 0)
+            strcmp(life->result, note) == 0 && strcmp(life->given, claim->input) == 0)
             found = claim;
     }
     flows_crash_truth_free(&truth);
@@ -294,7 +294,7 @@ static void forget_resets(struct flows_crash *run)
 struct plant {
     enum flows_crash_rule rule;
     const char *name;
-    const char *sql; /* {text}: of its kind, as bytes */
+    const char *sql;
     void (*tamper)(struct flows_crash *run);
 };
 
@@ -368,10 +368,14 @@ static const struct plant PLANTS[] = {
      " (SELECT downstream FROM {p}_edge))",
      NULL},
     {FLOWS_CRASH_DATA, "a result was not passed on",
-     "UPDATE {p}_input SET bytes = {text} WHERE no = (SELECT max(e.no) FROM"
+     "DELETE FROM {p}_passed WHERE downstream = (SELECT max(e.no) FROM"
      " {p}_execution e JOIN {p}_edge_group g ON g.downstream = e.no JOIN {p}_edge d"
      " ON d.downstream = e.no WHERE e.attempts > 0 AND g.policy = 0 AND d.passes_data = "
      "1)",
+     NULL},
+    {FLOWS_CRASH_DATA, "a result was passed on that is no result",
+     "UPDATE {p}_passed SET bytes = (SELECT i.bytes FROM {p}_input i"
+     " WHERE i.no = upstream) WHERE upstream = (SELECT max(upstream) FROM {p}_passed)",
      NULL},
     {FLOWS_CRASH_DATA, "a worker was given something else", NULL, give_another_input},
 
@@ -508,25 +512,6 @@ static const struct plant PLANTS[] = {
      NULL},
 };
 
-static void run_sql(struct fixture *fixture, const char *text)
-{
-    static const char MARK[] = "{text}";
-    const char *mark = strstr(text, MARK);
-    char sql[512];
-
-    if (mark == NULL) {
-        fixture_prepare(fixture, text);
-        return;
-    }
-    (void)snprintf(sql, sizeof sql,
-                   "%.*s(SELECT %s FROM {p}_execution k WHERE k.no = {p}_input.no)%s",
-                   (int)(mark - text), text,
-                   fixture_choose(fixture, "CAST(k.kind AS BLOB)",
-                                  "convert_to(k.kind, 'UTF8')", NULL),
-                   mark + sizeof MARK - 1);
-    fixture_prepare(fixture, sql);
-}
-
 _Static_assert(sizeof PLANTS / sizeof PLANTS[0] <= 64, "each has a bit");
 
 const char *flows_crash_plant_name(size_t number)
@@ -545,7 +530,7 @@ void flows_crash_audit_plants(struct flows_crash *run)
         struct flows_crash_result after = {0};
 
         if (plant->sql != NULL)
-            run_sql(run->fixture, plant->sql);
+            fixture_prepare(run->fixture, plant->sql);
         else
             plant->tamper(run);
         run->result = &after;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/md5.h"
 #include "lib/order_stage.h"
 #include "weir/outbox.h"
 
@@ -147,6 +148,20 @@ struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
 
     return flows_crash_plan(self->options->seed, flow,
                             member - self->stage->flows[flow].first);
+}
+
+void flows_crash_write_given(struct weir_str given, char *out)
+{
+    uint8_t digest[WEIR_MD5_SIZE];
+
+    if (given.size < FLOWS_CRASH_NOTE_SIZE) {
+        (void)snprintf(out, FLOWS_CRASH_NOTE_SIZE, "%.*s", (int)given.size,
+                       given.size > 0 ? given.data : "");
+        return;
+    }
+    weir_md5(given.data, given.size, digest);
+    for (size_t i = 0; i < WEIR_MD5_SIZE; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
 void flows_crash_write_note(const struct flows_crash_claim *claim, char *out)

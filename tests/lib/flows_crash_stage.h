@@ -261,6 +261,9 @@ uint32_t flows_crash_find(const struct flows_crash *self, const char *kind);
 struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
                                             uint32_t member);
 
+/* What a worker was given; its digest, if it is long. `out` has FLOWS_CRASH_NOTE_SIZE bytes. */
+void flows_crash_write_given(struct weir_str given, char *out);
+
 /* What a worker gives as result or reason: it tells of whom it is. */
 void flows_crash_write_note(const struct flows_crash_claim *claim, char *out);
 

@@ -8,13 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "flow/state.h"
+#include "weir/heap.h"
+
+enum { JOINED_SIZE_MAX = 1 << 20 };
 
 struct reader {
     struct flows_crash *run;
     struct flows_crash_truth *truth;
     uint32_t *by_no; /* owned: the member of an execution, plus 1 */
     int64_t no_max;
+    struct flows_crash_life *joining; /* what is passed to it is being read; NULL: none */
+    struct weir_buf results;          /* of it: members of a JSON object */
+    struct weir_buf encodings;
 };
 
 static void *allocate(size_t count, size_t size)
@@ -50,12 +57,75 @@ static struct flows_crash_life *life_of(struct reader *self, struct weir_rows *r
     return &self->truth->lives[self->by_no[no] - 1];
 }
 
+/* ---- what is passed ------------------------------------------------------------------------- */
+
+/* None of the texts here is JSON, or has something in it that would have to be escaped. */
+static void join_results(struct reader *self, struct weir_buf *out)
+{
+    weir_buf_append_format(out, "{\"input\": \"%s\", \"results\": {%s}",
+                           self->joining->input, weir_buf_text(&self->results));
+    weir_buf_append_text(out, ", \"encodings\": {\"input\": \"text\"");
+    if (self->encodings.size > 0)
+        weir_buf_append_format(out, ", \"results\": {%s}",
+                               weir_buf_text(&self->encodings));
+    weir_buf_append_text(out, "}}");
+}
+
+/* All of it is read. */
+static void finish_joining(struct reader *self)
+{
+    struct weir_buf joined;
+
+    if (self->joining == NULL)
+        return;
+    weir_buf_init(&joined, weir_heap_system(), 4 * JOINED_SIZE_MAX);
+    if (self->joining->data_edges > 1)
+        join_results(self, &joined);
+    else
+        weir_buf_append_text(&joined, self->joining->input);
+    if (self->joining->data_edges > 1 || self->results.size == 0)
+        flows_crash_write_given(weir_buf_get(&joined), self->joining->given);
+    check_status(weir_buf_status(&joined), WEIR_OK);
+    weir_buf_fini(&joined);
+    weir_buf_reset(&self->results);
+    weir_buf_reset(&self->encodings);
+    self->joining = NULL;
+}
+
+static const struct weir_sql SQL_PASSED = {
+    .name = "read what was passed",
+    .text = "SELECT downstream, name, bytes FROM {p}_passed"
+            " ORDER BY downstream, upstream",
+    .parameters = "",
+};
+
+static void read_passed(struct reader *self, struct weir_rows *rows)
+{
+    struct flows_crash_life *life = life_of(self, rows, 0);
+    char name[FLOWS_CRASH_NOTE_SIZE];
+    char result[FLOWS_CRASH_NOTE_SIZE];
+
+    if (life != self->joining)
+        finish_joining(self);
+    self->joining = life;
+    if (life == NULL)
+        return;
+    copy_text(name, weir_rows_text(rows, 1));
+    copy_bytes(result, rows, 2);
+    if (life->data_edges == 1)
+        copy_text(life->given, weir_str(result));
+    weir_buf_append_format(&self->results, "%s\"%s\": \"%s\"",
+                           self->results.size > 0 ? ", " : "", name, result);
+    weir_buf_append_format(&self->encodings, "%s\"%s\": \"text\"",
+                           self->encodings.size > 0 ? ", " : "", name);
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static const struct weir_sql SQL_MEMBERS = {
     .name = "read members",
     .text = "SELECT e.no, e.uuid, e.state, e.ended_us, e.failure, e.kind,"
-            " i.bytes, r.bytes, f.state, f.members, f.edges"
+            " i.bytes, r.bytes, f.state, f.members, f.edges, e.data_edges"
             " FROM {p}_execution e JOIN {p}_flow f ON f.no = e.flow LEFT JOIN {p}_input "
             "i ON i.no = e.no"
             " LEFT JOIN {p}_result r ON r.no = e.no",
@@ -86,6 +156,9 @@ static void read_member(struct reader *self, struct weir_rows *rows)
     life->flow_state = weir_rows_integer(rows, 8);
     life->flow_members = weir_rows_integer(rows, 9);
     life->flow_edges = weir_rows_integer(rows, 10);
+    life->data_edges = weir_rows_integer(rows, 11);
+    self->joining = life;
+    finish_joining(self);
     if (life->no <= self->no_max)
         self->by_no[life->no] = number + 1;
 }
@@ -237,7 +310,13 @@ void flows_crash_truth_read(struct flows_crash *run, struct flows_crash_truth *o
     self.no_max =
         fixture_ask(run->fixture, "SELECT coalesce(max(no), 0) FROM weir_execution");
     self.by_no = allocate((size_t)self.no_max + 1, sizeof *self.by_no);
+    weir_buf_init(&self.results, weir_heap_system(), JOINED_SIZE_MAX);
+    weir_buf_init(&self.encodings, weir_heap_system(), JOINED_SIZE_MAX);
     read_all(&self, &SQL_MEMBERS, read_member);
+    read_all(&self, &SQL_PASSED, read_passed);
+    finish_joining(&self);
+    weir_buf_fini(&self.results);
+    weir_buf_fini(&self.encodings);
     read_all(&self, &SQL_SIGNALS, read_signal);
     read_all(&self, &SQL_WAITS, read_wait);
     read_all(&self, &SQL_SPENT, read_spender);

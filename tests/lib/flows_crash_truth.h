@@ -18,6 +18,8 @@ struct flows_crash_life {
     int64_t flow_edges;
     char failure[FLOWS_CRASH_NOTE_SIZE];
     char input[FLOWS_CRASH_NOTE_SIZE];
+    int64_t data_edges;
+    char given[FLOWS_CRASH_NOTE_SIZE];  /* to a worker, by what was passed to it */
     char result[FLOWS_CRASH_NOTE_SIZE]; /* "": none */
     /* signals that came, each by its number; and the engine's */
     uint32_t came[FLOWS_CRASH_SIGNALS_EACH];

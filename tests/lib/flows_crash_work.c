@@ -66,8 +66,8 @@ static struct flows_crash_claim *note_claim(struct worker *self,
     note->attempt = claimed->attempt;
     note->no = claimed->claim.no;
     note->epoch = claimed->claim.epoch;
-    (void)snprintf(note->input, sizeof note->input, "%.*s", (int)claimed->input_size,
-                   claimed->input_size > 0 ? (const char *)claimed->input : "");
+    flows_crash_write_given((struct weir_str){claimed->input, claimed->input_size},
+                            note->input);
     choose_verb(self, note);
     atomic_store(&note->written, true);
     return note;

@@ -21,14 +21,13 @@ uint32_t graph_model_count(const struct graph_model *self, int node,
 }
 
 /* Data counts as long as nothing is decided. */
-static void pass_data(struct graph_model *self, const struct graph_link *link)
+static void pass_data(struct graph_model *self, struct graph_link *link)
 {
-    const struct graph_node *from = &self->nodes[link->from];
-    struct graph_node *to = &self->nodes[link->to];
-
-    if (link->passes_data && link->state == WEIR_EDGE_SUCCEEDED && from->result != 0 &&
-        to->group == WEIR_GROUP_PENDING)
-        to->input = from->result;
+    if (link->passes_data && link->state == WEIR_EDGE_SUCCEEDED &&
+        self->nodes[link->to].group == WEIR_GROUP_PENDING) {
+        link->passed = true;
+        link->result = self->nodes[link->from].result;
+    }
 }
 
 /* What it comes from has ended. */

@@ -58,6 +58,8 @@ struct graph_node {
 struct graph_link {
     int from, to;
     bool passes_data;
+    bool passed; /* and it has: this */
+    int result;
     enum weir_edge_state state;
 };
 

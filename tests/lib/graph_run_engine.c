@@ -7,14 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "db/connection.h"
 #include "db/db.h"
 #include "flow/flow.h"
 #include "flow/scanner/reconciler.h"
 #include "lib/graph_run_inside.h"
 #include "ward/failures.h"
+#include "weir/heap.h"
 
-enum { LEASE_MS = 1800 * 1000, DEADLINE_MS = 3600 * 1000 };
+enum {
+    LEASE_MS = 1800 * 1000,
+    DEADLINE_MS = 3600 * 1000,
+    GIVEN_SIZE_MAX = 1 << 20 /* to a worker */
+};
 
 #define LATER_NS WEIR_SECONDS(2 * 3600)
 
@@ -30,6 +36,13 @@ static size_t format_text(int number, char *out, size_t size)
 static void format_lane(int node, char *out, size_t size)
 {
     (void)snprintf(out, size, "n%d", node);
+}
+
+/* Every second one has a name. */
+static const char *name_of(int node, char *out, size_t size)
+{
+    (void)snprintf(out, size, "node %d", node);
+    return node % 2 == 0 ? NULL : out;
 }
 
 static int node_of(const struct graph_run *self, const uint8_t *uuid)
@@ -283,6 +296,7 @@ static enum weir_status extend(struct graph_run *self, const struct graph_deed *
     static struct weir_graph_join joins[GRAPH_NODES_MAX];
     static char lanes[MEMBERS_MAX][16];
     static char inputs[MEMBERS_MAX][32];
+    static char names[MEMBERS_MAX][16];
     int first = self->model.node_count;
     struct weir_graph_extension extension = {.members = drafts,
                                              .member_count = (size_t)deed->members,
@@ -302,6 +316,7 @@ static enum weir_status extend(struct graph_run *self, const struct graph_deed *
             .id = &self->ids[first + i],
             .lane = lanes[i],
             .kind = "step",
+            .name = name_of(first + i, names[i], sizeof names[i]),
             .input = inputs[i],
             .input_size = format_text(deed->nodes[i].input, inputs[i], sizeof inputs[i]),
             .policy = &policies[i],
@@ -324,17 +339,102 @@ static enum weir_status extend(struct graph_run *self, const struct graph_deed *
     return weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL, NULL);
 }
 
+static void append_text(struct weir_buf *out, int number)
+{
+    char text[32];
+
+    if (format_text(number, text, sizeof text) == 0)
+        weir_buf_append_text(out, "null");
+    else
+        weir_buf_append_format(out, "\"%s\"", text);
+}
+
+static void append_result(const struct graph_run *self, const struct graph_link *link,
+                          struct weir_buf *results, struct weir_buf *encodings)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    char text[16];
+    const char *name = name_of(link->from, text, sizeof text);
+
+    if (name == NULL)
+        name = weir_execution_id_format(&self->ids[link->from], id);
+    weir_buf_append_format(results, "%s\"%s\": ", results->size > 0 ? ", " : "", name);
+    append_text(results, link->result);
+    if (link->result != 0)
+        weir_buf_append_format(encodings, "%s\"%s\": \"text\"",
+                               encodings->size > 0 ? ", " : "", name);
+}
+
+/* Of several results: in the order of those they come from. */
+static void append_joined(const struct graph_run *self, int node, struct weir_buf *out)
+{
+    int own = self->model.nodes[node].input;
+    struct weir_buf results;
+    struct weir_buf encodings;
+
+    weir_buf_init(&results, weir_heap_system(), GIVEN_SIZE_MAX);
+    weir_buf_init(&encodings, weir_heap_system(), GIVEN_SIZE_MAX);
+    for (int from = 0; from < self->model.node_count; from++) {
+        for (int i = 0; i < self->model.link_count; i++) {
+            const struct graph_link *link = &self->model.links[i];
+
+            if (link->from == from && link->to == node && link->passed)
+                append_result(self, link, &results, &encodings);
+        }
+    }
+    weir_buf_append_text(out, "{\"input\": ");
+    append_text(out, own);
+    weir_buf_append_format(out, ", \"results\": {%s}", weir_buf_text(&results));
+    if (own != 0 || encodings.size > 0)
+        weir_buf_append_text(out, ", \"encodings\": {");
+    if (own != 0)
+        weir_buf_append_format(out, "\"input\": \"text\"%s",
+                               encodings.size > 0 ? ", " : "");
+    if (encodings.size > 0)
+        weir_buf_append_format(out, "\"results\": {%s}", weir_buf_text(&encodings));
+    weir_buf_append_text(out, own != 0 || encodings.size > 0 ? "}}" : "}");
+    weir_buf_fini(&results);
+    weir_buf_fini(&encodings);
+}
+
+static void append_given(const struct graph_run *self, int node, struct weir_buf *out)
+{
+    int number = self->model.nodes[node].input;
+    int edges = 0;
+    char text[32];
+
+    for (int i = 0; i < self->model.link_count; i++) {
+        const struct graph_link *link = &self->model.links[i];
+
+        if (link->to != node || !link->passes_data)
+            continue;
+        edges++;
+        if (link->passed && link->result != 0)
+            number = link->result;
+    }
+    if (edges > 1)
+        append_joined(self, node, out);
+    else if (format_text(number, text, sizeof text) > 0)
+        weir_buf_append_text(out, text);
+}
+
 static void check_input(struct graph_run *self, int node,
                         const struct weir_claimed *claimed)
 {
-    char text[32];
-    size_t size = format_text(self->model.nodes[node].input, text, sizeof text);
+    struct weir_buf given;
+    const char *text;
+    size_t size;
 
+    weir_buf_init(&given, weir_heap_system(), GIVEN_SIZE_MAX);
+    append_given(self, node, &given);
+    text = weir_buf_text(&given);
+    size = given.size;
     if (claimed->input_size != size ||
         (size > 0 && memcmp(claimed->input, text, size) != 0))
         chronicle_violate(&self->chronicle,
                           "member %d was given the input \"%.*s\", not \"%s\"", node,
                           (int)claimed->input_size, (const char *)claimed->input, text);
+    weir_buf_fini(&given);
 }
 
 /* WEIR_NO_ROW: it cannot be claimed. */

@@ -458,9 +458,11 @@ static enum weir_status flow_as(struct desk *self, struct weir_graph_id *graph)
     return weir_graph_extend(self->flow, NULL, graph, &extension, NULL, error);
 }
 
-/* Three more, with two edges, in one call. */
+/* Three more, with names and two edges, in one call. */
 static enum weir_status grow_as(struct desk *self, const struct weir_graph_id *graph)
 {
+    static int number;
+    char names[3][32];
     struct weir_execution_id ids[3];
     struct weir_execution_draft members[3];
     struct weir_graph_edge edges[2];
@@ -471,9 +473,11 @@ static enum weir_status grow_as(struct desk *self, const struct weir_graph_id *g
                                                    .revision = -1};
 
     weir_graph_mint(self->flow, graph, ids, 3);
-    for (size_t i = 0; i < 3; i++)
-        members[i] =
-            (struct weir_execution_draft){.id = &ids[i], .lane = LANE, .kind = "step"};
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(names[i], sizeof names[i], "step %d", ++number);
+        members[i] = (struct weir_execution_draft){
+            .id = &ids[i], .lane = LANE, .kind = "step", .name = names[i]};
+    }
     edges[0] = (struct weir_graph_edge){ids[0], ids[1], true};
     edges[1] = (struct weir_graph_edge){ids[1], ids[2], false};
     return weir_graph_extend(self->flow, NULL, graph, &extension, NULL,
@@ -572,6 +576,7 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
         "DELETE FROM {p}_flow",
         "SELECT state FROM {p}_edge",
         "SELECT passes_data FROM {p}_edge",
+        "SELECT bytes FROM {p}_passed",
         "UPDATE {p}_edge SET state = 1",
         "DELETE FROM {p}_edge",
         "UPDATE {p}_edge_group SET state = 1",

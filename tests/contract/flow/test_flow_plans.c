@@ -38,10 +38,10 @@ struct sample {
 #define ONE_OF_25                                                                        \
     "5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'"
 
-#define ALL_OF_17                                                                        \
+#define ALL_OF_19                                                                        \
     "'{\"\\\\x05\"}', '{\"\\\\x05\"}', '{1}', '{1}', '{0}', '{0}', '{1}', '{0}', "       \
     "'{1}', '{0}',"                                                                      \
-    " '{0}', '{1}', '{0}', '{0}', '{0}', '{a}', '{b}'"
+    " '{0}', '{1}', '{0}', '{0}', '{0}', '{0}', '{a}', '{b}', '{c}'"
 
 /* Two priorities of one lane, and what is between them. */
 #define RANGES                                                                           \
@@ -145,7 +145,7 @@ static const struct sample SAMPLES[] = {
     {&weir_pg_sql_write, ALL_OF_25, {"weir_execution_pkey"}, 0},
     {&weir_pg_sql_load_one, "5", {"weir_execution_pkey"}, 0},
     {&weir_store_sql_write_one, ONE_OF_25, {"weir_execution_pkey"}, 0},
-    {&weir_pg_sql_insert, ALL_OF_17, {"weir_execution_uuid_key"}, SORTS},
+    {&weir_pg_sql_insert, ALL_OF_19, {"weir_execution_uuid_key"}, SORTS},
     {&weir_pg_sql_results,
      "'{1,2}', '{\"\\\\x05\",\"\\\\x06\"}'",
      {"weir_result_pkey"},
@@ -181,7 +181,8 @@ static const struct sample SAMPLES[] = {
     {&weir_pg_sql_remove[10], "'{1,2,3}'", {"weir_edge_pkey"}, GATHERS},
     {&weir_pg_sql_remove[11], "'{1,2,3}'", {"weir_edge_down"}, GATHERS},
     {&weir_pg_sql_remove[12], "'{1,2,3}'", {"weir_edge_group_pkey"}, GATHERS},
-    {&weir_pg_sql_remove[13], "'{1,2,3}'", {"weir_execution_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[13], "'{5,7}'", {"weir_passed_pkey"}, GATHERS},
+    {&weir_pg_sql_remove[14], "'{1,2,3}'", {"weir_execution_pkey"}, GATHERS},
     {&weir_graph_sql_mark[WEIR_POSTGRESQL],
      "100, 1000, ''",
      {"weir_flow_ended", "weir_flow_pkey"},
@@ -240,6 +241,11 @@ static const struct sample SAMPLES[] = {
      "10000, 5",
      {"weir_spent_waiting", "weir_budget_pkey"},
      SORTS | GATHERS | JOINS},
+    {&weir_flow_sql_passed[WEIR_POSTGRESQL],
+     "'{5,7}', 100",
+     {"weir_passed_pkey"},
+     SORTS | GATHERS},
+    {&weir_graph_sql_named[WEIR_POSTGRESQL], "1, '{a,b}'", {"weir_execution_name"}, 0},
     {&weir_flow_sql_lanes,
      "1, 10000, 1000, 200",
      {"weir_execution_ready", "weir_execution_due", "weir_execution_lease"},
@@ -399,6 +405,9 @@ static const struct sqlite_sample SQLITE_SAMPLES[] = {
     {&weir_sqlite_sql_remove[9], "PRIMARY KEY (upstream=?)"},
     {&weir_sqlite_sql_remove[10], "weir_edge_down"},
     {&weir_sqlite_sql_remove[11], "INTEGER PRIMARY KEY"},
+    {&weir_sqlite_sql_remove[12], "sqlite_autoindex_weir_passed_1 (downstream=?)"},
+    {&weir_flow_sql_passed[WEIR_SQLITE], "sqlite_autoindex_weir_passed_1 (downstream=?)"},
+    {&weir_graph_sql_named[WEIR_SQLITE], "weir_execution_name (flow=? AND name=?)"},
     {&weir_store_sql_older, "INTEGER PRIMARY KEY"},
     {&weir_store_sql_attempts, "PRIMARY KEY (no=?)"},
     {&weir_store_sql_get_result, "sqlite_autoindex_weir_execution_1"},

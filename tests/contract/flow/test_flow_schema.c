@@ -17,8 +17,8 @@ FLOW_TEST(schema, migrates_again_without_change)
         weir_schema_migrate(&weir_flow_schema, fixture->db, &from, &to, &fixture->error),
         WEIR_OK);
 
-    check_int(from, 1005);
-    check_int(to, 1005);
+    check_int(from, 1006);
+    check_int(to, 1006);
     check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
 }
@@ -31,7 +31,7 @@ POSTGRESQL_TEST(schema, is_missed_by_name)
              WEIR_SCHEMA);
 
     check_str(fixture->error.text, "the database has no tables of the execution engine, "
-                                   "schema 1005 is needed: run 'weir migrate'");
+                                   "schema 1006 is needed: run 'weir migrate'");
     fixture_give(fixture, connection);
 }
 
@@ -48,7 +48,8 @@ FLOW_POSTGRESQL_TEST(schema, has_few_objects_and_is_small)
 {
     static const char NAMES[] =
         "'^weir_(term|execution|input|result|attempt|tag|idempotency|flow|edge"
-        "|edge_group|suspension|waitpoint|signal|secret|budget|usage|spent|awaited)(_|$)"
+        "|edge_group|passed|suspension|waitpoint|signal|secret|budget|usage|spent|"
+        "awaited)(_|$)"
         "'";
     char text[512];
     int64_t count;
@@ -59,7 +60,7 @@ FLOW_POSTGRESQL_TEST(schema, has_few_objects_and_is_small)
                    NAMES);
     count = fixture_ask(fixture, text);
     (void)printf("# %lld tables, indexes and sequences\n", (long long)count);
-    check_in_range(count, 40, 63);
+    check_in_range(count, 40, 66);
     (void)snprintf(text, sizeof text,
                    "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
                    " WHERE relname ~ %s AND relkind IN ('r', 'S')",
@@ -113,12 +114,19 @@ static struct weir_schema install_1002(struct fixture *fixture)
 
 enum { READY, ACTIVE, FAILED, COMPLETED, OLD_COUNT };
 
-/* One of each: it is written as it was then, but for a column that this library insists on. */
+/* One of each: it is written as it was then, but for columns that this library insists on. */
 static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
 {
+    static const char *const COLUMNS[][2] = {
+        {"turn", "bigint"}, {"data_edges", "integer"}, {"name", "text"}};
     struct shop shop;
+    char text[128];
 
-    fixture_prepare(fixture, "ALTER TABLE {p}_execution ADD COLUMN turn bigint");
+    for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+        (void)snprintf(text, sizeof text, "ALTER TABLE {p}_execution ADD COLUMN %s %s",
+                       COLUMNS[i][0], COLUMNS[i][1]);
+        fixture_prepare(fixture, text);
+    }
     shop_open(&shop, fixture);
     for (uint32_t i = 0; i < OLD_COUNT; i++)
         items[i] = shop_item(&shop, i + 1);
@@ -126,7 +134,11 @@ static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
     shop_insert(&shop, items, OLD_COUNT);
     shop_commit(&shop);
     shop_close(&shop);
-    fixture_prepare(fixture, "ALTER TABLE {p}_execution DROP COLUMN turn");
+    for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+        (void)snprintf(text, sizeof text, "ALTER TABLE {p}_execution DROP COLUMN %s",
+                       COLUMNS[i][0]);
+        fixture_prepare(fixture, text);
+    }
     fixture_prepare(fixture,
                     "UPDATE {p}_execution SET state = 4, attempts = 1, epoch = 1,"
                     " lease_us = 9000000000000000, worker = 'pool',"
@@ -184,6 +196,117 @@ SQLITE_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
 POSTGRESQL_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
 {
     check_migration(fixture);
+}
+
+/* ---- results that were passed ------------------------------------------------------------------ */
+
+/* As 1005 has left them: results have replaced inputs. */
+static void install_1005(struct fixture *fixture)
+{
+    struct weir_schema old = weir_flow_schema;
+    uint32_t from = 0;
+    uint32_t to = 0;
+
+    old.count = 5;
+    check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
+                                 &fixture->error),
+             WEIR_OK);
+    check_db(weir_schema_migrate(&old, fixture->db, &from, &to, &fixture->error),
+             WEIR_OK);
+    check_int(to, 1005);
+    fixture_prepare(fixture, "INSERT INTO {p}_flow (no, uuid, part, members, edges,"
+                             " unfinished, created_us, namespace, kind)"
+                             " VALUES (1, 'ffffffffffffffff', 0, 6, 6, 3, 1, 'default',"
+                             " 'order')");
+}
+
+/* Its number is its letter in the alphabet, behind 100. */
+static void put_1005(struct fixture *fixture, char letter, int state, int attempts)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO {p}_execution (no, uuid, digest, part, state, hold,"
+                   " pending, lane, capset, policy, priority, flow, created_us, due_us,"
+                   " deadline_us, ended_us, attempts, epoch, namespace, kind, turn)"
+                   " VALUES (%d, '%c234567890123456', 'd', 0, %d, %d, 0, 101, 0, 0, 0, 1,"
+                   " 1, 0, 0, %d, %d, %d, 'default', 'step', %d)",
+                   letter - 'a' + 101, letter, state, state == 3 ? 4 : 0,
+                   state >= 10 ? 5 : 0, attempts, attempts, letter - 'a' + 1);
+    fixture_prepare(fixture, text);
+}
+
+static void fill_1005(struct fixture *fixture)
+{
+    for (char letter = 'a'; letter <= 'b'; letter++)
+        put_1005(fixture, letter, 10, 1);
+    put_1005(fixture, 'c', 1, 0); /* a and b pass data to it */
+    put_1005(fixture, 'd', 1, 0); /* a does */
+    put_1005(fixture, 'e', 1, 1); /* a and b; it has begun, and was to be retried */
+    put_1005(fixture, 'f', 1, 0); /* nobody does */
+    fixture_prepare(fixture, "INSERT INTO {p}_edge (upstream, downstream, flow, state,"
+                             " passes_data, opened_epoch) VALUES (101, 103, 1, 1, 1,"
+                             " 0), (102, 103, 1, 1, 1, 0), (101, 104, 1, 1, 1, 0),"
+                             " (101, 105, 1, 1, 1, 0), (102, 105, 1, 1, 1, 0),"
+                             " (101, 106, 1, 1, 0, 0)");
+    fixture_prepare(fixture, "INSERT INTO {p}_edge_group (downstream, flow, state, total,"
+                             " succeeded) VALUES (103, 1, 1, 2, 2), (104, 1, 1, 1,"
+                             " 1), (105, 1, 1, 2, 2), (106, 1, 1, 1, 1)");
+    fixture_prepare(fixture, "INSERT INTO {p}_result (no, bytes) VALUES (101, '\"A\"'),"
+                             " (102, '\"B\"')");
+    fixture_prepare(fixture, "INSERT INTO {p}_input (no, bytes) VALUES (103, '\"B\"'),"
+                             " (104, '\"A\"'), (105, '\"B\"'), (106, 'own')");
+}
+
+/* Those of something new. */
+static void name_terms(struct fixture *fixture, struct weir_flow *flow)
+{
+    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+
+    fixture_prepare(fixture,
+                    "UPDATE {p}_execution SET lane = (SELECT e.lane FROM {p}_execution e"
+                    " WHERE e.flow = 0), policy = (SELECT e.policy FROM {p}_execution e"
+                    " WHERE e.flow = 0) WHERE flow = 1");
+    check_db(weir_flow_cancel(flow, &id, "not needed", &fixture->error), WEIR_OK);
+}
+
+static void check_passed(struct fixture *fixture)
+{
+    static const char *const LANES[] = {"orders"};
+    static const char *const WANT[] = {
+        "{\"input\": null, \"results\": "
+        "{\"{fp:0}:61323334-3536-3738-3930-313233343536\": "
+        "\"A\", \"{fp:0}:62323334-3536-3738-3930-313233343536\": \"B\"}}",
+        "\"A\"", "\"B\"", "own"};
+    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claimed *claimed = NULL;
+    struct weir_flow *flow;
+    size_t count = 0;
+
+    install_1005(fixture);
+    fill_1005(fixture);
+    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    flow = works_open(fixture);
+    name_terms(fixture, flow);
+    check_db(weir_flow_claim(flow, &options, 9, &claimed, &count, &fixture->error),
+             WEIR_OK);
+    check_int(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        check_int(claimed[i].input_size, strlen(WANT[i]));
+        check_str(claimed[i].input, WANT[i]); /* there is a zero behind it */
+    }
+    weir_claimed_free(flow, claimed);
+    weir_flow_destroy(flow);
+}
+
+SQLITE_TEST(schema, of_1005_is_migrated_with_results_that_were_passed)
+{
+    check_passed(fixture);
+}
+
+POSTGRESQL_TEST(schema, of_1005_is_migrated_with_results_that_were_passed)
+{
+    check_passed(fixture);
 }
 
 /* ---- the queues of the engine ---------------------------------------------------------------- */

@@ -47,6 +47,7 @@ static void open_scene(size_t member_count)
     for (size_t i = 0; i < member_count; i++)
         scene.members[i].info = (struct weir_execution_info){
             .kind = "step",
+            .name = "",
             .state = WEIR_STATE_WAITING,
             .blocked_by = "waiting_for_worker",
             .budget = "",
@@ -229,6 +230,19 @@ WEIR_TEST(text, sums_up_what_is_folded)
     scene.members[3].info.kind = "other";
     check(strstr(show(0, 5), "#  2 6 members") != NULL);
     check(strstr(show(0, 6), "--fold 0") == NULL);
+    close_scene();
+}
+
+WEIR_TEST(text, calls_members_by_their_names)
+{
+    open_scene(2);
+    add_edge(0, 1);
+    scene.members[0].info.name = "left";
+    scene.members[1].info.name = "step";
+
+    check(strstr(show(0, 5), "1 left (step)  waiting") != NULL);
+    check(strstr(weir_buf_text(&scene.out), "2 step         waiting_children") != NULL);
+    check(strstr(weir_buf_text(&scene.out), "missing: 1 left (waiting)") != NULL);
     close_scene();
 }
 

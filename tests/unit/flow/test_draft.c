@@ -474,6 +474,28 @@ WEIR_TEST(digest, differs_with_the_namespace_of_an_id)
                 DRAFT(.id = &ID, .budgets = &budget, .budget_count = 1)));
 }
 
+WEIR_TEST(name, is_utf8_without_comma_and_control_characters)
+{
+    accepts(DRAFT(.name = "pack"));
+    accepts(DRAFT(.name = "gr\xc3\xbc\xc3\x9f {1}"));
+    accepts(DRAFT(.name = repeat('n', 256)));
+
+    refuses(DRAFT(.name = ""), WEIR_INVALID, "name", "\"\"", "1 to 256 bytes");
+    refuses(DRAFT(.name = "{fp:1}:x"), WEIR_INVALID, "name", "{fp:1}:x", "not begin");
+    refuses(DRAFT(.name = "a,b"), WEIR_INVALID, "name", "a,b", "comma");
+    refuses(DRAFT(.name = "a\nb"), WEIR_INVALID, "name", "a", "control");
+    refuses(DRAFT(.name = "\xff"), WEIR_INVALID, "name", "", "UTF-8");
+    refuses(DRAFT(.name = repeat('n', 257)), WEIR_TOO_LARGE, "name", "n", "256 bytes");
+}
+
+WEIR_TEST(digest, differs_with_the_name)
+{
+    check(same(DRAFT(.name = "a"), DRAFT(.name = "a")));
+    check(!same(DRAFT(.name = "a"), DRAFT(.name = "b")));
+    check(!same(DRAFT(.name = NULL), DRAFT(.name = "a")));
+    check(!same(DRAFT(.id = &ID, .name = "a"), DRAFT(.id = &ID, .name_space = "a")));
+}
+
 WEIR_TEST(digest, differs_with_every_field)
 {
     const char *const capabilities[] = {"gpu"};

@@ -1042,6 +1042,27 @@ WEIR_TEST(expire, ends_what_runs)
     check_not_owned(&row);
 }
 
+/* ---- refuse_input -------------------------------------------------------------------------- */
+
+WEIR_TEST(refuse_input, fails_what_waits_for_a_worker_without_an_attempt)
+{
+    struct weir_execution_row row = in_state(WEIR_EXEC_READY);
+    struct weir_consequence out;
+    int32_t attempts = row.attempts;
+
+    check_ruling(weir_rule_refuse_input(&row, NOW + 1, &out), DONE);
+
+    check_int(row.state, WEIR_EXEC_FAILED);
+    check_int(row.ended_us, NOW + 1);
+    check_int(row.attempts, attempts);
+    check_text(row.failure, "joined_input_too_large");
+    check((out.news & WEIR_NEWS_COMPLETION) != 0);
+    check(!out.attempt_ended);
+    check_not_owned(&row);
+}
+
+/* ---- expire -------------------------------------------------------------------------------- */
+
 WEIR_TEST(expire, ends_what_has_not_ended_in_whatever_state)
 {
     static const enum weir_exec_state STATES[] = {WEIR_EXEC_READY, WEIR_EXEC_DELAYED,

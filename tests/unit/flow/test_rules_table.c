@@ -32,6 +32,7 @@ enum rule {
     LOSE_LEASE,
     EXPIRE,
     WAIT_TOO_LONG,
+    REFUSE_INPUT,
     RULE_COUNT
 };
 
@@ -87,6 +88,8 @@ static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
         return weir_rule_lose_lease(row, now_us, &out);
     case EXPIRE:
         return weir_rule_expire(row, now_us, &out);
+    case REFUSE_INPUT:
+        return weir_rule_refuse_input(row, now_us, &out);
     default:
         return weir_rule_wait_too_long(row, now_us, &out);
     }
@@ -142,16 +145,16 @@ static void check_table(int64_t now_us, const char *const *table)
 WEIR_TEST(rules, are_allowed_in_these_states_and_no_others)
 {
     static const char *const TABLE[] = {
-        "xSSSSSS xAxN Wx.x .....", /* READY */
-        "WAAAAAA xAWN Wx.x .....", /* DELAYED */
-        "WSSSSSS xAWN WWxx .....", /* BLOCKED */
-        "Wxxxxxx xxWN WW.x .....", /* ACTIVE */
-        "WAAAAAA xAWN xW.x .....", /* SUSPENDED */
-        "OAAAAAA OAOx OO.. .....", /* SUCCEEDED */
-        "OAAAAAA OAOx OO.. .....", /* FAILED */
-        "OAAAAAA .AOx OO.. .....", /* CANCELLED */
-        "OAAAAAA OAOx OO.. .....", /* EXPIRED */
-        "OAAAAAA OAOx OO.. .....", /* SKIPPED */
+        "xSSSSSS xAxN Wx.x .....x", /* READY */
+        "WAAAAAA xAWN Wx.x ......", /* DELAYED */
+        "WSSSSSS xAWN WWxx ......", /* BLOCKED */
+        "Wxxxxxx xxWN WW.x ......", /* ACTIVE */
+        "WAAAAAA xAWN xW.x ......", /* SUSPENDED */
+        "OAAAAAA OAOx OO.. ......", /* SUCCEEDED */
+        "OAAAAAA OAOx OO.. ......", /* FAILED */
+        "OAAAAAA .AOx OO.. ......", /* CANCELLED */
+        "OAAAAAA OAOx OO.. ......", /* EXPIRED */
+        "OAAAAAA OAOx OO.. ......", /* SKIPPED */
     };
 
     check_table(NOW + 1, TABLE);
@@ -161,16 +164,16 @@ WEIR_TEST(rules, are_allowed_in_these_states_and_no_others)
 WEIR_TEST(rules, of_reconcilers_do_what_is_due_in_these_states_and_no_others)
 {
     static const char *const TABLE[] = {
-        ".SSSSSS xAxN Wx.x ...x.", /* READY */
-        "WAAAAAA xAWN Wx.x x..x.", /* DELAYED */
-        "WSSSSSS xAWN WWxx ...x.", /* BLOCKED */
-        "WLLLLLL xAWN WW.x .x.x.", /* ACTIVE: time_out has it, and so lose_lease has not */
-        "WAAAAAA xAWN xW.x ...xx", /* SUSPENDED */
-        "OAAAAAA OAOx OO.. .....", /* SUCCEEDED */
-        "OAAAAAA OAOx OO.. .....", /* FAILED */
-        "OAAAAAA .AOx OO.. .....", /* CANCELLED */
-        "OAAAAAA OAOx OO.. .....", /* EXPIRED */
-        "OAAAAAA OAOx OO.. .....", /* SKIPPED */
+        ".SSSSSS xAxN Wx.x ...x.x", /* READY */
+        "WAAAAAA xAWN Wx.x x..x..", /* DELAYED */
+        "WSSSSSS xAWN WWxx ...x..", /* BLOCKED */
+        "WLLLLLL xAWN WW.x .x.x..", /* ACTIVE: time_out has it, and so lose_lease has not */
+        "WAAAAAA xAWN xW.x ...xx.", /* SUSPENDED */
+        "OAAAAAA OAOx OO.. ......", /* SUCCEEDED */
+        "OAAAAAA OAOx OO.. ......", /* FAILED */
+        "OAAAAAA .AOx OO.. ......", /* CANCELLED */
+        "OAAAAAA OAOx OO.. ......", /* EXPIRED */
+        "OAAAAAA OAOx OO.. ......", /* SKIPPED */
     };
 
     check_table(NOW + 3600 * SECOND, TABLE);
