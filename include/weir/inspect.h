@@ -53,7 +53,10 @@ struct weir_queue_info {
     int64_t dead_letters;  /* pending */
     uint32_t attempts_max; /* 0: none */
     int64_t dead_letter_retention_us; /* 0: for ever */
-    double in_per_s; /* messages enqueued per second: an estimate, see above */
+    int64_t retain_us;     /* what everybody has passed is kept for so long; 0: not */
+    int64_t whole_from_us; /* everything enqueued since then is there; microseconds since
+                              1970, by the database's clock */
+    double in_per_s;       /* messages enqueued per second: an estimate, see above */
     /* acknowledged per second, by all live processes: for the subscription that is furthest
      * behind; if none is, for the quickest */
     double out_per_s;

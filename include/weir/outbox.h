@@ -106,6 +106,10 @@ struct weir_queue_options {
     uint32_t attempts_max;
     /* Dead letters that were resolved or discarded are removed after this; 0: never. */
     int64_t dead_letter_retention_ns;
+    /* What every subscription has passed is kept for so long after it was enqueued, for a subscription
+     * that begins, or goes back; 0: it is removed. On PostgreSQL as much as the log can hold: about
+     * seven million messages of all queues, and the oldest are given up first. */
+    int64_t retain_ns;
     /* For a queue that exists: the policies (enum weir_queue_policy) to be changed. One that is not 0
      * is changed in any case; list one here to change it to 0. All others stay as they are. */
     uint32_t named;
@@ -117,7 +121,8 @@ enum weir_queue_policy {
     WEIR_POLICY_BACKLOG_MAX = 1 << 1,
     WEIR_POLICY_ATTEMPTS_MAX = 1 << 2,
     WEIR_POLICY_DEAD_LETTER_RETENTION = 1 << 3,
-    WEIR_POLICY_ALL = (1 << 4) - 1
+    WEIR_POLICY_RETAIN = 1 << 4,
+    WEIR_POLICY_ALL = (1 << 5) - 1
 };
 
 /* What a call did to a queue. */

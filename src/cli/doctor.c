@@ -200,6 +200,7 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
     char remedy[160];
 
     self->waiting += info->waiting;
+    self->retains = self->retains || info->retain_us > 0;
     if (info->dead_letters > 0)
         weir_findings_add(findings, WEIR_VERDICT_NOTE, "dead letters",
                           "see them: weir dlq list --queue QUEUE",
@@ -349,7 +350,11 @@ static void check_queues(struct weir_doctor *self)
 void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t most)
 {
     passed = passed > 0 ? passed : 0;
-    if (passed <= most)
+    if (self->retains)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "sweep", "",
+                          "about %" PRId64 " delivered messages, some kept by --retain",
+                          passed);
+    else if (passed <= most)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "sweep", "",
                           "about %" PRId64 " delivered messages not removed yet", passed);
     else

@@ -23,6 +23,7 @@ struct weir_doctor {
     bool schema_known;                  /* our tables are there and up to date */
     bool schema_fits;                   /* and can be asked: they were made here */
     int64_t waiting;                    /* in all queues */
+    bool retains;                       /* one of them keeps what was delivered */
 };
 
 /* Before the tables are known to be there, and after. */

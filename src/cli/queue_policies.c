@@ -19,6 +19,7 @@ static const char *show_unread(const struct weir_queue_options *options, char *o
 static const char *show_backlog_max(const struct weir_queue_options *options, char *out);
 static const char *show_attempts_max(const struct weir_queue_options *options, char *out);
 static const char *show_retention(const struct weir_queue_options *options, char *out);
+static const char *show_retain(const struct weir_queue_options *options, char *out);
 
 struct policy {
     enum weir_queue_policy which;
@@ -33,6 +34,7 @@ static const struct policy POLICIES[] = {
     {WEIR_POLICY_ATTEMPTS_MAX, "attempts-max", "attempts_max", show_attempts_max},
     {WEIR_POLICY_DEAD_LETTER_RETENTION, "dead-letter-retention",
      "dead_letter_retention_seconds", show_retention},
+    {WEIR_POLICY_RETAIN, "retain", "retain_seconds", show_retain},
 };
 
 enum { POLICY_COUNT = sizeof POLICIES / sizeof POLICIES[0] };
@@ -69,6 +71,10 @@ int weir_queue_policies_take(const struct weir_command *command, int id,
     case WEIR_OPTION_ATTEMPTS_MAX:
         out->named |= WEIR_POLICY_ATTEMPTS_MAX;
         return take_attempts_max(command, &out->attempts_max);
+    case WEIR_OPTION_RETAIN:
+        out->named |= WEIR_POLICY_RETAIN;
+        return weir_command_duration(command, "retain", optarg, 0, WEIR_DURATION_MAX,
+                                     &out->retain_ns);
     default:
         out->named |= WEIR_POLICY_DEAD_LETTER_RETENTION;
         return weir_command_duration(command, "dead-letter-retention", optarg, 0,
@@ -107,11 +113,21 @@ static const char *show_attempts_max(const struct weir_queue_options *options, c
     return show_limit(options->attempts_max, out);
 }
 
+static const char *show_duration(int64_t duration_ns, char *out)
+{
+    if (duration_ns == 0)
+        return "none";
+    return weir_duration_spell(duration_ns, out, VALUE_SIZE);
+}
+
 static const char *show_retention(const struct weir_queue_options *options, char *out)
 {
-    if (options->dead_letter_retention_ns == 0)
-        return "none";
-    return weir_duration_spell(options->dead_letter_retention_ns, out, VALUE_SIZE);
+    return show_duration(options->dead_letter_retention_ns, out);
+}
+
+static const char *show_retain(const struct weir_queue_options *options, char *out)
+{
+    return show_duration(options->retain_ns, out);
 }
 
 static void append_one(struct weir_buf *text, const struct policy *policy,
@@ -162,6 +178,7 @@ void weir_queue_policies_append_json(struct weir_buf *json,
     weir_output_add_number(json, "attempts_max", options->attempts_max);
     weir_output_add_seconds(json, "dead_letter_retention_seconds",
                             options->dead_letter_retention_ns / 1000);
+    weir_output_add_seconds(json, "retain_seconds", options->retain_ns / 1000);
 }
 
 void weir_queue_policies_append_changed(struct weir_buf *json, uint32_t changed)

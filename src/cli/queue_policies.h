@@ -17,7 +17,8 @@ enum {
     WEIR_OPTION_UNREAD = 256,
     WEIR_OPTION_BACKLOG_MAX,
     WEIR_OPTION_ATTEMPTS_MAX,
-    WEIR_OPTION_RETENTION
+    WEIR_OPTION_RETENTION,
+    WEIR_OPTION_RETAIN
 };
 
 /* clang-format off */
@@ -29,7 +30,9 @@ enum {
     {WEIR_OPTION_ATTEMPTS_MAX, "attempts-max", "N",                                      \
      "then a message becomes a dead letter; 0: never"},                                  \
     {WEIR_OPTION_RETENTION, "dead-letter-retention", "D",                                \
-     "remove decided dead letters after; 0: never"}
+     "remove decided dead letters after; 0: never"},                                     \
+    {WEIR_OPTION_RETAIN, "retain", "D",                                                  \
+     "keep what everybody has passed, as in 7d; 0: not"}
 /* clang-format on */
 
 /* Take the value of option `id` (optarg), and note that it was named. WEIR_EXIT_DONE, or the code

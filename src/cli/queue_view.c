@@ -5,11 +5,12 @@
 
 #include <inttypes.h>
 
+#include "base/duration.h"
 #include "cli/queue_policies.h"
 #include "flow/events.h"
 #include "weir/heap.h"
 
-enum { JSON_SIZE_MAX = 64 << 20, POLICIES_SIZE_MAX = 4096 };
+enum { JSON_SIZE_MAX = 64 << 20, POLICIES_SIZE_MAX = 4096, DURATION_SIZE = 64 };
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "queue", .cut_to = 12},
@@ -30,6 +31,7 @@ void weir_queue_view_init(struct weir_queue_view *self)
     weir_table_init(&self->table, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&self->retained, weir_heap_system(), JSON_SIZE_MAX);
     self->count = 0;
     self->terse = false;
 }
@@ -38,12 +40,14 @@ void weir_queue_view_fini(struct weir_queue_view *self)
 {
     weir_table_fini(&self->table);
     weir_buf_fini(&self->json);
+    weir_buf_fini(&self->retained);
 }
 
 void weir_queue_view_reset(struct weir_queue_view *self)
 {
     weir_table_reset(&self->table);
     weir_buf_reset(&self->json);
+    weir_buf_reset(&self->retained);
     self->count = 0;
 }
 
@@ -54,6 +58,7 @@ static struct weir_queue_options policies_of(const struct weir_queue_info *info)
         .backlog_max = info->backlog_max,
         .attempts_max = info->attempts_max,
         .dead_letter_retention_ns = info->dead_letter_retention_us * 1000,
+        .retain_ns = info->retain_us * 1000,
     };
 }
 
@@ -90,6 +95,27 @@ static void add_row(struct weir_table *table, const struct weir_queue_info *info
     add_policies(table, info);
 }
 
+/* From when on a queue that keeps what was delivered has everything. */
+static void note_retained(struct weir_buf *text, const struct weir_queue_info *info)
+{
+    char duration[DURATION_SIZE];
+    char time[WEIR_OUTPUT_TIME_SIZE];
+
+    if (info->retain_us > 0)
+        weir_buf_append_format(
+            text, "'%s' keeps %s: everything since %s is there\n", info->name,
+            weir_duration_spell(info->retain_us * 1000, duration, sizeof duration),
+            weir_output_time(info->whole_from_us, time));
+}
+
+void weir_queue_view_append_retained(const struct weir_queue_view *self,
+                                     struct weir_buf *text)
+{
+    if (self->retained.size > 0)
+        weir_buf_append_text(text, "\n");
+    weir_buf_append(text, weir_buf_text(&self->retained), self->retained.size);
+}
+
 void weir_queue_view_add(void *state, const struct weir_queue_info *info)
 {
     struct weir_queue_view *self = state;
@@ -99,6 +125,7 @@ void weir_queue_view_add(void *state, const struct weir_queue_info *info)
         self->count++;
         add_row(&self->table, info);
     }
+    note_retained(&self->retained, info);
     weir_output_open(json, NULL, "{");
     weir_output_add_text(json, "name", info->name);
     weir_output_add_number(json, "partitions", info->partitions);
@@ -116,6 +143,8 @@ void weir_queue_view_add(void *state, const struct weir_queue_info *info)
     weir_output_add_number(json, "attempts_max", info->attempts_max);
     weir_output_add_seconds(json, "dead_letter_retention_seconds",
                             info->dead_letter_retention_us);
+    weir_output_add_seconds(json, "retain_seconds", info->retain_us);
+    weir_output_add_time(json, "complete_since", info->whole_from_us);
     weir_buf_append_text(json, "}");
 }
 

@@ -11,8 +11,9 @@
 
 struct weir_queue_view {
     struct weir_table table;
-    struct weir_buf json; /* a list that is not closed yet */
-    size_t count;         /* rows */
+    struct weir_buf json;     /* a list that is not closed yet */
+    struct weir_buf retained; /* lines about queues that keep what was delivered */
+    size_t count;             /* rows */
     bool
         terse; /* no rows for queues of the execution engine that nobody subscribes to; set after
                      init() */
@@ -30,5 +31,9 @@ void weir_queue_view_add(void *self, const struct weir_queue_info *info);
 /* `"queues":[...]` to the end of an object. */
 void weir_queue_view_append_json(const struct weir_queue_view *self,
                                  struct weir_buf *json);
+
+/* A line for each queue that keeps what was delivered, behind an empty one; else nothing. */
+void weir_queue_view_append_retained(const struct weir_queue_view *self,
+                                     struct weir_buf *text);
 
 #endif

@@ -341,6 +341,7 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
         return weir_executions_append_table(&self->executions, frame);
     }
     status = weir_output_append_table(&self->queues.table, frame);
+    weir_queue_view_append_retained(&self->queues, frame);
     if (status == WEIR_OK && self->queue != NULL)
         status = append_partitions(self, frame);
     weir_buf_append_text(frame, "\n");

@@ -32,7 +32,7 @@
 static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
-            " retention_us, going_us FROM {p}_queue WHERE name = {1}",
+            " retention_us, retain_us, going_us FROM {p}_queue WHERE name = {1}",
     .parameters = "t",
 };
 
@@ -58,7 +58,7 @@ static const struct weir_sql SQL_LOCK_NAME_MARIA = {
 static const struct weir_sql SQL_READ_QUEUES = {
     .name = "read rows of queues",
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
-            " retention_us, name FROM {p}_queue ORDER BY name",
+            " retention_us, retain_us, name FROM {p}_queue ORDER BY name",
     .parameters = "",
 };
 
@@ -68,9 +68,9 @@ static const struct weir_sql SQL_READ_QUEUES = {
     {                                                                                    \
         .name = "add queue",                                                             \
         .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"          \
-                " attempts_max, retention_us, created_us)"                               \
-                " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {now})" once,                    \
-        .parameters = "tiiiii",                                                          \
+                " attempts_max, retention_us, retain_us, created_us)"                    \
+                " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {now})" once,               \
+        .parameters = "tiiiiii",                                                         \
     }
 static const struct weir_sql SQL_ADD_QUEUE[] = {
     [WEIR_SQLITE] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
@@ -84,8 +84,9 @@ static const struct weir_sql SQL_CHANGE_QUEUE = {
     .text = "UPDATE {p}_queue SET unread = coalesce({2}, unread),"
             " backlog_max = coalesce({3}, backlog_max),"
             " attempts_max = coalesce({4}, attempts_max),"
-            " retention_us = coalesce({5}, retention_us) WHERE id = {1}",
-    .parameters = "iiiii",
+            " retention_us = coalesce({5}, retention_us),"
+            " retain_us = coalesce({6}, retain_us) WHERE id = {1}",
+    .parameters = "iiiiii",
 };
 
 /* By the id: a producer may hold the entry of the name for as long as its transaction lasts. */
@@ -105,6 +106,7 @@ static struct weir_stored_queue take_stored(struct weir_rows *rows)
         .backlog_max = weir_rows_integer(rows, 4),
         .attempts_max = weir_rows_integer(rows, 5),
         .retention_us = weir_rows_integer(rows, 6),
+        .retain_us = weir_rows_integer(rows, 7),
     };
 }
 
@@ -119,6 +121,7 @@ static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool
         .backlog_max = stored->backlog_max,
         .attempts_max = (uint32_t)stored->attempts_max,
         .retention_us = stored->retention_us,
+        .retain_us = stored->retain_us,
     };
 }
 
@@ -153,7 +156,7 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
     if (status == WEIR_OK) {
         stored = take_stored(&rows);
         paused = weir_rows_boolean(&rows, 2);
-        going_us = weir_rows_integer(&rows, 7);
+        going_us = weir_rows_integer(&rows, 8);
         status = weir_rows_next(&rows, error); /* tells a column that was misread */
         status = status == WEIR_NO_ROW ? WEIR_OK : status;
         if (status == WEIR_OK)
@@ -196,7 +199,7 @@ enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         struct weir_stored_queue stored = take_stored(&rows);
-        struct weir_str name = weir_rows_text(&rows, 7);
+        struct weir_str name = weir_rows_text(&rows, 8);
         struct weir_quote shown;
         struct weir_error flaw = {0};
 
@@ -252,7 +255,8 @@ static enum weir_status insert_queue(struct weir_connection *connection,
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
                weir_integer(options->unread), weir_integer(options->backlog_max),
                weir_integer(options->attempts_max),
-               weir_integer(options->dead_letter_retention_ns / 1000)),
+               weir_integer(options->dead_letter_retention_ns / 1000),
+               weir_integer(options->retain_ns / 1000)),
         NULL, error);
 
     if (status == WEIR_OK)
@@ -293,7 +297,8 @@ static enum weir_status change_policies(struct weir_connection *connection,
                policy(wanted, WEIR_POLICY_BACKLOG_MAX, options->backlog_max),
                policy(wanted, WEIR_POLICY_ATTEMPTS_MAX, options->attempts_max),
                policy(wanted, WEIR_POLICY_DEAD_LETTER_RETENTION,
-                      options->dead_letter_retention_ns / 1000)),
+                      options->dead_letter_retention_ns / 1000),
+               policy(wanted, WEIR_POLICY_RETAIN, options->retain_ns / 1000)),
         NULL, error);
 
     if (status == WEIR_OK)
@@ -311,6 +316,7 @@ static struct weir_queue_options options_of(const struct weir_queue_row *row,
         .backlog_max = row->backlog_max,
         .attempts_max = row->attempts_max,
         .dead_letter_retention_ns = row->retention_us * 1000,
+        .retain_ns = row->retain_us * 1000,
     };
 }
 

@@ -22,6 +22,7 @@ struct weir_queue_row {
     int64_t backlog_max;
     uint32_t attempts_max; /* 0: no limit */
     int64_t retention_us;  /* of dead letters; 0: for ever */
+    int64_t retain_us;     /* what everybody has passed; 0: not at all */
     bool going;            /* it is being removed (queue_removal.h) */
 };
 

@@ -25,7 +25,8 @@ static const struct weir_sql SQL_QUEUES = {
             " (SELECT count(*) FROM {p}_dead_letter d"
             "   WHERE d.status IN ('pending', 'reprocessing') AND d.deadline_us <= {now}"
             "   AND d.pid >= q.id * 64 AND d.pid < q.id * 64 + 64),"
-            " {now}, q.unread, q.attempts_max, q.retention_us"
+            " {now}, q.unread, q.attempts_max, q.retention_us, q.retain_us,"
+            " CASE WHEN q.whole_us > 0 THEN q.whole_us ELSE q.created_us END"
             " FROM {p}_queue q WHERE {1} = '' OR q.name = {1} ORDER BY q.name",
     .parameters = "t",
 };
@@ -221,6 +222,8 @@ static enum weir_status collect_queues(const struct weir_outbox *outbox,
             .dead_letters = weir_rows_integer(&rows, 7),
             .attempts_max = (uint32_t)weir_rows_integer(&rows, 10),
             .dead_letter_retention_us = weir_rows_integer(&rows, 11),
+            .retain_us = weir_rows_integer(&rows, 12),
+            .whole_from_us = weir_rows_integer(&rows, 13),
         };
         weir_list_append(out, &queue->link);
     }

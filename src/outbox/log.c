@@ -122,3 +122,10 @@ enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
              head->id - before.id >= self->ops->advance_max);
     return status;
 }
+
+enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
+                                 struct weir_connection *connection, int64_t queue_id,
+                                 struct weir_place *out, struct weir_error *error)
+{
+    return self->ops->start(self, connection, queue_id, false, out, error);
+}

@@ -144,10 +144,18 @@ struct weir_pg_sweep_memory {
     int64_t rest_ns[WEIR_LOG_LEAVES]; /* not looked at before that */
 };
 
+/* Ids of rows that nothing is to be done with until then. */
+struct weir_sweep_stretch {
+    int64_t first_id;
+    int64_t last_id;
+    int64_t until_ns;
+};
+
 /* Where a sweep is; zeroed at first. */
 struct weir_sweep_state {
     int64_t cursor;
     uint32_t leaf;
+    struct weir_sweep_stretch retained[2]; /* SQLite, MariaDB: of the log, aside */
     struct weir_pg_sweep_memory pg;
 };
 
@@ -252,6 +260,16 @@ WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *
 #define WEIR_IDENTITY_PG                                                                 \
     "(SELECT system_identifier FROM pg_control_system())::text || '/' ||"                \
     " (SELECT oid FROM pg_database WHERE datname = current_database())::text"
+
+/*
+ * The oldest place from which everything of a queue is still there: behind whatever was ever removed of
+ * it. A new subscription begins there, and none can go back further. Inside a transaction that holds the
+ * lock of subscribing, or the sweep may raise it.
+ */
+WEIR_CHECKED enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
+                                              struct weir_connection *connection,
+                                              int64_t queue_id, struct weir_place *out,
+                                              struct weir_error *error);
 
 /* advance() until everything is readable that was committed when it was called. */
 WEIR_CHECKED enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,

@@ -16,7 +16,8 @@ uint32_t weir_policies_differing(const struct weir_queue_options *one,
            unless_equal(WEIR_POLICY_ATTEMPTS_MAX, one->attempts_max,
                         other->attempts_max) |
            unless_equal(WEIR_POLICY_DEAD_LETTER_RETENTION, one->dead_letter_retention_ns,
-                        other->dead_letter_retention_ns);
+                        other->dead_letter_retention_ns) |
+           unless_equal(WEIR_POLICY_RETAIN, one->retain_ns, other->retain_ns);
 }
 
 uint32_t weir_policies_named(const struct weir_queue_options *options)

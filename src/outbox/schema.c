@@ -596,6 +596,38 @@ static const char *const MARIA_10[] = {
     NULL,
 };
 
+/* ---- 12: what is kept although everybody has passed it --------------------------------------- */
+
+/*
+ * `retain_us`: for how long; 0: not at all. `whole_us`: everything of the queue that was created since
+ * then is there; 0: since the queue was made. A library that knows neither removes what is to be kept,
+ * and says nothing of it.
+ */
+#define RETAIN_WHOLE(now)                                                                \
+    "UPDATE {p}_queue SET whole_us = " now " WHERE removed_id > 0 OR removed_cut > 0"
+
+static const char *const SQLITE_12[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN retain_us INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE {p}_queue ADD COLUMN whole_us INTEGER NOT NULL DEFAULT 0",
+    RETAIN_WHOLE("CAST(strftime('%s', 'now') AS INTEGER) * 1000000"),
+    NULL,
+};
+
+static const char *const PG_12[] = {
+    "ALTER TABLE {p}_queue ADD COLUMN retain_us bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN whole_us bigint NOT NULL DEFAULT 0",
+    RETAIN_WHOLE("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+    NULL,
+};
+
+static const char *const MARIA_12[] = {
+    "ALTER TABLE {p}_queue"
+    " ADD COLUMN IF NOT EXISTS retain_us BIGINT NOT NULL DEFAULT 0,"
+    " ADD COLUMN IF NOT EXISTS whole_us BIGINT NOT NULL DEFAULT 0",
+    RETAIN_WHOLE("floor(unix_timestamp(sysdate(6)) * 1000000)"),
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -676,6 +708,14 @@ static const struct weir_migration MIGRATIONS[] = {
         .readable_by = 9,
         .name = "producers in SQL see headers that are there twice, and may keep quiet",
         .statements = {[WEIR_POSTGRESQL] = weir_producer_pg},
+    },
+    {
+        .number = 12,
+        .readable_by = 9,
+        .name = "what is kept although everybody has passed it",
+        .statements = {[WEIR_SQLITE] = SQLITE_12,
+                       [WEIR_POSTGRESQL] = PG_12,
+                       [WEIR_MARIADB] = MARIA_12},
     },
 };
 

@@ -60,6 +60,7 @@ enum weir_status weir_stored_queue_check(const struct weir_stored_queue *self,
         {"backlog_max", self->backlog_max, 0, INT64_MAX},
         {"attempts_max", self->attempts_max, 0, WEIR_ATTEMPTS_MAX_MAX},
         {"retention_us", self->retention_us, 0, RETENTION_US_MAX},
+        {"retain_us", self->retain_us, 0, RETENTION_US_MAX},
     };
     enum weir_status status = check_partitions(self->partitions, error);
     struct weir_quote shown;

@@ -22,6 +22,7 @@ struct weir_stored_queue {
     int64_t backlog_max;
     int64_t attempts_max;
     int64_t retention_us;
+    int64_t retain_us;
 };
 
 WEIR_CHECKED enum weir_status

@@ -23,6 +23,7 @@
  *       head that was known before (log_maria.h, M3)
  *   I3  where the log begins (MariaDB: a counter) moves only over rows that this transaction
  *       removes, from where it was: no row that is kept is ever before it
+ *   I4  a row that is passed but retained by its queue is neither deleted nor set aside
  */
 #include "outbox/sweep_by_id.h"
 
@@ -30,6 +31,8 @@
 
 #include "base/heap.h"
 #include "base/point.h"
+#include "db/pause.h"
+#include "weir/time.h"
 
 enum {
     WINDOW_ROWS = 2000,     /* some milliseconds of the lock */
@@ -41,14 +44,17 @@ enum {
 
 enum table { THE_LOG, ASIDE, TABLE_COUNT };
 
+/* How long the end of what is retained is remembered. */
+#define RETAINED_NS WEIR_MINUTES(10)
+
 /* By primary key. */
 static const struct weir_sql SQL_WINDOW[TABLE_COUNT] = {
     [THE_LOG] = {.name = "sweep window",
-                 .text = "SELECT id, pid FROM {p}_log WHERE id > {1}"
+                 .text = "SELECT id, pid, created_us FROM {p}_log WHERE id > {1}"
                          " ORDER BY id LIMIT {2}",
                  .parameters = "ii"},
     [ASIDE] = {.name = "sweep aside",
-               .text = "SELECT id, pid FROM {p}_aside WHERE id > {1}"
+               .text = "SELECT id, pid, created_us FROM {p}_aside WHERE id > {1}"
                        " ORDER BY id LIMIT {2}",
                .parameters = "ii"},
 };
@@ -57,19 +63,22 @@ static const struct weir_sql SQL_WINDOW[TABLE_COUNT] = {
  * The floors of a queue: first the one of partitions without any position, as partition -1; then
  * those with one. Keys, and the index (queue, name). Everything of a queue that is gone may go;
  * nothing of a queue without subscriptions, unless it drops what is unread. A subscription without
- * a position has passed nothing.
+ * a position has passed nothing. The first row also tells the time up to which what was passed may
+ * go: the queue keeps what was created later.
  */
 static const struct weir_sql SQL_FLOORS = {
     .name = "sweep floors",
     .text = "SELECT -1, CASE WHEN q.id IS NULL THEN 9223372036854775807"
             " WHEN q.unread = 1 AND NOT EXISTS"
             "  (SELECT 1 FROM {p}_subscription s WHERE s.queue = {1})"
-            " THEN 9223372036854775807 ELSE 0 END"
+            " THEN 9223372036854775807 ELSE 0 END,"
+            " CASE WHEN q.retain_us > 0 THEN {now} - q.retain_us"
+            " ELSE 9223372036854775807 END"
             " FROM (SELECT 1) one LEFT JOIN {p}_queue q ON q.id = {1} "
             "UNION ALL "
             "SELECT a.pid, CASE WHEN count(*) ="
             "  (SELECT count(*) FROM {p}_subscription s WHERE s.queue = {1})"
-            " THEN min(a.last_id) ELSE 0 END"
+            " THEN min(a.last_id) ELSE 0 END, 0"
             " FROM {p}_subscription s JOIN {p}_ack a ON a.subscription = s.id"
             " WHERE s.queue = {1} AND a.pid BETWEEN {1} * 64 AND {1} * 64 + 63"
             " GROUP BY a.pid",
@@ -86,25 +95,32 @@ static const struct weir_sql SQL_DELETE[TABLE_COUNT] = {
                .parameters = "ii"},
 };
 
-/* The place never goes back; the count changes in any case (log.h). */
+/* The place never goes back; the count changes in any case (log.h). What is there as a whole begins
+ * behind what is removed, {3}; where nothing is retained it is not worth while to be exact. */
 static const struct weir_sql SQL_REMOVED = {
     .name = "sweep removed",
     .text = "UPDATE {p}_queue SET removals = removals + 1,"
-            " removed_id = CASE WHEN removed_id < {2} THEN {2} ELSE removed_id END"
+            " removed_id = CASE WHEN removed_id < {2} THEN {2} ELSE removed_id END,"
+            " whole_us = CASE WHEN retain_us = 0 THEN {now}"
+            " WHEN whole_us < {3} THEN {3} ELSE whole_us END"
             " WHERE id = {1}",
-    .parameters = "ii",
+    .parameters = "iii",
 };
 
 struct row {
     int64_t id;
     int64_t pid;
-    bool passed; /* by all */
+    int64_t created_us;
+    bool passed;   /* by all, and old enough to go */
+    bool retained; /* by all, and too young to go */
 };
 
 struct floor {
     int64_t pid;
     int64_t passed_id;
+    int64_t young_us;   /* what was created later is retained */
     int64_t removed_id; /* highest that this step removes */
+    int64_t removed_us; /* the newest of what this step removes */
 };
 
 struct window {
@@ -158,6 +174,7 @@ static enum weir_status read_window(struct sweep *self, size_t row_max,
         window->rows[window->count++] = (struct row){
             .id = weir_rows_integer(&rows, 0),
             .pid = weir_rows_integer(&rows, 1),
+            .created_us = weir_rows_integer(&rows, 2),
         };
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -239,6 +256,8 @@ static enum weir_status read_floors(struct sweep *self, size_t first, size_t end
         for (size_t i = first; i < end; i++) {
             if (pid == floors[i].pid || pid < 0)
                 floors[i].passed_id = weir_rows_integer(&rows, 1);
+            if (pid < 0)
+                floors[i].young_us = weir_rows_integer(&rows, 2);
         }
     }
     weir_rows_close(&rows);
@@ -259,8 +278,12 @@ static enum weir_status judge(struct sweep *self, struct weir_error *error)
     for (size_t i = 0; i < window->count && status == WEIR_OK; i++) {
         struct row *row = &window->rows[i];
 
-        row->passed = row->id <= find_floor(window, row->pid)->passed_id ||
+        const struct floor *floor = find_floor(window, row->pid);
+        bool passed = row->id <= floor->passed_id ||
                       (self->by_id_only && row->id <= highest_floor(window));
+
+        row->retained = passed && row->created_us > floor->young_us;
+        row->passed = passed && !row->retained;
     }
     return status;
 }
@@ -330,6 +353,37 @@ static size_t leading_kept(const struct window *window)
     return kept;
 }
 
+static size_t count_retained(const struct window *window, size_t count)
+{
+    size_t retained = 0;
+
+    for (size_t i = 0; i < count; i++)
+        retained += window->rows[i].retained;
+    return retained;
+}
+
+/*
+ * Nothing but what is retained: where such a stretch ends is remembered for a while, so that a week of
+ * messages is not read in every round. It is read from its beginning until nothing there is old enough
+ * to go; what becomes so later is behind that.
+ */
+static void skip_retained(struct sweep *self)
+{
+    struct weir_sweep_stretch *stretch = &self->state->retained[self->state->leaf];
+    int64_t first = self->window->rows[0].id;
+    int64_t last = self->window->rows[self->window->count - 1].id;
+    int64_t now_ns = weir_pause_now_ns();
+
+    if (first >= stretch->first_id && last < stretch->last_id &&
+        now_ns < stretch->until_ns)
+        last = stretch->last_id;
+    else if (self->state->cursor > 0 && self->state->cursor == stretch->last_id)
+        stretch->last_id = last;
+    else
+        *stretch = (struct weir_sweep_stretch){first, last, now_ns + RETAINED_NS};
+    self->state->cursor = last;
+}
+
 /* Move the cursor over what must stay, but not over rows that can be set aside with what follows
  * them. *found: a row behind it may go. */
 static enum weir_status look_at(struct sweep *self, size_t row_max, bool *found,
@@ -343,8 +397,12 @@ static enum weir_status look_at(struct sweep *self, size_t row_max, bool *found,
         return status;
     kept = leading_kept(window);
     *found = kept < window->count;
-    if (*found ? kept > 0 && !are_few(window, kept, window->count)
-               : kept == self->row_max)
+    if (!*found && kept > 0 && kept == window->asked_for &&
+        count_retained(window, kept) == kept)
+        skip_retained(self);
+    else if (*found ? kept > 0 && (!are_few(window, kept, window->count) ||
+                                   count_retained(window, kept) > 0)
+                    : kept == self->row_max)
         self->state->cursor = window->rows[kept - 1].id;
     if (!*found && is_last(window))
         turn(self);
@@ -442,6 +500,24 @@ static int64_t highest_removed(const struct window *window, size_t first, size_t
     return highest;
 }
 
+static int64_t newest_removed(const struct window *window, size_t first, size_t end)
+{
+    int64_t newest = 0;
+
+    for (size_t i = first; i < end; i++) {
+        if (window->floors[i].removed_us > newest)
+            newest = window->floors[i].removed_us;
+    }
+    return newest;
+}
+
+static void note_row(struct floor *floor, const struct row *row)
+{
+    floor->removed_id = row->id;
+    if (row->created_us > floor->removed_us)
+        floor->removed_us = row->created_us;
+}
+
 /* A subscription that begins from now on must begin behind what goes now. */
 static enum weir_status note_removed(struct sweep *self, size_t count,
                                      struct weir_error *error)
@@ -452,7 +528,7 @@ static enum weir_status note_removed(struct sweep *self, size_t count,
 
     for (size_t i = 0; i < count; i++) {
         if (window->rows[i].passed)
-            find_floor(window, window->rows[i].pid)->removed_id = window->rows[i].id;
+            note_row(find_floor(window, window->rows[i].pid), &window->rows[i]);
     }
     for (size_t i = 0; i < window->floor_count && status == WEIR_OK; i = end) {
         int64_t queue_id = weir_pid_queue(window->floors[i].pid);
@@ -463,7 +539,9 @@ static enum weir_status note_removed(struct sweep *self, size_t count,
         if (removed_id > 0)
             status = weir_connection_execute(
                 self->connection, &SQL_REMOVED,
-                VALUES(weir_integer(queue_id), weir_integer(removed_id)), NULL, error);
+                VALUES(weir_integer(queue_id), weir_integer(removed_id),
+                       weir_integer(newest_removed(window, i, end) + 1)),
+                NULL, error);
     }
     return status;
 }
@@ -509,6 +587,7 @@ static bool can_be_emptied(const struct sweep *self, size_t count)
     size_t kept = kept_count(window, count);
 
     return table_of(self) == THE_LOG && kept > 0 && are_few(window, kept, count) &&
+           count_retained(window, count) == 0 &&
            span(window, window->count) >= (int64_t)self->row_max;
 }
 

@@ -18,6 +18,9 @@
  * cut c sees was committed before c was, so the copy has seen it; it has found no row that c does
  * not see. A row of the leaf that c sees is therefore passed or aside, and one that c does not see
  * came later. (The invariants are those of sweep_pg.c.)
+ *
+ * Retained rows are passed ones that their queue keeps for a while (weir_queue_options.retain_ns). The
+ * leaf they are in stays.
  */
 #include "base/point.h"
 #include "db/pause.h"
@@ -67,23 +70,35 @@ _Static_assert(WEIR_UNREAD_DROP == 1, "as the statements say");
     " bar.pid IS NULL)"
 #define ROWS " FROM leaf l LEFT JOIN bar ON bar.pid = l.pid"
 
-/* Raise the removed place of the queues that have partitions in `gone`, and count the removal
- * (I6). Row locks on them. */
-#define RAISE                                                                            \
+/*
+ * Raise the removed place of the queues that have partitions in `gone`, and count the removal (I6).
+ * Row locks on them. The place is that of the furthest line: what is removed is before it, and so is
+ * everything that will be. A queue that retains what is passed has more before its lines: `cap` has its
+ * place behind what is removed. `newest`: when the last of that was created.
+ */
+#define CAPPED(column)                                                                   \
+    "CASE WHEN (c.cut, c.last_id) < (l.cut, l.last_id) THEN c." column " ELSE l." column \
+    " END AS " column
+#define RAISE(newest)                                                                    \
     " UPDATE {p}_queue q SET removals = q.removals + 1,"                                 \
     " removed_cut = greatest(q.removed_cut, r.cut),"                                     \
     " removed_id = CASE WHEN (q.removed_cut, q.removed_id) < (r.cut, r.last_id)"         \
-    " THEN r.last_id ELSE q.removed_id END"                                              \
-    " FROM (SELECT DISTINCT ON (pid / 64) pid / 64 AS queue, cut, last_id"               \
-    " FROM line WHERE pid IN (SELECT pid FROM gone)"                                     \
-    " ORDER BY pid / 64, cut DESC, last_id DESC) r"                                      \
-    " WHERE r.queue = q.id"
+    " THEN r.last_id ELSE q.removed_id END,"                                             \
+    " whole_us = greatest(q.whole_us, CASE WHEN q.retain_us = 0 THEN {now}"              \
+    " ELSE " newest " + 1 END)"                                                          \
+    " FROM (SELECT DISTINCT ON (queue) * FROM (SELECT l.pid / 64 AS queue, " CAPPED(     \
+        "cut") ", " CAPPED("last_id") " FROM line l LEFT JOIN cap c"                     \
+                                      " ON c.queue = l.pid / 64"                         \
+                                      " WHERE l.pid IN (SELECT pid FROM gone)) x"        \
+                                      " ORDER BY queue, cut DESC, last_id DESC) r"       \
+                                      " WHERE r.queue = q.id"
 
 /*
  * What there is to know of a leaf at little cost: the newest cut; empty?; which leaf is being
  * filled; how large it is with what is stored out of line; is the row with the highest id (by the
  * index) in no cut yet, for then there is no need to look at the others; how old is that row;
- * and at which cut was the leaf emptied? {1}: bits, {2}: the leaf.
+ * at which cut was the leaf emptied; and does any queue retain what is passed? {1}: bits, {2}: the
+ * leaf.
  */
 static const struct weir_sql SQL_LOOK[] = WEIR_PG_EIGHT(
     "look at leaf", "ii", LOG_LEAF,
@@ -94,8 +109,39 @@ static const struct weir_sql SQL_LOOK[] = WEIR_PG_EIGHT(
     " pg_table_size((SELECT tableoid FROM leaf LIMIT 1)::regclass),"
     " coalesce((SELECT NOT pg_visible_in_snapshot(xid, newest.snap) FROM last), false),"
     " {now} - (SELECT created_us FROM last),"
-    " (SELECT e.emptied_cut FROM {p}_leaf e WHERE e.leaf = {2})"
+    " (SELECT e.emptied_cut FROM {p}_leaf e WHERE e.leaf = {2}),"
+    " EXISTS (SELECT FROM {p}_queue q WHERE q.retain_us > 0)"
     " FROM {p}_log_id s CROSS JOIN newest");
+
+/* A small table. */
+static const struct weir_sql SQL_RETAINS = {
+    .name = "look for queues that retain",
+    .text = "SELECT EXISTS (SELECT FROM {p}_queue q WHERE q.retain_us > 0)",
+    .parameters = "",
+};
+
+/* Is there a row that its queue retains? Only where some queue does: a scan, up to the first. */
+static const struct weir_sql SQL_IS_RETAINED[] = WEIR_PG_EIGHT(
+    "look for retained rows", "", LOG_LEAF,
+    ") SELECT EXISTS (SELECT FROM leaf l JOIN {p}_queue q ON q.id = l.pid / 64"
+    " WHERE q.retain_us > 0 AND l.created_us > (SELECT {now}) - q.retain_us)");
+
+/*
+ * The first cut that sees every row of queues that retain, found by halving as below: of a later one
+ * nothing is in this leaf. Should a cut row be missing, it is a later one.
+ */
+static const struct weir_sql SQL_LAST_CUT[] =
+    WEIR_PG_EIGHT("find last cut of leaf", "ii", LOG_LEAF,
+                  "), mine AS MATERIALIZED (SELECT DISTINCT l.xid FROM leaf l"
+                  " JOIN {p}_queue q ON q.id = l.pid / 64 WHERE q.retain_us > 0),"
+                  " halved (below, cut) AS (SELECT e.emptied_cut, {1} FROM {p}_leaf e "
+                  "WHERE e.leaf = {2}"
+                  " UNION ALL SELECT CASE WHEN x.seen THEN h.below ELSE c.no END,"
+                  " CASE WHEN x.seen THEN c.no ELSE h.cut END"
+                  " FROM halved h JOIN {p}_cut c ON c.no = (h.below + h.cut) / 2"
+                  " CROSS JOIN LATERAL (SELECT NOT EXISTS (SELECT FROM mine m"
+                  " WHERE NOT pg_visible_in_snapshot(m.xid, c.snap)) AS seen) x"
+                  " WHERE h.cut - h.below > 1) SELECT min(cut) FROM halved");
 
 /*
  * An empty leaf needs no lock: all in one snapshot, which is later than that of the newest
@@ -182,10 +228,13 @@ static const struct weir_sql SQL_COPY_REST[] = WEIR_PG_EIGHT(
     " SELECT t.uncut, t.kept, t.missing, (SELECT count(*) FROM copied) FROM tally t");
 
 /* After setting aside: positions have only moved on since, so what was left out above is
- * behind the place that is written here (I4). */
-static const struct weir_sql SQL_RAISE_REMOVED[] = WEIR_PG_EIGHT(
-    "raise removed", "i", LOG_LEAF,
-    ")," LINES ", gone AS MATERIALIZED (SELECT DISTINCT pid FROM leaf)" RAISE);
+ * behind the place that is written here (I4). {2}: no row of a queue that retains has a later cut. */
+static const struct weir_sql SQL_RAISE_REMOVED[] =
+    WEIR_PG_EIGHT("raise removed", "ii", LOG_LEAF,
+                  ")," LINES ", gone AS MATERIALIZED (SELECT DISTINCT pid FROM leaf),"
+                  " cap AS (SELECT id AS queue, {2} AS cut, 0::bigint AS last_id"
+                  " FROM {p}_queue WHERE retain_us > 0)" RAISE(
+                      "(SELECT max(l.created_us) FROM leaf l WHERE l.pid / 64 = q.id)"));
 
 /* All rows, and those that cut {1} does not see. */
 static const struct weir_sql SQL_JUDGE_LOCKED[] = WEIR_PG_EIGHT(
@@ -215,9 +264,13 @@ static const struct weir_sql SQL_DELETE_ASIDE = {
             " LEFT JOIN line ON line.pid = a.pid"
             " WHERE line.pid IS NULL"
             " OR (a.cut - 1, a.id) <= (line.cut, line.last_id)"
-            " LIMIT {2}) RETURNING pid),"
-            " raised AS (" RAISE ")"
-            " SELECT count(*) FROM gone",
+            " LIMIT {2}) RETURNING pid, cut, id, created_us),"
+            " cap AS (SELECT DISTINCT ON (n.id) n.id AS queue, g.cut - 1 AS cut,"
+            " g.id AS last_id FROM gone g JOIN {p}_queue n ON n.id = g.pid / 64"
+            " WHERE n.retain_us > 0 ORDER BY n.id, g.cut DESC, g.id DESC),"
+            " raised AS (" RAISE("(SELECT max(g.created_us) FROM gone g WHERE g.pid / 64 "
+                                 "= q.id)") ")"
+                                            " SELECT count(*) FROM gone",
     .parameters = "ii",
 };
 
@@ -230,25 +283,29 @@ struct look {
     int64_t emptied_cut;
     bool empty;
     bool filling;       /* it is the leaf that ids are taken of */
+    bool next;          /* it is the next to be filled */
     bool stood;         /* a long time, or it is the next to be filled */
+    bool retains;       /* some queue does; this leaf may have nothing of it */
     bool worth_judging; /* there may be something to remove */
 };
 
 static enum weir_status look_at_leaf(struct weir_pg_step *self, struct look *out)
 {
-    enum { NEWEST, IS_EMPTY, CURRENT, SIZE, UNCUT, AGE_US, EMPTIED, COLUMNS };
+    enum { NEWEST, IS_EMPTY, CURRENT, SIZE, UNCUT, AGE_US, EMPTIED, RETAINS, COLUMNS };
     int64_t seen[COLUMNS];
     enum weir_status status = weir_pg_step_ask(
         self, &SQL_LOOK[self->leaf],
         VALUES(weir_integer(self->log->segment_bits), weir_integer(self->leaf)),
-        "ifiifii", seen);
+        "ifiifiif", seen);
 
     *out = (struct look){.newest_cut = seen[NEWEST],
                          .emptied_cut = seen[EMPTIED],
                          .empty = seen[IS_EMPTY] != 0,
-                         .filling = seen[CURRENT] == self->leaf};
-    out->stood = !out->filling && (seen[AGE_US] >= self->limits.stood_ns / 1000 ||
-                                   (seen[CURRENT] + 1) % WEIR_LOG_LEAVES == self->leaf);
+                         .filling = seen[CURRENT] == self->leaf,
+                         .next = (seen[CURRENT] + 1) % WEIR_LOG_LEAVES == self->leaf,
+                         .retains = seen[RETAINS] != 0};
+    out->stood =
+        !out->filling && (seen[AGE_US] >= self->limits.stood_ns / 1000 || out->next);
     out->worth_judging = !out->empty && !seen[UNCUT] &&
                          (!out->filling || seen[SIZE] > WEIR_SWEEP_SIZE_MIN);
     return status;
@@ -311,12 +368,32 @@ static enum weir_status judge_copy(struct weir_pg_step *self, const struct look 
     return status;
 }
 
+/*
+ * A leaf with something that is retained stays as it is, with everything else in it: nothing of it goes
+ * aside. When ids are about to come round to it, it is given up; it is the oldest.
+ */
+static enum weir_status judge_retained(struct weir_pg_step *self, const struct look *look,
+                                       bool *retained)
+{
+    int64_t seen = 0;
+    enum weir_status status = WEIR_OK;
+
+    if (look->retains && !look->next)
+        status =
+            weir_pg_step_ask(self, &SQL_IS_RETAINED[self->leaf], NO_VALUES, "f", &seen);
+    *retained = status == WEIR_OK && seen != 0;
+    if (*retained)
+        self->state->pg.rest_ns[self->leaf] = weir_pause_now_ns() + WEIR_SWEEP_REST_NS;
+    return status;
+}
+
 /* A transaction that locks nothing but other sweeps. */
 static enum weir_status look_and_judge(struct weir_pg_step *self, void *argument,
                                        bool *done)
 {
     struct judging *out = argument;
     struct look look = {0};
+    bool retained = false;
     enum weir_status status = look_at_leaf(self, &look);
 
     *done = true;
@@ -328,6 +405,8 @@ static enum weir_status look_and_judge(struct weir_pg_step *self, void *argument
         return status;
     status = judge_copy(self, &look, out);
     if (status == WEIR_OK && out->verdict == LEAVE)
+        status = judge_retained(self, &look, &retained);
+    if (status == WEIR_OK && out->verdict == LEAVE && !retained)
         status = judge(self, &look, &out->verdict);
     return status;
 }
@@ -361,6 +440,24 @@ static enum weir_status copy_part(struct weir_pg_step *self, void *argument, boo
     return WEIR_OK;
 }
 
+static enum weir_status raise_removed(struct weir_pg_step *self, int64_t newest_cut)
+{
+    int64_t last_cut = newest_cut;
+    int64_t retains = 0;
+    enum weir_status status =
+        weir_pg_step_ask(self, &SQL_RETAINS, NO_VALUES, "f", &retains);
+
+    if (status == WEIR_OK && retains != 0)
+        status = weir_pg_step_ask(
+            self, &SQL_LAST_CUT[self->leaf],
+            VALUES(weir_integer(newest_cut), weir_integer(self->leaf)), "i", &last_cut);
+    if (status != WEIR_OK)
+        return status;
+    return weir_connection_execute(
+        self->connection, &SQL_RAISE_REMOVED[self->leaf],
+        VALUES(weir_integer(newest_cut), weir_integer(last_cut)), NULL, self->error);
+}
+
 /* *argument: the verdict; more than a part missing is left for another round. */
 static enum weir_status copy_rest(struct weir_pg_step *self, void *argument, bool *done)
 {
@@ -378,8 +475,7 @@ static enum weir_status copy_rest(struct weir_pg_step *self, void *argument, boo
                              "iiii", seen);
     if (status != WEIR_OK || seen[UNCUT] > 0 || seen[MISSING] > seen[COPIED])
         return status;
-    status = weir_connection_execute(self->connection, &SQL_RAISE_REMOVED[self->leaf],
-                                     VALUES(weir_integer(newest_cut)), NULL, self->error);
+    status = raise_removed(self, newest_cut);
     if (status == WEIR_OK)
         status = weir_pg_copy_store(self->connection, self->name, newest_cut, seen[KEPT],
                                     self->error);

@@ -35,6 +35,10 @@
  * WEIR_SWEEP_COPY_ROWS rows or WEIR_SWEEP_COPY_BYTES are copied in parts, a transaction each; the
  * last one, which judges the whole leaf, is the copy that gets a number.
  *
+ * What queues retain although all have passed it (retain_ns) keeps its leaf as it is: none of it is set
+ * aside, for it may be everything. When ids are about to come round to a leaf, what it retains is given
+ * up; that is the oldest. The removed place of such a queue is raised only to behind what goes.
+ *
  * A leaf of the log that is being filled is looked at when it is larger than WEIR_SWEEP_SIZE_MIN:
  * a small system is left alone.
  *

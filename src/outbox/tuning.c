@@ -257,6 +257,9 @@ enum weir_status weir_queue_options_check(const struct weir_queue_options *self,
         status = weir_duration_check("dead_letter_retention_ns",
                                      self->dead_letter_retention_ns, S(1),
                                      WEIR_DURATION_MAX, error);
+    if (status == WEIR_OK && self->retain_ns != 0)
+        status = weir_duration_check("retain_ns", self->retain_ns, S(1),
+                                     WEIR_DURATION_MAX, error);
     if (status == WEIR_OK)
         status = check_number("named", self->named, 0, WEIR_POLICY_ALL, error);
     return status;

@@ -12,7 +12,7 @@ adds_once() {
     ends 0 queue add once --partitions 8 --json
     json '. == {"queue": "once", "partitions": 8, "added": false, "changed": [],
         "unread": "keep", "backlog_max": 0, "attempts_max": 0,
-        "dead_letter_retention_seconds": 0}'
+        "dead_letter_retention_seconds": 0, "retain_seconds": 0}'
 }
 
 refuses_another_number() {
@@ -40,6 +40,23 @@ changes_only_what_is_named() {
     says 'unread keep, backlog-max none, attempts-max 5, dead-letter-retention 7 d'
 }
 
+retains() {
+    ends 0 queue add kept --partitions 2 --retain 7d
+    says 'dead-letter-retention none, retain 7 d'
+    ends 0 queue set kept --retain 1h --json
+    json '.changed == ["retain_seconds"] and .retain_seconds == 3600'
+    ends 0 status
+    grep -qE "^'kept' keeps 1 h: everything since 20[0-9T:.Z -]+ is there$" "$scratch/out" ||
+        { cat "$scratch/out"; return 1; }
+    ends 0 status kept --json
+    json '.queues[0] | .retain_seconds == 3600 and (.complete_since | startswith("20"))'
+    ends 0 queue set kept --retain 0
+    says 'retain none (was 1 h)'
+    ends 0 status kept
+    if grep -q ' keeps ' "$scratch/out"; then cat "$scratch/out"; return 1; fi
+    refuses 2 '--retain is' queue set kept --retain soon
+}
+
 sets() {
     ends 0 queue add policed --partitions 2 --attempts-max 5
     ends 0 queue set policed --backlog-max 9 --attempts-max 5
@@ -50,7 +67,7 @@ sets() {
     ends 0 queue set policed --unread drop --json
     json '. == {"queue": "policed", "partitions": 2, "added": false, "changed": ["unread"],
         "unread": "drop", "backlog_max": 9, "attempts_max": 5,
-        "dead_letter_retention_seconds": 0}'
+        "dead_letter_retention_seconds": 0, "retain_seconds": 0}'
     refuses 1 "there is no queue 'nowhere'" queue set nowhere --backlog-max 9
     refuses 1 "there is no queue 'nowhere'" status nowhere
 }
@@ -138,6 +155,7 @@ for engine in $engines; do
     it "keeps policies on $engine" keeps_policies
     it "changes only the policies that are named on $engine" changes_only_what_is_named
     it "sets policies of a queue that exists on $engine" sets
+    it "retains what was delivered, and tells since when, on $engine" retains
     it "lists queues on $engine" lists
     it "pauses and resumes on $engine" pauses_and_resumes
     it "removes an empty queue on $engine" removes_what_is_empty

@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     queue.backlog_max = take_number(&bytes, &size);
     queue.attempts_max = take_number(&bytes, &size);
     queue.retention_us = take_number(&bytes, &size);
+    queue.retain_us = take_number(&bytes, &size);
     WEIR_ASSERT(weir_stored_attempts_max(queue.attempts_max) <= WEIR_ATTEMPTS_MAX_MAX);
     (void)weir_pid(queue.id, (int32_t)queue.partitions);
     if (weir_stored_queue_check(&queue, "orders", &error) == WEIR_OK) {

@@ -200,6 +200,7 @@ OUTBOX_TEST(catalog, keeps_policies_of_a_queue_that_are_not_named)
     options.backlog_max = 7;
     options.attempts_max = 5;
     options.dead_letter_retention_ns = WEIR_SECONDS(60);
+    options.retain_ns = WEIR_SECONDS(90);
     check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
              WEIR_OK);
 
@@ -212,6 +213,7 @@ OUTBOX_TEST(catalog, keeps_policies_of_a_queue_that_are_not_named)
     check_int(row.unread, WEIR_UNREAD_DROP);
     check_int(row.backlog_max, 7);
     check_int(row.retention_us, 60000000);
+    check_int(row.retain_us, 90000000);
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 7);
     clerk_close(&clerk);
 }

@@ -34,6 +34,7 @@ static const struct flaw FLAWS[] = {
     {"attempts_max", "-1", "attempts_max is -1, must be from 0 to 1000000"},
     {"attempts_max", "1000001", "attempts_max is 1000001, must be from 0 to 1000000"},
     {"retention_us", "-1", "retention_us is -1, must be from 0 to"},
+    {"retain_us", "-1", "retain_us is -1, must be from 0 to"},
 };
 
 enum { FLAW_COUNT = sizeof FLAWS / sizeof FLAWS[0] };
@@ -64,7 +65,8 @@ static void make_queue(struct fixture *fixture)
 static void spoil(struct fixture *fixture, const struct flaw *flaw)
 {
     (void)fixture_ask(fixture, "UPDATE weir_queue SET id = 1, partitions = 1, unread = 0,"
-                               " backlog_max = 0, attempts_max = 0, retention_us = 0");
+                               " backlog_max = 0, attempts_max = 0, retention_us = 0,"
+                               " retain_us = 0");
     change(fixture, "UPDATE weir_queue SET %s = %s", flaw->column, flaw->value);
 }
 
