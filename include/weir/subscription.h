@@ -2,17 +2,21 @@
  * subscription.h - what an operator does with the subscriptions of a queue.
  *
  * A subscription is made by the first handler or relay that serves it, and from then on the log is
- * kept until it has passed, whether anybody serves it or not. Here it is listed, stopped and removed:
+ * kept until it has passed, whether anybody serves it or not. Here it is listed, stopped, moved and
+ * removed:
  *
  *   read      each subscription, what waits for it and who serves it
  *   pause     no delivery to this one until resume(); the others of its queue go on
+ *   seek      deliver from another place of the log on: again, or leaving something out
  *   remove    forget it; the log is no longer kept for it
  *
- * remove() takes the partitions away from whoever serves them: an acknowledgement that is under way is
- * refused. A process that has served it ends its delivery (check_subscriptions()), and never makes it
- * again.
+ * seek() and remove() take the partitions away from whoever serves them: the epoch grows, and an
+ * acknowledgement that is under way is refused. After seek() a process takes its partitions again,
+ * within a few seconds, and goes on from the new place; no crash is counted. After remove() a
+ * process that has served it ends its delivery (check_subscriptions()), and never makes it again.
  *
- * Threads  Any thread. Each call is one transaction.
+ * Order    A message keeps its `seq`, wherever the subscription is moved to.
+ * Threads  Any thread. Each call is one transaction, but for seek(), which counts before it.
  * Failure  WEIR_NOT_FOUND: no such queue or subscription. After WEIR_IN_DOUBT read() tells. Every call
  *          may be repeated.
  */
@@ -40,6 +44,37 @@ struct weir_subscription_info {
 
 typedef void (*weir_subscription_info_fn)(void *state,
                                           const struct weir_subscription_info *info);
+
+/* Where a subscription is moved to. */
+enum weir_seek_to {
+    WEIR_SEEK_BEGINNING, /* before the oldest message that is whole for it */
+    WEIR_SEEK_NOW,       /* behind everything that is committed */
+    WEIR_SEEK_SEQ,       /* before message `seq` of one partition */
+    WEIR_SEEK_TIME /* before the first message of the queue, in the log's order, that was
+                            created at `time_us` or later; where there is none, as now */
+};
+
+/* All zero: all partitions to the beginning. */
+struct weir_seek {
+    enum weir_seek_to to;
+    int64_t seq;     /* from 1; one behind the last message there is: as now */
+    int64_t time_us; /* microseconds since 1970 */
+    bool only;       /* one partition; needed for a seq if the queue has more than one */
+    int32_t partition; /* which; else 0 */
+    bool dry_run;      /* only tell what would be done */
+};
+
+/* What becomes of a partition: the numbers of the last message that counts as passed. */
+struct weir_seek_info {
+    int32_t partition;
+    int64_t seq_before;
+    int64_t seq_after;
+};
+typedef void (*weir_seek_info_fn)(void *state, const struct weir_seek_info *info);
+
+/* A message that had been passed before the subscription was moved back, by delivery or by an earlier
+ * seek, comes with this header, of value "true". */
+#define WEIR_HEADER_REPLAY "weir-replay"
 
 WEIR_BEGIN_DECLS
 
@@ -71,6 +106,25 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_remove_subscription(struct weir_outbox *self, const char *queue,
                                 const char *subscription, bool force,
                                 struct weir_error *error);
+
+/*
+ * Deliver from another place on, in all partitions or in one. Every message keeps its `seq`: what is
+ * gone over in either direction is counted. What failed at the head is forgotten with it: attempts,
+ * the wait for a retry, marks of calls. Dead letters stay as they are; a message that is rejected
+ * again opens its dead letter again if that was decided about.
+ *
+ * WEIR_OUT_OF_RANGE: messages are removed that the place is before; the text names the oldest there is.
+ * (For a subscription that is itself the slowest of its queue that is where it stands.) Or a seq that
+ * no message has yet. For a time it has to be known that nothing created since then was removed: it
+ * is refused if the oldest message there is was created at it or later and others before it are gone.
+ *
+ * `visit`, which may be NULL, is told of each partition, once it is done.
+ */
+WEIR_CHECKED WEIR_API enum weir_status
+weir_outbox_seek_subscription(struct weir_outbox *self, const char *queue,
+                              const char *subscription, const struct weir_seek *seek,
+                              weir_seek_info_fn visit, void *state,
+                              struct weir_error *error);
 
 /*
  * Are the subscriptions that this outbox serves still there? WEIR_NOT_FOUND names the first that was

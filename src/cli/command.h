@@ -144,6 +144,7 @@ extern const struct weir_command weir_cli_subscription_list;
 extern const struct weir_command weir_cli_subscription_pause;
 extern const struct weir_command weir_cli_subscription_remove;
 extern const struct weir_command weir_cli_subscription_resume;
+extern const struct weir_command weir_cli_subscription_seek;
 extern const struct weir_command weir_cli_version;
 
 /* All commands, in the order of the help; groups, not their members. */

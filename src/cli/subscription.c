@@ -4,15 +4,14 @@
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
-    &weir_cli_subscription_list,
-    &weir_cli_subscription_pause,
-    &weir_cli_subscription_resume,
+    &weir_cli_subscription_list,   &weir_cli_subscription_pause,
+    &weir_cli_subscription_resume, &weir_cli_subscription_seek,
     &weir_cli_subscription_remove,
 };
 
 const struct weir_command weir_cli_subscription = {
     .name = "subscription",
-    .summary = "list, pause, resume and remove subscriptions",
+    .summary = "list, pause, resume, move and remove subscriptions",
     .usage = "COMMAND [OPTION...]",
     .details = "A subscription is a reader of a queue, with a place of its own in it:\n"
                "'weir relay --as NAME' makes one, or a handler of an application. From\n"

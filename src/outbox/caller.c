@@ -28,6 +28,7 @@
 #include "outbox/mark.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
+#include "weir/subscription.h"
 
 struct caller {
     struct weir_outbox *outbox;
@@ -51,6 +52,25 @@ static void read_headers(struct weir_context *context, const struct weir_parcel 
     headers = weir_headers_place(parcel->headers, memory, count);
     message->headers = headers.list;
     message->header_count = headers.count;
+}
+
+/* One more, if it is a replay. One of that name that the producer has given counts no more. */
+static void add_replay(struct weir_context *context, struct weir_message *message)
+{
+    size_t count = message->header_count;
+    struct weir_header *headers =
+        weir_context_alloc(context, (count + 1) * sizeof *headers);
+
+    if (headers == NULL)
+        return;
+    message->header_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(message->headers[i].name, WEIR_HEADER_REPLAY) != 0)
+            headers[message->header_count++] = message->headers[i];
+    }
+    headers[message->header_count++] =
+        (struct weir_header){.name = WEIR_HEADER_REPLAY, .value = "true"};
+    message->headers = headers;
 }
 
 /* The messages of a call, side by side, in the memory of this execution. */
@@ -80,6 +100,8 @@ static struct weir_message *unpack(struct weir_context *context,
         };
         memcpy(messages[i].uid, parcel->uid, WEIR_UID_SIZE);
         read_headers(context, parcel, &messages[i]);
+        if (parcel->seq <= call->lease.replay_to)
+            add_replay(context, &messages[i]);
         if (i + 1 < call->count)
             parcel = weir_parcel_next(parcel);
     }

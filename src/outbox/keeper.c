@@ -424,6 +424,8 @@ static enum weir_status balance(struct weir_keeper *self,
     size_t taken = 0;
 
     note_state(self, post, share);
+    if (share->held < held)
+        self->renew_ns = 0; /* some were taken away from us: find out which */
     weir_roster_set_attempts_max(outbox->roster, post, share->attempts_max);
     if (share->removed)
         weir_roster_surrender(outbox->roster, post, held);

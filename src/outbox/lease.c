@@ -66,6 +66,7 @@ void weir_lease_keep_taken(struct weir_lease_taking *self, int64_t pid,
         .epoch = weir_rows_integer(rows, column),
         .crashes = (uint32_t)weir_rows_integer(rows, column + 1),
         .marks_from = weir_rows_integer(rows, column + 2),
+        .replay_to = weir_rows_integer(rows, column + 3),
         .kept = true,
     };
 }

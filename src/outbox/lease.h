@@ -34,6 +34,7 @@ struct weir_lease {
     int64_t epoch;
     uint32_t crashes;
     int64_t marks_from; /* out of take() */
+    int64_t replay_to;  /* likewise: messages up to this number are a replay (seek.h) */
     bool kept;          /* out of renew() and check(): still ours */
 };
 

@@ -22,7 +22,7 @@
 static const struct weir_sql SQL_PICK = {
     .name = "pick leases",
     .text = "SELECT pid, epoch + 1, " WEIR_LEASE_CRASHES ", " MARKS_FROM
-            " FROM {p}_lease FORCE INDEX (PRIMARY)"
+            ", replay_to FROM {p}_lease FORCE INDEX (PRIMARY)"
             " WHERE subscription = {1} AND " TAKEABLE
             " ORDER BY pid LIMIT {2} FOR UPDATE SKIP LOCKED",
     .parameters = "ii",

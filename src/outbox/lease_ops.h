@@ -38,7 +38,8 @@ struct weir_lease_taking {
     size_t taken;
 };
 
-/* Keep one that was taken: its epoch, crashes and marks_from are in the columns from `column` on. */
+/* Keep one that was taken: its epoch, crashes, marks_from and replay_to are in the columns from
+ * `column` on. */
 void weir_lease_keep_taken(struct weir_lease_taking *self, int64_t pid,
                            struct weir_rows *rows, size_t column);
 bool weir_lease_is_excepted(const struct weir_lease_taking *self, int64_t pid);

@@ -27,7 +27,7 @@ static const struct weir_sql SQL_TAKE = {
             " incarnation = " PG_INCARNATION ", until_us = {now} + {5},"
             " crashes = " WEIR_LEASE_CRASHES ", marks_from = " PG_MARKS_FROM
             " FROM takeable t WHERE l.subscription = t.subscription AND l.pid = t.pid"
-            " RETURNING l.pid, l.epoch, l.crashes, l.marks_from",
+            " RETURNING l.pid, l.epoch, l.crashes, l.marks_from, l.replay_to",
     .parameters = "iIiii",
 };
 

@@ -20,7 +20,7 @@ static const struct weir_sql SQL_TAKE = {
             " incarnation = " WEIR_INCARNATION_PLAIN ", until_us = {now} + {4},"
             " crashes = " WEIR_LEASE_CRASHES ", marks_from = " MARKS_FROM
             " WHERE subscription = {1} AND pid = {2}"
-            " RETURNING epoch, crashes, marks_from",
+            " RETURNING epoch, crashes, marks_from, replay_to",
     .parameters = "iiii",
 };
 

@@ -104,6 +104,13 @@ enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
     return status;
 }
 
+enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
+                                 struct weir_connection *connection, int64_t queue_id,
+                                 struct weir_place *out, struct weir_error *error)
+{
+    return self->ops->start(self, connection, queue_id, false, out, error);
+}
+
 enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
                                    struct weir_connection *connection,
                                    struct weir_place *head, struct weir_error *error)
@@ -121,11 +128,4 @@ enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
     } while (status == WEIR_OK && moved && self->ops->advance_max > 0 &&
              head->id - before.id >= self->ops->advance_max);
     return status;
-}
-
-enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
-                                 struct weir_connection *connection, int64_t queue_id,
-                                 struct weir_place *out, struct weir_error *error)
-{
-    return self->ops->start(self, connection, queue_id, false, out, error);
 }

@@ -138,7 +138,7 @@ static enum weir_status make_pids(const struct weir_heap *heap,
 /*
  * A statement outside of a transaction is at READ COMMITTED on our sessions. Behind a pooler the
  * session is anybody's, and at another level its snapshot could be older than its locks; there
- * the level goes with a transaction.
+ * the level goes with a transaction: its own, or the one that is open (seek.c).
  */
 static enum weir_status walk_bracketed(struct walk *self, struct weir_error *error)
 {
@@ -146,7 +146,7 @@ static enum weir_status walk_bracketed(struct walk *self, struct weir_error *err
     bool pooled = weir_connection_config(connection)->url.transaction_pooler;
     enum weir_status status = WEIR_OK;
 
-    if (!pooled)
+    if (!pooled || weir_connection_transaction(connection) != WEIR_TRANSACTION_NONE)
         return walk(self, error);
     status = weir_connection_begin_read(connection, error);
     if (status != WEIR_OK)

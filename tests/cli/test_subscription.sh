@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `weir subscription ...`: list, pause, resume and remove.
+# `weir subscription ...`: list, pause, resume, seek and remove.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
@@ -131,10 +131,57 @@ keeps_dead_letters() {
     json '.dead_letters == [] or .letters == []'
 }
 
+# numbers: the numbers of what was drained, and those of replays in brackets.
+numbers() {
+    jq -r 'if .headers."weir-replay" == "true" then "(\(.seq))" else "\(.seq)" end' "$scratch/drained" |
+        paste -sd ' '
+}
+
+# A second subscription that is not served keeps the log.
+seeks() {
+    queue moved
+    drain moved holder
+    for i in 1 2 3 4 5 6 7; do "$weir" enqueue moved "$i" --quiet; done
+    drain moved archive
+    ends 0 subscription seek moved archive --to 6 --dry-run
+    says 'would be moved; 2 messages would come again; message 6 would be next'
+    ends 0 subscription seek moved archive --to 6
+    says "subscription 'archive' of queue 'moved' moved; 2 messages come again; message 6 is next"
+    drain moved archive
+    [ "$(numbers)" = '(6) (7)' ]
+    ends 0 enqueue moved 8
+    ends 0 subscription seek moved archive --to now --json
+    json '. == {"queue": "moved", "subscription": "archive", "moved": true,
+        "partitions": [{"partition": 0, "from": 8, "to": 9}]}'
+    ends 0 enqueue moved 9
+    drain moved archive
+    [ "$(numbers)" = 9 ]
+    refuses 1 'there is no message 11 of partition 0 yet' subscription seek moved archive --to 11
+    ends 0 subscription seek moved archive --to 10
+    says 'nothing lies between'
+    ends 0 subscription seek moved archive --to 2999-01-01
+}
+
+goes_to_a_time() {
+    local moment
+    queue timed
+    drain timed holder
+    for i in 1 2 3; do "$weir" enqueue timed "$i" --quiet; done
+    drain timed archive
+    moment=$(jq -r 'select(.seq == 2) | .created_at' "$scratch/drained")
+    ends 0 subscription seek timed archive --to "$moment"
+    drain timed archive
+    [ "$(numbers)" = '(2) (3)' ]
+    ends 0 subscription seek timed archive --to 1999-12-31
+    says 'message 1 is next'
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "lists subscriptions on $engine" lists
     it "pauses and resumes one on $engine" pauses_and_resumes
+    it "moves one on $engine" seeks
+    it "moves one to a time on $engine" goes_to_a_time
     it "removes one on $engine" removes
     it "refuses to remove one that is served on $engine" refuses_while_it_is_served
     it "ends a drain whose subscription was removed on $engine" ends_a_drain_with_that_reason
@@ -151,5 +198,9 @@ it 'wants a name' refuses 2 'no NAME given' subscription remove orders
 it 'takes one subscription' refuses 2 "unexpected argument 'c'" subscription remove a b c
 it 'refuses a bad name' refuses 2 'ASCII' subscription pause listed 'a b'
 it 'suggests a command' refuses 2 "did you mean 'remove'?" subscription remvoe x y
+
+it 'wants a place' refuses 2 'where to? --to PLACE is needed' subscription seek a b
+it 'refuses a place that is none' refuses 2 "--to is 'yesterday'" subscription seek a b --to yesterday
+it 'refuses number 0' refuses 2 "--to is '0'" subscription seek a b --to 0
 
 finish
