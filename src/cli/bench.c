@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -140,9 +141,10 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     code = weir_command_no_operands(self, argc, argv);
     if (code == WEIR_EXIT_DONE && plan->batch * plan->size > BATCH_SIZE_MAX)
         code = weir_command_misuse(self,
-                                   "--batch %zu of --size %zu are %zu bytes per "
+                                   "--batch %zu of --size %zu are %zu %s per "
                                    "transaction, must be at most %d",
                                    plan->batch, plan->size, plan->batch * plan->size,
+                                   WEIR_NOUN(plan->batch * plan->size, "byte", "bytes"),
                                    BATCH_SIZE_MAX);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
@@ -233,7 +235,7 @@ static bool interrupted(void)
     return !weir_interrupt_wait(0);
 }
 
-static void begin_progress(struct bench *self, const char *what, int64_t whole)
+static void begin_progress(struct bench *self, struct weir_noun what, int64_t whole)
 {
     weir_progress_begin(&self->progress, what, whole,
                         self->session.shared.quiet ? WEIR_PROGRESS_OFF
@@ -249,7 +251,8 @@ static enum weir_status measure_enqueue(struct bench *self, struct weir_error *e
     if (status == WEIR_OK)
         status = weir_bench_load_start(&load, error);
     if (status == WEIR_OK) {
-        begin_progress(self, "messages enqueued", self->plan.messages);
+        begin_progress(self, (struct weir_noun){"message enqueued", "messages enqueued"},
+                       self->plan.messages);
         while (atomic_load(&load.running) > 0 &&
                weir_progress_elapsed_ns(&self->progress) < self->plan.limit_ns &&
                weir_interrupt_wait(LOOK_NS))
@@ -289,7 +292,8 @@ static enum weir_status measure_through(struct bench *self, struct weir_bench_lo
 
     if (status != WEIR_OK)
         return status;
-    begin_progress(self, "messages end to end", self->plan.messages);
+    begin_progress(self, (struct weir_noun){"message end to end", "messages end to end"},
+                   self->plan.messages);
     watch_delivery(self, load, self->plan.limit_ns);
     status = weir_bench_load_stop(load, error);
     if (status == WEIR_OK)
@@ -346,7 +350,8 @@ static enum weir_status measure_latency(struct bench *self, struct weir_bench_lo
 
     if (figures->undelivered > 0 || !weir_interrupt_wait(SETTLE_NS))
         return WEIR_OK;
-    begin_progress(self, "messages one by one", (int64_t)wanted);
+    begin_progress(self, (struct weir_noun){"message one by one", "messages one by one"},
+                   (int64_t)wanted);
     while (figures->latency_count < wanted && measure_one(self, load, &status, error))
         weir_progress_note(&self->progress, (int64_t)figures->latency_count,
                            (int64_t)figures->latency_count);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "db/pause.h"
@@ -164,8 +165,9 @@ static enum weir_status start_threads(struct weir_bench_load *self,
             continue;
         atomic_store(&self->stopped, true);
         join(self, i);
-        return weir_error_set(error, WEIR_SYSTEM, "cannot start %u producers",
-                              (unsigned)self->plan->producers);
+        return weir_error_set(error, WEIR_SYSTEM, "cannot start %u %s",
+                              (unsigned)self->plan->producers,
+                              WEIR_NOUN(self->plan->producers, "producer", "producers"));
     }
     return WEIR_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/noun.h"
 #include "cli/bench.h"
 #include "cli/output.h"
 #include "weir/heap.h"
@@ -38,8 +39,8 @@ static bool in_order(const struct weir_bench_figures *figures)
 
 static void print_rate(const char *name, const struct weir_bench_rate *rate)
 {
-    printf("%-12s %.0f/s, %" PRId64 " messages in %.2f s\n", name, per_second(rate),
-           rate->count, seconds_of(rate));
+    printf("%-12s %.0f/s, %" PRId64 " %s in %.2f s\n", name, per_second(rate),
+           rate->count, WEIR_NOUN(rate->count, "message", "messages"), seconds_of(rate));
 }
 
 static void print_latency(const struct weir_bench_figures *figures)
@@ -49,9 +50,10 @@ static void print_latency(const struct weir_bench_figures *figures)
              "over");
     else
         printf("latency      p50 %.2f ms, p99 %.2f ms from commit to handler when idle, "
-               "%zu messages\n",
+               "%zu %s\n",
                (double)percentile_ns(figures, 50) / 1e6,
-               (double)percentile_ns(figures, 99) / 1e6, figures->latency_count);
+               (double)percentile_ns(figures, 99) / 1e6, figures->latency_count,
+               WEIR_NOUN(figures->latency_count, "message", "messages"));
 }
 
 static void print_order(const struct weir_bench_figures *figures)
@@ -59,12 +61,12 @@ static void print_order(const struct weir_bench_figures *figures)
     if (in_order(figures))
         printf("order        verified in all %d partitions", WEIR_BENCH_PARTITIONS);
     else
-        printf("order        BROKEN: %" PRId64 " messages were not the next ones",
-               figures->disorder);
+        printf("order        BROKEN: %" PRId64 " %s not in their place",
+               figures->disorder, WEIR_NOUN(figures->disorder, "message", "messages"));
     if (figures->repeated > 0)
         printf("; %" PRId64 " came again", figures->repeated);
     if (figures->undelivered > 0)
-        printf("; %" PRId64 " were not delivered in time", figures->undelivered);
+        printf("; %" PRId64 " not delivered in time", figures->undelivered);
     putchar('\n');
 }
 
@@ -76,14 +78,15 @@ static void print_text(const struct weir_session *session,
            figures->settings.durable ? "commits survive a crash"
                                      : "A CRASH CAN LOSE COMMITS",
            figures->settings.text);
-    printf("load         %" PRId64 " messages of %zu bytes, %zu per transaction, "
-           "%" PRIu32 " producer%s\n",
-           plan->messages, plan->size, plan->batch, plan->producers,
-           plan->producers == 1 ? "" : "s");
-    printf("delivery     profile %s, %d partitions, %" PRIu32
-           " leased handler%s that do%s nothing\n\n",
-           WEIR_BENCH_PROFILE_NAME, WEIR_BENCH_PARTITIONS, plan->handlers,
-           plan->handlers == 1 ? "" : "s", plan->handlers == 1 ? "es" : "");
+    printf("load         %" PRId64 " %s of %zu %s, %zu per transaction, "
+           "%" PRIu32 " %s\n",
+           plan->messages, WEIR_NOUN(plan->messages, "message", "messages"), plan->size,
+           WEIR_NOUN(plan->size, "byte", "bytes"), plan->batch, plan->producers,
+           WEIR_NOUN(plan->producers, "producer", "producers"));
+    printf("delivery     profile %s, %d %s, %" PRIu32 " leased %s nothing\n\n",
+           WEIR_BENCH_PROFILE_NAME, WEIR_BENCH_PARTITIONS,
+           WEIR_NOUN(WEIR_BENCH_PARTITIONS, "partition", "partitions"), plan->handlers,
+           WEIR_NOUN(plan->handlers, "handler that does", "handlers that do"));
     print_rate("enqueue", &figures->enqueue);
     print_rate("end to end", &figures->through);
     print_latency(figures);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "base/duration.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/demo_crew.h"
 #include "cli/output.h"
@@ -129,9 +130,9 @@ static void append_bank(struct weir_flow_table *self, const struct weir_flow_vie
 
     weir_flow_table_append_line(self, held > 0 ? WEIR_TONE_CAREFUL : WEIR_TONE_PLAIN,
                                 "bank      %" PRId64 " of %" PRId64
-                                " calls in this second, %" PRId64
-                                " held back for the next",
-                                figures->calls, figures->calls_max, held);
+                                " %s in this second, %" PRId64 " held back for the next",
+                                figures->calls, figures->calls_max,
+                                WEIR_NOUN(figures->calls_max, "call", "calls"), held);
 }
 
 static void append_workers(struct weir_flow_table *self,
@@ -140,10 +141,11 @@ static void append_workers(struct weir_flow_table *self,
     const struct weir_book_figures *figures = &view->figures;
 
     weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
-                                "workers   %d processes, %" PRIu32 " killed; %" PRId64
+                                "workers   %d %s, %" PRIu32 " killed; %" PRId64
                                 " taken over, %" PRId64 " tried again",
-                                WEIR_CREW_WORKERS, view->killed, figures->reclaims,
-                                figures->retries);
+                                WEIR_CREW_WORKERS,
+                                WEIR_NOUN(WEIR_CREW_WORKERS, "process", "processes"),
+                                view->killed, figures->reclaims, figures->retries);
 }
 
 void weir_flow_table_append_frame(struct weir_flow_table *self,
@@ -200,8 +202,10 @@ void weir_flow_table_append_summary(struct weir_flow_table *self,
                                 weir_duration_format(played_ns, played, sizeof played),
                                 view->killed, figures->reclaims, figures->retries);
     append_latency(self, view);
-    weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
-                                "bank      %" PRId64 " calls a second, %" PRId64
-                                " resets, at most %" PRId64 " orders held back",
-                                figures->calls_max, figures->resets, view->held_most);
+    weir_flow_table_append_line(
+        self, WEIR_TONE_PLAIN,
+        "bank      %" PRId64 " %s a second, %" PRId64 " %s, at most %" PRId64
+        " orders held back",
+        figures->calls_max, WEIR_NOUN(figures->calls_max, "call", "calls"),
+        figures->resets, WEIR_NOUN(figures->resets, "reset", "resets"), view->held_most);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "ward/lock.h"
 
@@ -317,12 +318,13 @@ bool weir_ledger_judge(struct weir_ledger *self, int64_t orders, int64_t dead_le
                         self->entries[i].order);
     if (orders != (int64_t)figures->committed)
         note_breach(self, WEIR_BREACH_MISCOUNTED,
-                    "%" PRId64 " orders in the table, %" PRIu64 " were committed", orders,
-                    figures->committed);
+                    "%" PRId64 " %s in the table, %" PRIu64 " committed", orders,
+                    WEIR_NOUN(orders, "order", "orders"), figures->committed);
     if (dead_letters != (int64_t)figures->rejected)
         note_breach(self, WEIR_BREACH_MISCOUNTED,
-                    "%" PRId64 " dead letters kept, %" PRIu64 " were rejected",
-                    dead_letters, figures->rejected);
+                    "%" PRId64 " %s kept, %" PRIu64 " rejected", dead_letters,
+                    WEIR_NOUN(dead_letters, "dead letter", "dead letters"),
+                    figures->rejected);
     for (int i = 0; i < WEIR_BREACH_COUNT; i++)
         broken += figures->breaches[i];
     weir_lock_release(&self->lock);

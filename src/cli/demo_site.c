@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/demo_shop.h"
 #include "db/db.h"
@@ -212,8 +213,10 @@ static int refuse_leftover(const struct weir_demo_site *self,
     return weir_command_fail(
         self->session.command,
         "%s: another demo has left queue '" WEIR_SHOP_QUEUE "' with %" PRId64
-        " messages and %" PRId64 " dead letters; remove it with " REMOVAL,
-        self->session.name, leftover->waiting, leftover->dead_letters);
+        " %s and %" PRId64 " %s; remove it with " REMOVAL,
+        self->session.name, leftover->waiting,
+        WEIR_NOUN(leftover->waiting, "message", "messages"), leftover->dead_letters,
+        WEIR_NOUN(leftover->dead_letters, "dead letter", "dead letters"));
 }
 
 static enum weir_status execute(struct weir_demo_site *self, const char *text,

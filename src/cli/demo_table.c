@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "base/duration.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/demo_shop.h"
 #include "cli/output.h"
@@ -151,8 +152,10 @@ void weir_demo_table_append_title(struct weir_demo_table *self,
     char elapsed[WEIR_DURATION_TEXT_SIZE];
 
     weir_demo_table_append_line(
-        self, WEIR_TONE_TITLE, "weir demo: a shop on %s, %d producers, %d partitions, %s",
-        view->engine, WEIR_SHOP_PRODUCERS, WEIR_LEDGER_PARTITIONS,
+        self, WEIR_TONE_TITLE, "weir demo: a shop on %s, %d %s, %d %s, %s", view->engine,
+        WEIR_SHOP_PRODUCERS, WEIR_NOUN(WEIR_SHOP_PRODUCERS, "producer", "producers"),
+        WEIR_LEDGER_PARTITIONS,
+        WEIR_NOUN(WEIR_LEDGER_PARTITIONS, "partition", "partitions"),
         weir_duration_format(view->elapsed_ns, elapsed, sizeof elapsed));
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -22,9 +23,9 @@ static const struct {
     [WEIR_DLQ_CLEANUP] = {"Remove for ever", "removed"},
 };
 
-static const char *plural(int64_t count)
+static const char *letters(int64_t count)
 {
-    return count == 1 ? "" : "s";
+    return WEIR_NOUN(count, "dead letter", "dead letters");
 }
 
 /* ---- counting ----------------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ static enum weir_status work(const struct weir_dlq_bulk *self, int64_t whole,
         return weir_dead_letter_discard_all(outbox, NULL, scope, done, error);
     if (self->kind == WEIR_DLQ_CLEANUP)
         return weir_dead_letter_cleanup(outbox, NULL, scope, done, error);
-    weir_progress_begin(&line, "dead letters", whole,
+    weir_progress_begin(&line, (struct weir_noun){"dead letter", "dead letters"}, whole,
                         self->session->shared.quiet ? WEIR_PROGRESS_OFF
                                                     : WEIR_PROGRESS_ON_TERMINAL);
     status = weir_dead_letter_requeue_all(outbox, scope, note, &line, &progress, error);
@@ -92,10 +93,9 @@ static int tell(const struct weir_dlq_bulk *self, int64_t number)
 
     if (!self->session->shared.json) {
         if (self->dry_run)
-            printf("%" PRId64 " dead letter%s would be %s\n", number, plural(number),
-                   done);
+            printf("%" PRId64 " %s would be %s\n", number, letters(number), done);
         else if (!self->session->shared.quiet)
-            printf("%" PRId64 " dead letter%s %s\n", number, plural(number), done);
+            printf("%" PRId64 " %s %s\n", number, letters(number), done);
         return WEIR_EXIT_DONE;
     }
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
@@ -114,9 +114,9 @@ static int tell_failure(const struct weir_dlq_bulk *self, int64_t done,
     if (done == 0)
         return weir_dlq_scope_fail(self->scope, self->session, error);
     return weir_command_fail(self->session->command,
-                             "%s; %" PRId64 " dead letter%s %s, the same command "
+                             "%s; %" PRId64 " %s %s, the same command "
                              "does the rest",
-                             error->text, done, plural(done), WORDS[self->kind].done);
+                             error->text, done, letters(done), WORDS[self->kind].done);
 }
 
 int weir_dlq_bulk_run(const struct weir_dlq_bulk *self)
@@ -131,8 +131,8 @@ int weir_dlq_bulk_run(const struct weir_dlq_bulk *self)
     if (self->dry_run || whole == 0)
         return tell(self, whole);
     if (!self->yes)
-        code = weir_confirm(self->session->command, "%s %" PRId64 " dead letter%s",
-                            WORDS[self->kind].question, whole, plural(whole));
+        code = weir_confirm(self->session->command, "%s %" PRId64 " %s",
+                            WORDS[self->kind].question, whole, letters(whole));
     if (code != WEIR_EXIT_DONE)
         return code;
     if (work(self, whole, &done, &error) != WEIR_OK)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "cli/dlq_bulk.h"
 #include "cli/output.h"
 #include "weir/heap.h"
@@ -230,7 +231,8 @@ static int tell(const struct deciding *self, const char *done)
         count += self->verdicts[i] == WEIR_OK;
     if (!self->session.shared.json) {
         if (!self->session.shared.quiet && count > 0)
-            printf("%zu dead letter%s %s\n", count, count == 1 ? "" : "s", done);
+            printf("%zu %s %s\n", count, WEIR_NOUN(count, "dead letter", "dead letters"),
+                   done);
         return WEIR_EXIT_DONE;
     }
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
+#include "base/noun.h"
 #include "base/utf8.h"
 #include "db/pause.h"
 #include "weir/heap.h"
@@ -151,7 +152,8 @@ static void add_payload_lines(struct weir_buf *text,
     struct weir_str payload = {letter->payload, letter->payload_size};
     bool readable = weir_utf8_valid(payload);
 
-    weir_buf_append_format(text, "%-13s %zu bytes%s\n\n", "payload", payload.size,
+    weir_buf_append_format(text, "%-13s %zu %s%s\n\n", "payload", payload.size,
+                           WEIR_NOUN(payload.size, "byte", "bytes"),
                            readable ? "" : ", in base64");
     if (readable)
         weir_buf_append(text, payload.data, payload.size);

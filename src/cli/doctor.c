@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "db/db.h"
 #include "db/pause.h"
@@ -204,21 +205,23 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
     if (info->dead_letters > 0)
         weir_findings_add(findings, WEIR_VERDICT_NOTE, "dead letters",
                           "see them: weir dlq list --queue QUEUE",
-                          "%" PRId64 " of queue '%s' wait for a decision",
-                          info->dead_letters, info->name);
+                          "%" PRId64 " of queue '%s' %s for a decision",
+                          info->dead_letters, info->name,
+                          WEIR_NOUN(info->dead_letters, "waits", "wait"));
     if (info->aside > 0)
         weir_findings_add(findings, WEIR_VERDICT_NOTE, "set aside",
                           "see which partition fails: weir status QUEUE",
-                          "%" PRId64 " messages of queue '%s' wait for a slow partition",
-                          info->aside, info->name);
+                          "%" PRId64 " %s of queue '%s', for a slow partition",
+                          info->aside, WEIR_NOUN(info->aside, "message", "messages"),
+                          info->name);
     weir_doctor_judge_holder(self, info);
     if (info->waiting == 0)
         return;
     if (info->paused) {
         weir_text_format(remedy, sizeof remedy, "weir queue resume %s", info->name);
         weir_findings_add(findings, WEIR_VERDICT_NOTE, "delivery", remedy,
-                          "queue '%s' is paused; %" PRId64 " wait", info->name,
-                          info->waiting);
+                          "queue '%s' is paused; %" PRId64 " %s", info->name,
+                          info->waiting, WEIR_NOUN(info->waiting, "waits", "wait"));
         return;
     }
     if (weir_outbox_read_processes(self->session.outbox, info->name, note_process,
@@ -226,9 +229,10 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
         !served.alive)
         weir_findings_add(findings, WEIR_VERDICT_WARNING, "delivery",
                           "start a process that delivers it",
-                          "queue '%s': %" PRId64 " wait, the oldest for %s, no process "
+                          "queue '%s': %" PRId64 " %s, the oldest for %s, no process "
                           "delivers",
                           info->name, info->waiting,
+                          WEIR_NOUN(info->waiting, "waits", "wait"),
                           weir_output_age(info->oldest_age_us, age));
 }
 

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 
+#include "base/noun.h"
 #include "cli/doctor.h"
 #include "cli/executions.h"
 #include "flow/figures.h"
@@ -73,8 +74,10 @@ static void judge_suspensions(struct weir_doctor *self,
         weir_findings_add(
             &self->findings, WEIR_VERDICT_WARNING, "suspensions",
             "resume or cancel them: 'weir flow list --state suspended'",
-            "%s waited too long and were escalated: they wait for an operator",
-            weir_executions_count(figures->escalated, WEIR_FIGURES_MAX, count));
+            "%s waited too long and %s for an operator",
+            weir_executions_count(figures->escalated, WEIR_FIGURES_MAX, count),
+            WEIR_NOUN(figures->escalated, "was escalated: it waits",
+                      "were escalated: they wait"));
 }
 
 /* Who waits for a budget that is not exceeded is let in by a supervisor, within seconds. */
@@ -88,19 +91,19 @@ static void judge_budget(void *state, const struct weir_held_figures *held)
     if (!held->exceeded)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
                           "if it stays so, no supervisor runs",
-                          "%s wait for budget \"%s\", which is not used up", count,
-                          held->budget);
+                          "%s %s for budget \"%s\", which is not used up", count,
+                          WEIR_NOUN(held->waiting, "waits", "wait"), held->budget);
     else if (!held->is_reset)
-        weir_findings_add(
-            &self->findings, WEIR_VERDICT_WARNING, "budgets",
-            "raise its limit or reset it",
-            "budget \"%s\" is used up, %s wait for it, and it has no period",
-            held->budget, count);
+        weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "budgets",
+                          "raise its limit or reset it",
+                          "budget \"%s\" is used up, %s %s for it, and it has no period",
+                          held->budget, count, WEIR_NOUN(held->waiting, "waits", "wait"));
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
                           "raise its limit or reset it, if they should not wait",
-                          "budget \"%s\" is used up, and %s wait until it is reset in %s",
-                          held->budget, count, weir_output_age(held->reset_us, age));
+                          "budget \"%s\" is used up, and %s %s until it is reset in %s",
+                          held->budget, count, WEIR_NOUN(held->waiting, "waits", "wait"),
+                          weir_output_age(held->reset_us, age));
 }
 
 static void judge(struct weir_doctor *self, uint32_t number,
@@ -118,13 +121,14 @@ static void judge(struct weir_doctor *self, uint32_t number,
     weir_findings_add(
         &self->findings, WEIR_VERDICT_OK, "executions", "",
         "schema %" PRIu32 "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
-        "budget; %s open flows",
+        "budget; %s open %s",
         number, weir_executions_count(figures->ready, WEIR_FIGURES_MAX, ready),
         weir_executions_count(figures->delayed, WEIR_FIGURES_MAX, delayed),
         weir_executions_count(figures->active, WEIR_FIGURES_MAX, active),
         weir_executions_count(figures->suspended, WEIR_FIGURES_MAX, suspended),
         weir_executions_count(figures->held, WEIR_FIGURES_MAX, held),
-        weir_executions_count(figures->flows, WEIR_FIGURES_MAX, flows));
+        weir_executions_count(figures->flows, WEIR_FIGURES_MAX, flows),
+        WEIR_NOUN(figures->flows, "flow", "flows"));
 }
 
 static enum weir_status look(struct weir_doctor *self, uint32_t number,

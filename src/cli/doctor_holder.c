@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 
@@ -60,7 +61,7 @@ void weir_doctor_judge_holder(struct weir_doctor *self,
             holder.most < WAITING_MANY ? WEIR_VERDICT_NOTE : WEIR_VERDICT_WARNING, "log",
             "deliver it, or let 'weir subscription remove' forget it",
             "subscription '%s' of queue '%s' holds the log: %" PRId64
-            " wait for it, the oldest for %s",
-            holder.name, info->name, holder.most,
+            " %s for it, the oldest for %s",
+            holder.name, info->name, holder.most, WEIR_NOUN(holder.most, "waits", "wait"),
             weir_output_age(holder.most_oldest_us, age));
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "db/db.h"
@@ -211,13 +212,14 @@ static void judge_packet(struct weir_doctor *self, const struct settings *settin
     bool small = size < PACKET_SIZE_NEEDED;
 
     if (size < WEIR_PAYLOAD_SIZE_MAX)
-        weir_findings_add(
-            &self->findings, small ? WEIR_VERDICT_WARNING : WEIR_VERDICT_NOTE,
-            "max_allowed_packet",
-            small ? "set it to 16M" : "only if payloads are to be as large",
-            "max_allowed_packet is %" PRId64 " bytes; a payload may have %d "
-            "by default, and up to %d",
-            size, WEIR_PAYLOAD_SIZE_DEFAULT, WEIR_PAYLOAD_SIZE_MAX);
+        weir_findings_add(&self->findings,
+                          small ? WEIR_VERDICT_WARNING : WEIR_VERDICT_NOTE,
+                          "max_allowed_packet",
+                          small ? "set it to 16M" : "only if payloads are to be as large",
+                          "max_allowed_packet is %" PRId64 " %s; a payload may have %d "
+                          "by default, and up to %d",
+                          size, WEIR_NOUN(size, "byte", "bytes"),
+                          WEIR_PAYLOAD_SIZE_DEFAULT, WEIR_PAYLOAD_SIZE_MAX);
 }
 
 static void judge_locks(struct weir_doctor *self, const struct settings *settings)
@@ -562,12 +564,14 @@ static void check_history(struct weir_doctor *self)
         weir_doctor_note_failure(self, "history", &error);
     else if (length < HISTORY_MANY)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "history", "",
-                          "%" PRId64 " transactions not purged yet", length);
+                          "%" PRId64 " %s not purged yet", length,
+                          WEIR_NOUN(length, "transaction", "transactions"));
     else
         weir_findings_add(
             &self->findings, WEIR_VERDICT_WARNING, "history",
             "end transactions that are open for long: nothing can be purged",
-            "%" PRId64 " transactions not purged yet", length);
+            "%" PRId64 " %s not purged yet", length,
+            WEIR_NOUN(length, "transaction", "transactions"));
 }
 
 static void check_sweep(struct weir_doctor *self)

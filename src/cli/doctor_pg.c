@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "db/db.h"
@@ -193,13 +194,15 @@ static void judge_transactions(struct weir_doctor *self, struct weir_rows *rows)
 
     if (oldest_s < OLD_TRANSACTION_S)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "transactions", "",
-                          "oldest %s, oldest snapshot %" PRId64 " transactions back",
-                          weir_output_age(oldest_s * 1000000, age), snapshot_age);
+                          "oldest %s, oldest snapshot %" PRId64 " %s back",
+                          weir_output_age(oldest_s * 1000000, age), snapshot_age,
+                          WEIR_NOUN(snapshot_age, "transaction", "transactions"));
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "transactions",
                           "find it in pg_stat_activity and end it",
-                          "one is open for %s, a snapshot %" PRId64 " transactions back",
-                          weir_output_age(oldest_s * 1000000, age), snapshot_age);
+                          "one is open for %s, a snapshot %" PRId64 " %s back",
+                          weir_output_age(oldest_s * 1000000, age), snapshot_age,
+                          WEIR_NOUN(snapshot_age, "transaction", "transactions"));
     if (prepared > 0)
         weir_findings_add(
             &self->findings, WEIR_VERDICT_NOTE, "transactions", "see pg_prepared_xacts",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "cli/content.h"
 #include "cli/output.h"
 #include "outbox/catalog.h"
@@ -294,7 +295,8 @@ static int tell(const struct weir_enqueue_plan *plan,
     if (plan->session.shared.quiet)
         return WEIR_EXIT_DONE;
     if (plan->lines)
-        printf("%" PRId64 " messages in %.2f s, %.0f/s\n", result->count, seconds,
+        printf("%" PRId64 " %s in %.2f s, %.0f/s\n", result->count,
+               WEIR_NOUN(result->count, "message", "messages"), seconds,
                seconds > 0 ? (double)result->count / seconds : 0.0);
     else
         printf("enqueued in partition %" PRId32 " as %s\n", result->receipt.partition,

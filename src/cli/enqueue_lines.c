@@ -130,7 +130,7 @@ static int run(struct lines *self)
     const struct weir_enqueue_plan *plan = self->plan;
     const struct weir_lines_options options = {
         .command = plan->session.command,
-        .things = "messages",
+        .things = {"message", "messages"},
         .done = "enqueued",
         /* In JSON a character may take six bytes, and other fields stand beside the payload. */
         .line_size_max =

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "weir/heap.h"
 
@@ -90,8 +91,8 @@ static int print_table(const struct weir_findings *self,
     if (warnings + broken == 0)
         printf("\nall is well\n");
     else
-        printf("\n%zu broken, %zu warning%s\n", broken, warnings,
-               warnings == 1 ? "" : "s");
+        printf("\n%zu broken, %zu %s\n", broken, warnings,
+               WEIR_NOUN(warnings, "warning", "warnings"));
     return code;
 }
 

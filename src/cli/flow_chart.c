@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "weir/budget.h"
 #include "weir/heap.h"
@@ -134,8 +135,10 @@ static enum weir_status read_members(struct collection *self, struct weir_flow *
 
     if (self->chart->info.members > WEIR_CHART_MEMBERS_MAX)
         return weir_error_set(error, WEIR_TOO_LARGE,
-                              "it has %" PRIu32 " members, %d can be shown",
-                              self->chart->info.members, WEIR_CHART_MEMBERS_MAX);
+                              "it has %" PRIu32 " %s, %d can be shown",
+                              self->chart->info.members,
+                              WEIR_NOUN(self->chart->info.members, "member", "members"),
+                              WEIR_CHART_MEMBERS_MAX);
     do {
         status = weir_flow_list(flow, &filter, keep_member, self, &next, error);
         filter.before = next;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/noun.h"
 #include "base/permissions.h"
 #include "cli/flow_claimant.h"
 #include "cli/flow_session.h"
@@ -177,7 +178,8 @@ static int print_table(const struct claiming *self)
         weir_table_add(
             &table, WEIR_TONE_PLAIN, "%s",
             weir_output_age(self->claimant.options.lease_ms * INT64_C(1000), lease));
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%zu bytes", claimed->input_size);
+        weir_table_add(&table, WEIR_TONE_PLAIN, "%zu %s", claimed->input_size,
+                       WEIR_NOUN(claimed->input_size, "byte", "bytes"));
     }
     code = weir_output_table(self->session.session.command, &table);
     weir_table_fini(&table);

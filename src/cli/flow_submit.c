@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/fields.h"
@@ -272,9 +273,9 @@ static int tell_lines(const struct submitting *self,
                              "; %" PRId64 " of them were there already",
                              self->duplicates);
         if (!session->shared.quiet)
-            fprintf(stderr, "%" PRId64 " executions in %.2f s, %.0f/s%s\n", result->count,
-                    seconds, seconds > 0 ? (double)result->count / seconds : 0.0,
-                    duplicates);
+            fprintf(stderr, "%" PRId64 " %s in %.2f s, %.0f/s%s\n", result->count,
+                    WEIR_NOUN(result->count, "execution", "executions"), seconds,
+                    seconds > 0 ? (double)result->count / seconds : 0.0, duplicates);
         return WEIR_EXIT_DONE;
     }
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
@@ -295,7 +296,7 @@ static int run_lines(struct submitting *self)
     const struct weir_session *session = &self->session.session;
     const struct weir_lines_options options = {
         .command = session->command,
-        .things = "executions",
+        .things = {"execution", "executions"},
         .done = "submitted",
         .line_size_max = WEIR_INPUT_SIZE_MAX,
         .batch = self->batch,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/noun.h"
 #include "cli/content.h"
 #include "cli/flow_session.h"
 #include "cli/flow_words.h"
@@ -109,9 +110,10 @@ static int read_secret(const struct weir_command *self, struct rotating *out)
     else if (code == WEIR_EXIT_DONE &&
              !read_digits(content.data, content.size, out->secret))
         code = weir_command_fail(self,
-                                 "the secret has %zu bytes, must have %d, or be %d "
+                                 "the secret has %zu %s, must have %d, or be %d "
                                  "hexadecimal digits",
-                                 content.size, WEIR_SECRET_SIZE, 2 * WEIR_SECRET_SIZE);
+                                 content.size, WEIR_NOUN(content.size, "byte", "bytes"),
+                                 WEIR_SECRET_SIZE, 2 * WEIR_SECRET_SIZE);
     if (content.memory != NULL)
         memset(content.memory, 0, content.size);
     weir_content_fini(&content);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/flow_claimant.h"
 #include "cli/flow_exec.h"
@@ -309,7 +310,7 @@ static bool look(struct working *self)
 
 static void watch(struct working *self)
 {
-    weir_progress_begin(&self->progress, "executions", 0,
+    weir_progress_begin(&self->progress, (struct weir_noun){"execution", "executions"}, 0,
                         self->session.session.shared.quiet ? WEIR_PROGRESS_OFF
                                                            : WEIR_PROGRESS_ON_TERMINAL);
     while (look(self) && weir_interrupt_wait(LOOK_PERIOD))
@@ -419,9 +420,10 @@ static void tell_text(const struct working *self)
     weir_buf_init(&end, weir_heap_system(), JSON_SIZE_MAX);
     append_counts(self, &counts);
     append_end(self, &end);
-    fprintf(stderr, "%" PRIu64 " execution%s in %.2f s, %.0f/s%s%s; %s\n", ended,
-            ended == 1 ? "" : "s", seconds, seconds > 0 ? (double)ended / seconds : 0.0,
-            counts.size > 0 ? ": " : "", weir_buf_text(&counts), weir_buf_text(&end));
+    fprintf(stderr, "%" PRIu64 " %s in %.2f s, %.0f/s%s%s; %s\n", ended,
+            WEIR_NOUN(ended, "execution", "executions"), seconds,
+            seconds > 0 ? (double)ended / seconds : 0.0, counts.size > 0 ? ": " : "",
+            weir_buf_text(&counts), weir_buf_text(&end));
     weir_buf_fini(&counts);
     weir_buf_fini(&end);
 }

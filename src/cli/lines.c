@@ -74,9 +74,10 @@ static void listen_for_signals(void)
 
 static int tell_interrupted(const struct lines *self)
 {
-    return weir_command_fail(
-        self->options->command, "interrupted; %s up to line %" PRId64 ", %s: %" PRId64,
-        self->options->done, self->line_sent, self->options->things, self->result->count);
+    return weir_command_fail(self->options->command,
+                             "interrupted; %s up to line %" PRId64 ", %s: %" PRId64,
+                             self->options->done, self->line_sent,
+                             self->options->things.many, self->result->count);
 }
 
 int weir_lines_run(const struct weir_lines_options *options,
@@ -245,14 +246,14 @@ static int tell_send_failure(struct lines *self, const struct weir_error *error)
 {
     weir_progress_end(&self->progress);
     self->result->failed_line = self->line_sent + 1;
-    return weir_command_fail(self->options->command,
-                             "%s; %" PRId64 " %s were %s, those of the lines "
-                             "up to %" PRId64 "%s",
-                             error->text, self->result->count, self->options->things,
-                             self->options->done, self->line_sent,
-                             error->status == WEIR_IN_DOUBT
-                                 ? "; whether the next lines were is not known"
-                                 : "");
+    return weir_command_fail(
+        self->options->command, "%s; %" PRId64 " %s %s, of the lines up to %" PRId64 "%s",
+        error->text, self->result->count,
+        WEIR_NOUN(self->result->count, self->options->things.one,
+                  self->options->things.many),
+        self->options->done, self->line_sent,
+        error->status == WEIR_IN_DOUBT ? "; whether the next lines were is not known"
+                                       : "");
 }
 
 static int send_pending(struct lines *self)

@@ -16,15 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/noun.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "weir/error.h"
 
 struct weir_lines_options {
     const struct weir_command *command;
-    const char *things;   /* what lines become: "messages" */
-    const char *done;     /* ... and what has happened to them then: "enqueued" */
-    size_t line_size_max; /* without the newline */
+    struct weir_noun things; /* what lines become: {"message", "messages"} */
+    const char *done;        /* ... and what has happened to them then: "enqueued" */
+    size_t line_size_max;    /* without the newline */
     size_t batch;
     bool quiet; /* no progress on the terminal */
     void *state;

@@ -25,7 +25,7 @@ static bool terminal_can_draw(void)
            strcmp(kind, "dumb") != 0;
 }
 
-void weir_progress_begin(struct weir_progress *self, const char *what, int64_t whole,
+void weir_progress_begin(struct weir_progress *self, struct weir_noun what, int64_t whole,
                          enum weir_progress_use use)
 {
     int64_t now_ns = weir_pause_now_ns();
@@ -61,7 +61,8 @@ static void draw(struct weir_progress *self, int64_t done, int64_t part, int64_t
             (int)(100.0 * (double)part / (double)self->whole),
             (int)(elapsed_s * (double)(self->whole - part) / (double)part + 0.5));
     fprintf(stderr, CLEAR_LINE "%s %s, %s/s%s", weir_output_grouped(done, number),
-            self->what, weir_output_grouped((int64_t)self->rate, per_second), left);
+            WEIR_NOUN(done, self->what.one, self->what.many),
+            weir_output_grouped((int64_t)self->rate, per_second), left);
     fflush(stderr);
     self->drawn = true;
 }

@@ -14,10 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/noun.h"
+
 struct weir_progress {
     bool shown; /* on a terminal, and wanted */
     bool drawn; /* something stands there */
-    const char *what;
+    struct weir_noun what;
     int64_t begin_ns;
     int64_t next_ns; /* when to draw again */
     int64_t whole;   /* in the unit of `part`; 0: unknown */
@@ -28,8 +30,8 @@ struct weir_progress {
 
 enum weir_progress_use { WEIR_PROGRESS_OFF, WEIR_PROGRESS_ON_TERMINAL };
 
-/* `what` is the plural of what is counted; borrowed. `whole` may be 0. */
-void weir_progress_begin(struct weir_progress *self, const char *what, int64_t whole,
+/* `what` is counted. `whole` may be 0. */
+void weir_progress_begin(struct weir_progress *self, struct weir_noun what, int64_t whole,
                          enum weir_progress_use use);
 
 /* So many are done, which is `part` of the whole. Draws if it is time. */

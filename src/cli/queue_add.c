@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "cli/output.h"
 #include "cli/queue_policies.h"
 #include "cli/session.h"
@@ -121,9 +122,9 @@ static const char *verb(const struct weir_queue_change *change)
 
 static void append_text(struct weir_buf *text, const struct weir_queue_change *change)
 {
-    weir_buf_append_format(text, "queue '%s' %s, %d partition%s\n", change->now.name,
-                           verb(change), (int)change->now.partitions,
-                           change->now.partitions == 1 ? "" : "s");
+    weir_buf_append_format(text, "queue '%s' %s, %d %s\n", change->now.name, verb(change),
+                           (int)change->now.partitions,
+                           WEIR_NOUN(change->now.partitions, "partition", "partitions"));
     weir_queue_policies_append(text, change);
 }
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -93,12 +94,14 @@ static int tell(const struct removal *self)
 
     if (!self->session.shared.json) {
         if (!self->session.shared.quiet || self->dry_run)
-            printf("queue '%s' %s, with %" PRIu32 " subscriptions, %s waiting messages, "
-                   "%" PRId64 " dead letters\n",
+            printf("queue '%s' %s, with %" PRIu32 " %s, %s waiting %s, "
+                   "%" PRId64 " %s\n",
                    self->queue, self->dry_run ? "would be removed" : "removed",
                    self->subscriptions,
+                   WEIR_NOUN(self->subscriptions, "subscription", "subscriptions"),
                    weir_output_count(self->waiting, self->waiting_is_estimate, count),
-                   self->dead_letters);
+                   WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
+                   WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
         return WEIR_EXIT_DONE;
     }
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
@@ -154,10 +157,10 @@ static int remove_queue(struct removal *self)
     if (self->force && !self->yes)
         code = weir_confirm(
             self->session.command,
-            "Remove queue '%s' with %s waiting messages and %" PRId64 " dead letters",
-            self->queue,
+            "Remove queue '%s' with %s waiting %s and %" PRId64 " %s", self->queue,
             weir_output_count(self->waiting, self->waiting_is_estimate, count),
-            self->dead_letters);
+            WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
+            WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
     if (code != WEIR_EXIT_DONE)
         return code;
     if (weir_outbox_remove_queue(self->session.outbox, self->queue, self->force,

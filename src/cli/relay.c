@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/noun.h"
 #include "base/permissions.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
@@ -320,8 +321,9 @@ static void tell_text(const struct weir_relay_plan *plan, const struct result *r
     if (result->rejected > 0)
         weir_text_format(rejected, sizeof rejected, ", %" PRId64 " of them rejected",
                          result->rejected);
-    fprintf(stderr, "%" PRId64 " messages in %.2f s, %.0f/s%s; %s\n", result->delivered,
-            seconds, seconds > 0 ? (double)result->delivered / seconds : 0.0, rejected,
+    fprintf(stderr, "%" PRId64 " %s in %.2f s, %.0f/s%s; %s\n", result->delivered,
+            WEIR_NOUN(result->delivered, "message", "messages"), seconds,
+            seconds > 0 ? (double)result->delivered / seconds : 0.0, rejected,
             plan->ending == WEIR_RELAY_DRAINED ? "nothing is left"
                                                : ENDINGS[plan->ending]);
 }
@@ -334,9 +336,10 @@ static int tell_given_up(const struct weir_relay_plan *plan, const struct result
     if (result->given_up == 0)
         return WEIR_EXIT_DONE;
     weir_command_note(plan->session.command,
-                      "%" PRId64 " message%s failed as often as attempts-max allows and "
+                      "%" PRId64 " %s failed as often as attempts-max allows and "
                       "%s now; 'weir dlq list' shows %s",
-                      result->given_up, one ? "" : "s",
+                      result->given_up,
+                      WEIR_NOUN(result->given_up, "message", "messages"),
                       one ? "is a dead letter" : "are dead letters", one ? "it" : "them");
     return plan->drain ? WEIR_EXIT_GIVEN_UP : WEIR_EXIT_DONE;
 }
@@ -400,7 +403,8 @@ static int relay(struct weir_relay_plan *plan)
     weir_interrupt_admit();
     if (status != WEIR_OK)
         return weir_session_fail(&plan->session, &error, NULL);
-    weir_progress_begin(&plan->progress, "messages", 0, use_of_terminal(plan));
+    weir_progress_begin(&plan->progress, (struct weir_noun){"message", "messages"}, 0,
+                        use_of_terminal(plan));
     weir_relay_watch(plan);
     stop(plan, &result);
     return tell(plan, &result);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
 #include "db/db.h"
@@ -72,13 +73,16 @@ static void say(const struct weir_session *session, const struct weir_pg_survey 
         break;
     case WOULD_BE_DONE:
     case DONE:
-        printf("%s, restored from %s, %s: %" PRId64 " messages of %" PRId64
-               " queues in their order, %" PRId64 " cuts replaced by one, positions of "
-               "%" PRId64 " subscriptions as they are\n",
+        printf("%s, restored from %s, %s: %" PRId64 " %s of %" PRId64
+               " %s in their order, %" PRId64 " %s replaced by one, positions of "
+               "%" PRId64 " %s as they are\n",
                session->name, survey->made_in,
                outcome == DONE ? "delivers" : "would deliver",
-               survey->messages + survey->aside, survey->queues, survey->cuts,
-               survey->subscriptions);
+               survey->messages + survey->aside,
+               WEIR_NOUN(survey->messages + survey->aside, "message", "messages"),
+               survey->queues, WEIR_NOUN(survey->queues, "queue", "queues"), survey->cuts,
+               WEIR_NOUN(survey->cuts, "cut", "cuts"), survey->subscriptions,
+               WEIR_NOUN(survey->subscriptions, "subscription", "subscriptions"));
         if (weir_pg_hole_is_there(&survey->hole))
             say_hole(survey);
         break;
@@ -100,12 +104,14 @@ static int confirm(const struct weir_session *session,
 {
     return weir_confirm(
         session->command,
-        "%s was restored from %s. Let it deliver: %" PRId64 " messages of %" PRId64
-        " queues that %" PRId64
-        " subscriptions may not have had (the original may have delivered "
+        "%s was restored from %s. Let it deliver: %" PRId64 " %s of %" PRId64
+        " %s that %" PRId64 " %s may not have had (the original may have delivered "
         "them since)",
-        session->name, survey->made_in, survey->messages + survey->aside, survey->queues,
-        survey->subscriptions);
+        session->name, survey->made_in, survey->messages + survey->aside,
+        WEIR_NOUN(survey->messages + survey->aside, "message", "messages"),
+        survey->queues, WEIR_NOUN(survey->queues, "queue", "queues"),
+        survey->subscriptions,
+        WEIR_NOUN(survey->subscriptions, "subscription", "subscriptions"));
 }
 
 static int restore_pg(const struct weir_session *session,

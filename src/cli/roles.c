@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "cli/output.h"
 #include "db/db.h"
 #include "flow/rights.h"
@@ -127,14 +128,16 @@ enum weir_status weir_roles_append_sql(const struct weir_session *session,
 void weir_roles_tell(const struct weir_roles_tally *self)
 {
     if (self->blind)
-        printf("roles: %zu statements run; what they had before cannot be seen without "
+        printf("roles: %zu %s run; what they had before cannot be seen without "
                "SELECT ON mysql.*, and nothing was revoked\n",
-               self->made + self->granted);
+               self->made + self->granted,
+               WEIR_NOUN(self->made + self->granted, "statement", "statements"));
     else if (self->made + self->granted + self->revoked == 0)
         puts("roles: nothing to do");
     else
-        printf("roles: %zu made, %zu grants, %zu revokes\n", self->made, self->granted,
-               self->revoked);
+        printf("roles: %zu made, %zu %s, %zu %s\n", self->made, self->granted,
+               WEIR_NOUN(self->granted, "grant", "grants"), self->revoked,
+               WEIR_NOUN(self->revoked, "revoke", "revokes"));
 }
 
 void weir_roles_append_json(const struct weir_roles_tally *self, struct weir_buf *json)

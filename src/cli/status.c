@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/executions.h"
@@ -324,10 +325,10 @@ static enum weir_status append_partitions(const struct status *self,
         weir_buf_append_text(
             frame, "no subscriptions: the first handler or relay makes its own\n");
     else if (self->hidden_count > 0)
-        weir_buf_append_format(
-            frame, "%s%zu partition%s with nothing to tell; --all shows them\n",
-            self->partition_count > 0 ? "and " : "", self->hidden_count,
-            self->hidden_count == 1 ? "" : "s");
+        weir_buf_append_format(frame, "%s%zu %s with nothing to tell; --all shows them\n",
+                               self->partition_count > 0 ? "and " : "",
+                               self->hidden_count,
+                               WEIR_NOUN(self->hidden_count, "partition", "partitions"));
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
 #include "cli/subscription_target.h"
@@ -106,13 +107,13 @@ static int tell(const struct removal *self)
     if (self->session.shared.json)
         return tell_json(self);
     if (!self->session.shared.quiet || self->dry_run)
-        printf("subscription '%s' of queue '%s' %s; %s message%s waited for it, and "
-               "%" PRId64 " dead letter%s\n",
+        printf("subscription '%s' of queue '%s' %s; %s %s waited for it, and "
+               "%" PRId64 " %s\n",
                self->target.name, self->target.queue,
                self->dry_run ? "would be removed" : "removed",
                weir_output_count(self->waiting, self->waiting_is_estimate, count),
-               self->waiting == 1 ? "" : "s", self->dead_letters,
-               self->dead_letters == 1 ? "" : "s");
+               WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
+               WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
     return WEIR_EXIT_DONE;
 }
 
@@ -146,10 +147,10 @@ static int confirm(const struct removal *self)
     return weir_confirm(
         self->session.command,
         "Remove subscription '%s' of queue '%s', for which %s messages "
-        "wait, with %" PRId64 " dead letters",
+        "wait, with %" PRId64 " %s",
         self->target.name, self->target.queue,
         weir_output_count(self->waiting, self->waiting_is_estimate, count),
-        self->dead_letters);
+        self->dead_letters, WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
 }
 
 static int remove_subscription(struct removal *self)

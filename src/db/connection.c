@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/map.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
@@ -1090,8 +1091,9 @@ static enum weir_status check_values(const struct weir_connection *self,
 
     (void)self;
     if (strlen(letters) != value_count)
-        return weir_error_set(error, WEIR_INVALID, "%zu parameters given, must be %zu",
-                              value_count, strlen(letters));
+        return weir_error_set(
+            error, WEIR_INVALID, "%zu %s given, must be %zu", value_count,
+            WEIR_NOUN(value_count, "parameter", "parameters"), strlen(letters));
     for (size_t i = 0; i < value_count && status == WEIR_OK; i++) {
         enum weir_type wanted = (enum weir_type)weir_sql_type(letters[i]);
 

@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/maria_column.h"
 #include "db/maria_error.h"
 #include "db/maria_link.h"
@@ -184,9 +185,9 @@ static enum weir_status prepare(struct weir_maria_link *self,
         return weir_error_set(error, WEIR_NO_MEMORY, "prepare: out of memory");
     memcpy(plain, ADOPTED_PREFIX, prefix);
     if (!read_places(statement, text, plain + prefix))
-        status = weir_error_set(error, WEIR_INVALID,
-                                "prepare: the placeholders are not those of %zu values",
-                                statement->value_count);
+        status = weir_error_set(
+            error, WEIR_INVALID, "prepare: the placeholders are not those of %zu %s",
+            statement->value_count, WEIR_NOUN(statement->value_count, "value", "values"));
     else if (mysql_stmt_prepare(statement->stmt, plain, strlen(plain)) != 0)
         status = weir_maria_fail_statement(self, "prepare", statement->stmt, error);
     weir_heap_free(heap, plain);
@@ -194,8 +195,9 @@ static enum weir_status prepare(struct weir_maria_link *self,
         return status;
     if (mysql_stmt_param_count(statement->stmt) != statement->parameter_count)
         return weir_error_set(
-            error, WEIR_INVALID, "prepare: %lu placeholders for %zu parameters",
-            mysql_stmt_param_count(statement->stmt), statement->parameter_count);
+            error, WEIR_INVALID, "prepare: %lu placeholders for %zu %s",
+            mysql_stmt_param_count(statement->stmt), statement->parameter_count,
+            WEIR_NOUN(statement->parameter_count, "parameter", "parameters"));
     for (size_t i = 0; i < statement->parameter_count; i++)
         statement->binds[i].buffer_type =
             weir_maria_parameter_type(letters[statement->order[i]]);
@@ -282,16 +284,17 @@ static enum weir_status check_pieces(const struct weir_maria_link *self,
         if (values[i].as.text.size > self->packet_size_max)
             return weir_error_set(
                 error, WEIR_INVALID,
-                "parameter %zu has %zu bytes, the server takes %zu (max_allowed_packet)",
+                "parameter %zu has %zu %s, the server takes %zu (max_allowed_packet)",
                 (size_t)statement->order[i] + 1, values[i].as.text.size,
+                WEIR_NOUN(values[i].as.text.size, "byte", "bytes"),
                 self->packet_size_max);
         size -= values[i].as.text.size;
     }
     if (size > room)
         return weir_error_set(
             error, WEIR_INVALID,
-            "the parameters have %zu bytes, the server takes %zu (max_allowed_packet)",
-            size, room);
+            "the parameters have %zu %s, the server takes %zu (max_allowed_packet)", size,
+            WEIR_NOUN(size, "byte", "bytes"), room);
     return WEIR_OK;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/sql.h"
 
 /* What the server calls 4713 BC. (Its far end is beyond what our microseconds can say.) */
@@ -172,8 +173,8 @@ static enum weir_status check_sum(size_t size, struct weir_error *error)
     if (size <= WEIR_PG_ENCODED_MAX)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
-                          "parameters have %zu bytes together, must have at most %d",
-                          size, WEIR_PG_ENCODED_MAX);
+                          "parameters have %zu %s together, must have at most %d", size,
+                          WEIR_NOUN(size, "byte", "bytes"), WEIR_PG_ENCODED_MAX);
 }
 
 enum weir_status weir_pg_encoder_measure(const char *letters,
@@ -197,8 +198,8 @@ enum weir_status weir_pg_encoder_reserve(struct weir_pg_encoder *self, size_t si
         return WEIR_OK;
     bytes = weir_heap_resize(self->heap, self->bytes, size);
     if (bytes == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY,
-                              "no memory for parameters of %zu bytes", size);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for parameters of %zu %s",
+                              size, WEIR_NOUN(size, "byte", "bytes"));
     self->bytes = bytes;
     self->capacity = size;
     return WEIR_OK;

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/md5.h"
+#include "base/noun.h"
 
 /* A link is not followed, and a fifo or a terminal that somebody has put there not waited for. */
 #define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -23,9 +24,10 @@ enum weir_status weir_signal_check(const char *folder, struct weir_error *error)
 
     if (strlen(folder) > WEIR_SIGNAL_FOLDER_MAX)
         return weir_error_set(error, WEIR_INVALID,
-                              "database URL: option signal has %zu bytes, must have up "
+                              "database URL: option signal has %zu %s, must have up "
                               "to %d",
-                              strlen(folder), WEIR_SIGNAL_FOLDER_MAX);
+                              strlen(folder), WEIR_NOUN(strlen(folder), "byte", "bytes"),
+                              WEIR_SIGNAL_FOLDER_MAX);
     if (stat(folder, &found) != 0)
         return weir_error_set(error, WEIR_INVALID,
                               "database URL: option signal: folder \"%.200s\" cannot be "

@@ -10,6 +10,7 @@
  * A database in memory has no log; there a reader and a committing writer wait for each other.
  * All connections of one weir_db name the same one, which lives as long as one of them does.
  */
+#include "base/noun.h"
 #include "db/driver.h"
 
 #include <sqlite3.h>
@@ -112,8 +113,8 @@ static enum weir_status name_database(const struct weir_link_config *config,
         return WEIR_OK;
     }
     if (strlen(path) + sizeof "./" > NAME_SIZE_MAX)
-        return weir_error_set(error, WEIR_INVALID, "open: the path has %zu bytes",
-                              strlen(path));
+        return weir_error_set(error, WEIR_INVALID, "open: the path has %zu %s",
+                              strlen(path), WEIR_NOUN(strlen(path), "byte", "bytes"));
     (void)weir_text_format(name, NAME_SIZE_MAX, "%s%s", like_uri ? "./" : "", path);
     return WEIR_OK;
 }

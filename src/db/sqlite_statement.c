@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/noun.h"
 #include "db/sqlite_link.h"
 
 /* Integers up to here are exact as double. */
@@ -51,9 +52,10 @@ static enum weir_status check_prepared(sqlite3_stmt *stmt, const char *rest,
         return weir_error_set(error, WEIR_INVALID, "prepare: more than one statement");
     if ((size_t)sqlite3_bind_parameter_count(stmt) != wanted_count)
         return weir_error_set(
-            error, WEIR_INVALID,
-            "prepare: the statement has %d parameters, declared are %zu",
-            sqlite3_bind_parameter_count(stmt), wanted_count);
+            error, WEIR_INVALID, "prepare: the statement has %d %s, declared are %zu",
+            sqlite3_bind_parameter_count(stmt),
+            WEIR_NOUN(sqlite3_bind_parameter_count(stmt), "parameter", "parameters"),
+            wanted_count);
     return WEIR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "db/sql.h"
 #include "outbox/stored_queue.h"
 #include "weir/heap.h"
@@ -207,10 +208,11 @@ enum weir_status weir_store_check_room(struct weir_store *self, sqlite3 *handle,
     if (queue->id != self->counted_queue_id || age_us < 0 || age_us >= COUNTED_AGE_US)
         status = count_backlog(self, handle, queue->id, now_us, error);
     if (status == WEIR_OK && self->backlog >= queue->backlog_max)
-        status = weir_error_set(
-            error, WEIR_FULL,
-            "queue \"%.100s\" has %lld messages waiting, its limit is %lld", name,
-            (long long)self->backlog, (long long)queue->backlog_max);
+        status = weir_error_set(error, WEIR_FULL,
+                                "queue \"%.100s\" has %lld %s waiting, its limit is %lld",
+                                name, (long long)self->backlog,
+                                WEIR_NOUN(self->backlog, "message", "messages"),
+                                (long long)queue->backlog_max);
     if (status == WEIR_OK)
         self->backlog++;
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "flow/numbers.h"
 
 static int compare_edges(const void *a, const void *b)
@@ -123,7 +124,8 @@ enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
     *out = (struct weir_circle){.numbers = queue};
     if (census.numbers == NULL || census.degrees == NULL || queue == NULL ||
         sources == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu edges", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                              WEIR_NOUN(count, "edge", "edges"));
     if (count == 0)
         return WEIR_OK;
     qsort(edges, count, sizeof *edges, compare_edges);

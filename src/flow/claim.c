@@ -10,6 +10,7 @@
  * When all that was picked had to be ended, the next pick takes more.
  */
 #include "flow/claim.h"
+#include "base/noun.h"
 #include "flow/budget_store.h"
 
 #include <inttypes.h>
@@ -79,8 +80,9 @@ static enum weir_status check_lanes(const struct weir_claim_options *options,
                               "lane_count is %zu, must be from 1 to %d",
                               options->lane_count, LANES_MAX);
     if (options->lanes == NULL)
-        return weir_error_set(error, WEIR_INVALID, "lanes is NULL, must be %zu lanes",
-                              options->lane_count);
+        return weir_error_set(error, WEIR_INVALID, "lanes is NULL, must be %zu %s",
+                              options->lane_count,
+                              WEIR_NOUN(options->lane_count, "lane", "lanes"));
     for (size_t i = 0; i < options->lane_count && status == WEIR_OK; i++)
         status =
             weir_printable_check("lane", options->lanes[i], WEIR_LANE_SIZE_MAX, error);
@@ -224,7 +226,8 @@ static enum weir_status lock_budgets(struct errand *self,
         return WEIR_OK;
     nos = weir_heap_zalloc_array(heap, count, sizeof *nos);
     if (nos == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu budgets", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                              WEIR_NOUN(count, "budget", "budgets"));
     count = 0;
     for (size_t i = 0; i < self->loaded.count; i++) {
         if (self->loaded.rows[i].budgeted)

@@ -20,6 +20,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/md5.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "flow/capabilities.h"
 #include "flow/draft.h"
@@ -347,8 +348,9 @@ static enum weir_status look_up_text(struct weir_dictionary *self,
 
         *out = (struct weir_str){text, found.size};
         if (found.size > WEIR_TERM_SIZE_MAX)
-            status = weir_error_set(error, WEIR_SCHEMA, "term %" PRId64 " has %zu bytes",
-                                    number, found.size);
+            status =
+                weir_error_set(error, WEIR_SCHEMA, "term %" PRId64 " has %zu %s", number,
+                               found.size, WEIR_NOUN(found.size, "byte", "bytes"));
         else
             memcpy(text, found.data, found.size);
     }

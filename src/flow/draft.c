@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "flow/capabilities.h"
@@ -308,8 +309,9 @@ static enum weir_status check_input(const struct weir_execution_draft *draft,
                               "input has %zu bytes, must have at most %d",
                               draft->input_size, WEIR_INPUT_SIZE_MAX);
     if (draft->input == NULL && draft->input_size > 0)
-        return weir_error_set(error, WEIR_INVALID, "input is NULL, must be %zu bytes",
-                              draft->input_size);
+        return weir_error_set(error, WEIR_INVALID, "input is NULL, must be %zu %s",
+                              draft->input_size,
+                              WEIR_NOUN(draft->input_size, "byte", "bytes"));
     return WEIR_OK;
 }
 
@@ -323,8 +325,8 @@ static enum weir_status check_budgets(const char *const *budgets, size_t count,
                               "there are %zu budgets, must be at most %d", count,
                               WEIR_BUDGETS_MAX);
     if (budgets == NULL && count > 0)
-        return weir_error_set(error, WEIR_INVALID, "budgets is NULL, must be %zu budgets",
-                              count);
+        return weir_error_set(error, WEIR_INVALID, "budgets is NULL, must be %zu %s",
+                              count, WEIR_NOUN(count, "budget", "budgets"));
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         status =
             weir_printable_check("budget", budgets[i], WEIR_BUDGET_NAME_SIZE_MAX, error);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "flow/dictionary.h"
 
 enum {
@@ -106,8 +107,8 @@ static enum weir_status make_room(struct weir_loaded *self, struct weir_error *e
 
         rows = weir_heap_resize(self->heap, rows, room * sizeof *rows);
         if (rows == NULL)
-            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu executions",
-                                  room);
+            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", room,
+                                  WEIR_NOUN(room, "execution", "executions"));
         self->rows = rows;
     }
     return WEIR_OK;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/arith.h"
+#include "base/noun.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
 #include "weir/suspension.h"
@@ -42,8 +43,9 @@ static enum weir_status refuse(const struct intervention *self, struct weir_erro
                               self->verb);
     case WEIR_RULING_LIMIT:
         return weir_error_set(error, WEIR_MISMATCH,
-                              "it was replayed %" PRIu32 " times, its limit is %" PRIu32,
-                              row->replays, row->policy.replays_max);
+                              "it was replayed %" PRIu32 " %s, its limit is %" PRIu32,
+                              row->replays, WEIR_NOUN(row->replays, "time", "times"),
+                              row->policy.replays_max);
     default:
         return WEIR_OK; /* it was so already */
     }

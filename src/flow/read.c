@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/db.h"
 #include "flow/draft.h"
 #include "flow/flow.h"
@@ -321,8 +322,8 @@ static enum weir_status copy_result(struct weir_flow *self, struct weir_str resu
         return WEIR_OK;
     *out = weir_heap_alloc(self->heap, result.size);
     if (*out == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "a result of %zu bytes",
-                              result.size);
+        return weir_error_set(error, WEIR_NO_MEMORY, "a result of %zu %s", result.size,
+                              WEIR_NOUN(result.size, "byte", "bytes"));
     memcpy(*out, result.data, result.size);
     *size = result.size;
     return WEIR_OK;

@@ -7,6 +7,8 @@
  */
 #include "flow/secrets.h"
 
+#include "base/noun.h"
+
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <string.h>
@@ -67,8 +69,8 @@ static enum weir_status take(enum weir_status status, struct weir_rows *rows,
         struct weir_str bytes = weir_rows_bytes(rows, 1);
 
         if (key_id.size > WEIR_KEY_ID_SIZE_MAX || bytes.size != WEIR_SECRET_SIZE) {
-            status = weir_error_set(error, WEIR_SCHEMA, "a stored secret has %zu bytes",
-                                    bytes.size);
+            status = weir_error_set(error, WEIR_SCHEMA, "a stored secret has %zu %s",
+                                    bytes.size, WEIR_NOUN(bytes.size, "byte", "bytes"));
         } else {
             memcpy(out->key_id, key_id.data, key_id.size);
             out->key_id[key_id.size] = '\0';

@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
@@ -45,7 +46,8 @@ static enum weir_status session_init(struct session *self, struct weir_flow *flo
     weir_loaded_init(&self->loaded, heap, count);
     if (self->reasons != NULL && self->nos != NULL && self->changes != NULL)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu claims", count);
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                          WEIR_NOUN(count, "claim", "claims"));
 }
 
 static void session_fini(struct session *self)
@@ -120,8 +122,9 @@ static enum weir_status check_settlement(const struct weir_settlement *item,
                               "result has %zu bytes, must have at most %d",
                               item->result_size, WEIR_RESULT_SIZE_MAX);
     if (item->result == NULL && item->result_size > 0)
-        return weir_error_set(error, WEIR_INVALID, "result is NULL, must be %zu bytes",
-                              item->result_size);
+        return weir_error_set(error, WEIR_INVALID, "result is NULL, must be %zu %s",
+                              item->result_size,
+                              WEIR_NOUN(item->result_size, "byte", "bytes"));
     if (item->delay_ms < 0 || item->delay_ms > WEIR_FLOW_DURATION_MS_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "delay_ms is %" PRId64 ", must be from 0 to %" PRId64

@@ -14,6 +14,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
@@ -87,8 +88,9 @@ static enum weir_status check_signal(const struct weir_signal *signal,
                               "payload has %zu bytes, must have at most %d",
                               signal->payload_size, WEIR_SIGNAL_PAYLOAD_MAX);
     if (signal->payload == NULL && signal->payload_size > 0)
-        return weir_error_set(error, WEIR_INVALID, "payload is NULL, must be %zu bytes",
-                              signal->payload_size);
+        return weir_error_set(error, WEIR_INVALID, "payload is NULL, must be %zu %s",
+                              signal->payload_size,
+                              WEIR_NOUN(signal->payload_size, "byte", "bytes"));
     status = check_text("source_type", or_nothing(signal->source_type),
                         WEIR_SIGNAL_SOURCE_SIZE_MAX, error);
     if (status == WEIR_OK)
@@ -341,8 +343,9 @@ static enum weir_status evaluate(struct delivery *self,
     gathering.seen =
         weir_arena_alloc(&self->arena, (gathering.room + 1) * sizeof *gathering.seen);
     if (gathering.seen == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu signals",
-                              gathering.room);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
+                              gathering.room,
+                              WEIR_NOUN(gathering.room, "signal", "signals"));
     status =
         weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &gathering, error);
     *holds = status == WEIR_OK &&
@@ -449,8 +452,8 @@ static enum weir_status check_room(struct delivery *self,
         weir_signals_count(connection, self->loaded.rows[0].row.no, &count, error);
 
     if (status == WEIR_OK && count >= WEIR_SIGNALS_MAX)
-        return weir_error_set(error, WEIR_FULL, "it has %" PRId64 " signals already",
-                              count);
+        return weir_error_set(error, WEIR_FULL, "it has %" PRId64 " %s already", count,
+                              WEIR_NOUN(count, "signal", "signals"));
     self->came = (size_t)count + 1;
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "flow/id.h"
 
@@ -81,8 +82,8 @@ static enum weir_status read_use(struct weir_rows *rows, struct weir_arena *aren
     struct weir_str stored = weir_rows_bytes(rows, 0);
 
     if (stored.size < WEIR_MD5_SIZE || stored.size > USE_SIZE_MAX)
-        return weir_error_set(error, WEIR_SCHEMA, "the key of a signal has %zu bytes",
-                              stored.size);
+        return weir_error_set(error, WEIR_SCHEMA, "the key of a signal has %zu %s",
+                              stored.size, WEIR_NOUN(stored.size, "byte", "bytes"));
     memcpy(out->digest, stored.data, WEIR_MD5_SIZE);
     out->waitpoint_key =
         (struct weir_str){stored.data + WEIR_MD5_SIZE, stored.size - WEIR_MD5_SIZE};

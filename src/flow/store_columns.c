@@ -157,10 +157,11 @@ enum weir_status weir_new_found(struct weir_new_execution *item, struct weir_row
     struct weir_str digest = weir_rows_bytes(rows, column + 2);
 
     if (uuid.size != WEIR_UUID_SIZE || digest.size != WEIR_DIGEST_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA,
-                              "a stored execution has an uuid of %zu and a digest of %zu "
-                              "bytes",
-                              uuid.size, digest.size);
+        return weir_error_set(
+            error, WEIR_SCHEMA,
+            "a stored execution has an uuid of size %zu and a digest of "
+            "size %zu",
+            uuid.size, digest.size);
     item->duplicate = true;
     memcpy(item->stored_id.uuid, uuid.data, WEIR_UUID_SIZE);
     item->stored_id.partition = (uint16_t)weir_rows_integer(rows, column + 1);

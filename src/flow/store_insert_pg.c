@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/noun.h"
 #include "flow/store_pg.h"
 #include "flow/store_statements.h"
 
@@ -113,7 +114,8 @@ static enum weir_status batch_init(struct batch *self, const struct weir_store *
         return WEIR_OK;
     self->rows = weir_heap_zalloc_array(store->heap, count, sizeof *self->rows);
     if (self->rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu rows", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                              WEIR_NOUN(count, "row", "rows"));
     return weir_columns_init(&self->table, store->heap, width, count, error);
 }
 
@@ -176,7 +178,8 @@ static enum weir_status query_taken(struct batch *self,
             taken, name_of(weir_rows_text(&rows, 0), weir_rows_text(&rows, 1), name),
             self);
         if (status != WEIR_OK)
-            (void)weir_error_set(error, status, "no memory for %zu keys", self->count);
+            (void)weir_error_set(error, status, "no memory for %zu %s", self->count,
+                                 WEIR_NOUN(self->count, "key", "keys"));
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;

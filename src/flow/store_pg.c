@@ -467,9 +467,8 @@ static enum weir_status write(const struct weir_store *self,
                                          WEIR_WRITE_WIDTH, &changed, error);
     }
     if (status == WEIR_OK && (uint64_t)changed != count)
-        status =
-            weir_error_set(error, WEIR_CONFLICT, "%lld executions were written of %zu",
-                           (long long)changed, count);
+        status = weir_error_set(error, WEIR_CONFLICT, "wrote %lld, must be %zu",
+                                (long long)changed, count);
     weir_columns_fini(&table);
     return status;
 }

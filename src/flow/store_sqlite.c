@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "flow/store_columns.h"
 #include "flow/store_statements.h"
 
@@ -305,8 +306,8 @@ static enum weir_status pick_ready(const struct weir_store *self,
 
     choice.best = weir_heap_zalloc_array(self->heap, query->limit, sizeof *choice.best);
     if (choice.best == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu executions",
-                              query->limit);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", query->limit,
+                              WEIR_NOUN(query->limit, "execution", "executions"));
     for (size_t i = 0; i < query->lane_count && status == WEIR_OK; i++) {
         for (size_t j = 0; j < query->capset_count && status == WEIR_OK; j++)
             status =

@@ -9,6 +9,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "flow/budget_store.h"
@@ -73,7 +74,8 @@ enum weir_status weir_consignment_init(struct weir_consignment *self,
         .items = weir_heap_zalloc_array(flow->heap, count + 1, sizeof *self->items),
     };
     if (self->items == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu drafts", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                              WEIR_NOUN(count, "draft", "drafts"));
     pack(self);
     return WEIR_OK;
 }

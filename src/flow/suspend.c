@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/pause.h"
 #include "flow/flow.h"
 #include "flow/secrets.h"
@@ -368,8 +369,9 @@ static enum weir_status look_at_signals(struct pause *self,
     gathering.seen =
         weir_arena_alloc(&self->arena, gathering.room * sizeof *gathering.seen);
     if (gathering.seen == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu signals",
-                              gathering.room);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
+                              gathering.room,
+                              WEIR_NOUN(gathering.room, "signal", "signals"));
     status = weir_signals_visit(connection, self->claim->no, WEIR_SIGNALS_BARE, gather,
                                 &gathering, error);
     if (status == WEIR_OK)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "flow/tasks.h"
@@ -87,7 +88,8 @@ enum weir_answer weir_task_complete(struct weir_task *self, const void *result,
     if (size > 0) {
         copy = weir_heap_copy(self->haul->heap, result, size);
         if (copy == NULL)
-            return weir_task_fail(self, "no_memory: for a result of %zu bytes", size);
+            return weir_task_fail(self, "no_memory: for a result of %zu %s", size,
+                                  WEIR_NOUN(size, "byte", "bytes"));
     }
     answer = begin_answer(self, WEIR_SETTLE_COMPLETE);
     self->result = copy;

@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/migrate.h"
 #include "outbox/columns.h"
 
@@ -164,8 +165,8 @@ static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t
     struct weir_str uuid = weir_rows_bytes(rows, column);
 
     if (uuid.size != WEIR_UUID_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA, "a stored uuid has %zu bytes",
-                              uuid.size);
+        return weir_error_set(error, WEIR_SCHEMA, "a stored uuid has %zu %s", uuid.size,
+                              WEIR_NOUN(uuid.size, "byte", "bytes"));
     memcpy(out, uuid.data, WEIR_UUID_SIZE);
     return WEIR_OK;
 }

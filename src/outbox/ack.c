@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "outbox/ack_move.h"
 #include "outbox/columns_json.h"
 #include "outbox/dead_letter.h"
@@ -181,8 +182,9 @@ enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
         return WEIR_OK;
     entries = weir_heap_zalloc_array(heap, self->rejection_count, sizeof *entries);
     if (entries == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu dead letters",
-                              self->rejection_count);
+        return weir_error_set(
+            error, WEIR_NO_MEMORY, "no memory for %zu %s", self->rejection_count,
+            WEIR_NOUN(self->rejection_count, "dead letter", "dead letters"));
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_ack *ack = self->acks[i];
 

@@ -5,6 +5,7 @@
  * read view in a transaction of the application's, and is never old. It also tells whether the
  * session is one in which a row arrives as it was sent.
  */
+#include "base/noun.h"
 #include "outbox/log_maria.h"
 
 #include <mysqld_error.h>
@@ -95,8 +96,9 @@ static enum weir_status check_size(const struct weir_log_entry *entry,
         return WEIR_OK;
     return weir_error_set(
         error, WEIR_TOO_LARGE,
-        "the payload has %zu bytes, the server takes %lld (max_allowed_packet)",
-        entry->payload.size, (long long)ticket->packet_size_max);
+        "the payload has %zu %s, the server takes %lld (max_allowed_packet)",
+        entry->payload.size, WEIR_NOUN(entry->payload.size, "byte", "bytes"),
+        (long long)ticket->packet_size_max);
 }
 
 static void fill_in(const struct weir_log_entry *entry, const struct ticket *ticket,

@@ -103,10 +103,10 @@ static enum weir_status run(struct weir_connection *connection,
     }
     weir_rows_close(&rows);
     if (status == WEIR_NO_ROW)
-        status = got == count ? WEIR_OK
-                              : weir_error_set(error, WEIR_SCHEMA,
-                                               "%s: %zu rows came of %zu entries",
-                                               sql->name, got, count);
+        status = got == count
+                     ? WEIR_OK
+                     : weir_error_set(error, WEIR_SCHEMA, "%s: returned %zu, must be %zu",
+                                      sql->name, got, count);
     return status;
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/text.h"
 #include "outbox/batch.h"
@@ -419,8 +420,9 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
     enum weir_status status = WEIR_OK;
 
     if (messages == NULL)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu messages",
-                                call->count);
+        status =
+            weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", call->count,
+                           WEIR_NOUN(call->count, "message", "messages"));
     if (status == WEIR_OK)
         status = begin_within(outbox, tx, call, error);
     if (status == WEIR_FENCED) {

@@ -12,6 +12,7 @@
  */
 #include "outbox/catalog.h"
 
+#include "base/noun.h"
 #include "outbox/ack.h"
 #include "outbox/lease.h"
 #include "outbox/place.h"
@@ -350,9 +351,11 @@ static enum weir_status put_queue(struct weir_connection *connection, void *argu
     if (out->going)
         return is_going(options->name, error);
     if (options->partitions != 0 && out->partitions != options->partitions)
-        return weir_error_set(
-            error, WEIR_MISMATCH, "queue \"%s\" has %d partitions, %d were asked for",
-            options->name, (int)out->partitions, (int)options->partitions);
+        return weir_error_set(error, WEIR_MISMATCH,
+                              "queue \"%s\" has %d %s, not %d as asked for",
+                              options->name, (int)out->partitions,
+                              WEIR_NOUN(out->partitions, "partition", "partitions"),
+                              (int)options->partitions);
     before = options_of(out, options->name);
     wanted = weir_policies_named(options) & weir_policies_differing(options, &before);
     if (wanted != 0)
@@ -711,9 +714,9 @@ static enum weir_status refuse_busy(struct removal *self,
         status = weir_connection_query_integer(
             connection, &SQL_COUNT_LETTERS, VALUES(weir_integer(queue)), &letters, error);
     if (status == WEIR_OK && letters > 0)
-        return weir_error_set(error, WEIR_BUSY,
-                              "queue \"%s\" has %lld dead letters to decide on",
-                              self->name, (long long)letters);
+        return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has %lld %s to decide on",
+                              self->name, (long long)letters,
+                              WEIR_NOUN(letters, "dead letter", "dead letters"));
     return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/noun.h"
 
 static void append_real(struct weir_buf *out, double real)
 {
@@ -82,6 +83,6 @@ enum weir_status weir_columns_json(const struct weir_columns *self, size_t colum
     weir_buf_append_text(out, "]");
     if (weir_buf_status(out) == WEIR_OK)
         return WEIR_OK;
-    return weir_error_set(error, weir_buf_status(out), "no room for %zu rows as a text",
-                          count);
+    return weir_error_set(error, weir_buf_status(out), "no room for %zu %s as a text",
+                          count, WEIR_NOUN(count, "row", "rows"));
 }

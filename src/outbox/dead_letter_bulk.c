@@ -3,6 +3,7 @@
  */
 #include "outbox/dead_letter_bulk.h"
 
+#include "base/noun.h"
 #include "outbox/inside.h"
 
 /* The last entry of the primary key. */
@@ -92,8 +93,8 @@ static enum weir_status run(struct bulk *self, struct weir_connection *connectio
         out->done += (int64_t)self->taken;
         if (!goes_on(self->rule, out))
             status = weir_error_set(error, WEIR_CANCELLED,
-                                    "ended after %lld dead letters, as asked",
-                                    (long long)out->done);
+                                    "ended after %lld %s, as asked", (long long)out->done,
+                                    WEIR_NOUN(out->done, "dead letter", "dead letters"));
     }
     return status;
 }

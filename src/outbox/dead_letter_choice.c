@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "outbox/inside.h"
 
 #define LOCK_LETTERS                                                                     \
@@ -180,8 +181,9 @@ static enum weir_status tell(const struct decision *self, const struct item *ref
         (void)weir_error_set(error, refused->verdict, "there is no dead letter %lld",
                              (long long)refused->id);
     if (self->count > 1)
-        weir_error_prefix(error, "%zu of %zu dead letters not %s", refused_count,
-                          self->count, self->rule->done);
+        weir_error_prefix(error, "%zu of %zu %s not %s", refused_count, self->count,
+                          WEIR_NOUN(self->count, "dead letter", "dead letters"),
+                          self->rule->done);
     return refused->verdict;
 }
 
@@ -224,8 +226,9 @@ static enum weir_status check(const struct weir_letter_decision *self,
     const struct weir_dead_letter_choice *choice = self->choice;
 
     if (choice->count > WEIR_DEAD_LETTER_LIMIT_MAX)
-        return weir_error_set(error, WEIR_OUT_OF_RANGE,
-                              "%zu dead letters at once, the limit is %d", choice->count,
+        return weir_error_set(error, WEIR_OUT_OF_RANGE, "%zu %s at once, the limit is %d",
+                              choice->count,
+                              WEIR_NOUN(choice->count, "dead letter", "dead letters"),
                               WEIR_DEAD_LETTER_LIMIT_MAX);
     if (choice->token < 0 || (choice->token == 0 && !self->takes_pending))
         return weir_error_set(error, WEIR_INVALID,
@@ -243,8 +246,8 @@ static enum weir_status prepare(struct decision *self, struct weir_error *error)
     self->picks.items =
         weir_heap_zalloc_array(heap, self->count, sizeof *self->picks.items);
     if (self->items == NULL || self->ids == NULL || self->picks.items == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu dead letters",
-                              self->count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", self->count,
+                              WEIR_NOUN(self->count, "dead letter", "dead letters"));
     for (size_t i = 0; i < self->count; i++)
         self->items[i] = (struct item){.id = self->rule->choice->ids[i], .index = i};
     qsort(self->items, self->count, sizeof *self->items, compare_ids);

@@ -10,6 +10,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "db/db.h"
 #include "outbox/outbox.h"
@@ -81,7 +82,8 @@ static enum weir_status ask(struct weir_dispatcher *self,
         return WEIR_OK;
     leases = weir_heap_zalloc_array(outbox->heap, count, sizeof *leases);
     if (leases == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu leases", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu %s", count,
+                              WEIR_NOUN(count, "lease", "leases"));
     /* None is doubted that was not before: a lane enters a page only when that is chosen. */
     count = weir_roster_doubted(outbox->roster, self->kind, page, leases, count);
     status = weir_lease_check(connection, outbox->owner, leases, count, error);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/random.h"
 #include "db/db.h"
 #include "db/pause.h"
@@ -124,9 +125,11 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
     }
     if (backlog + (int64_t)count > row->backlog_max)
         return weir_error_set(error, WEIR_FULL,
-                              "queue \"%.100s\" has %lld messages waiting, its limit is "
+                              "queue \"%.100s\" has %lld %s waiting, its limit is "
                               "%lld",
-                              queue, (long long)backlog, (long long)row->backlog_max);
+                              queue, (long long)backlog,
+                              WEIR_NOUN(backlog, "message", "messages"),
+                              (long long)row->backlog_max);
     weir_registry_add_backlog(&outbox->registry, queue, (int64_t)count);
     return WEIR_OK;
 }

@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/json.h"
+#include "base/noun.h"
 #include "base/utf8.h"
 
 enum { DEPTH_MAX = 32, MEMBER_SIZE_MIN = sizeof "\"\":0," - 1 };
@@ -80,9 +81,11 @@ enum weir_status weir_headers_check(struct weir_str json, struct weir_error *err
     text_size = size - count * (sizeof(struct weir_header) + 2); /* without their zeros */
     if (text_size > WEIR_HEADERS_STORED_SIZE_MAX)
         return weir_error_set(error, WEIR_TOO_LARGE,
-                              "headers have %zu bytes, names and values must have at "
-                              "most %d bytes together",
-                              text_size, WEIR_HEADERS_SIZE_MAX);
+                              "headers have %zu %s, names and values must have at "
+                              "most %d %s together",
+                              text_size, WEIR_NOUN(text_size, "byte", "bytes"),
+                              WEIR_HEADERS_SIZE_MAX,
+                              WEIR_NOUN(WEIR_HEADERS_SIZE_MAX, "byte", "bytes"));
     return WEIR_OK;
 }
 

@@ -5,6 +5,7 @@
  * a *run* is moved by its range; what is scattered goes in one list for all, and so do runs once
  * they have taken too long.
  */
+#include "base/noun.h"
 #include "outbox/log_maria.h"
 
 #include "base/buf.h"
@@ -298,8 +299,9 @@ static enum weir_status change(struct weir_connection *connection,
         weir_connection_execute(connection, sql, values, value_count, &changed, error);
 
     if (status == WEIR_OK && changed != (int64_t)expected)
-        status = weir_error_set(error, WEIR_CONFLICT, "%s: %lld rows, must be %zu",
-                                sql->name, (long long)changed, expected);
+        status = weir_error_set(error, WEIR_CONFLICT, "%s: %lld %s, must be %zu",
+                                sql->name, (long long)changed,
+                                WEIR_NOUN(changed, "row", "rows"), expected);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/noun.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 
@@ -85,8 +86,9 @@ static enum weir_status check_payload(const struct weir_draft *draft, size_t siz
                               "payload has %zu bytes, must have at most %zu",
                               draft->payload_size, size_max);
     if (draft->payload == NULL && draft->payload_size > 0)
-        return weir_error_set(error, WEIR_INVALID, "payload is NULL, must be %zu bytes",
-                              draft->payload_size);
+        return weir_error_set(error, WEIR_INVALID, "payload is NULL, must be %zu %s",
+                              draft->payload_size,
+                              WEIR_NOUN(draft->payload_size, "byte", "bytes"));
     return WEIR_OK;
 }
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "db/pause.h"
 #include "outbox/catalog.h"
@@ -157,8 +158,8 @@ static enum weir_status outlast_maria(struct removal *self, struct weir_error *e
         if (weir_pause_now_ns() >= self->deadline_ns || !weir_pause(POLL_NS))
             return weir_error_set(
                 error, WEIR_BUSY,
-                "queue \"%.60s\": transactions are open that have enqueued %lld messages",
-                self->name, (long long)count);
+                "queue \"%.60s\": transactions are open that have enqueued %lld %s",
+                self->name, (long long)count, WEIR_NOUN(count, "message", "messages"));
         status = count_uncommitted(self, &count, error);
     }
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/noun.h"
 #include "db/pause.h"
 
 enum { ENTRIES_MAX = 100000 };
@@ -247,9 +248,10 @@ enum weir_status weir_registry_declare(struct weir_registry *self, const char *n
     weir_lock_release(&self->lock);
     if (status == WEIR_EXISTS)
         return weir_error_set(error, status,
-                              "queue \"%.100s\" was added before with %d partitions, now "
+                              "queue \"%.100s\" was added before with %d %s, now "
                               "with %d",
-                              name, before, partitions);
+                              name, before, WEIR_NOUN(before, "partition", "partitions"),
+                              partitions);
     if (status != WEIR_OK)
         return weir_error_set(error, status, "add queue: %s", weir_status_text(status));
     return WEIR_OK;

@@ -9,6 +9,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/text.h"
 #include "outbox/lane.h"
@@ -74,8 +75,8 @@ static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *rea
 {
     char text[WEIR_ERROR_TEXT_SIZE];
 
-    (void)weir_text_format(text, sizeof text, "gave up after %u attempts: %s", attempts,
-                           reason);
+    (void)weir_text_format(text, sizeof text, "gave up after %u %s: %s", attempts,
+                           WEIR_NOUN(attempts, "attempt", "attempts"), reason);
     batch->given_up = reject_only(batch, text);
     return batch->given_up;
 }

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/point.h"
 #include "db/transact.h"
 #include "outbox/names.h"
@@ -194,10 +195,10 @@ static enum weir_status refuse_served(const struct removal *self, struct weir_ro
             process.data, alive_s);
     return weir_error_set(error, WEIR_BUSY,
                           "subscription \"%.60s\" of queue \"%.60s\" is served by %.*s "
-                          "and %" PRId64 " other process%s",
+                          "and %" PRId64 " other %s",
                           self->name, self->queue,
                           (int)(process.size < 80 ? process.size : 80), process.data,
-                          others, others == 1 ? "" : "es");
+                          others, WEIR_NOUN(others, "process", "processes"));
 }
 
 static enum weir_status check_served(const struct removal *self,
@@ -227,8 +228,9 @@ static enum weir_status check_letters(const struct removal *self,
     if (status == WEIR_OK && letters > 0)
         return weir_error_set(error, WEIR_BUSY,
                               "subscription \"%.80s\" of queue \"%.80s\" has %" PRId64
-                              " dead letter%s to decide on",
-                              self->name, self->queue, letters, letters == 1 ? "" : "s");
+                              " %s to decide on",
+                              self->name, self->queue, letters,
+                              WEIR_NOUN(letters, "dead letter", "dead letters"));
     return status;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/noun.h"
 #include "outbox/batch.h"
 #include "sink/child.h"
 #include "sink/environment.h"
@@ -131,11 +132,12 @@ static enum weir_outcome run(struct exec_sink *self, const struct weir_message *
 static enum weir_outcome refuse(const struct weir_message *message,
                                 struct weir_reason *reason)
 {
-    return weir_reject(reason,
-                       "key has %zu and type %zu bytes, the environment of a process "
-                       "takes at most %d each",
-                       message->key != NULL ? strlen(message->key) : 0,
-                       strlen(message->type), WEIR_ENVIRONMENT_VALUE_MAX);
+    return weir_reject(
+        reason,
+        "key has %zu and type %zu %s, the environment of a process "
+        "takes at most %d each",
+        message->key != NULL ? strlen(message->key) : 0, strlen(message->type),
+        WEIR_NOUN(strlen(message->type), "byte", "bytes"), WEIR_ENVIRONMENT_VALUE_MAX);
 }
 
 static enum weir_outcome deliver_one(struct weir_context *context, void *state,

@@ -102,7 +102,7 @@ takes_the_place_of_an_empty_one() {
 refuses_a_queue_in_use() {
     ends 0 queue add "$queue" --partitions 2
     ends 0 enqueue "$queue" hello
-    refuses 1 "with 1 messages and 0 dead letters; remove it with 'weir queue remove" \
+    refuses 1 "with 1 message and 0 dead letters; remove it with 'weir queue remove" \
         demo --db "$WEIR_DB"
     [ "$(waiting "$queue")" -eq 1 ]
     ends 0 queue remove "$queue" --force --yes

@@ -378,8 +378,8 @@ names_what_does_not_move() {
         INSERT INTO weir_flow (uuid, part, created_us, namespace, kind)
             VALUES ('x', 0, 1, 'default', 'order')" >/dev/null
     ends 0 doctor
-    says '1 suspended, 2 held by a budget; 1 open flows' \
-        '1 waited too long and were escalated' 'resume or cancel them' \
+    says '1 suspended, 2 held by a budget; 1 open flow' \
+        '1 waited too long and was escalated' 'resume or cancel them' \
         'budget "llm" is used up, 2 wait for it, and it has no period' 'raise its limit or reset it'
     ends 0 doctor --json
     finding suspensions warning 'resume or cancel'

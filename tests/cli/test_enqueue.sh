@@ -181,6 +181,24 @@ refuses_a_header_twice() {
     [ "$(waiting twice)" -eq 0 ]
 }
 
+says_message_of_one_and_messages_of_others() {
+    queue counted
+    printf 'a\n' | ends 0 enqueue counted --lines
+    says '1 message in '
+    printf 'b\nc\n' | ends 0 enqueue counted --lines
+    says '2 messages in '
+    printf '' | ends 0 enqueue counted --lines
+    says '0 messages in '
+    ends 0 relay --queue counted --drain --to stdout:
+    grep -q '^3 messages in ' "$scratch/err"
+    ends 0 enqueue counted d
+    ends 0 relay --queue counted --drain --to stdout:
+    grep -q '^1 message in ' "$scratch/err"
+    ends 0 enqueue counted e
+    ends 0 queue remove counted --force --yes
+    says 'with 1 subscription, 1 waiting message, 0 dead letters'
+}
+
 picks_fields() {
     queue fields
     enqueues 0 fields --key-field k --type-field t --payload-field p --type other <<'END'
@@ -227,7 +245,7 @@ names_the_largest_packet() {
         enqueue packets --size-max 1000000 --file "$scratch/large"
     { echo a; cat "$scratch/large"; echo; echo b; } |
         enqueues 1 packets --size-max 1000000 --batch 2
-    complains '(max_allowed_packet); 0 messages were enqueued'
+    complains '(max_allowed_packet); 0 messages enqueued'
     [ "$(waiting packets)" -eq 0 ]
     ends 0 enqueue packets --size-max 1000000 "$(head -c 120000 "$scratch/large")"
     [ "$(waiting packets)" -eq 1 ]
@@ -307,6 +325,7 @@ for engine in $engines; do
     it "stops at a line that is no JSON object on $engine" stops_at_what_is_no_object
     it "names a missing queue and the remedy on $engine" names_a_missing_queue
     it "refuses a header that is there twice on $engine" refuses_a_header_twice
+    it "says message of one and messages of others on $engine" says_message_of_one_and_messages_of_others
     [ "$engine" != sqlite ] || continue # which has no client here
     it "carries key, type and headers on $engine" carries_everything
     it "picks key, type and payload out of JSON on $engine" picks_fields

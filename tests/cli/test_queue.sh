@@ -17,7 +17,7 @@ adds_once() {
 
 refuses_another_number() {
     ends 0 queue add fixed --partitions 4
-    refuses 1 'has 4 partitions, 2 were asked for' queue add fixed --partitions 2
+    refuses 1 'has 4 partitions, not 2 as asked for' queue add fixed --partitions 2
 }
 
 keeps_policies() {
@@ -125,7 +125,7 @@ wants_yes_for_force() {
     ends 0 enqueue precious one
     refuses 1 'say --yes' queue remove precious --force </dev/null
     ends 0 queue remove precious --force --dry-run
-    says 'would be removed' '1 waiting messages'
+    says 'would be removed' '1 waiting message'
     [ "$(waiting precious)" -eq 1 ]
     ends 0 queue remove precious --force --yes --json
     json '.removed and .waiting == 1'

@@ -51,7 +51,7 @@ doctor_explains() {
 
 says_what_it_would_do() {
     ends 0 migrate --restored --dry-run
-    says 'would deliver: 4 messages of 5 queues' 'positions of 1 subscriptions'
+    says 'would deliver: 4 messages of 5 queues' 'positions of 1 subscription'
     ends 0 migrate --restored --dry-run --json
     json '.needed and (.restored | not) and .messages == 4 and .subscriptions == 1'
     [ "$(log_rows)" = 4 ]

@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 
+#include "base/noun.h"
 #include "base/point.h"
 #include "db/db.h"
 #include "flow/group_store.h"
@@ -108,7 +109,8 @@ static enum weir_status find(struct weir_portions *self,
     dispatch->siblings =
         weir_arena_alloc(&self->arena, limit * sizeof *dispatch->siblings);
     if (dispatch->siblings == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu members", limit);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", limit,
+                              WEIR_NOUN(limit, "member", "members"));
     for (size_t i = 0; i < groups.count && dispatch->count < limit && status == WEIR_OK;
          i++)
         status = list_siblings(self, connection, &groups, i, limit, error);

@@ -15,6 +15,7 @@
 #include "base/arith.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/noun.h"
 #include "base/point.h"
 #include "db/db.h"
 #include "db/pause.h"
@@ -214,7 +215,8 @@ static enum weir_status make_room(struct weir_reconciler_task *task,
     task->nos = weir_heap_zalloc_array(task->heap, count, sizeof *task->nos);
     task->changes = weir_heap_zalloc_array(task->heap, count, sizeof *task->changes);
     if (task->nos == NULL || task->changes == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu rows", count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
+                              WEIR_NOUN(count, "row", "rows"));
     task->room = count;
     return WEIR_OK;
 }
@@ -477,8 +479,9 @@ static enum weir_status list(struct round *round, struct candidate **out, size_t
     candidates =
         weir_heap_zalloc_array(task->heap, task->loaded.count, sizeof *candidates);
     if (candidates == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu rows",
-                              task->loaded.count);
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
+                              task->loaded.count,
+                              WEIR_NOUN(task->loaded.count, "row", "rows"));
     for (size_t i = 0; i < task->loaded.count; i++) {
         const struct weir_execution_row *row = &task->loaded.rows[i].row;
 

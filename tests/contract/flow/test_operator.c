@@ -229,7 +229,7 @@ FLOW_TEST(replay, runs_it_once_more_up_to_its_limit)
     works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_MISMATCH);
-    check(strstr(fixture->error.text, "replayed 1 times, its limit is 1") != NULL);
+    check(strstr(fixture->error.text, "replayed 1 time, its limit is 1") != NULL);
     check_str(works_attempts(fixture, flow, &id).text,
               "0 initial failed, 1 replay success");
     weir_flow_destroy(flow);

@@ -212,7 +212,7 @@ OUTBOX_TEST(attempts_max, ends_a_message_whose_owners_die)
     check_int(letter.seq, 1);
     check_int(letter.attempts, 1);
     check_str(letter.reason,
-              "gave up after 1 attempts: its process ended without an answer");
+              "gave up after 1 attempt: its process ended without an answer");
     check_int(recorder_times(recorder, 0, 1), 0);
     recorder_release(deadly);
     wait_until(recorder_ended(deadly) == DEATHS);

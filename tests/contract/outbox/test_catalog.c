@@ -164,7 +164,8 @@ OUTBOX_TEST(catalog, refuses_another_number_of_partitions_with_both_in_the_text)
     check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
              WEIR_MISMATCH);
 
-    check_str(fixture->error.text, "queue \"orders\" has 8 partitions, 4 were asked for");
+    check_str(fixture->error.text,
+              "queue \"orders\" has 8 partitions, not 4 as asked for");
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 0);
     clerk_close(&clerk);
 }
