@@ -71,9 +71,10 @@ const struct weir_command weir_cli_flow_work = {
     .usage = "--lane LANE --exec COMMAND [OPTION...]",
     .details =
         "COMMAND is run by the shell, with the input on standard input. The\n"
-        "environment says more: WEIR_ID, WEIR_KIND, WEIR_LANE, WEIR_NAMESPACE,\n"
-        "WEIR_ATTEMPT (from 0), WEIR_ATTEMPT_TYPE, WEIR_EPOCH, WEIR_TAGS (JSON), and\n"
-        "WEIR_TOKEN for 'weir flow progress'. How it ends is what became of it:\n"
+        "environment says more: WEIR_ID, WEIR_KIND, WEIR_NAME, WEIR_LANE,\n"
+        "WEIR_NAMESPACE, WEIR_ATTEMPT (from 0), WEIR_ATTEMPT_TYPE, WEIR_EPOCH,\n"
+        "WEIR_TAGS (JSON), WEIR_DB, WEIR_PREFIX, and WEIR_TOKEN for 'weir flow\n"
+        "progress'. How it ends is what became of it:\n"
         "\n"
         "  exit code 0    completed; standard output is the result, up to 1 MiB\n"
         "  exit code 75   delayed, for --delay\n"
