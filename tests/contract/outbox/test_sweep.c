@@ -33,16 +33,22 @@ static void make_noise(struct fixture *fixture, struct weir_outbox *outbox,
     wait_until(recorder_count(noise) == before + 200);
 }
 
-static struct weir_outbox *noisy(struct fixture *fixture, struct recorder *noise)
+static struct weir_outbox *noisy_by_segments(struct fixture *fixture,
+                                             struct recorder *noise, unsigned bits)
 {
     struct weir_outbox *outbox;
 
-    outbox_small_segments(fixture, 4);
+    outbox_small_segments(fixture, bits);
     outbox = scene_sweeping(fixture, "anna");
     scene_queue(fixture, outbox, "noise", 1);
     scene_queue(fixture, outbox, "orders", 1);
     scene_serve(fixture, outbox, "noise", noise);
     return outbox;
+}
+
+static struct weir_outbox *noisy(struct fixture *fixture, struct recorder *noise)
+{
+    return noisy_by_segments(fixture, noise, 4);
 }
 
 OUTBOX_TEST(sweeping, removes_what_everybody_has)
@@ -62,6 +68,32 @@ OUTBOX_TEST(sweeping, removes_what_everybody_has)
     check_int(scene_seq(fixture, outbox, "orders", 0), 3);
     check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 0);
     check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 0);
+    scene_close(outbox);
+}
+
+/* On PostgreSQL orders are in the first leaf, and the second one is emptied. */
+OUTBOX_TEST(sweeping, keeps_what_a_queue_retains_for_a_newcomer)
+{
+    static const char OF_NOISE[] =
+        "SELECT count(*) FROM weir_log WHERE pid IN"
+        " (SELECT id * 64 FROM weir_queue WHERE name = 'noise')";
+    struct weir_queue_options policies = {.name = "orders", .retain_ns = WEIR_HOURS(1)};
+    struct recorder *noise = recorder_new();
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox = noisy_by_segments(fixture, noise, 8);
+
+    check_db(weir_outbox_set_queue(outbox, &policies, NULL, &fixture->error), WEIR_OK);
+    scene_serve(fixture, outbox, "orders", recorder);
+    scene_start(fixture, outbox);
+    scene_send(fixture, outbox, "orders", 0, 3);
+    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    for (int i = 0; i < 3; i++)
+        make_noise(fixture, outbox, noise);
+    wait_until(fixture_ask(fixture, fixture->engine == WEIR_POSTGRESQL
+                                        ? "SELECT count(*) FROM weir_log_1"
+                                        : OF_NOISE) == 0);
+
+    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 3);
     scene_close(outbox);
 }
 
