@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "cli/moment.h"
 #include "cli/output.h"
 #include "cli/subscription_target.h"
@@ -139,7 +140,8 @@ static int tell_json(const struct journey *self)
 static void print_sum(const char *would, const char *what, int64_t sum)
 {
     if (sum > 0)
-        printf("; %" PRId64 " message%s %s%s", sum, sum == 1 ? "" : "s", would, what);
+        printf("; %" PRId64 " %s %s%s", sum, WEIR_NOUN(sum, "message", "messages"), would,
+               what);
 }
 
 static int tell(const struct journey *self)

@@ -361,10 +361,11 @@ static enum weir_status list_parts(struct journey *self, struct weir_error *erro
     if (seek->only)
         status = weir_partition_check(self->queue, seek->partition, partitions, error);
     else if (seek->to == WEIR_SEEK_SEQ && partitions > 1)
-        status = weir_error_set(error, WEIR_INVALID,
-                                "queue \"%.80s\" has %" PRId32
-                                " partitions, each with numbers of its own: name one",
-                                self->queue, partitions);
+        status = weir_error_set(
+            error, WEIR_INVALID,
+            "each of all %" PRId32
+            " partitions of queue \"%.80s\" has numbers of its own: name one",
+            partitions, self->queue);
     if (status == WEIR_OK && seek->to == WEIR_SEEK_SEQ && seek->seq < 1)
         status = weir_error_set(error, WEIR_INVALID,
                                 "seq is %" PRId64 ", must be at least 1", seek->seq);
