@@ -115,8 +115,9 @@ weir_outbox_remove_subscription(struct weir_outbox *self, const char *queue,
  *
  * WEIR_OUT_OF_RANGE: messages are removed that the place is before; the text names the oldest there is.
  * (For a subscription that is itself the slowest of its queue that is where it stands.) Or a seq that
- * no message has yet. For a time it has to be known that nothing created since then was removed: it
- * is refused if the oldest message there is was created at it or later and others before it are gone.
+ * no message has yet. For a time it has to be known that nothing created since then was removed: by
+ * an older message that is there, or by the time since when there is everything (whole_from_us of
+ * weir/inspect.h).
  *
  * `visit`, which may be NULL, is told of each partition, once it is done.
  */

@@ -17,7 +17,7 @@ enum { JSON_SIZE_MAX = 1 << 20 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'t', "to", "beginning|now|SEQ|TIME", "where to, see above"},
+    {'t', "to", "PLACE", "beginning, now, a number or a time"},
     {'p', "partition", "N", "only this partition"},
     {'n', "dry-run", NULL, "only say what would be done"},
 };

@@ -267,15 +267,24 @@ static enum weir_status refuse_time(const struct journey *self, int64_t first_us
     return refuse(self, error, text);
 }
 
+/* By the primary key. What was created since then is all there (schema.c). */
+static const struct weir_sql SQL_WHOLE = {
+    .name = "read since when a queue is whole",
+    .text = "SELECT whole_us FROM {p}_queue WHERE id = {1}",
+    .parameters = "i",
+};
+
 /* One place for all partitions: the log has one order. Looked for from where it is whole for each. */
 static enum weir_status go_to_time(struct journey *self, struct weir_error *error)
 {
     static const struct weir_place END = {INT64_MAX, INT64_MAX};
     struct weir_place begin = {0, 0};
     struct reading reading = {.journey = self, .visit = find_time};
-    int64_t now_us = 0;
+    int64_t whole_us = 0;
     bool evident;
-    enum weir_status status = weir_connection_clock(self->connection, &now_us, error);
+    enum weir_status status = weir_connection_query_integer(
+        self->connection, &SQL_WHOLE, VALUES(weir_integer(self->row.queue.id)), &whole_us,
+        error);
 
     for (size_t i = 0; i < self->count; i++)
         begin = weir_place_later(begin, self->parts[i].oldest);
@@ -285,7 +294,7 @@ static enum weir_status go_to_time(struct journey *self, struct weir_error *erro
         return status;
     evident = weir_place_equal(begin, (struct weir_place){0, 0}) ||
               (reading.first_us != 0 && reading.first_us < self->seek->time_us) ||
-              (reading.first_us == 0 && self->seek->time_us >= now_us);
+              self->seek->time_us >= whole_us;
     if (!evident)
         return refuse_time(self, reading.first_us, error);
     if (!reading.is_found)

@@ -388,6 +388,53 @@ OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
     weir_outbox_destroy(clerk);
 }
 
+/* Everybody has passed it, the sweep has been there, and it is delivered once more. */
+OUTBOX_TEST(seek, goes_back_into_what_is_retained)
+{
+    struct reader *reader = reader_new();
+    struct weir_outbox *outbox = scene_sweeping(fixture, "anna");
+    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_handler_options handler = mail_of(reader, NULL);
+    int64_t since_us;
+
+    scene_queue(fixture, outbox, "orders", 1);
+    (void)fixture_ask(fixture, "UPDATE weir_queue SET retain_us = 3600000000");
+    scene_add(fixture, outbox, &handler);
+    since_us = clock_of(fixture);
+    scene_send(fixture, outbox, "orders", 0, 5);
+    scene_start(fixture, outbox);
+    wait_until(look(fixture, outbox, 0).seq == 5);
+    scene_close(outbox);
+
+    (void)seek_to(fixture, clerk,
+                  (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = since_us});
+
+    check_int(look(fixture, clerk, 0).seq, 0);
+    check_int(look(fixture, clerk, 0).waiting, 5);
+    weir_outbox_destroy(clerk);
+}
+
+/* Nothing that is left is older, but it is known since when there is everything. */
+OUTBOX_TEST(seek, to_a_time_since_which_all_is_there_is_allowed)
+{
+    struct reader *reader = reader_new();
+    struct weir_outbox *clerk = hold(fixture, 1);
+    struct told told;
+
+    scene_send(fixture, clerk, "orders", 0, 3);
+    deliver(fixture, clerk, reader, 1, 3);
+    (void)fixture_ask(fixture, "UPDATE weir_queue SET removed_id = 1, whole_us = 1000");
+
+    check_db(try_seek(fixture, clerk,
+                      (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 999}, &told),
+             WEIR_OUT_OF_RANGE);
+    (void)seek_to(fixture, clerk,
+                  (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 1000});
+
+    check_int(look(fixture, clerk, 0).seq, 1);
+    weir_outbox_destroy(clerk);
+}
+
 /* What it has not passed is kept for it, however much was removed beside it: its own place is the
  * oldest there is, and "beginning" leaves nothing out. */
 OUTBOX_TEST(seek, of_the_slowest_begins_where_it_stands)
