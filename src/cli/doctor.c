@@ -225,8 +225,11 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
         return;
     }
     if (weir_outbox_read_processes(self->session.outbox, info->name, note_process,
-                                   &served, NULL) == WEIR_OK &&
-        !served.alive)
+                                   &served, NULL) != WEIR_OK)
+        return;
+    if (served.alive)
+        weir_doctor_judge_heads(self, info);
+    else
         weir_findings_add(findings, WEIR_VERDICT_WARNING, "delivery",
                           "start a process that delivers it",
                           "queue '%s': %" PRId64 " %s, the oldest for %s, no process "
@@ -351,9 +354,27 @@ static void check_queues(struct weir_doctor *self)
         check_processes(self);
 }
 
-void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t most)
+/* By some index, or row by row, and no more than it takes to judge. */
+static const struct weir_sql SQL_ROWS = {
+    .name = "count rows",
+    .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_log LIMIT {1}) counted",
+    .parameters = "i",
+};
+
+void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t most)
 {
-    passed = passed > 0 ? passed : 0;
+    struct weir_error error = {0};
+    int64_t rows = span;
+    int64_t passed;
+
+    if (span > self->waiting &&
+        weir_connection_query_integer(self->connection, &SQL_ROWS,
+                                      VALUES(weir_integer(self->waiting + most + 1)),
+                                      &rows, &error) != WEIR_OK) {
+        weir_doctor_note_failure(self, "sweep", &error);
+        return;
+    }
+    passed = rows > self->waiting ? rows - self->waiting : 0;
     if (self->retains)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "sweep", "",
                           "about %" PRId64 " delivered messages, some kept by --retain",
@@ -364,7 +385,8 @@ void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t passed, int64_t m
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "sweep",
                           "it runs in processes that deliver: is one alive?",
-                          "about %" PRId64 " delivered messages not removed yet", passed);
+                          "more than %" PRId64 " delivered messages not removed yet",
+                          most);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */

@@ -235,6 +235,7 @@ static void check_creators(struct weir_doctor *self)
 void weir_doctor_check_pg_tables(struct weir_doctor *self)
 {
     struct weir_rows rows = {.connection = NULL};
+    int64_t span = 0;
 
     if (ask(self, &SQL_RIGHTS, "rights", &rows))
         judge_rights(self, &rows);
@@ -243,9 +244,9 @@ void weir_doctor_check_pg_tables(struct weir_doctor *self)
         judge_transactions(self, &rows);
     weir_rows_close(&rows);
     if (ask(self, &SQL_SPAN, "sweep", &rows))
-        weir_doctor_judge_sweep(self, weir_rows_integer(&rows, 0) - self->waiting,
-                                PASSED_MANY);
+        span = weir_rows_integer(&rows, 0);
     weir_rows_close(&rows);
+    weir_doctor_judge_sweep(self, span, PASSED_MANY);
     check_creators(self);
     weir_doctor_check_roles(self);
 }

@@ -15,6 +15,9 @@
 #include "outbox/presence.h"
 #include "outbox/traffic.h"
 
+/* Rows that are looked at for a queue that has few messages among many of others, and for how long. */
+enum { LOOK_MOST = 20000000, LOOK_MOST_US = 3000000, KEPT_LOOK_MOST = 3000000 };
+
 /* Small tables, read as a whole; open dead letters by their index. */
 static const struct weir_sql SQL_QUEUES = {
     .name = "read queues",
@@ -146,6 +149,35 @@ static void keep_lag(void *state, const struct weir_lag *lag)
     self->items[self->count++] = *lag;
 }
 
+static enum weir_status ask_lags(struct weir_outbox *outbox,
+                                 struct weir_connection *connection,
+                                 const struct weir_lag_question *question,
+                                 struct lags *out, struct weir_error *error)
+{
+    enum weir_status status;
+
+    out->count = 0;
+    status =
+        outbox->log.ops->lag(&outbox->log, connection, question, keep_lag, out, error);
+    if (status == WEIR_OK && out->failed)
+        status = weir_error_set(error, WEIR_NO_MEMORY, "read lag: out of memory");
+    return status;
+}
+
+/* Is it an estimate of a number that would be told exactly if all rows were looked at? Then few messages
+ * lie among many of others, where a part of the rows tells nothing. */
+static bool is_guess(const struct lags *self)
+{
+    bool estimate = false;
+    int64_t waiting = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        estimate = estimate || self->items[i].estimate;
+        waiting += self->items[i].waiting;
+    }
+    return estimate && waiting < WEIR_LAG_EXACT_MAX;
+}
+
 static enum weir_status read_lags(struct weir_outbox *outbox,
                                   struct weir_connection *connection, int64_t queue_id,
                                   struct lags *out, struct weir_error *error)
@@ -154,13 +186,13 @@ static enum weir_status read_lags(struct weir_outbox *outbox,
                                          .look_max = WEIR_LAG_LOOK_MAX,
                                          .look_sure = WEIR_LAG_LOOK_SURE,
                                          .look_us = WEIR_LAG_LOOK_US};
-    enum weir_status status;
+    enum weir_status status = ask_lags(outbox, connection, &question, out, error);
 
-    out->count = 0;
-    status =
-        outbox->log.ops->lag(&outbox->log, connection, &question, keep_lag, out, error);
-    if (status == WEIR_OK && out->failed)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "read lag: out of memory");
+    if (status == WEIR_OK && is_guess(out)) {
+        question.look_max = LOOK_MOST;
+        question.look_us = LOOK_MOST_US;
+        status = ask_lags(outbox, connection, &question, out, error);
+    }
     return status;
 }
 
@@ -251,34 +283,48 @@ static void sum_up(struct queue *queue, const struct lags *lags)
     }
 }
 
-static void note_kept(struct queue *queue, struct weir_rows *rows)
+static void note_kept(struct queue *queue, struct weir_rows *rows, int64_t looked_max)
 {
     int64_t kept = weir_rows_integer(rows, 1);
     int64_t looked_at = weir_rows_integer(rows, 3);
     int64_t all = weir_rows_integer(rows, 4);
 
     queue->info.oldest_age_us = age(weir_rows_integer(rows, 2), queue->now_us);
-    queue->info.waiting_is_estimate = weir_rows_integer(rows, 0) > WEIR_LAG_EXACT_MAX;
+    queue->info.waiting_is_estimate = weir_rows_integer(rows, 0) == looked_max;
     if (queue->info.waiting_is_estimate && looked_at > 0) /* the rest is like these */
         kept = (int64_t)((double)kept * ((double)all / (double)looked_at));
     queue->info.waiting = kept + queue->info.aside - weir_rows_integer(rows, 5);
 }
 
-static enum weir_status count_kept(const struct weir_outbox *outbox,
-                                   struct weir_connection *connection,
-                                   struct queue *queue, struct weir_error *error)
+static enum weir_status look_at_kept(const struct weir_outbox *outbox,
+                                     struct weir_connection *connection,
+                                     struct queue *queue, int64_t row_max,
+                                     struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &SQL_KEPT[outbox->log.ops->engine],
-        VALUES(weir_integer(queue->id), weir_integer(WEIR_LAG_EXACT_MAX + 1)), &rows,
-        error);
+        VALUES(weir_integer(queue->id), weir_integer(row_max)), &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK)
-        note_kept(queue, &rows);
+        note_kept(queue, &rows, row_max);
     weir_rows_close(&rows);
+    return status;
+}
+
+/* Few among the first rows tells nothing of the others. */
+static enum weir_status count_kept(const struct weir_outbox *outbox,
+                                   struct weir_connection *connection,
+                                   struct queue *queue, struct weir_error *error)
+{
+    enum weir_status status =
+        look_at_kept(outbox, connection, queue, WEIR_LAG_EXACT_MAX + 1, error);
+
+    if (status == WEIR_OK && queue->info.waiting_is_estimate &&
+        queue->info.waiting < WEIR_LAG_EXACT_MAX)
+        status = look_at_kept(outbox, connection, queue, KEPT_LOOK_MOST, error);
     return status;
 }
 

@@ -92,6 +92,69 @@ warns_of_processes() {
     ends 0 queue remove served --force --yes
 }
 
+# change SQL
+change() {
+    case $engine in
+    sqlite) sqlite3 "${WEIR_DB#sqlite:}" "$1" ;;
+    *) sql "$WEIR_DB" "$1" ;;
+    esac >/dev/null
+}
+
+# A process is alive, but serves nothing of this queue; its only message has failed often.
+names_heads_and_subscriptions() {
+    ends 0 queue add stuck --partitions 1
+    ends 0 relay --queue stuck --as mailer --drain --quiet --to stdout:
+    ends 0 enqueue stuck x
+    change "
+        INSERT INTO weir_member (process, subscription, name, until_us, started_us)
+            SELECT 7, s.id, 'idle', 9000000000000000, 1 FROM weir_subscription s
+            WHERE s.name = 'mailer'"
+    change "UPDATE weir_ack SET attempts = 12, error = 'no such mailbox'
+        WHERE pid = (SELECT id * 64 FROM weir_queue WHERE name = 'stuck')"
+    ends 0 doctor
+    says "message 1 of partition 0 of queue 'stuck' has failed 12 times for subscription 'mailer', and 1 wait: no such mailbox" \
+        "subscription 'mailer' of queue 'stuck': 1 wait, no process serves it"
+    ends 0 doctor --json
+    finding head warning '--attempts-max'
+    ends 0 queue remove stuck --force --yes
+}
+
+# jumps: the next message gets an id that is far away.
+jumps() {
+    case $engine in
+    sqlite) change "UPDATE sqlite_sequence SET seq = 16000000 WHERE name = 'weir_log'" ;;
+    *) change "SELECT setval('weir_log_id', 16000000)" ;;
+    esac
+}
+
+counts_no_unused_ids() {
+    ends 0 queue add sparse --partitions 1
+    ends 0 enqueue sparse x
+    jumps
+    ends 0 enqueue sparse y
+    ends 0 doctor --json
+    json '.findings[] | select(.check == "sweep") | .verdict == "ok" and
+        (.found | test("^about [0-9]{1,3} delivered"))'
+    ends 0 queue remove sparse --force --yes
+}
+
+# Every page but the first is overwritten, one after the other.
+finds_a_damaged_file() {
+    local page pages code
+    rm -f "$scratch"/damaged.db*
+    "$weir" migrate --quiet --db "sqlite:$scratch/damaged.db"
+    pages=$(($(stat -c %s "$scratch/damaged.db") / 4096))
+    for page in 1 $((pages / 2)) $((pages - 1)); do
+        cp "$scratch/damaged.db" "$scratch/hurt.db"
+        head -c 4096 /dev/zero | tr '\0' x |
+            dd of="$scratch/hurt.db" bs=4096 seek="$page" conv=notrunc status=none
+        code=0
+        "$weir" doctor --json --db "sqlite:$scratch/hurt.db" >"$scratch/out" 2>&1 || code=$?
+        [ "$code" -eq 1 ] || { cat "$scratch/out"; return 1; }
+        json '[.findings[] | select(.verdict == "broken")] | length > 0'
+    done
+}
+
 finds_no_file() {
     ends 1 doctor --json --db "sqlite:$scratch/none.db"
     finding database broken 'weir migrate'
@@ -405,6 +468,14 @@ for engine in $engines; do
     it "finds that there are no tables on $engine" finds_no_tables
     it "warns of what nobody delivers on $engine" warns_that_nobody_delivers
     it "finds a queue whose row is out of range on $engine" finds_a_damaged_queue
+    it "names heads that fail for ever and subscriptions that nobody serves on $engine" \
+        names_heads_and_subscriptions
+    if [ "$engine" != mariadb ]; then
+        it "counts no unused ids as messages on $engine" counts_no_unused_ids
+    fi
+    if [ "$engine" = sqlite ]; then
+        it 'finds a damaged file' finds_a_damaged_file
+    fi
     [ "$engine" = sqlite ] || it "warns of processes on $engine" warns_of_processes
     if [ "$engine" = sqlite ]; then
         it 'tells the version of the SQLite library' tells_the_library

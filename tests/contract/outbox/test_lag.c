@@ -182,6 +182,23 @@ OUTBOX_PLAIN_TEST(lag, is_exact_behind_the_backlog_of_another_queue)
     scene_close(&scene);
 }
 
+/* Without subscriptions; what was removed with its queue lies in front. */
+OUTBOX_TEST(lag, of_what_is_kept_is_exact_behind_the_backlog_of_another_queue)
+{
+    enum { OTHER_QUEUE = 2 };
+    struct scene scene = scene_open(fixture);
+    struct weir_queue_info info;
+
+    scene_add_queue(&scene, QUEUE, 0);
+    scene_append_many(&scene, scene.connection, OTHER_QUEUE, 3, 110000);
+    append(&scene, 2, 60);
+    info = inspect(fixture);
+
+    check_int(info.waiting, 60);
+    check(!info.waiting_is_estimate);
+    scene_close(&scene);
+}
+
 OUTBOX_TEST(lag, has_nothing_of_a_large_transaction_that_runs)
 {
     struct scene scene = open_queue(fixture);
