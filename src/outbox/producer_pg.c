@@ -222,8 +222,9 @@ static const char ROOM[] = CREATE
     "    END IF;\n"
     "    IF backlog >= backlog_max THEN\n"
     "        RAISE configuration_limit_exceeded USING MESSAGE = format(\n"
-    "            'queue \"%s\" has %s messages waiting, its limit is %s',\n"
-    "            left(queue, 100), backlog, backlog_max);\n"
+    "            'queue \"%s\" has %s waiting, its limit is %s', left(queue, 100),\n"
+    "            CASE backlog WHEN 1 THEN '1 message'\n"
+    "            ELSE backlog || ' messages' END, backlog_max);\n"
     "    END IF;\n"
     "    PERFORM set_config(setting, counted_us || '/' || backlog + 1, false);\n" END;
 

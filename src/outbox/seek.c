@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/noun.h"
 #include "base/point.h"
 #include "base/text.h"
 #include "db/transact.h"
@@ -372,9 +373,8 @@ static enum weir_status list_parts(struct journey *self, struct weir_error *erro
     else if (seek->to == WEIR_SEEK_SEQ && partitions > 1)
         status = weir_error_set(
             error, WEIR_INVALID,
-            "each of all %" PRId32
-            " partitions of queue \"%.80s\" has numbers of its own: name one",
-            partitions, self->queue);
+            "queue \"%.80s\" has %" PRId32 " %s, each with numbers of its own: name one",
+            self->queue, partitions, WEIR_NOUN(partitions, "partition", "partitions"));
     if (status == WEIR_OK && seek->to == WEIR_SEEK_SEQ && seek->seq < 1)
         status = weir_error_set(error, WEIR_INVALID,
                                 "seq is %" PRId64 ", must be at least 1", seek->seq);

@@ -332,6 +332,10 @@ keeps_the_limit_of_a_queue() {
     drained limited
     prints '1 2 3' payloads
     enqueue limited 5
+    queue single --backlog-max 1
+    drained single
+    enqueue single 1
+    fails_naming 'queue "single" has 1 message waiting, its limit is 1' enqueue single 2
 }
 
 refuses_another_cluster() {

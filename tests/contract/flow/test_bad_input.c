@@ -386,7 +386,7 @@ FLOW_TEST(claim, without_what_it_needs_or_beyond_a_limit_is_refused)
 
     refuse_claim(fixture, flow, NULL, WEIR_INVALID, "options is NULL", "must be given");
     bad = good, bad.lanes = NULL;
-    refuse_claim(fixture, flow, &bad, WEIR_INVALID, "lanes is NULL", "1 lanes");
+    refuse_claim(fixture, flow, &bad, WEIR_INVALID, "lanes is NULL", "1 lane");
     bad = good, bad.lanes = &none;
     refuse_claim(fixture, flow, &bad, WEIR_INVALID, "lane is NULL", "1 to 64");
     bad = good, bad.worker = NULL;
