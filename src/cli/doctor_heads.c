@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/noun.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 
@@ -28,9 +29,11 @@ static void judge_head(struct weir_doctor *doctor, const struct weir_partition_i
                           "--attempts-max N",
                           "message %" PRId64 " of partition %" PRId32
                           " of queue '%s' has failed %" PRIu32
-                          " times for subscription '%s', and %" PRId64 " wait: %s",
+                          " %s for subscription '%s', and %" PRId64 " %s: %s",
                           info->seq + 1, info->partition, info->queue, info->attempts,
-                          info->subscription, info->waiting, info->last_error);
+                          WEIR_NOUN(info->attempts, "time", "times"), info->subscription,
+                          info->waiting, WEIR_NOUN(info->waiting, "waits", "wait"),
+                          info->last_error);
 }
 
 static void judge_subscription(const struct heads *self, const char *queue)

@@ -112,7 +112,7 @@ names_heads_and_subscriptions() {
     change "UPDATE weir_ack SET attempts = 12, error = 'no such mailbox'
         WHERE pid = (SELECT id * 64 FROM weir_queue WHERE name = 'stuck')"
     ends 0 doctor
-    says "message 1 of partition 0 of queue 'stuck' has failed 12 times for subscription 'mailer', and 1 wait: no such mailbox" \
+    says "message 1 of partition 0 of queue 'stuck' has failed 12 times for subscription 'mailer', and 1 waits: no such mailbox" \
         "subscription 'mailer' of queue 'stuck': 1 wait, no process serves it"
     ends 0 doctor --json
     finding head warning '--attempts-max'
