@@ -436,10 +436,11 @@ as() {
 # Who may only submit plans a flow; who may only look sees it, and why it waits.
 is_for_producers_and_viewers() {
     local flow role
+    local -x WEIR_PREFIX=graph # roles are the server's: another program's begin with weir
     "$weir" migrate --roles --quiet
     for role in producer viewer; do
         sql "$WEIR_DB" "CREATE ROLE flow_$role LOGIN PASSWORD 'pass-$role'"
-        sql "$WEIR_DB" "GRANT weir_$role TO flow_$role"
+        sql "$WEIR_DB" "GRANT graph_$role TO flow_$role"
     done
     flow=$("$weir" flow create --kind order --namespace roles --db "$(as producer)")
     { steps x1 x2; edges 'x1 x2'; } >"$scratch/in"
