@@ -209,7 +209,7 @@ gets_everything_under_each_name() {
 
 # stops_by SIGNAL: in good order, and nothing comes again.
 stops_by() {
-    local name=by-$1
+    local name=by-$1-$engine # or what another engine's has said is read
     queue "$name" 1 50
     start "$name" --queue "$name" --to stdout:
     until_true has "$scratch/$name" 50
