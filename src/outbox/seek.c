@@ -46,6 +46,8 @@ struct journey {
     struct weir_subscription_row row;
     struct part parts[WEIR_PARTITIONS_MAX];
     size_t count;
+    struct weir_place
+        head;     /* of the log, when the call began; not to go to the beginning */
     bool planned; /* what is to be done was found out without a lock */
 };
 
@@ -126,15 +128,13 @@ static enum weir_status refuse(const struct journey *self, struct weir_error *er
                           self->queue, what);
 }
 
-static enum weir_status go_to_head(struct journey *self, struct weir_error *error)
+/* Where the log ended when the call began: what was committed since is not left out, and what can be
+ * counted ends there. */
+static void go_to_head(struct journey *self)
 {
-    struct weir_place head;
-    enum weir_status status = self->log->ops->start(
-        self->log, self->connection, self->row.queue.id, true, &head, error);
-
     for (size_t i = 0; i < self->count; i++)
-        self->parts[i].target = weir_place_later(head, self->parts[i].position.place);
-    return status;
+        self->parts[i].target =
+            weir_place_later(self->head, self->parts[i].position.place);
 }
 
 static void go_to_beginning(struct journey *self)
@@ -227,7 +227,8 @@ static enum weir_status go_to_seq(struct journey *self, struct weir_error *error
 static enum weir_status find_time(struct reading *self, struct part *part,
                                   const struct weir_log_row *row)
 {
-    (void)part;
+    if (!weir_place_before(part->oldest, row->place))
+        return WEIR_OK; /* of a partition that begins later */
     if (self->first_us == 0)
         self->first_us = row->created_us;
     self->is_found = row->created_us >= self->journey->seek->time_us;
@@ -275,11 +276,15 @@ static const struct weir_sql SQL_WHOLE = {
     .parameters = "i",
 };
 
-/* One place for all partitions: the log has one order. Looked for from where it is whole for each. */
+/*
+ * One place for all partitions: the log has one order. Looked for in each partition from where that is
+ * whole: one that is behind has messages before the place up to which others were removed.
+ */
 static enum weir_status go_to_time(struct journey *self, struct weir_error *error)
 {
     static const struct weir_place END = {INT64_MAX, INT64_MAX};
-    struct weir_place begin = {0, 0};
+    struct weir_place first = END;
+    struct weir_place last = {0, 0};
     struct reading reading = {.journey = self, .visit = find_time};
     int64_t whole_us = 0;
     bool evident;
@@ -287,21 +292,23 @@ static enum weir_status go_to_time(struct journey *self, struct weir_error *erro
         self->connection, &SQL_WHOLE, VALUES(weir_integer(self->row.queue.id)), &whole_us,
         error);
 
-    for (size_t i = 0; i < self->count; i++)
-        begin = weir_place_later(begin, self->parts[i].oldest);
+    for (size_t i = 0; i < self->count; i++) {
+        first = earlier(first, self->parts[i].oldest);
+        last = weir_place_later(last, self->parts[i].oldest);
+    }
     if (status == WEIR_OK)
-        status = read_log(&reading, begin, END, error);
+        status = read_log(&reading, first, END, error);
     if (status != WEIR_OK)
         return status;
-    evident = weir_place_equal(begin, (struct weir_place){0, 0}) ||
+    evident = weir_place_equal(last, (struct weir_place){0, 0}) ||
               (reading.first_us != 0 && reading.first_us < self->seek->time_us) ||
               self->seek->time_us >= whole_us;
     if (!evident)
         return refuse_time(self, reading.first_us, error);
     if (!reading.is_found)
-        return go_to_head(self, error);
-    for (size_t i = 0; i < self->count; i++)
-        self->parts[i].target = reading.found;
+        go_to_head(self);
+    for (size_t i = 0; i < self->count && reading.is_found; i++)
+        self->parts[i].target = weir_place_later(reading.found, self->parts[i].oldest);
     return WEIR_OK;
 }
 
@@ -312,7 +319,8 @@ static enum weir_status find_targets(struct journey *self, struct weir_error *er
         go_to_beginning(self);
         return WEIR_OK;
     case WEIR_SEEK_NOW:
-        return go_to_head(self, error);
+        go_to_head(self);
+        return WEIR_OK;
     case WEIR_SEEK_SEQ:
         return go_to_seq(self, error);
     case WEIR_SEEK_TIME:
@@ -573,14 +581,13 @@ enum weir_status weir_seek_move(const struct weir_outbox_log *log,
                            .queue = queue,
                            .name = subscription,
                            .seek = seek};
-    struct weir_place head;
     enum weir_status status =
         weir_subscription_find(connection, queue, subscription, &self.row, error);
 
     if (status == WEIR_OK)
         status = list_parts(&self, error);
     if (status == WEIR_OK && seek->to != WEIR_SEEK_BEGINNING)
-        status = weir_log_catch_up(log, connection, &head, error);
+        status = weir_log_catch_up(log, connection, &self.head, error);
     if (status == WEIR_OK)
         status = plan_and_move(&self, error);
     *count = 0;

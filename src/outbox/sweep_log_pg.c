@@ -254,8 +254,8 @@ static const struct weir_sql SQL_NOTE_EMPTIED = {
 };
 
 /*
- * Up to {2} rows set aside that all have passed, or whose queue is gone. In one snapshot, so
- * that the removed place covers what is deleted. A row of cut c and id i is behind {c - 1, i}.
+ * Up to {2} rows set aside that all have passed and nothing retains (only a restore sets such aside), or
+ * whose queue is gone. In one snapshot, so that the removed place covers what is deleted. A row of cut c and id i is behind {c - 1, i}.
  */
 static const struct weir_sql SQL_DELETE_ASIDE = {
     .name = "delete aside",
@@ -263,7 +263,9 @@ static const struct weir_sql SQL_DELETE_ASIDE = {
             " (SELECT a.cut, a.id FROM {p}_aside a"
             " LEFT JOIN line ON line.pid = a.pid"
             " WHERE line.pid IS NULL"
-            " OR (a.cut - 1, a.id) <= (line.cut, line.last_id)"
+            " OR ((a.cut - 1, a.id) <= (line.cut, line.last_id)"
+            " AND a.created_us <= {now} - coalesce((SELECT k.retain_us FROM {p}_queue k"
+            "  WHERE k.id = a.pid / 64), 0))"
             " LIMIT {2}) RETURNING pid, cut, id, created_us),"
             " cap AS (SELECT DISTINCT ON (n.id) n.id AS queue, g.cut - 1 AS cut,"
             " g.id AS last_id FROM gone g JOIN {p}_queue n ON n.id = g.pid / 64"
