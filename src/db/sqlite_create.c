@@ -7,6 +7,7 @@
 #include "db/sqlite_create.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -46,6 +47,24 @@ static bool follow(char path[PATH_MAX])
     return true;
 }
 
+/* Whatever the umask is. */
+static bool settle(int file, uint32_t permissions)
+{
+    bool done = fchmod(file, (mode_t)permissions) == 0;
+
+    (void)close(file);
+    return done;
+}
+
+/* Where there are no hard links, or the other name would be too long. */
+static bool make_in_place(const char *path, uint32_t permissions)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)permissions);
+
+    return file >= 0 && settle(file, permissions);
+}
+
+/* It is closed before anybody can open it under its name. */
 static bool make(const char *path, uint32_t permissions)
 {
     char name[PATH_MAX + sizeof NEW_SUFFIX];
@@ -53,13 +72,12 @@ static bool make(const char *path, uint32_t permissions)
     int file;
 
     (void)weir_text_format(name, sizeof name, "%s" NEW_SUFFIX, path);
-    file = mkstemp(name);
+    file = mkostemp(name, O_CLOEXEC);
     if (file < 0)
-        return false;
-    made = fchmod(file, (mode_t)permissions) == 0 && link(name, path) == 0;
-    (void)close(file);
+        return make_in_place(path, permissions);
+    made = settle(file, permissions) && link(name, path) == 0;
     (void)unlink(name);
-    return made;
+    return made || make_in_place(path, permissions);
 }
 
 bool weir_sqlite_create(const char *path, uint32_t permissions)

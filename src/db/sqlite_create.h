@@ -7,11 +7,12 @@
  *
  * It appears under its name complete: it is made under another one and linked. Made in place it would
  * have to be closed afterwards, and a thread of this process that has opened it meanwhile would lose
- * its locks, which POSIX drops when any descriptor of the file is closed.
+ * its locks, which POSIX drops when any descriptor of the file is closed. On a file system without hard
+ * links it is made in place all the same: one that everybody can read would be worse.
  *
  * Threads  Any; several processes may make the same file, and one of them does.
- * Failure  None of its own: where the file cannot be made in this way (no such folder, no right to
- *          write there, a file system without hard links), SQLite tries and tells.
+ * Failure  None of its own: where the file cannot be made (no such folder, no right to write there),
+ *          SQLite tries and tells.
  */
 #ifndef WEIR_DB_SQLITE_CREATE_H
 #define WEIR_DB_SQLITE_CREATE_H
