@@ -354,6 +354,11 @@ static const char ENQUEUE[] = CREATE
     "headers::text);\n" END
 
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
+/* Anybody may execute those that run with the rights of their caller, also where functions are made for
+ * nobody by default. */
+#define GRANT_TEXTS(type)                                                                \
+    "GRANT EXECUTE ON FUNCTION {p}_enqueue(text, text, " type ", text, text),"           \
+    " {p}_enqueue(text, text, " type ", information_schema.character_data) TO PUBLIC"
 #define REVOKE_ENQUEUE(type) REVOKE("{p}_enqueue(text, text, " type ", text, jsonb)")
 
 const char *const weir_producer_pg[] = {
@@ -383,5 +388,9 @@ const char *const weir_producer_pg[] = {
     REVOKE_ENQUEUE("text"),
     REVOKE_ENQUEUE("jsonb"),
     REVOKE_ENQUEUE("json"),
+    GRANT_TEXTS("bytea"),
+    GRANT_TEXTS("text"),
+    GRANT_TEXTS("jsonb"),
+    GRANT_TEXTS("json"),
     NULL,
 };
