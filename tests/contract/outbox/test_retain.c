@@ -259,3 +259,33 @@ OUTBOX_POSTGRESQL_TEST(retain, is_given_up_when_ids_come_round)
     check_in_range(whole_from(&scene), ago_us(180), ago_us(111));
     scene_close(&scene);
 }
+
+/* ---- after a restore -------------------------------------------------------------------------- */
+
+static int64_t count_aside(struct scene *scene)
+{
+    return fixture_ask(scene->fixture, "SELECT count(*) FROM weir_aside");
+}
+
+/* A restore sets the whole log aside, also what all have passed. */
+OUTBOX_POSTGRESQL_TEST(retain_pg, keeps_what_a_restore_has_set_aside)
+{
+    struct scene scene = open_retaining(fixture, 0);
+    struct weir_place head;
+
+    subscribe(&scene);
+    head = append_aged(&scene, 20, QUEUE, 120);
+    scene_execute(&scene,
+                  "INSERT INTO {p}_aside (pid, cut, id, created_us, uid, message_key,"
+                  " type, headers, payload) SELECT pid, %lld, id, created_us, uid,"
+                  " message_key, type, headers, payload FROM {p}_log",
+                  (long long)head.cut);
+    pass(&scene, head);
+    scene_sweep(&scene);
+    check_int(count_aside(&scene), 20);
+
+    scene_execute(&scene, "UPDATE {p}_aside SET created_us = %lld", ago_us(2 * HOUR_S));
+    scene_sweep(&scene);
+    check_int(count_aside(&scene), 0);
+    scene_close(&scene);
+}
