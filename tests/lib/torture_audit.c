@@ -167,18 +167,35 @@ static void read_moves(struct audit *self)
 
 /* ---- a lane ------------------------------------------------------------------------------- */
 
+/*
+ * Whether `move` repeats one of the first `count` of `moves`. The sweep on PostgreSQL copies the newest
+ * ack of a leaf it sees, version included, possibly behind an ack that commits meanwhile. The highest
+ * version counts wherever it stands, so such a copy moves nothing.
+ */
+static bool is_copy(const struct move *moves, size_t count, const struct move *move)
+{
+    while (count > 0 && moves[count - 1].version > move->version)
+        count--;
+    return count > 0 && moves[count - 1].version == move->version &&
+           moves[count - 1].epoch == move->epoch && moves[count - 1].seq == move->seq;
+}
+
+/* The moves of the lane without copies. */
 static void find_moves(struct walk *self)
 {
     const struct audit *audit = self->audit;
     size_t begin = 0;
-    size_t end;
+    size_t count = 0;
 
     while (begin < audit->move_count && audit->moves[begin].lane != self->lane)
         begin++;
-    for (end = begin; end < audit->move_count && audit->moves[end].lane == self->lane;)
-        end++;
     self->moves = audit->moves + begin;
-    self->move_count = end - begin;
+    for (size_t i = begin; i < audit->move_count && audit->moves[i].lane == self->lane;
+         i++) {
+        if (!is_copy(self->moves, count, &audit->moves[i]))
+            audit->moves[begin + count++] = audit->moves[i];
+    }
+    self->move_count = count;
 }
 
 static void find_records(struct walk *self)
@@ -264,9 +281,6 @@ static bool was_given(const struct walk *self, int64_t seq, int64_t epoch)
 static void audit_move(struct walk *self, const struct move *before,
                        const struct move *move)
 {
-    if (move->version == before->version && move->epoch == before->epoch &&
-        move->seq == before->seq)
-        return; /* kept when old ones were removed */
     if (move->version <= before->version || move->epoch < before->epoch ||
         move->seq < before->seq)
         tell(self->audit, TORTURE_T2, self->lane,
@@ -387,7 +401,7 @@ static void audit_record(struct walk *self, size_t i)
 static int64_t audit_lane(struct audit *audit, int lane)
 {
     struct walk self = {.audit = audit, .lane = lane};
-    struct move before = {0};
+    struct move before = {.version = -1};
 
     self.epochs = allocate(EPOCHS_MAX, sizeof *self.epochs);
     find_moves(&self);
