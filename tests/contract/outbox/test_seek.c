@@ -299,6 +299,41 @@ OUTBOX_TEST(seek, of_one_partition_leaves_the_others)
     weir_outbox_destroy(clerk);
 }
 
+/* One partition has passed everything, the other stands at its seventh message. */
+OUTBOX_TEST(seek, beside_a_partition_that_is_behind_keeps_both_counts)
+{
+    struct reader *first = reader_new();
+    struct reader *again = reader_new();
+    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *outbox;
+    struct told told;
+
+    recorder_answer(first->recorder, 7, 1, ANSWER_BLOCK);
+    scene_send(fixture, clerk, "orders", 0, 9);
+    scene_send(fixture, clerk, "orders", 1, 6);
+    outbox = serve(fixture, first);
+    wait_until(look(fixture, clerk, 1).seq == 6);
+    wait_until(look(fixture, clerk, 0).seq == 6);
+
+    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_NOW});
+    check_int(told.infos[0].seq_before, 6);
+    check_int(told.infos[0].seq_after, 9);
+    check_int(told.infos[1].seq_after, 6);
+    recorder_release(first->recorder);
+    scene_close(outbox);
+
+    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    check_int(told.infos[0].seq_after, 0);
+    check_int(told.infos[1].seq_after, 0);
+    outbox = serve(fixture, again);
+    wait_until(look(fixture, clerk, 0).seq == 9);
+    wait_until(look(fixture, clerk, 1).seq == 6);
+    scene_close(outbox);
+    check(recorder_in_order(again->recorder, 0, 9));
+    check(recorder_in_order(again->recorder, 1, 6));
+    weir_outbox_destroy(clerk);
+}
+
 OUTBOX_TEST(seek, to_a_time_goes_before_the_first_message_since_then)
 {
     struct reader *reader = reader_new();
