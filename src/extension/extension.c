@@ -235,7 +235,7 @@ static void set_prefix(sqlite3_context *context, int count, sqlite3_value **valu
         fail(context, &error);
         return;
     }
-    *store = (struct weir_store){.counted_us = 0};
+    *store = (struct weir_store){.read_us = 0};
     memcpy(store->prefix, prefix, strlen(prefix) + 1); /* it is short, if it is one */
     sqlite3_result_text(context, store->prefix, -1, SQLITE_TRANSIENT);
 }

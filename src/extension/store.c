@@ -8,12 +8,13 @@
 
 #include "base/noun.h"
 #include "db/sql.h"
+#include "outbox/backlog.h"
 #include "outbox/stored_queue.h"
 #include "weir/heap.h"
 
 enum { STATEMENT_SIZE_MAX = 4096 };
 
-#define COUNTED_AGE_US INT64_C(1000000)
+#define READ_AGE_US INT64_C(1000000)
 
 /* By the key. */
 static const struct weir_sql SQL_PAYLOAD_MAX = {
@@ -29,10 +30,18 @@ static const struct weir_sql SQL_FIND_QUEUE = {
     .parameters = "ti",
 };
 
+/* By the key. {2} is now, {3} how old a number may be; a claim is a time like a count. */
+static const struct weir_sql SQL_NUMBER = {
+    .name = "published backlog",
+    .text = "SELECT waiting, counted_us FROM main.{p}_backlog WHERE queue = {1}"
+            " AND {2} - max(counted_us, claimed_us) BETWEEN 0 AND {3} - 1",
+    .parameters = "iii",
+};
+
 /*
  * What waits for the subscription that is furthest behind: rows of the log behind its positions,
- * by primary key, and what is set aside for it. No more than 100,000 rows are looked at: the limit
- * is kept about.
+ * by primary key, and what is set aside for it; without subscriptions all of these, unless it is
+ * dropped. No more than 100,000 rows are looked at: the limit is kept about.
  */
 static const struct weir_sql SQL_BACKLOG = {
     .name = "backlog",
@@ -45,9 +54,15 @@ static const struct weir_sql SQL_BACKLOG = {
             " WHERE p.pid = l.pid AND l.id > p.last_id"
             " UNION ALL SELECT p.subscription FROM pos p JOIN main.{p}_aside k"
             " ON k.pid = p.pid AND k.cut >= 0 AND k.id > p.last_id)"
-            " SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM found"
-            " GROUP BY subscription)",
-    .parameters = "i",
+            " SELECT coalesce(max(n), 0), {2} FROM (SELECT count(*) AS n FROM found"
+            " GROUP BY subscription UNION ALL SELECT"
+            " (SELECT count(*) FROM (SELECT pid FROM main.{p}_log ORDER BY id"
+            " LIMIT 100000) WHERE pid BETWEEN {1} * 64 AND {1} * 64 + 63)"
+            " + (SELECT count(*) FROM main.{p}_aside"
+            " WHERE pid BETWEEN {1} * 64 AND {1} * 64 + 63)"
+            " FROM main.{p}_queue q WHERE q.id = {1} AND q.unread = 0 AND NOT EXISTS"
+            " (SELECT 1 FROM main.{p}_subscription s WHERE s.queue = {1}))",
+    .parameters = "ii",
 };
 
 /* One row at the end of the one b-tree that the log has. */
@@ -175,23 +190,45 @@ enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
     return status;
 }
 
-static enum weir_status count_backlog(struct weir_store *self, sqlite3 *handle,
-                                      int64_t queue_id, int64_t now_us,
-                                      struct weir_error *error)
+/* The first column is what waits, the second when it was counted. WEIR_NO_ROW: not told. */
+static enum weir_status ask_backlog(struct weir_store *self, sqlite3 *handle,
+                                    const struct weir_sql *sql, int64_t queue_id,
+                                    int64_t now_us, struct weir_error *error)
 {
     sqlite3_stmt *statement;
-    enum weir_status status = prepare(self, handle, &SQL_BACKLOG, &statement, error);
+    enum weir_status status = prepare(self, handle, sql, &statement, error);
 
-    if (status == WEIR_OK && sqlite3_bind_int64(statement, 1, queue_id) != SQLITE_OK)
+    if (status == WEIR_OK &&
+        (sqlite3_bind_int64(statement, 1, queue_id) != SQLITE_OK ||
+         sqlite3_bind_int64(statement, 2, now_us) != SQLITE_OK ||
+         (sql == &SQL_NUMBER &&
+          sqlite3_bind_int64(statement, 3, WEIR_BACKLOG_AGE_US) != SQLITE_OK)))
         status = failed(handle, error);
     if (status == WEIR_OK)
         status = step(handle, statement, error);
     if (status == WEIR_OK) {
-        self->backlog = sqlite3_column_int64(statement, 0);
+        int64_t stamp = sqlite3_column_int64(statement, 1);
+
+        if (queue_id != self->counted_queue_id || stamp != self->stamp)
+            self->backlog = sqlite3_column_int64(statement, 0);
         self->counted_queue_id = queue_id;
-        self->counted_us = now_us;
+        self->stamp = stamp;
+        self->read_us = now_us;
     }
     sqlite3_finalize(statement);
+    return status;
+}
+
+/* The published number; where it is old, a count for this connection. */
+static enum weir_status read_backlog(struct weir_store *self, sqlite3 *handle,
+                                     int64_t queue_id, int64_t now_us,
+                                     struct weir_error *error)
+{
+    enum weir_status status =
+        ask_backlog(self, handle, &SQL_NUMBER, queue_id, now_us, error);
+
+    if (status == WEIR_NO_ROW)
+        status = ask_backlog(self, handle, &SQL_BACKLOG, queue_id, now_us, error);
     return status;
 }
 
@@ -200,13 +237,13 @@ enum weir_status weir_store_check_room(struct weir_store *self, sqlite3 *handle,
                                        const struct weir_store_queue *queue,
                                        int64_t now_us, struct weir_error *error)
 {
-    int64_t age_us = now_us - self->counted_us;
+    int64_t age_us = now_us - self->read_us;
     enum weir_status status = WEIR_OK;
 
     if (queue->backlog_max == 0)
         return WEIR_OK;
-    if (queue->id != self->counted_queue_id || age_us < 0 || age_us >= COUNTED_AGE_US)
-        status = count_backlog(self, handle, queue->id, now_us, error);
+    if (queue->id != self->counted_queue_id || age_us < 0 || age_us >= READ_AGE_US)
+        status = read_backlog(self, handle, queue->id, now_us, error);
     if (status == WEIR_OK && self->backlog >= queue->backlog_max)
         status = weir_error_set(error, WEIR_FULL,
                                 "queue \"%.100s\" has %lld %s waiting, its limit is %lld",

@@ -22,10 +22,11 @@ enum { WEIR_STORE_PREFIX_SIZE = 64 };
 /* Of one connection. */
 struct weir_store {
     char prefix[WEIR_STORE_PREFIX_SIZE];
-    /* What waited in one queue, when it was counted last: in the library a process counts once a
-     * second, here a connection. */
+    /* What waited in one queue, by the number that was read last (outbox/backlog.h), and what this
+     * connection has added since. */
     int64_t counted_queue_id;
-    int64_t counted_us;
+    int64_t read_us;
+    int64_t stamp; /* when the number was counted */
     int64_t backlog;
 };
 

@@ -14,6 +14,7 @@
 
 #include "base/noun.h"
 #include "outbox/ack.h"
+#include "outbox/backlog.h"
 #include "outbox/lease.h"
 #include "outbox/place.h"
 #include "outbox/policies.h"
@@ -769,6 +770,8 @@ static enum weir_status remove_rows(struct weir_connection *connection, int64_t 
 {
     enum weir_status status = remove_of_subscriptions(connection, queue, error);
 
+    if (status == WEIR_OK)
+        status = weir_backlog_remove(connection, queue, error);
     if (status == WEIR_OK)
         status = run_all(connection, SQL_REMOVE, REMOVE_COUNT, queue, error);
     return status;

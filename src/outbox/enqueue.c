@@ -13,10 +13,11 @@
 #include "db/db.h"
 #include "db/pause.h"
 #include "db/transact.h"
+#include "outbox/backlog.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 
-enum { HEADERS_JSON_MAX = 8 * WEIR_HEADERS_SIZE_MAX, SUBSCRIPTIONS_COUNTED = 64 };
+enum { HEADERS_JSON_MAX = 8 * WEIR_HEADERS_SIZE_MAX };
 
 /* One call, ready to be written. */
 struct consignment {
@@ -63,43 +64,7 @@ static enum weir_status check_partitions(const char *queue,
     return status;
 }
 
-/* What waits for each subscription. One that comes after SUBSCRIPTIONS_COUNTED others is not
- * counted: the limit is kept about. */
-struct backlog {
-    int64_t subscriptions[SUBSCRIPTIONS_COUNTED];
-    int64_t waiting[SUBSCRIPTIONS_COUNTED];
-    size_t count;
-};
-
-static void add_lag(void *state, const struct weir_lag *lag)
-{
-    struct backlog *self = state;
-    size_t i = 0;
-
-    while (i < self->count && self->subscriptions[i] != lag->subscription)
-        i++;
-    if (i == SUBSCRIPTIONS_COUNTED)
-        return;
-    if (i == self->count) {
-        self->subscriptions[self->count] = lag->subscription;
-        self->waiting[self->count++] = 0;
-    }
-    self->waiting[i] += lag->waiting;
-}
-
-/* For the one that is furthest behind. */
-static int64_t most_waiting(const struct backlog *self)
-{
-    int64_t most = 0;
-
-    for (size_t i = 0; i < self->count; i++) {
-        if (self->waiting[i] > most)
-            most = self->waiting[i];
-    }
-    return most;
-}
-
-/* The limit is kept about: each process counts once a second. */
+/* The limit is kept about: the number is read once a second (backlog.h). */
 enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
                                         struct weir_connection *connection,
                                         const char *queue,
@@ -107,21 +72,17 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
                                         struct weir_error *error)
 {
     int64_t backlog = 0;
-    enum weir_status status = WEIR_OK;
 
     if (row->backlog_max == 0)
         return WEIR_OK;
     if (!weir_registry_backlog(&outbox->registry, queue, &backlog)) {
-        struct weir_lag_question question = {.queue_id = row->id,
-                                             .look_max = WEIR_LAG_LOOK_FEW};
-        struct backlog counted = {.count = 0};
+        struct weir_backlog number;
+        enum weir_status status =
+            weir_backlog_read(outbox, connection, queue, row, &number, error);
 
-        status = outbox->log.ops->lag(&outbox->log, connection, &question, add_lag,
-                                      &counted, error);
         if (status != WEIR_OK)
             return status;
-        backlog = most_waiting(&counted);
-        weir_registry_set_backlog(&outbox->registry, queue, backlog);
+        backlog = weir_registry_set_backlog(&outbox->registry, queue, &number);
     }
     if (backlog + (int64_t)count > row->backlog_max)
         return weir_error_set(error, WEIR_FULL,

@@ -363,6 +363,31 @@ static enum weir_status measure(struct weir_outbox *self,
     return status;
 }
 
+enum weir_status weir_outbox_count_waiting(struct weir_outbox *self,
+                                           struct weir_connection *connection,
+                                           const char *queue, int64_t *waiting,
+                                           struct weir_error *error)
+{
+    struct lags lags = {.heap = self->heap};
+    struct weir_list queues;
+    struct weir_list *link;
+    enum weir_status status;
+
+    *waiting = 0;
+    weir_list_init(&queues);
+    status = collect_queues(self, connection, queue, &queues, error);
+    while ((link = weir_list_take_first(&queues)) != NULL) {
+        struct queue *found = WEIR_CONTAINER_OF(link, struct queue, link);
+
+        if (status == WEIR_OK)
+            status = measure(self, connection, found, &lags, error);
+        *waiting = found->info.waiting;
+        weir_heap_free(self->heap, found);
+    }
+    weir_heap_free(self->heap, lags.items);
+    return status;
+}
+
 /* 0 when it could be told only by waiting for the sweep. */
 static enum weir_status measure_in(struct weir_connection *connection,
                                    struct queue *queue, struct weir_error *error)

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "db/db.h"
 #include "db/pause.h"
+#include "outbox/backlog.h"
 #include "outbox/liveness.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -219,6 +220,9 @@ static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_pu
 
     if (status == WEIR_OK)
         status = weir_catalog_put_queue(connection, put, options, &row, change, error);
+    if (status == WEIR_OK && row.backlog_max > 0)
+        (void)!weir_backlog_prepare(connection, row.id,
+                                    NULL); /* who counts does it too */
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
         weir_registry_put(&self->registry, options->name, &row, asked_ns);
@@ -539,6 +543,8 @@ static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
         status = weir_dispatcher_spawn(self, WEIR_READER_FOLLOWER, error);
     if (status == WEIR_OK)
         status = weir_retention_spawn(self, error);
+    if (status == WEIR_OK)
+        status = weir_publisher_spawn(self, error);
     if (status == WEIR_OK)
         status = weir_callers_spawn(self, error);
     return status;

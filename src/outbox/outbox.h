@@ -33,7 +33,7 @@
 #include "weir/stats.h"
 #include "weir/ward.h"
 
-enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 8 };
+enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 9 };
 
 /* How often the main reader looks without being told: polling is the truth. */
 #define WEIR_OUTBOX_POLL_NS WEIR_SECONDS(1)
@@ -47,7 +47,8 @@ enum weir_bell {
     WEIR_BELL_KEEPER,
     WEIR_BELL_TIMEKEEPER, /* a call whose time is over sooner than it believes */
     WEIR_BELL_SWEEP,
-    WEIR_BELL_RETENTION /* at the start only */
+    WEIR_BELL_RETENTION, /* at the start only */
+    WEIR_BELL_PUBLISHER  /* likewise */
 };
 
 /* What an execution of any worker of ours has done. */
@@ -131,6 +132,12 @@ weir_outbox_check_room(struct weir_outbox *self, struct weir_connection *connect
                        const char *queue, const struct weir_queue_row *row, size_t count,
                        struct weir_error *error);
 
+/* What waits in a queue, counted as exactly as status does (inspect.c); 0: there is no such queue.
+ * Outside of any transaction, on a connection of ours. */
+WEIR_CHECKED enum weir_status
+weir_outbox_count_waiting(struct weir_outbox *self, struct weir_connection *connection,
+                          const char *queue, int64_t *waiting, struct weir_error *error);
+
 /* Something is new for the main reader: look now. Does nothing before start(). */
 void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell);
 
@@ -161,6 +168,8 @@ bool weir_timekeeper_abandon(struct weir_outbox *outbox);
 void weir_timekeeper_dismiss(struct weir_outbox *outbox);
 
 WEIR_CHECKED enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
+                                                   struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_publisher_spawn(struct weir_outbox *outbox,
                                                    struct weir_error *error);
 
 /* One group of acks, on this thread; *count gets how many. Also used by stop(). */

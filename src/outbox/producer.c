@@ -22,7 +22,7 @@ static const struct weir_sql SQL_COUNT_FUNCTIONS = {
     .text = "SELECT count(*) FROM information_schema.routines"
             " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'"
             " AND (routine_definition IS NULL"
-            "  OR routine_definition LIKE '%_enqueue_find(%')",
+            "  OR routine_definition LIKE '%_enqueue_check_room(%')",
 };
 
 static bool is_because_of_the_log(const struct weir_error *error)

@@ -4,7 +4,7 @@
  *   {p}_enqueue              all checks in the order of weir_enqueue_batch(), then the row
  *   {p}_enqueue_headers      the headers as they are stored
  *   {p}_enqueue_find         the queue, held until the transaction ends
- *   {p}_enqueue_room         is the queue's limit reached?
+ *   {p}_enqueue_check_room   is the queue's limit reached?
  *   {p}_enqueue_refuse_text  says what is wrong with a name or a type
  *   {p}_enqueue_refuse_queue says what is wrong with the row of a queue
  *   {p}_enqueue_refuse       ends the call with a text
@@ -158,48 +158,75 @@ static const char HEADERS[] =
     "END\n";
 
 /*
- * What waits for the subscription that is furthest behind: rows of the log behind its positions,
- * what is not moved yet, and what is set aside for it. No more than 100,000 rows of each are looked
- * at. A session counts once a second and adds its own in between, as a process of the library
- * does: the limit is kept about. Counts are kept in a variable of the session.
+ * The number that was published (backlog.h), read once a second, and what this session has added
+ * since: the limit is kept about. A number that is missing or old, or that the snapshot of the
+ * transaction shows as old, is not used: then the session counts for itself, what waits for the
+ * subscription that is furthest behind: rows of the log behind its positions, what is not moved yet,
+ * and what is set aside for it; without subscriptions all of these, unless it is dropped. No more than
+ * 100,000 rows of each are looked at. The function publishes nothing: the server locks a table that a
+ * function may write for each call of it. Kept in a variable of the session: when the number was
+ * read, which count it was, and the sum.
  *
  * With a binary log of another format than ROW the server locks what a function reads, until the
  * transaction ends: to count would stop whoever moves.
  */
 static const char ROOM[] =
-    "CREATE OR REPLACE PROCEDURE {p}_enqueue_room(\n"
+    "CREATE OR REPLACE PROCEDURE {p}_enqueue_check_room(\n"
     "    queue LONGTEXT CHARACTER SET utf8mb4, queue_id INT, backlog_max BIGINT)\n"
     "READS SQL DATA\n"
     "BEGIN\n"
     "    DECLARE path VARCHAR(20) DEFAULT CONCAT('$.q', queue_id);\n"
-    "    DECLARE known VARCHAR(50) DEFAULT IF(JSON_VALID(@{p}_backlog),\n"
+    "    DECLARE known VARCHAR(80) DEFAULT IF(JSON_VALID(@{p}_backlog),\n"
     "        JSON_VALUE(@{p}_backlog, path), NULL);\n"
     "    DECLARE now_us BIGINT DEFAULT {now};\n"
-    "    DECLARE counted_us BIGINT DEFAULT SUBSTRING_INDEX(known, '/', 1);\n"
+    "    DECLARE read_us BIGINT DEFAULT SUBSTRING_INDEX(known, '/', 1);\n"
+    "    DECLARE stamp BIGINT DEFAULT\n"
+    "        SUBSTRING_INDEX(SUBSTRING_INDEX(known, '/', 2), '/', -1);\n"
     "    DECLARE backlog BIGINT DEFAULT SUBSTRING_INDEX(known, '/', -1);\n"
-    "    DECLARE front BIGINT;\n"
+    "    DECLARE front, number_us, number_age, number BIGINT;\n"
+    "    DECLARE policy INT;\n"
     "    IF @@log_bin AND @@sql_log_bin AND @@binlog_format <> 'ROW' THEN\n"
     "        CALL {p}_enqueue_refuse(CONCAT('queue \"', LEFT(queue, 100),\n"
     "            '\" has a limit, which cannot be counted while binlog_format is ',\n"
     "            @@binlog_format, ': set it to ROW'));\n"
     "    END IF;\n"
-    "    IF known IS NULL OR now_us - counted_us NOT BETWEEN 0 AND 1000000 THEN\n"
-    "        SET counted_us = now_us;\n"
-    "        SET front = (SELECT MIN(a.last_id) FROM {p}_subscription s\n"
-    "            JOIN {p}_ack a ON a.subscription = s.id WHERE s.queue = queue_id);\n"
-    "        SELECT COALESCE(MAX(w.waiting), 0) INTO backlog FROM\n"
-    "            (SELECT SUM((SELECT COUNT(*) FROM (SELECT id, pid FROM {p}_log\n"
-    "                    WHERE id > front ORDER BY id LIMIT 100000) l\n"
-    "                    WHERE l.pid = a.pid AND l.id > a.last_id)\n"
-    "                + (SELECT COUNT(*) FROM {p}_aside k WHERE k.pid = a.pid\n"
-    "                    AND k.cut >= 0 AND k.id > a.last_id)) AS waiting\n"
-    "            FROM {p}_subscription s JOIN {p}_ack a ON a.subscription = s.id\n"
-    "            WHERE s.queue = queue_id GROUP BY s.id) w;\n"
-    "        IF front IS NOT NULL THEN\n"
-    "            SET backlog = backlog + (SELECT COUNT(*) FROM (SELECT i.pid\n"
-    "                FROM {p}_era e STRAIGHT_JOIN {p}_incoming i FORCE INDEX (PRIMARY)\n"
-    "                ON i.era = e.no LIMIT 100000) i\n"
-    "                WHERE i.pid BETWEEN queue_id * 64 AND queue_id * 64 + 63);\n"
+    "    IF known IS NULL OR now_us - read_us NOT BETWEEN 0 AND 1000000 THEN\n"
+    "        SET read_us = now_us;\n"
+    "        SELECT MAX(b.counted_us), MAX(GREATEST(b.counted_us, b.claimed_us)),\n"
+    "            MAX(b.waiting) INTO number_us, number_age, number\n"
+    "            FROM {p}_backlog b WHERE b.queue = queue_id;\n"
+    "        SET number_age = now_us - number_age;\n"
+    "        IF number_age BETWEEN 0 AND 2999999 THEN\n"
+    "            IF known IS NULL OR stamp <> number_us THEN\n"
+    "                SET stamp = number_us;\n"
+    "                SET backlog = number;\n"
+    "            END IF;\n"
+    "        ELSE\n"
+    "            SET stamp = now_us;\n"
+    "            SET front = (SELECT MIN(a.last_id) FROM {p}_subscription s\n"
+    "                JOIN {p}_ack a ON a.subscription = s.id WHERE s.queue = queue_id);\n"
+    "            SET policy = (SELECT q.unread FROM {p}_queue q WHERE q.id = queue_id);\n"
+    "            SELECT COALESCE(MAX(w.waiting), 0) INTO backlog FROM\n"
+    "                (SELECT SUM((SELECT COUNT(*) FROM (SELECT id, pid FROM {p}_log\n"
+    "                        WHERE id > front ORDER BY id LIMIT 100000) l\n"
+    "                        WHERE l.pid = a.pid AND l.id > a.last_id)\n"
+    "                    + (SELECT COUNT(*) FROM {p}_aside k WHERE k.pid = a.pid\n"
+    "                        AND k.cut >= 0 AND k.id > a.last_id)) AS waiting\n"
+    "                FROM {p}_subscription s JOIN {p}_ack a ON a.subscription = s.id\n"
+    "                WHERE s.queue = queue_id GROUP BY s.id) w;\n"
+    "            IF front IS NULL AND policy = 0 THEN\n"
+    "                SET backlog = (SELECT COUNT(*) FROM (SELECT pid FROM {p}_log\n"
+    "                    ORDER BY id LIMIT 100000) l\n"
+    "                    WHERE l.pid BETWEEN queue_id * 64 AND queue_id * 64 + 63)\n"
+    "                    + (SELECT COUNT(*) FROM {p}_aside k\n"
+    "                    WHERE k.pid BETWEEN queue_id * 64 AND queue_id * 64 + 63);\n"
+    "            END IF;\n"
+    "            IF front IS NOT NULL OR policy = 0 THEN\n"
+    "                SET backlog = backlog + (SELECT COUNT(*) FROM (SELECT i.pid\n"
+    "                    FROM {p}_era e STRAIGHT_JOIN {p}_incoming i\n"
+    "                    FORCE INDEX (PRIMARY) ON i.era = e.no LIMIT 100000) i\n"
+    "                    WHERE i.pid BETWEEN queue_id * 64 AND queue_id * 64 + 63);\n"
+    "            END IF;\n"
     "        END IF;\n"
     "    END IF;\n"
     "    IF backlog >= backlog_max THEN\n"
@@ -208,8 +235,11 @@ static const char ROOM[] =
     "            ' waiting, its limit is ', backlog_max));\n"
     "    END IF;\n"
     "    SET @{p}_backlog = JSON_SET(IF(JSON_VALID(@{p}_backlog), @{p}_backlog,\n"
-    "        JSON_OBJECT()), path, CONCAT(counted_us, '/', backlog + 1));\n"
+    "        JSON_OBJECT()), path, CONCAT(read_us, '/', stamp, '/', backlog + 1));\n"
     "END\n";
+
+/* Of an older library. */
+static const char DROP_ROOM[] = "DROP PROCEDURE IF EXISTS {p}_enqueue_room";
 
 /*
  * The queue is held by its name until the transaction ends (catalog.c), and read from an index that
@@ -296,7 +326,7 @@ static const char ENQUEUE[] =
     "            ' enqueueing'));\n"
     "    END IF;\n"
     "    IF limit_of_backlog > 0 THEN\n"
-    "        CALL {p}_enqueue_room(queue, queue_id, limit_of_backlog);\n"
+    "        CALL {p}_enqueue_check_room(queue, queue_id, limit_of_backlog);\n"
     "    END IF;\n"
     "    WHILE is_over DO\n"
     "        SET attempts = attempts + 1;\n"
@@ -333,5 +363,6 @@ const char *const weir_producer_maria_functions[] = {
     ROOM,
     FIND,
     ENQUEUE,
+    DROP_ROOM,
     NULL,
 };

@@ -18,7 +18,7 @@
  *
  *   {p}_enqueue            all checks in the order of weir_enqueue_batch(), then the row
  *   {p}_enqueue_headers    the headers as they are stored
- *   {p}_enqueue_room       is the queue's limit reached?
+ *   {p}_enqueue_room       is the queue's limit reached? With {p}_backlog_read (backlog_pg.h)
  *   {p}_enqueue_refuse     says what is wrong with a name or a type
  *   {p}_enqueue_quote      a value in an error's text, as names.c shows it
  *
@@ -41,6 +41,8 @@
 
 #include "db/wake.h"
 #include "outbox/append_pg.h"
+#include "outbox/backlog_pg.h"
+#include "outbox/function_pg.h"
 
 /* For the rest of this migration: where the tables are, not where new ones would be made. */
 static const char USE_SCHEMA[] =
@@ -52,12 +54,8 @@ static const char USE_SCHEMA[] =
     "  WHERE c.oid = '{p}_log'::regclass) home";
 
 /* A function begins and ends with these. */
-#define CREATE                                                                           \
-    "DO $make$ BEGIN EXECUTE pg_catalog.replace($text$\n"                                \
-    "CREATE OR REPLACE FUNCTION "
-#define END                                                                              \
-    "END $weir$\n"                                                                       \
-    "$text$, '@.', pg_catalog.current_setting('{p}.home')); END $make$"
+#define CREATE WEIR_PG_FUNCTION
+#define END WEIR_PG_FUNCTION_END
 
 /* Up to 60 bytes; what is not printable ASCII is a question mark. */
 static const char QUOTE[] =
@@ -157,68 +155,36 @@ static const char HEADERS[] = CREATE
     "    RETURN CASE WHEN header_count > 0 THEN stored || chr(125) END;\n" END;
 
 /*
- * What waits for the subscription that is furthest behind: rows behind the marks of its positions
- * (lag_statements_pg.c) that they have not passed, and what is set aside for them. Late rows
- * before a mark are not counted, and no more than 100,000 rows are looked at; then the rest is
- * estimated. A session counts once a second and adds its own in between, as a process of the
- * library does: the limit is kept about. A count is kept as a setting of the session.
+ * The number that was published (backlog_pg.h), read once a second, and what this session has added
+ * since: the limit is kept about. Kept as a setting of the session: when it was read, which count it
+ * was, and the sum. A count that is not whole is asked for again with the next message.
  */
 static const char ROOM[] = CREATE
     "@.{p}_enqueue_room(queue text, queue_id integer,\n"
     "    backlog_max bigint) RETURNS void\n"
-    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $weir$\n"
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"
     "DECLARE\n"
     "    setting text := '{p}.backlog_' || queue_id;\n"
     "    known text := coalesce(current_setting(setting, true), '');\n"
     "    now_us bigint := {now};\n"
-    "    counted_us bigint := 0;\n"
-    "    backlog bigint;\n"
+    "    read_us bigint := 0;\n"
+    "    stamp bigint;\n"
+    "    backlog bigint := 0;\n"
+    "    number record;\n"
     "BEGIN\n"
-    "    IF length(known) < 36 AND known ~ '^[0-9]+/[0-9]+$' THEN\n"
-    "        counted_us := split_part(known, '/', 1);\n"
-    "        backlog := split_part(known, '/', 2);\n"
+    "    IF length(known) < 58 AND known ~ '^[0-9]+/[0-9]+/[0-9]+$' THEN\n"
+    "        read_us := split_part(known, '/', 1);\n"
+    "        stamp := split_part(known, '/', 2);\n"
+    "        backlog := split_part(known, '/', 3);\n"
     "    END IF;\n"
-    "    IF now_us - counted_us NOT BETWEEN 0 AND 1000000 THEN\n"
-    "        counted_us := now_us;\n"
-    "        WITH pos AS MATERIALIZED (\n"
-    "            SELECT s.id AS subscription, a.pid, a.cut, a.last_id, b.snap,\n"
-    "                c.snap AS next_snap, CASE WHEN c.no IS NULL THEN b.hi\n"
-    "                ELSE greatest(b.hi, least(a.last_id, c.hi)) END AS lo\n"
-    "            FROM @.{p}_subscription s\n"
-    "            CROSS JOIN generate_series(0, 63) AS g(n)\n"
-    "            CROSS JOIN LATERAL (SELECT k.pid, k.cut, k.last_id FROM @.{p}_ack k\n"
-    "                WHERE k.subscription = s.id AND k.pid = queue_id * 64 + g.n\n"
-    "                ORDER BY k.version DESC LIMIT 1) a\n"
-    "            CROSS JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM @.{p}_cut k\n"
-    "                WHERE k.no >= a.cut ORDER BY k.no LIMIT 1) b\n"
-    "            LEFT JOIN LATERAL (SELECT k.no, k.hi, k.snap FROM @.{p}_cut k\n"
-    "                WHERE k.no > b.no AND b.no = a.cut\n"
-    "                ORDER BY k.no LIMIT 1) c ON true\n"
-    "            WHERE s.queue = queue_id),\n"
-    "        looked AS MATERIALIZED (SELECT l.id, l.xid, l.pid FROM @.{p}_log l\n"
-    "            WHERE l.id > (SELECT min(lo) FROM pos)\n"
-    "            ORDER BY l.id LIMIT (SELECT 100000)),\n"
-    "        seen AS (SELECT count(*) AS rows, max(id) AS last_id FROM looked),\n"
-    "        front AS (SELECT p.subscription, p.pid, count(*) AS rows\n"
-    "            FROM looked l JOIN pos p ON p.pid = l.pid AND l.id > p.lo\n"
-    "            WHERE NOT pg_visible_in_snapshot(l.xid, p.snap)\n"
-    "            AND (l.id <= p.last_id\n"
-    "            AND pg_visible_in_snapshot(l.xid, p.next_snap)) IS NOT TRUE\n"
-    "            GROUP BY p.subscription, p.pid),\n"
-    "        aside AS (SELECT p.subscription, p.pid, (SELECT count(*) FROM\n"
-    "                (SELECT FROM @.{p}_aside a WHERE a.pid = p.pid\n"
-    "                AND (a.cut, a.id) > (p.cut + 1, p.last_id) LIMIT 100000) x) AS "
-    "rows\n"
-    "            FROM pos p)\n"
-    "        SELECT coalesce(max(w.waiting), 0) INTO backlog FROM (\n"
-    "            SELECT sum(a.rows + coalesce(f.rows, 0) * CASE WHEN s.rows < 100000\n"
-    "                THEN 1 ELSE greatest(1,\n"
-    "                (SELECT last_value - p.lo FROM @.{p}_log_id)\n"
-    "                / greatest(1, s.last_id - p.lo)) END)::bigint AS waiting\n"
-    "            FROM pos p CROSS JOIN seen s\n"
-    "            JOIN aside a USING (subscription, pid)\n"
-    "            LEFT JOIN front f USING (subscription, pid)\n"
-    "            GROUP BY p.subscription) w;\n"
+    "    IF now_us - read_us NOT BETWEEN 0 AND 1000000 THEN\n"
+    "        SELECT r.stamp, r.waiting, r.whole INTO number\n"
+    "            FROM @.{p}_backlog_read(queue_id) r;\n"
+    "        read_us := CASE WHEN number.whole THEN now_us ELSE 0 END;\n"
+    "        IF stamp IS NULL OR number.stamp <> stamp THEN\n"
+    "            stamp := coalesce(number.stamp, 0);\n"
+    "            backlog := number.waiting;\n"
+    "        END IF;\n"
     "    END IF;\n"
     "    IF backlog >= backlog_max THEN\n"
     "        RAISE configuration_limit_exceeded USING MESSAGE = format(\n"
@@ -226,7 +192,8 @@ static const char ROOM[] = CREATE
     "            CASE backlog WHEN 1 THEN '1 message'\n"
     "            ELSE backlog || ' messages' END, backlog_max);\n"
     "    END IF;\n"
-    "    PERFORM set_config(setting, counted_us || '/' || backlog + 1, false);\n" END;
+    "    PERFORM set_config(setting, read_us || '/' || stamp || '/' || backlog + 1,\n"
+    "        false);\n" END;
 
 /* Meta and queue by their keys. Whether somebody sleeps: append_pg.c. */
 static const char ENQUEUE[] = CREATE
@@ -367,6 +334,15 @@ const char *const weir_producer_pg[] = {
     QUOTE,
     REFUSE_TEXT,
     HEADERS,
+    weir_backlog_pg_make,
+    weir_backlog_pg_find,
+    weir_backlog_pg_drop,
+    weir_backlog_pg_print,
+    weir_backlog_pg_claim,
+    weir_backlog_pg_put,
+    weir_backlog_pg_step,
+    weir_backlog_pg_aside,
+    weir_backlog_pg_read,
     ROOM,
     ENQUEUE,
     ENQUEUE_AS("text", "payload"),
@@ -384,6 +360,15 @@ const char *const weir_producer_pg[] = {
     REVOKE("{p}_enqueue_refuse(text, text, integer, boolean)"),
     REVOKE("{p}_enqueue_headers(jsonb)"),
     REVOKE("{p}_enqueue_room(text, integer, bigint)"),
+    REVOKE("{p}_backlog_make(integer)"),
+    REVOKE("{p}_backlog_find(integer)"),
+    REVOKE("{p}_backlog_drop(integer)"),
+    REVOKE("{p}_backlog_print(integer)"),
+    REVOKE("{p}_backlog_claim(integer, bigint)"),
+    REVOKE("{p}_backlog_put(integer, bigint, bigint)"),
+    REVOKE("{p}_backlog_step(integer, bigint)"),
+    REVOKE("{p}_backlog_aside(integer)"),
+    REVOKE("{p}_backlog_read(integer)"),
     REVOKE_ENQUEUE("bytea"),
     REVOKE_ENQUEUE("text"),
     REVOKE_ENQUEUE("jsonb"),
@@ -392,5 +377,6 @@ const char *const weir_producer_pg[] = {
     GRANT_TEXTS("text"),
     GRANT_TEXTS("jsonb"),
     GRANT_TEXTS("json"),
+    "SELECT {p}_backlog_make(q.id) FROM {p}_queue q WHERE q.backlog_max > 0",
     NULL,
 };

@@ -16,7 +16,9 @@ struct weir_registry_entry {
     struct weir_queue_counter *counter; /* borrowed; NULL: no memory */
     int64_t known_ns;                   /* when it was read; 0: forgotten */
     int64_t backlog;
-    int64_t counted_ns; /* 0: never */
+    bool counted;    /* the next two are of a number */
+    int64_t stamp;   /* struct weir_backlog */
+    int64_t read_ns; /* 0: to be read again */
 };
 
 enum weir_status weir_registry_init(struct weir_registry *self,
@@ -182,24 +184,38 @@ bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t
 
     weir_lock_acquire(&self->lock);
     entry = find(self, name);
-    known = entry != NULL && is_young(entry->counted_ns);
+    known = entry != NULL && is_young(entry->read_ns);
     *out = known ? entry->backlog : 0;
     weir_lock_release(&self->lock);
     return known;
 }
 
-void weir_registry_set_backlog(struct weir_registry *self, const char *name,
-                               int64_t backlog)
+/* While another session counts, the sum is better than the number of the count before. */
+static bool is_new(const struct weir_registry_entry *entry,
+                   const struct weir_backlog *number)
+{
+    return !entry->counted || (number->stamp >= 0 && number->stamp != entry->stamp);
+}
+
+int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,
+                                  const struct weir_backlog *number)
 {
     struct weir_registry_entry *entry;
+    int64_t backlog = number->waiting;
 
     weir_lock_acquire(&self->lock);
     entry = find(self, name);
     if (entry != NULL) {
-        entry->backlog = backlog;
-        entry->counted_ns = weir_pause_now_ns();
+        if (is_new(entry, number)) {
+            entry->backlog = number->waiting;
+            entry->stamp = number->stamp;
+        }
+        entry->counted = true;
+        entry->read_ns = number->whole ? weir_pause_now_ns() : 0;
+        backlog = entry->backlog;
     }
     weir_lock_release(&self->lock);
+    return backlog;
 }
 
 void weir_registry_add_backlog(struct weir_registry *self, const char *name,

@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "outbox/backlog.h"
 #include "outbox/catalog.h"
 #include "ward/lock.h"
 
@@ -73,12 +74,13 @@ WEIR_CHECKED enum weir_status weir_registry_declare(struct weir_registry *self,
 void weir_registry_undeclare(struct weir_registry *self, const char *name);
 
 /*
- * The backlog of a queue with a limit: true with *out when it was counted within the last
- * second, plus what this process has added since.
+ * The backlog of a queue with a limit: true with *out when it was read within the last second, plus
+ * what this process has added since. set_backlog(): a number was read; the result is the sum, which
+ * stays as it is while the number is of the same count.
  */
 bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t *out);
-void weir_registry_set_backlog(struct weir_registry *self, const char *name,
-                               int64_t backlog);
+int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,
+                                  const struct weir_backlog *number);
 void weir_registry_add_backlog(struct weir_registry *self, const char *name,
                                int64_t count);
 

@@ -155,6 +155,13 @@ static const struct weir_sql SQL_MEND_SEQUENCES = {
             " (SELECT max(id) FROM {p}_aside)) AS id) m",
 };
 
+/* A number of before the dump may tell of other rows: the next count of it begins anew (backlog_pg.c). */
+static const struct weir_sql SQL_FORGET_BACKLOGS = {
+    .name = "forget backlogs",
+    .text = "SELECT count(setval(f.place, 0)) FROM {p}_queue q,"
+            " LATERAL {p}_backlog_find(q.id) f WHERE f.place IS NOT NULL",
+};
+
 static const char EMPTY_TABLES[] = "TRUNCATE {p}_log, {p}_cut";
 
 /* Nothing of a cut up to {1} is in a leaf. */
@@ -299,6 +306,9 @@ static enum weir_status begin_anew(struct weir_connection *connection,
     enum weir_status status =
         weir_connection_execute(connection, &SQL_MEND_SEQUENCES, NO_VALUES, NULL, error);
 
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_FORGET_BACKLOGS, NO_VALUES,
+                                         NULL, error);
     if (status == WEIR_OK)
         status = weir_pg_hole_is_there(hole)
                      ? weir_pg_copy_reset(connection, &ignored, error)

@@ -112,6 +112,7 @@
 #define NEEDED_PRODUCER                                                                  \
     "CASE WHEN o.short IN ('schema', 'meta', 'queue', 'era_now')"                        \
     "  THEN x.privilege = 'SELECT'"                                                      \
+    " WHEN o.short = 'backlog' THEN x.privilege IN ('SELECT', 'INSERT', 'UPDATE')"       \
     " WHEN o.short = 'incoming_id' THEN x.privilege IN ('SELECT', 'INSERT')"             \
     " WHEN o.short = 'incoming' THEN x.privilege = 'INSERT' END"
 #define NEEDED_VIEWER "NOT o.private AND x.privilege = 'SELECT'"

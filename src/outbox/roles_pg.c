@@ -19,7 +19,7 @@
  *   asleep   read, set             read                            read
  *   log_id   next                  next                            read
  *   others   read, write                                           read; as of the log
- *   routines execute               {p}_enqueue
+ *   routines execute               {p}_enqueue, {p}_backlog_read
  *
  * Other families of tables say what they want otherwise (struct weir_role_right).
  *
@@ -137,8 +137,8 @@
     " WHEN o.short IN ('leaf', 'copy') THEN ARRAY['SELECT', 'UPDATE']"                   \
     " ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END"
 #define NEEDED_PRODUCER                                                                  \
-    "CASE WHEN o.kind = 'ROUTINE' THEN CASE o.short WHEN 'enqueue'"                      \
-    "  THEN ARRAY['EXECUTE'] END"                                                        \
+    "CASE WHEN o.kind = 'ROUTINE' THEN CASE WHEN o.short IN ('enqueue',"                 \
+    "  'backlog_read') THEN ARRAY['EXECUTE'] END"                                        \
     " WHEN o.short = 'log_id' THEN ARRAY['USAGE']"                                       \
     " WHEN o.short IN ('schema', 'meta', 'queue', 'asleep') THEN ARRAY['SELECT'] END"
 #define NEEDED_VIEWER                                                                    \

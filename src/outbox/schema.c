@@ -13,6 +13,7 @@
  *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
  *   copy           PostgreSQL: the newest copy of each leaf; and, in a sequence, the newest by
  *                  which one was emptied (copy_pg.h)
+ *   backlog        how much waits in queues with a limit (PostgreSQL: sequences, backlog_pg.c)
  *   incoming, era  MariaDB: where producers append (log_maria.h), and what pins it
  *   counter        MariaDB: the log's head and how far it was swept; a lock for subscribing
  *
@@ -628,6 +629,28 @@ static const char *const MARIA_12[] = {
     NULL,
 };
 
+/* ---- 13: how much waits in queues with a limit ------------------------------------------------ */
+
+/*
+ * The published numbers (backlog.h). PostgreSQL has sequences and functions for them (backlog_pg.c),
+ * which the statements of producers bring. A library that knows nothing of them counts by itself.
+ */
+#define BACKLOG_TABLE(integer, key)                                                      \
+    " {p}_backlog (queue " key ", counted_us " integer " NOT NULL DEFAULT 0,"            \
+    " claimed_us " integer " NOT NULL DEFAULT 0, waiting " integer                       \
+    " NOT NULL DEFAULT 0)"
+
+static const char *const SQLITE_13[] = {
+    "CREATE TABLE" BACKLOG_TABLE("INTEGER", "INTEGER PRIMARY KEY"),
+    NULL,
+};
+
+static const char *const MARIA_13[] = {
+    "CREATE TABLE IF NOT EXISTS" BACKLOG_TABLE("BIGINT",
+                                               "INT PRIMARY KEY") " ENGINE = InnoDB",
+    NULL,
+};
+
 static const struct weir_migration MIGRATIONS[] = {
     {
         .number = 1,
@@ -716,6 +739,14 @@ static const struct weir_migration MIGRATIONS[] = {
         .statements = {[WEIR_SQLITE] = SQLITE_12,
                        [WEIR_POSTGRESQL] = PG_12,
                        [WEIR_MARIADB] = MARIA_12},
+    },
+    {
+        .number = 13,
+        .readable_by = 9,
+        .name = "how much waits in queues with a limit",
+        .statements = {[WEIR_SQLITE] = SQLITE_13,
+                       [WEIR_POSTGRESQL] = weir_producer_pg,
+                       [WEIR_MARIADB] = MARIA_13},
     },
 };
 

@@ -1,0 +1,371 @@
+/*
+ * The limit of a queue: how much waits is counted by one process for all, and told to producers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/pause.h"
+#include "lib/outbox_scene.h"
+#include "lib/pg_outbox.h"
+
+enum { LIMIT = 50, BEFORE = 110000, BEHIND = 40000, BATCH = 1000 };
+
+static void limit(struct fixture *fixture, struct weir_outbox *outbox,
+                  enum weir_unread unread)
+{
+    struct weir_queue_options options;
+
+    weir_queue_options_init(&options);
+    options.name = "orders";
+    options.backlog_max = LIMIT;
+    options.unread = unread;
+    check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
+}
+
+static enum weir_status offer(struct fixture *fixture, struct weir_outbox *outbox,
+                              struct weir_connection *connection)
+{
+    struct weir_draft draft = scene_draft(0, "hello");
+
+    return weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error);
+}
+
+/* By a process that remembers nothing of what others have enqueued. */
+static enum weir_status offer_anew(struct fixture *fixture)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anew");
+    enum weir_status status = offer(fixture, outbox, NULL);
+
+    weir_outbox_destroy(outbox);
+    return status;
+}
+
+/* Of a queue that is there. */
+static void limit_later(struct fixture *fixture)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "later");
+
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    weir_outbox_destroy(outbox);
+}
+
+/* Messages of a queue that nobody has subscribed to. */
+static void fill_other(struct fixture *fixture, struct weir_outbox *outbox, int count)
+{
+    struct weir_draft *drafts = calloc(BATCH, sizeof *drafts);
+
+    check(drafts != NULL);
+    for (int i = 0; i < BATCH; i++)
+        drafts[i] = scene_draft(0, "x");
+    for (int i = 0; i < count / BATCH; i++)
+        check_db(weir_enqueue_batch(outbox, NULL, "other", drafts, BATCH, NULL,
+                                    &fixture->error),
+                 WEIR_OK);
+    free(drafts);
+}
+
+/* ---- how much waits -------------------------------------------------------------------------- */
+
+OUTBOX_TEST(backlog, is_limited_without_subscriptions)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    weir_outbox_destroy(outbox);
+
+    wait_until(offer_anew(fixture) == WEIR_FULL);
+
+    check(strstr(fixture->error.text, "its limit is 50") != NULL);
+}
+
+/* What nobody has subscribed to is removed. */
+OUTBOX_TEST(backlog, of_a_queue_that_drops_what_is_unread_has_no_limit)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    limit(fixture, outbox, WEIR_UNREAD_DROP);
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    weir_outbox_destroy(outbox);
+
+    check_db(offer_anew(fixture), WEIR_OK);
+}
+
+/* ---- the number that was published ---------------------------------------------------------- */
+
+/* As if it had been counted `age` seconds ago; below 0: that is in the future. */
+static void publish(struct fixture *fixture, int age, int waiting)
+{
+    const char *since =
+        fixture_choose(fixture, "CAST(strftime('%s', 'now') AS INTEGER)",
+                       "floor(extract(epoch FROM clock_timestamp()))::bigint",
+                       "FLOOR(UNIX_TIMESTAMP(SYSDATE()))");
+    char text[512];
+
+    if (fixture->engine == WEIR_POSTGRESQL)
+        (void)snprintf(text, sizeof text,
+                       "SELECT setval((f).number, ((%s - (%d)) << 31) | %d) FROM (SELECT"
+                       " {p}_backlog_find(id) AS f FROM {p}_queue"
+                       " WHERE name = 'orders') x",
+                       since, age, waiting);
+    else
+        (void)snprintf(text, sizeof text,
+                       "REPLACE INTO {p}_backlog (queue, counted_us, waiting)"
+                       " SELECT id, (%s - (%d)) * 1000000, %d FROM {p}_queue"
+                       " WHERE name = 'orders'",
+                       since, age, waiting);
+    fixture_prepare(fixture, text);
+}
+
+/* When it was counted, by the engine's measure; 0: never. */
+static int64_t counted(struct fixture *fixture)
+{
+    return fixture_ask(fixture,
+                       fixture_choose(fixture,
+                                      "SELECT coalesce(max(counted_us), 0)"
+                                      " FROM weir_backlog",
+                                      "SELECT coalesce(max(pg_sequence_last_value("
+                                      "(f).number) >> 31), 0) FROM (SELECT"
+                                      " weir_backlog_find(id) AS f FROM weir_queue) x",
+                                      "SELECT COALESCE(MAX(counted_us), 0)"
+                                      " FROM weir_backlog"));
+}
+
+static int64_t published(struct fixture *fixture)
+{
+    const char *in_table = "SELECT coalesce(max(waiting), 0) FROM weir_backlog";
+
+    return fixture_ask(fixture,
+                       fixture_choose(fixture, in_table,
+                                      "SELECT coalesce(max(pg_sequence_last_value("
+                                      "(f).number) & 536870911), 0) FROM (SELECT"
+                                      " weir_backlog_find(id) AS f FROM weir_queue) x",
+                                      in_table));
+}
+
+/* By a process that serves a third queue: no producer has asked for it. */
+OUTBOX_TEST(backlog, is_counted_behind_the_messages_of_another_queue)
+{
+    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+
+    scene_queue(fixture, anna, "orders", 1);
+    scene_serve(fixture, anna, "orders", recorder_new());
+    scene_queue(fixture, anna, "other", 1);
+    fill_other(fixture, anna, BEFORE);
+    scene_send(fixture, anna, "orders", 0, LIMIT);
+    fill_other(fixture, anna, BEHIND);
+    scene_queue(fixture, bert, "third", 1);
+    scene_serve(fixture, bert, "third", recorder_new());
+    scene_start(fixture, bert);
+
+    limit(fixture, bert, WEIR_UNREAD_KEEP);
+    wait_until(published(fixture) == LIMIT);
+    check_db(offer_anew(fixture), WEIR_FULL);
+
+    weir_outbox_destroy(anna);
+    scene_close(bert);
+}
+
+static struct weir_outbox *limited(struct fixture *fixture)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    return outbox;
+}
+
+/* It is another one than a count would tell, so none was made. */
+OUTBOX_TEST(backlog, that_is_published_is_not_counted)
+{
+    struct weir_outbox *outbox = limited(fixture);
+
+    publish(fixture, 0, 77);
+    check_db(offer(fixture, outbox, NULL), WEIR_FULL);
+
+    check(strstr(fixture->error.text, "has 77 messages waiting, its limit is 50") !=
+          NULL);
+    weir_outbox_destroy(outbox);
+}
+
+/* As after a restore: however much it says. */
+OUTBOX_TEST(backlog, that_is_old_refuses_nothing)
+{
+    struct weir_outbox *outbox = limited(fixture);
+
+    publish(fixture, 1000, 77);
+    check_db(offer(fixture, outbox, NULL), WEIR_OK);
+
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(backlog, of_the_future_refuses_nothing)
+{
+    struct weir_outbox *outbox = limited(fixture);
+
+    publish(fixture, -1000, 77);
+    check_db(offer(fixture, outbox, NULL), WEIR_OK);
+
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_TEST(backlog, that_is_old_allows_nothing)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    scene_queue(fixture, outbox, "orders", 1);
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    limit_later(fixture);
+    publish(fixture, 1000, 0);
+    check_db(offer_anew(fixture), WEIR_FULL);
+
+    weir_outbox_destroy(outbox);
+}
+
+/* While the number is that of the count before. */
+OUTBOX_TEST(backlog, of_a_process_s_own_is_not_forgotten)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    int64_t until_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(1500);
+
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    while (weir_pause_now_ns() < until_ns) {
+        check_db(offer(fixture, outbox, NULL), WEIR_FULL);
+        (void)weir_pause(WEIR_MILLISECONDS(50));
+    }
+    weir_outbox_destroy(outbox);
+}
+
+/* One producer of all counts, and the next one finds what it has counted. */
+OUTBOX_TEST(backlog, is_counted_by_one_producer_for_all)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    int64_t before;
+
+    check_db(offer(fixture, outbox, NULL), WEIR_OK);
+    before = counted(fixture);
+    check(before > 0);
+    for (int i = 0; i < 3; i++)
+        check_db(offer_anew(fixture), WEIR_OK);
+
+    check(counted(fixture) - before < (fixture->engine == WEIR_POSTGRESQL ? 3 : 3000000));
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_SERVER_TEST(backlog, stays_published_when_its_producer_rolls_back)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    check_db(offer(fixture, outbox, connection), WEIR_OK);
+    weir_connection_rollback(connection);
+
+    check(counted(fixture) > 0);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* A process that has died after its claim. */
+OUTBOX_SERVER_TEST(backlog, of_a_publisher_that_died_is_counted_by_others)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    scene_queue(fixture, outbox, "orders", 1);
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    limit_later(fixture);
+    fixture_prepare(
+        fixture,
+        fixture_choose(fixture, "",
+                       "SELECT {p}_backlog_claim(id, 1) FROM {p}_queue"
+                       " WHERE name = 'orders'",
+                       "INSERT INTO {p}_backlog (queue, claimed_us) SELECT id,"
+                       " FLOOR(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000) FROM {p}_queue"
+                       " WHERE name = 'orders'"));
+
+    wait_until(offer_anew(fixture) == WEIR_FULL);
+    weir_outbox_destroy(outbox);
+}
+
+/* ---- producers in SQL ------------------------------------------------------------------------- */
+
+static void enqueue_in_sql(struct fixture *fixture, struct weir_connection *connection)
+{
+    fixture_execute(
+        fixture, connection,
+        fixture_choose(fixture, "", "SELECT {p}_enqueue('orders', 'k', 'x')",
+                       "SELECT {p}_enqueue('orders', 'k', 'x', 'message', NULL)"));
+}
+
+/* Both have to count: nobody has published a number. */
+OUTBOX_SERVER_TEST(backlog, makes_no_transaction_wait_for_another)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    struct weir_connection *first = fixture_take(fixture);
+    struct weir_connection *second = fixture_take(fixture);
+    const char *patience = fixture_choose(fixture, "", "SET lock_timeout = '2s'",
+                                          "SET innodb_lock_wait_timeout = 2");
+
+    fixture_execute(fixture, first, patience);
+    fixture_execute(fixture, second, patience);
+    check_db(weir_connection_begin(first, &fixture->error), WEIR_OK);
+    check_db(weir_connection_begin(second, &fixture->error), WEIR_OK);
+    enqueue_in_sql(fixture, first);
+    enqueue_in_sql(fixture, second);
+    check_db(offer(fixture, outbox, second), WEIR_OK);
+    enqueue_in_sql(fixture, first);
+
+    weir_connection_rollback(first);
+    weir_connection_rollback(second);
+    fixture_give(fixture, first);
+    fixture_give(fixture, second);
+    weir_outbox_destroy(outbox);
+}
+
+/* Up to which id a queue was counted. */
+static int64_t place(struct fixture *fixture)
+{
+    return fixture_ask(fixture, "SELECT pg_sequence_last_value((f).place) >> 19 FROM"
+                                " (SELECT weir_backlog_find(id) AS f FROM weir_queue"
+                                " WHERE name = 'orders') x");
+}
+
+/* While no process delivers, beside many messages of another queue: 20 rows a millisecond, and each
+ * call goes on where the one before has ended. */
+OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
+{
+    enum { PATIENCE_MS = 200, CALLS = 5 };
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_connection *connection = fixture_take(fixture);
+
+    scene_queue(fixture, outbox, "other", 1);
+    fill_other(fixture, outbox, BEFORE + BEHIND);
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    fixture_execute(fixture, connection, "SET statement_timeout = 200");
+    for (int i = 0; i < CALLS; i++)
+        check_db(offer(fixture, outbox, connection), WEIR_OK);
+
+    check_int(place(fixture), CALLS * PATIENCE_MS * 20);
+    fixture_execute(fixture, connection, "RESET statement_timeout");
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* What this process has enqueued is behind many of another queue, and is found by steps. */
+OUTBOX_POSTGRESQL_TEST(backlog, is_found_by_the_steps_of_producers)
+{
+    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+
+    scene_queue(fixture, outbox, "other", 1);
+    scene_queue(fixture, outbox, "orders", 1);
+    fill_other(fixture, outbox, BEFORE);
+    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    fill_other(fixture, outbox, BEHIND);
+    limit_later(fixture);
+    weir_outbox_destroy(outbox);
+
+    for (int i = 0; i < 12; i++)
+        (void)!offer_anew(fixture);
+    check_db(offer_anew(fixture), WEIR_FULL);
+}
