@@ -316,7 +316,7 @@ static const struct weir_sql SQL_RIGHTS = {
             " + 2 * min(find_in_set('insert', privileges) > 0)"
             " + 4 * min(find_in_set('update', privileges) > 0) AS SIGNED)"
             " FROM information_schema.columns"
-            " WHERE table_schema = DATABASE() AND table_name LIKE '{p}\\_%'"
+            " WHERE table_schema = DATABASE() AND table_name LIKE '{n}\\_%'"
             " GROUP BY table_name",
     .parameters = "",
 };
@@ -346,11 +346,9 @@ static int find_table(const struct weir_doctor *self, struct weir_str name)
 static bool may_delete(struct weir_doctor *self, const struct table *table)
 {
     char text[TABLE_NAME_SIZE + 64];
-    char full[TABLE_NAME_SIZE];
     struct weir_error error = {0};
 
-    weir_text_format(text, sizeof text, "DELETE FROM %s WHERE FALSE",
-                     full_name(self, table->name, full));
+    weir_text_format(text, sizeof text, "DELETE FROM {p}_%s WHERE FALSE", table->name);
     return weir_connection_execute_text(self->connection, text, &error) != WEIR_DENIED;
 }
 
@@ -449,8 +447,8 @@ static void judge_rights(struct weir_doctor *self, const struct rights *rights)
 static const struct weir_sql SQL_FOREIGN_TABLES = {
     .name = "find tables of another engine",
     .text = "SELECT table_name, engine FROM information_schema.tables"
-            " WHERE table_schema = DATABASE() AND table_name LIKE '{p}\\_%'"
-            " AND engine <> 'InnoDB' AND table_name <> '{p}_backlog'", /* schema.c */
+            " WHERE table_schema = DATABASE() AND table_name LIKE '{n}\\_%'"
+            " AND engine <> 'InnoDB' AND table_name <> '{n}_backlog'", /* schema.c */
     .parameters = "",
 };
 

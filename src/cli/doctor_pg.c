@@ -39,14 +39,14 @@ static const struct weir_sql SQL_SERVER = {
     " LATERAL unnest(string_to_array(t.rights, ' ')) AS need (privilege)"
 static const struct weir_sql SQL_RIGHTS = {
     .name = "read rights",
-    .text = "SELECT bool_and(has_any_column_privilege('{p}_' || t.name, 'SELECT')),"
-            " bool_and(has_table_privilege('{p}_' || t.name, need.privilege)"
-            " AND has_table_privilege('{p}_' || t.name, 'SELECT')),"
-            " bool_and(has_table_privilege('{p}_log_0', 'TRUNCATE')"
-            " AND has_sequence_privilege('{p}_log_id', 'USAGE')"
-            " AND has_sequence_privilege('{p}_ack_id', 'USAGE')),"
-            " bool_and(has_column_privilege('{p}_log', 'payload', 'INSERT')"
-            " AND has_sequence_privilege('{p}_log_id', 'USAGE'))" NEEDED,
+    .text = "SELECT bool_and(has_any_column_privilege('{q}_' || t.name, 'SELECT')),"
+            " bool_and(has_table_privilege('{q}_' || t.name, need.privilege)"
+            " AND has_table_privilege('{q}_' || t.name, 'SELECT')),"
+            " bool_and(has_table_privilege('{q}_log_0', 'TRUNCATE')"
+            " AND has_sequence_privilege('{q}_log_id', 'USAGE')"
+            " AND has_sequence_privilege('{q}_ack_id', 'USAGE')),"
+            " bool_and(has_column_privilege('{q}_log', 'payload', 'INSERT')"
+            " AND has_sequence_privilege('{q}_log_id', 'USAGE'))" NEEDED,
     .parameters = "",
 };
 

@@ -7,6 +7,7 @@
  *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
  *   I2  at most one struct weir_rows of a connection is open
  *   I3  begin_later: for everybody above there is a transaction, and the engine does not know of it
+ *   I4  while `settled`, every statement of the cache names its tables with `home`
  */
 #include "db/connection.h"
 
@@ -20,6 +21,7 @@
 #include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
+#include "db/home.h"
 
 enum {
     STATEMENTS_MAX = 4096, /* there are as many as we wrote; this is a net, not a limit */
@@ -36,8 +38,11 @@ struct ending {
 };
 
 struct weir_connection {
+    struct weir_db *db;           /* borrowed */
     const struct weir_heap *heap; /* borrowed from the database, as is the prefix */
     const char *prefix;
+    char home[WEIR_HOME_SIZE]; /* "": names are bare */
+    bool settled; /* `home` is where the tables are; else they are looked for */
     struct weir_link *link;
     uint64_t generation;  /* see db.c */
     struct weir_list kin; /* among all of the database; its owner's */
@@ -47,6 +52,7 @@ struct weir_connection {
     struct ending ending;
     bool begin_later;
     bool rows_open;
+    bool touched;        /* the native handle was asked for */
     bool lent;           /* its transaction is not the holder's to begin or end */
     bool marked;         /* see weir_connection_mark() */
     bool vouched;        /* see weir_connection_vouch() */
@@ -65,6 +71,16 @@ static void drop_ending(struct weir_connection *self);
 
 /* ---- life --------------------------------------------------------------------------------- */
 
+/* PostgreSQL has to be asked. A name that does not fit stays bare. */
+static bool know_home(const struct weir_link_config *config, char out[WEIR_HOME_SIZE])
+{
+    const char *database = config->url.database != NULL ? config->url.database : "";
+
+    if (config->url.engine != WEIR_POSTGRESQL)
+        (void)weir_home_quote(config->url.engine, weir_str(database), out);
+    return config->url.engine != WEIR_POSTGRESQL;
+}
+
 enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *link,
                                         uint64_t generation, struct weir_connection **out)
 {
@@ -74,9 +90,11 @@ enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *li
     *out = self;
     if (self == NULL)
         return WEIR_NO_MEMORY;
+    self->db = db;
     self->heap = heap;
     self->prefix = weir_db_prefix(db);
     self->link = link;
+    self->settled = know_home(link->config, self->home);
     self->generation = generation;
     weir_list_init(&self->kin);
     weir_map_init(&self->statements, heap, STATEMENTS_MAX);
@@ -140,6 +158,7 @@ const char *weir_connection_prefix(const struct weir_connection *self)
 
 void *weir_connection_native(struct weir_connection *self)
 {
+    self->touched = !self->link->adopted; /* whose session is the application's */
     return self->link->driver->native(self->link);
 }
 
@@ -211,6 +230,42 @@ static enum weir_status in_statement(enum weir_status status, const struct weir_
     return status;
 }
 
+/* ---- where the tables are ----------------------------------------------------------------- */
+
+void weir_connection_settle(struct weir_connection *self, const char *home)
+{
+    weir_map_remove_if(&self->statements, unprepare, self);
+    memcpy(self->home, home, strlen(home) + 1);
+    self->settled = true;
+}
+
+/*
+ * Before the first statement that names a table. As long as nothing is found, which is before
+ * migrate(), names stay bare, and each statement looks again. What a session of our own has found
+ * holds for all.
+ */
+static enum weir_status settle(struct weir_connection *self, const struct weir_sql *sql,
+                               struct weir_error *error)
+{
+    char home[WEIR_HOME_SIZE];
+    bool found;
+    enum weir_status status;
+
+    if (self->settled || !weir_sql_names_tables(sql))
+        return WEIR_OK;
+    found = weir_db_get_home(self->db, home);
+    if (!found) {
+        status = weir_home_find(self, home, &found, error);
+        if (status != WEIR_OK)
+            return status;
+        if (found && !self->link->adopted)
+            weir_db_keep_home(self->db, home);
+    }
+    if (found)
+        weir_connection_settle(self, home);
+    return WEIR_OK;
+}
+
 /* ---- statements --------------------------------------------------------------------------- */
 
 /* Everything that must be right before a statement is sent. */
@@ -224,6 +279,8 @@ static enum weir_status ready(struct weir_connection *self, const struct weir_sq
     pass(self, sql->name);
     if (status == WEIR_OK)
         status = check_values(self, sql, values, value_count, error);
+    if (status == WEIR_OK)
+        status = settle(self, sql, error);
     if (status == WEIR_OK)
         status = find_prepared(self, sql, prepared, error);
     return status;
@@ -427,7 +484,9 @@ enum weir_status weir_connection_execute_many(struct weir_connection *self,
         status = check_values(self, sql, values + i * column_count, column_count, error);
     if (status == WEIR_OK && row_count > 0) {
         pass(self, sql->name);
-        status = find_prepared(self, sql, &prepared, error);
+        status = settle(self, sql, error);
+        if (status == WEIR_OK)
+            status = find_prepared(self, sql, &prepared, error);
     }
     if (status == WEIR_OK && row_count > 0)
         status = self->link->driver->run_many(self->link, prepared, values, row_count,
@@ -440,13 +499,16 @@ enum weir_status weir_connection_execute_many(struct weir_connection *self,
 /* Steps that need no allocation: more travel in several groups. */
 enum { STEPS_TOGETHER = 64 };
 
+/* Settling forgets what was prepared, so it comes before all of them. */
 static enum weir_status prepare_group(struct weir_connection *self,
                                       const struct weir_step *steps, size_t count,
                                       struct weir_driver_step *group,
                                       struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    enum weir_status status = refuse_lost(self, error);
 
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = in_statement(settle(self, steps[i].sql, error), steps[i].sql, error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         group[i] = (struct weir_driver_step){.values = steps[i].values};
         status = begin_now(self, error);
@@ -512,24 +574,46 @@ enum weir_status weir_connection_execute_steps(struct weir_connection *self,
     return status;
 }
 
+/* With the home of the tables; NULL: with bare names. */
+static enum weir_status execute_at(struct weir_connection *self,
+                                   const struct weir_sql *sql, const char *home,
+                                   struct weir_error *error)
+{
+    struct weir_buf expanded;
+    enum weir_status status;
+
+    weir_buf_init(&expanded, self->heap, STATEMENT_SIZE_MAX);
+    status = begin_now(self, error);
+    if (status == WEIR_OK)
+        status = weir_sql_expand_at(sql, self->link->driver->engine, home, self->prefix,
+                                    &expanded, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->exec(self->link, weir_buf_text(&expanded), error);
+    weir_buf_fini(&expanded);
+    return status;
+}
+
 enum weir_status weir_connection_execute_text(struct weir_connection *self,
                                               const char *text, struct weir_error *error)
 {
     const struct weir_sql sql = {.name = "text", .text = text, .parameters = ""};
     struct weir_error scratch;
-    struct weir_buf expanded;
     enum weir_status status;
 
     error = or_scratch(error, &scratch);
-    weir_buf_init(&expanded, self->heap, STATEMENT_SIZE_MAX);
-    status = begin_now(self, error);
+    status = refuse_lost(self, error);
     if (status == WEIR_OK)
-        status = weir_sql_expand(&sql, self->link->driver->engine, self->prefix,
-                                 &expanded, error);
-    if (status == WEIR_OK)
-        status = self->link->driver->exec(self->link, weir_buf_text(&expanded), error);
-    weir_buf_fini(&expanded);
-    return status;
+        status = settle(self, &sql, error);
+    return status == WEIR_OK ? execute_at(self, &sql, self->home, error) : status;
+}
+
+enum weir_status weir_connection_execute_ddl(struct weir_connection *self,
+                                             const char *text, struct weir_error *error)
+{
+    const struct weir_sql sql = {.name = "text", .text = text, .parameters = ""};
+    struct weir_error scratch;
+
+    return execute_at(self, &sql, NULL, or_scratch(error, &scratch));
 }
 
 /* ---- transactions ------------------------------------------------------------------------- */
@@ -603,12 +687,8 @@ enum weir_status weir_connection_begin_later(struct weir_connection *self,
 enum weir_status weir_connection_begin_to_lend(struct weir_connection *self,
                                                int64_t idle_us, struct weir_error *error)
 {
-    enum weir_status status;
-
     self->link->lent_idle_us = idle_us;
-    status = begin(self, WEIR_READ_WRITE, WEIR_HELD_BY_HANDLER, error);
-    self->link->lent_idle_us = 0;
-    return status;
+    return begin(self, WEIR_READ_WRITE, WEIR_HELD_BY_HANDLER, error);
 }
 
 enum weir_status weir_connection_begin_read(struct weir_connection *self,
@@ -836,6 +916,20 @@ static enum weir_status renew_prepared(struct weir_connection *self,
     return status;
 }
 
+/* The handle was in other hands: the session is put in order, too. */
+static enum weir_status renew_touched(struct weir_connection *self,
+                                      struct weir_error *error)
+{
+    char name[32];
+    enum weir_status status;
+
+    (void)snprintf(name, sizeof name, "weir_%u", self->savepoint_count);
+    status = self->link->driver->renew(self->link, name, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "savepoint");
+    return status;
+}
+
 enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
                                                  struct weir_error *error)
 {
@@ -845,6 +939,8 @@ enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
 
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(self->savepoint_count > 0);
+    if (self->touched && self->link->driver->renew != NULL && !self->link->lost)
+        return renew_touched(self, error);
     if (self->link->driver->engine == WEIR_SQLITE && self->savepoint_count == 1)
         return renew_prepared(self, error);
     if (self->link->driver->engine == WEIR_MARIADB) { /* one statement at a time */
@@ -856,14 +952,30 @@ enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
     return exec_savepoint(self, verbs, error);
 }
 
+/* Where a rollback does not undo settings. */
+static enum weir_status regain(struct weir_connection *self, struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (!self->touched || self->link->driver->regain == NULL)
+        return WEIR_OK;
+    status = self->link->driver->regain(self->link, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "savepoint");
+    return status;
+}
+
 enum weir_status weir_connection_savepoint_return(struct weir_connection *self,
                                                   struct weir_error *error)
 {
     struct weir_error scratch;
 
+    enum weir_status status;
+
     error = or_scratch(error, &scratch);
     WEIR_ASSERT(self->savepoint_count > 0);
-    return exec_savepoint(self, "ROLLBACK TO SAVEPOINT", error);
+    status = exec_savepoint(self, "ROLLBACK TO SAVEPOINT", error);
+    return status == WEIR_OK ? regain(self, error) : status;
 }
 
 /* ---- in other hands ----------------------------------------------------------------------- */
@@ -880,6 +992,23 @@ void weir_connection_reclaim(struct weir_connection *self)
     self->lent = false;
     if (!self->link->lost && self->link->driver->reclaim != NULL)
         self->link->driver->reclaim(self->link);
+}
+
+/* An engine that resets a session may forget what was prepared in it. */
+void weir_connection_reset(struct weir_connection *self)
+{
+    const struct weir_driver *driver = self->link->driver;
+    struct weir_error ignored;
+    bool needed = self->touched && !self->link->lost && driver->reset != NULL;
+
+    WEIR_ASSERT(!self->rows_open);
+    self->touched = false;
+    if (!needed)
+        return;
+    if (driver->reset_forgets)
+        weir_map_remove_if(&self->statements, unprepare, self);
+    if (driver->reset(self->link, &ignored) != WEIR_OK)
+        self->link->lost = true; /* in whatever state it is, it is closed */
 }
 
 enum weir_status weir_connection_examine(struct weir_connection *self,
@@ -976,7 +1105,8 @@ static enum weir_status prepare(struct weir_connection *self, const struct weir_
 
     *out = NULL;
     weir_buf_init(&text, self->heap, STATEMENT_SIZE_MAX);
-    status = weir_sql_expand(sql, self->link->driver->engine, self->prefix, &text, error);
+    status = weir_sql_expand_at(sql, self->link->driver->engine, self->home, self->prefix,
+                                &text, error);
     if (status == WEIR_OK)
         status = self->link->driver->prepare(self->link, weir_buf_text(&text), parameters,
                                              out, error);

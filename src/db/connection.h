@@ -30,6 +30,9 @@
         sizeof((const struct weir_value[]){__VA_ARGS__}) / sizeof(struct weir_value)
 #define NO_VALUES NULL, 0
 
+/* Of the place where tables are, quoted: home.h. */
+enum { WEIR_HOME_SIZE = 400 };
+
 struct weir_rows {
     struct weir_connection *connection; /* NULL: closed */
     const struct weir_sql *sql;
@@ -49,6 +52,9 @@ enum weir_engine weir_connection_engine(const struct weir_connection *self);
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
 const char *weir_connection_prefix(const struct weir_connection *self);
 
+/* Where its tables are (home.h), from now on. Statements that were prepared before are forgotten. */
+void weir_connection_settle(struct weir_connection *self, const char *home);
+
 /* Used by weir_db. Takes the link. */
 WEIR_CHECKED enum weir_status weir_connection_create(struct weir_db *db,
                                                      struct weir_link *link,
@@ -57,6 +63,13 @@ WEIR_CHECKED enum weir_status weir_connection_create(struct weir_db *db,
 void weir_connection_destroy(struct weir_connection *self);
 uint64_t weir_connection_generation(const struct weir_connection *self);
 void weir_connection_abandon(struct weir_connection *self);
+
+/*
+ * Before it goes back to the pool, outside of a transaction. If the native handle was asked for since the
+ * connection was taken, code outside of the library may have changed any setting of the session: it is
+ * made as it was, or the connection is lost. Otherwise nothing is sent.
+ */
+void weir_connection_reset(struct weir_connection *self);
 bool weir_connection_is_abandoned(const struct weir_connection *self);
 
 /* Its link in the list of all connections of its database, and back. */
@@ -119,10 +132,16 @@ WEIR_CHECKED enum weir_status weir_connection_execute_steps(struct weir_connecti
                                                             size_t step_count,
                                                             struct weir_error *error);
 
-/* A text that is not worth preparing: DDL. `{p}` is expanded, there are no parameters. */
+/* A text that is not worth preparing. It is expanded as that of a statement, and has no parameters. */
 WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connection *self,
                                                            const char *text,
                                                            struct weir_error *error);
+
+/* The same with bare names, for what makes tables and functions: where bare names lead is the caller's
+ * affair (home.h). */
+WEIR_CHECKED enum weir_status weir_connection_execute_ddl(struct weir_connection *self,
+                                                          const char *text,
+                                                          struct weir_error *error);
 
 /*
  * As weir_connection_begin(), for a transaction of the library's own, in which nothing is waited for
@@ -171,7 +190,8 @@ WEIR_CHECKED enum weir_status weir_connection_savepoint_undo(struct weir_connect
 /*
  * The newest savepoint, set anew behind what was done since, which is kept; or returned to, and
  * still there. One round trip each (two on MariaDB), so cheaper than keep or undo and another
- * savepoint.
+ * savepoint. In a session whose native handle was asked for, its role and settings are ours again
+ * behind either, in the same round trip where the engine can.
  */
 WEIR_CHECKED enum weir_status
 weir_connection_savepoint_renew(struct weir_connection *self, struct weir_error *error);

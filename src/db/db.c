@@ -62,6 +62,7 @@ struct weir_db {
     uint32_t abandoned; /* of those in use; see weir_db_abandon() */
     bool destroyed;     /* and only waits for them */
     uint64_t generation;
+    char home[WEIR_HOME_SIZE];    /* where the tables were found; "": not yet */
     struct weir_list connections; /* all of them, free or in use */
     struct weir_link *anchor;     /* SQLite in memory: what keeps it alive */
     struct weir_bulkhead reconnect;
@@ -303,6 +304,23 @@ uint64_t weir_db_generation(struct weir_db *self)
     return generation;
 }
 
+bool weir_db_get_home(struct weir_db *self, char out[WEIR_HOME_SIZE])
+{
+    weir_lock_acquire(&self->lock);
+    memcpy(out, self->home, WEIR_HOME_SIZE);
+    weir_lock_release(&self->lock);
+    return out[0] != '\0';
+}
+
+/* The first one counts: all connections of a database use the same tables. */
+void weir_db_keep_home(struct weir_db *self, const char *home)
+{
+    weir_lock_acquire(&self->lock);
+    if (self->home[0] == '\0')
+        memcpy(self->home, home, strlen(home) + 1);
+    weir_lock_release(&self->lock);
+}
+
 /* Looked at first: it is almost never written. */
 bool weir_db_note_signal(struct weir_db *self, bool sent)
 {
@@ -535,6 +553,7 @@ void weir_db_release(struct weir_db *self, struct weir_connection *connection)
         release_abandoned(self, connection);
         return;
     }
+    weir_connection_reset(connection);
     lost = weir_connection_link(connection)->lost;
     weir_lock_acquire(&self->lock);
     WEIR_ASSERT(self->in_use > 0);

@@ -4,6 +4,7 @@
 #ifndef WEIR_DB_DB_H
 #define WEIR_DB_DB_H
 
+#include "db/connection.h"
 #include "db/driver.h"
 #include "weir/db.h"
 
@@ -16,6 +17,10 @@ const struct weir_log *weir_db_log(const struct weir_db *self);
 WEIR_CHECKED enum weir_status weir_db_open_apart(struct weir_db *self,
                                                  struct weir_connection **out,
                                                  struct weir_error *error);
+
+/* Where a session of our own has found the tables (home.h); false: none has yet. Any thread. */
+bool weir_db_get_home(struct weir_db *self, char out[WEIR_HOME_SIZE]);
+void weir_db_keep_home(struct weir_db *self, const char *home);
 
 /* Another number than before: a connection was found lost meanwhile. Any thread. */
 uint64_t weir_db_generation(struct weir_db *self);

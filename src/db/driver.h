@@ -64,8 +64,9 @@ struct weir_link {
         adopted; /* the application's: no setting is changed, nothing of ours stays on it */
     bool lost;
     enum weir_holder holder; /* of begin(): whose transaction it will be */
-    int64_t lent_idle_us;    /* likewise: how long a handler's may stand idle */
-    _Atomic bool cancelled;  /* set by cancel() before it interrupts, cleared by run() */
+    int64_t
+        lent_idle_us; /* likewise: how long a handler's may stand idle, until the next */
+    _Atomic bool cancelled; /* set by cancel() before it interrupts, cleared by run() */
 };
 
 /* The rows of one statement that has run. On the caller's stack. */
@@ -228,6 +229,23 @@ struct weir_driver {
      */
     void (*lend)(struct weir_link *link);
     void (*reclaim)(struct weir_link *link);
+
+    /*
+     * The native handle was asked for, so any setting of the session may have changed.
+     *
+     * renew(): the savepoint of this name is set anew, and the session's user, role and settings are
+     * ours again, as far as the engine can in the same round trip. Constraints that were deferred are
+     * checked with the rights under which they were. NULL: RELEASE, SAVEPOINT.
+     * regain(): the same behind a return to the savepoint. NULL: the return does it.
+     * reset(): outside of a transaction, on the way back to the pool: nothing of others is left, as in
+     * a new session. What was prepared stays, unless `reset_forgets`: then the caller has given it up.
+     * On failure the link is to be closed. NULL: nothing to do.
+     */
+    enum weir_status (*renew)(struct weir_link *link, const char *savepoint,
+                              struct weir_error *error);
+    enum weir_status (*regain)(struct weir_link *link, struct weir_error *error);
+    enum weir_status (*reset)(struct weir_link *link, struct weir_error *error);
+    bool reset_forgets;
 
     /*
      * While it is lent: can we use it? WEIR_FAILED: a statement of theirs has failed the

@@ -8,6 +8,9 @@
  * Migrating has a connection of its own, without statement timeout: building an index may take
  * longer than any statement of a normal day. Waits for locks stay bounded.
  *
+ * The texts have bare names. They are looked up, and made, where the tables of the prefix are, or, in an
+ * empty database, where the session makes new ones: home.h.
+ *
  * Everything may be repeated, also after a commit whose outcome is unknown: what was done is
  * found done.
  */
@@ -20,6 +23,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "db/db.h"
+#include "db/home.h"
 #include "db/pause.h"
 #include "db/transact.h"
 #include "weir/version.h"
@@ -47,15 +51,15 @@ static const struct weir_sql SQL_EXISTS[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "schema.exists",
                      .text =
                          "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-                         "lower(name) = lower('{p}_schema')",
+                         "lower(name) = lower('{n}_schema')",
                      .parameters = ""},
     [WEIR_POSTGRESQL] = {.name = "schema.exists",
                          .text = "SELECT count(*) FROM pg_class WHERE "
-                                 "oid = to_regclass('{p}_schema')",
+                                 "oid = to_regclass('{q}_schema')",
                          .parameters = ""},
     [WEIR_MARIADB] = {.name = "schema.exists",
                       .text = "SELECT count(*) FROM information_schema.tables WHERE "
-                              "table_schema = DATABASE() AND table_name = '{p}_schema'",
+                              "table_schema = DATABASE() AND table_name = '{n}_schema'",
                       .parameters = ""},
 };
 
@@ -80,7 +84,7 @@ static const struct weir_sql SQL_RECORD = {
  * whose lock it is. */
 static const struct weir_sql SQL_LOCK_POSTGRESQL = {
     .name = "schema.lock",
-    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{p}_schema'), 0))",
+    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",
     .parameters = "",
 };
 
@@ -277,7 +281,7 @@ struct work {
 static enum weir_status run(struct weir_connection *connection, const char *text,
                             struct weir_error *error)
 {
-    enum weir_status status = weir_connection_execute_text(connection, text, error);
+    enum weir_status status = weir_connection_execute_ddl(connection, text, error);
 
     (void)WEIR_POINT(weir_connection_config(connection)->points, "migrate.statement");
     return status;
@@ -368,6 +372,8 @@ static enum weir_status migrate_once(struct weir_connection *connection, void *a
 {
     enum weir_status status = lock_transaction(connection, error);
 
+    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        status = weir_home_settle(connection, error);
     if (status == WEIR_OK)
         status = apply_missing(argument, connection, error);
     return status;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "db/value.h"
 
@@ -72,61 +73,192 @@ static enum weir_status malformed(const struct weir_sql *self, const char *why,
     return weir_error_set(error, WEIR_INVALID, "statement \"%s\": %s", self->name, why);
 }
 
+/* ---- names of ours ------------------------------------------------------------------------ */
+
+/* One expansion under way. */
+struct expansion {
+    const struct weir_sql *sql;
+    enum weir_engine engine;
+    const char *home; /* NULL: names are bare, and nothing is asked of them */
+    const char *prefix;
+    struct weir_buf *out;
+    bool in_literal;
+};
+
+/* Behind these a table is named. */
+static const char *const TABLE_WORDS[] = {"FROM",  "JOIN",     "INTO",  "UPDATE",
+                                          "TABLE", "TRUNCATE", "EXISTS"};
+
+static bool is_word_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Does the text from `begin` to `end` end with one of these words, and perhaps spaces? */
+static bool ends_with_table_word(const char *begin, const char *end)
+{
+    const char *word;
+
+    while (end > begin && end[-1] == ' ')
+        end--;
+    for (word = end; word > begin && is_word_character(word[-1]);)
+        word--;
+    for (size_t i = 0; i < sizeof TABLE_WORDS / sizeof TABLE_WORDS[0]; i++) {
+        size_t size = strlen(TABLE_WORDS[i]);
+
+        if ((size_t)(end - word) == size && strncasecmp(word, TABLE_WORDS[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Plain text of the statement; what is between quotes is a literal. */
+static void append_plain(struct expansion *self, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        self->in_literal ^= text[i] == '\'';
+    weir_buf_append(self->out, text, size);
+}
+
+/* In a literal quotes are doubled. */
+static void append_home(struct expansion *self)
+{
+    for (const char *c = self->home != NULL ? self->home : ""; *c != '\0'; c++) {
+        if (self->in_literal && *c == '\'')
+            weir_buf_append(self->out, c, 1);
+        weir_buf_append(self->out, c, 1);
+    }
+}
+
+/* What is wrong with the form of a name at this place; NULL: nothing. */
+static const char *misplaced(const struct expansion *self, const char *brace)
+{
+    if (self->home == NULL)
+        return NULL;
+    if (brace[1] == 'p' && self->in_literal)
+        return "{p} in a literal: it is {q} for a table there, {n} for a name";
+    if (brace[1] == 'q' && !self->in_literal)
+        return "{q} outside of a literal: it is {p}";
+    if (brace[1] == 'n' && !self->in_literal &&
+        ends_with_table_word(self->sql->text, brace))
+        return "{n} for a table: it is {p}";
+    return NULL;
+}
+
+static enum weir_status append_name(struct expansion *self, const char *brace,
+                                    struct weir_error *error)
+{
+    const char *why = misplaced(self, brace);
+
+    if (why != NULL)
+        return malformed(self->sql, why, error);
+    if (brace[1] != 'n')
+        append_home(self);
+    weir_buf_append_text(self->out, self->prefix);
+    return WEIR_OK;
+}
+
+static bool is_name(const char *brace, size_t size)
+{
+    return size == 1 && (brace[1] == 'p' || brace[1] == 'q' || brace[1] == 'n');
+}
+
+/* ---- expanding ---------------------------------------------------------------------------- */
+
+static enum weir_status check_letters(const struct weir_sql *self, const char *letters,
+                                      struct weir_error *error)
+{
+    size_t count = strlen(letters);
+
+    if (count > PARAMETERS_MAX)
+        return malformed(self, "it has more than 99 parameters", error);
+    for (size_t i = 0; i < count; i++) {
+        if (weir_sql_type(letters[i]) == WEIR_TYPE_NULL)
+            return malformed(self, "a letter of its parameters is no type", error);
+    }
+    return WEIR_OK;
+}
+
+/* What stands between braces, `size` characters of it. */
+static enum weir_status expand_brace(struct expansion *self, const char *brace,
+                                     size_t size, size_t parameter_count, bool *used,
+                                     struct weir_error *error)
+{
+    unsigned number;
+
+    if (is_name(brace, size))
+        return append_name(self, brace, error);
+    if (size == 3 && memcmp(brace + 1, "now", 3) == 0) {
+        weir_buf_append_text(self->out, now_expression(self->engine));
+        return WEIR_OK;
+    }
+    number = parse_number(brace + 1, size);
+    if (number == 0 || number > parameter_count)
+        return malformed(
+            self->sql, "between braces is neither a name nor now nor a parameter", error);
+    used[number] = true;
+    append_parameter(self->out, self->engine, number);
+    return WEIR_OK;
+}
+
+static enum weir_status expand(struct expansion *self, struct weir_error *error)
+{
+    const struct weir_sql *sql = self->sql;
+    const char *letters = sql->parameters != NULL ? sql->parameters : "";
+    bool used[PARAMETERS_MAX + 1] = {false};
+    const char *rest = sql->text;
+    enum weir_status status = check_letters(sql, letters, error);
+
+    for (const char *brace; status == WEIR_OK && (brace = strchr(rest, '{')) != NULL;) {
+        const char *end = strchr(brace, '}');
+
+        if (end == NULL)
+            return malformed(sql, "a brace is not closed", error);
+        if (memchr(rest, '}', (size_t)(brace - rest)) != NULL)
+            return malformed(sql, "a brace closes nothing", error);
+        append_plain(self, rest, (size_t)(brace - rest));
+        rest = end + 1;
+        status = expand_brace(self, brace, (size_t)(end - brace - 1), strlen(letters),
+                              used, error);
+    }
+    if (status != WEIR_OK)
+        return status;
+    if (strchr(rest, '}') != NULL)
+        return malformed(sql, "a brace closes nothing", error);
+    for (size_t i = 1; i <= strlen(letters); i++) {
+        if (!used[i])
+            return malformed(sql, "a parameter is declared and not used", error);
+    }
+    weir_buf_append_text(self->out, rest);
+    if (weir_buf_status(self->out) != WEIR_OK)
+        return weir_error_set(error, weir_buf_status(self->out), "statement \"%s\": %s",
+                              sql->name, weir_status_text(weir_buf_status(self->out)));
+    return WEIR_OK;
+}
+
+enum weir_status weir_sql_expand_at(const struct weir_sql *self, enum weir_engine engine,
+                                    const char *home, const char *prefix,
+                                    struct weir_buf *out, struct weir_error *error)
+{
+    struct expansion expansion = {
+        .sql = self, .engine = engine, .home = home, .prefix = prefix, .out = out};
+
+    return expand(&expansion, error);
+}
+
 enum weir_status weir_sql_expand(const struct weir_sql *self, enum weir_engine engine,
                                  const char *prefix, struct weir_buf *out,
                                  struct weir_error *error)
 {
-    const char *letters = self->parameters != NULL ? self->parameters : "";
-    size_t parameter_count = strlen(letters);
-    bool used[PARAMETERS_MAX + 1] = {false};
-    const char *rest = self->text;
-
-    if (parameter_count > PARAMETERS_MAX)
-        return malformed(self, "it has more than 99 parameters", error);
-    for (size_t i = 0; i < parameter_count; i++) {
-        if (weir_sql_type(letters[i]) == WEIR_TYPE_NULL)
-            return malformed(self, "a letter of its parameters is no type", error);
-    }
-
-    for (const char *brace; (brace = strchr(rest, '{')) != NULL;) {
-        const char *end = strchr(brace, '}');
-        size_t size;
-        unsigned number;
-
-        if (end == NULL)
-            return malformed(self, "a brace is not closed", error);
-        if (memchr(rest, '}', (size_t)(brace - rest)) != NULL)
-            return malformed(self, "a brace closes nothing", error);
-        weir_buf_append(out, rest, (size_t)(brace - rest));
-        rest = end + 1;
-        size = (size_t)(end - brace - 1);
-        if (size == 1 && brace[1] == 'p') {
-            weir_buf_append_text(out, prefix);
-            continue;
-        }
-        if (size == 3 && memcmp(brace + 1, "now", 3) == 0) {
-            weir_buf_append_text(out, now_expression(engine));
-            continue;
-        }
-        number = parse_number(brace + 1, size);
-        if (number == 0 || number > parameter_count)
-            return malformed(self, "between braces is neither p nor now nor a parameter",
-                             error);
-        used[number] = true;
-        append_parameter(out, engine, number);
-    }
-    if (strchr(rest, '}') != NULL)
-        return malformed(self, "a brace closes nothing", error);
-    for (size_t i = 1; i <= parameter_count; i++) {
-        if (!used[i])
-            return malformed(self, "a parameter is declared and not used", error);
-    }
-    weir_buf_append_text(out, rest);
-    if (weir_buf_status(out) != WEIR_OK)
-        return weir_error_set(error, weir_buf_status(out), "statement \"%s\": %s",
-                              self->name, weir_status_text(weir_buf_status(out)));
-    return WEIR_OK;
+    return weir_sql_expand_at(self, engine, NULL, prefix, out, error);
 }
+
+bool weir_sql_names_tables(const struct weir_sql *self)
+{
+    return strstr(self->text, "{p}") != NULL || strstr(self->text, "{q}") != NULL;
+}
+
+/* ---- prefixes ----------------------------------------------------------------------------- */
 
 static bool is_letter(char c)
 {

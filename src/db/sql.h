@@ -2,8 +2,7 @@
  * sql.h - one statement of ours.
  *
  * A statement is a static constant; its address is its name in the statement cache of every
- * connection. In its text `{p}` stands for the table prefix, which is validated and the only
- * thing that is ever printed in, and `{1}`, `{2}`, ... for parameters:
+ * connection. In its text `{p}` stands for the table prefix and `{1}`, `{2}`, ... for parameters:
  *
  *   static const struct weir_sql SQL_TOUCH = {
  *       .name = "touch",
@@ -14,11 +13,24 @@
  * and `{now}` for the database's clock, in microseconds since 1970 (not on an adopted SQLite
  * connection, whose clock is not ours).
  *
+ * A session has settings that decide where a bare name is looked for, and a handler or an application
+ * may change them (search_path, USE). So the names of tables, sequences and functions come with their
+ * *home*: the schema of PostgreSQL, the database of MariaDB. The prefix has three forms:
+ *
+ *   {p}   a table, sequence or function:             UPDATE {p}_lease      "app".weir_lease
+ *   {q}   the same inside a literal:                 '{q}_log'::regclass   '"app".weir_log'
+ *   {n}   the prefix alone, where no table is looked up: indexes, constraints, roles, channels,
+ *         locks, variables, and names to compare with a catalogue
+ *
+ * The prefix is validated, and the home is quoted; nothing else is ever printed in.
+ *
  * Parameters become $1 on PostgreSQL and ?1 on the others; the server of MariaDB knows only ?, so
  * its driver remembers which value each of them stands for. A literal brace is not available.
  */
 #ifndef WEIR_DB_SQL_H
 #define WEIR_DB_SQL_H
+
+#include <stdbool.h>
 
 #include "base/buf.h"
 #include "weir/db.h"
@@ -34,12 +46,24 @@ struct weir_sql {
     const char *parameters;
 };
 
-/* The text for one engine, into `out`. Fails with WEIR_INVALID (malformed text: a bug, told in
- * `error`) or WEIR_NO_MEMORY. */
+/* The text for one engine, into `out`, with bare names. Fails with WEIR_INVALID (malformed text: a
+ * bug, told in `error`) or WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_sql_expand(const struct weir_sql *self,
                                               enum weir_engine engine, const char *prefix,
                                               struct weir_buf *out,
                                               struct weir_error *error);
+
+/*
+ * The same with the home of the tables, quoted and with its dot (weir_home_quote()); "": it has none.
+ * A statement that says {p} in a literal, {q} outside of one, or {n} where a table belongs is
+ * malformed: it would mean whatever the session's settings make of it.
+ */
+WEIR_CHECKED enum weir_status
+weir_sql_expand_at(const struct weir_sql *self, enum weir_engine engine, const char *home,
+                   const char *prefix, struct weir_buf *out, struct weir_error *error);
+
+/* Does a statement name a table, sequence or function of ours? */
+bool weir_sql_names_tables(const struct weir_sql *self);
 
 /* The type that a letter stands for; capitals give the element's. WEIR_TYPE_NULL: no letter. */
 int weir_sql_type(char letter);

@@ -19,7 +19,7 @@ enum { ANNOUNCEMENT_SIZE = WEIR_POSTSCRIPT_TEXT_SIZE };
 
 static const struct weir_sql SQL_SAY = {
     .name = "say that somebody waits",
-    .text = "SELECT setval('{p}_awaited', {now})",
+    .text = "SELECT setval('{q}_awaited', {now})",
 };
 
 /* A time that lies ahead (the server's clock was set back) counts too: it costs a NOTIFY. */

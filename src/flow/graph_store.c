@@ -60,7 +60,7 @@ static const struct weir_sql SQL_GROW_FLOW = {
 /* PostgreSQL. */
 static const struct weir_sql SQL_MAY_REOPEN = {
     .name = "ask for the right to reopen flows",
-    .text = "SELECT CASE WHEN has_column_privilege('{p}_flow', 'state', 'UPDATE')"
+    .text = "SELECT CASE WHEN has_column_privilege('{q}_flow', 'state', 'UPDATE')"
             " THEN 1 ELSE 0 END",
     .parameters = "",
 };

@@ -400,7 +400,7 @@ enum weir_status weir_catalog_pause(struct weir_connection *connection, const ch
 
 /* ---- subscriptions ------------------------------------------------------------------------ */
 
-#define SUBSCRIBE_LOCK "(hashtext('{p}'), " STRINGIZE(WEIR_LOCK_SUBSCRIBE_NUMBER) ")"
+#define SUBSCRIBE_LOCK "(hashtext('{n}'), " STRINGIZE(WEIR_LOCK_SUBSCRIBE_NUMBER) ")"
 #define WEIR_LOCK_SUBSCRIBE_NUMBER 2
 _Static_assert(WEIR_LOCK_SUBSCRIBE_NUMBER == WEIR_LOCK_SUBSCRIBE,
                "the text of a statement cannot name an enum");

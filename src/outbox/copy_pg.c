@@ -27,7 +27,7 @@ static const struct weir_sql SQL_STORE = {
  * log numbers ahead of those that it has given. */
 static const struct weir_sql SQL_ANNOUNCE = {
     .name = "announce emptying",
-    .text = "SELECT setval('{p}_emptied', greatest(last_value, {1})) FROM {p}_emptied",
+    .text = "SELECT setval('{q}_emptied', greatest(last_value, {1})) FROM {p}_emptied",
     .parameters = "i",
 };
 

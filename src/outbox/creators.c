@@ -18,7 +18,7 @@ static const struct weir_sql SQL_CREATORS = {
             "  WHERE e.privilege_type = 'CREATE' AND (e.grantee = 0"
             "   OR NOT r.rolsuper AND NOT pg_has_role(e.grantee, n.nspowner, 'MEMBER')"
             "   AND NOT pg_has_role(e.grantee, c.relowner, 'MEMBER'))) a ON true"
-            " WHERE c.oid = to_regclass('{p}_schema') GROUP BY n.oid",
+            " WHERE c.oid = to_regclass('{q}_schema') GROUP BY n.oid",
     .parameters = "",
 };
 

@@ -87,7 +87,7 @@ static const struct weir_sql SQL_CHECK = {
 /* Held until COMMIT. 1 is WEIR_LOCK_CUT. */
 static const struct weir_sql SQL_LOCK = {
     .name = "lock cut",
-    .text = "SELECT pg_advisory_xact_lock(hashtext('{p}'), 1)",
+    .text = "SELECT pg_advisory_xact_lock(hashtext('{n}'), 1)",
 };
 _Static_assert(WEIR_LOCK_CUT == 1, "as in SQL_LOCK");
 

@@ -29,7 +29,7 @@
 #define PICK_CLAIMABLE_MARIA                                                             \
     WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id, d.status, d.deadline_us"                     \
                               " FROM {p}_dead_letter d"                                  \
-                              " FORCE INDEX ({p}_dead_letter_open) WHERE " CLAIMABLE     \
+                              " FORCE INDEX ({n}_dead_letter_open) WHERE " CLAIMABLE     \
                               " AND " WEIR_LETTER_FILTER,                                \
                               CLAIMABLE, "x.status, x.deadline_us, x.id", "{9}",         \
                               WEIR_LETTER_SKIP_LOCKED_MARIA)
@@ -37,7 +37,7 @@
 /* What somebody else is at is skipped: two claims at once get different rows. */
 const struct weir_sql weir_letter_sql_claim[] = {
     [WEIR_SQLITE] = {.name = "pick dead letters",
-                     .text = PICK_CLAIMABLE(" INDEXED BY {p}_dead_letter_open"),
+                     .text = PICK_CLAIMABLE(" INDEXED BY {n}_dead_letter_open"),
                      .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
     [WEIR_POSTGRESQL] = {.name = "pick dead letters",
                          .text = PICK_CLAIMABLE("") " FOR UPDATE OF d SKIP LOCKED",

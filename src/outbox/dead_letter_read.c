@@ -36,7 +36,7 @@
 /* MariaDB has to be told the index, and does not see where to begin in it from a comparison of
  * pairs. */
 #define OF_STATUS_MARIA(size, which)                                                     \
-    NEWEST(size, " FORCE INDEX ({p}_dead_letter_by_failure)", which,                     \
+    NEWEST(size, " FORCE INDEX ({n}_dead_letter_by_failure)", which,                     \
            "d.failed_us <= {13} AND (d.failed_us < {13} OR d.id < {14})", "{15}")
 
 #define LIST(pending, claimed, resolved, discarded)                                      \

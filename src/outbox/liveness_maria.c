@@ -6,7 +6,7 @@
  */
 #include "outbox/liveness_ops.h"
 
-#define NAME(number) "CONCAT('{p}_alive_', LOWER(HEX(" number ")))"
+#define NAME(number) "CONCAT('{n}_alive_', LOWER(HEX(" number ")))"
 
 static const struct weir_sql SQL_HOLD = {
     .name = "take the liveness lock",

@@ -40,11 +40,11 @@ static const struct weir_sql SQL_NEWEST = {
  * and whoever watches beside him says so again soon. */
 static const struct weir_sql SQL_WATCH = {
     .name = "watch",
-    .text = "SELECT setval('{p}_asleep', {now})",
+    .text = "SELECT setval('{q}_asleep', {now})",
 };
 static const struct weir_sql SQL_SLEEP = {
     .name = "sleep",
-    .text = "SELECT setval('{p}_asleep', 2)",
+    .text = "SELECT setval('{q}_asleep', 2)",
 };
 
 static enum weir_status pg_advance(const struct weir_outbox_log *self,

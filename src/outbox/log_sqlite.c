@@ -33,7 +33,7 @@ enum { APPEND_COLUMNS = 7 };
  * appended. */
 static const struct weir_sql SQL_HEAD = {
     .name = "head",
-    .text = "SELECT max(seq) FROM sqlite_sequence WHERE name = '{p}_log' COLLATE NOCASE",
+    .text = "SELECT max(seq) FROM sqlite_sequence WHERE name = '{n}_log' COLLATE NOCASE",
 };
 
 /* By primary key. */

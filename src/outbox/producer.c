@@ -20,7 +20,7 @@ static const struct weir_sql SQL_SET_PAYLOAD_MAX = {
 static const struct weir_sql SQL_COUNT_FUNCTIONS = {
     .name = "find weir_enqueue()",
     .text = "SELECT count(*) FROM information_schema.routines"
-            " WHERE routine_schema = DATABASE() AND routine_name = '{p}_enqueue'"
+            " WHERE routine_schema = DATABASE() AND routine_name = '{n}_enqueue'"
             " AND (routine_definition IS NULL"
             "  OR routine_definition LIKE '%_enqueue_check_room(%')",
 };
@@ -50,7 +50,7 @@ static enum weir_status make_all(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     for (; *statement != NULL && status == WEIR_OK; statement++)
-        status = weir_connection_execute_text(connection, *statement, error);
+        status = weir_connection_execute_ddl(connection, *statement, error);
     return status;
 }
 

@@ -50,7 +50,7 @@ static const struct weir_sql SQL_OPEN_PG = {
             "  AND ({1} IS NULL OR l.virtualxid = ANY (string_to_array({1}, ' ')))"
             " UNION ALL SELECT '', 'prepared transaction ' || quote_literal(x.gid)"
             "  FROM pg_prepared_xacts x WHERE x.database = current_database() AND EXISTS"
-            "  (SELECT FROM pg_locks k WHERE k.relation = '{p}_log'::regclass"
+            "  (SELECT FROM pg_locks k WHERE k.relation = '{q}_log'::regclass"
             "   AND k.virtualtransaction = '-1/' || x.transaction::text)) t",
     .parameters = "t",
 };

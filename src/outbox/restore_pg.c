@@ -62,7 +62,7 @@ static const struct weir_sql SQL_IS_ELSEWHERE = {
 /* Held until the end of the transaction. */
 static const struct weir_sql SQL_LOCK = {
     .name = "lock",
-    .text = "SELECT pg_advisory_xact_lock(hashtext('{p}'), {1}::integer)",
+    .text = "SELECT pg_advisory_xact_lock(hashtext('{n}'), {1}::integer)",
     .parameters = "i",
 };
 
@@ -149,8 +149,8 @@ static const struct weir_sql SQL_PLACE = {
  */
 static const struct weir_sql SQL_MEND_SEQUENCES = {
     .name = "mend sequences",
-    .text = "SELECT setval('{p}_asleep', 2),"
-            " CASE WHEN s.last_value < m.id THEN setval('{p}_log_id', m.id) END"
+    .text = "SELECT setval('{q}_asleep', 2),"
+            " CASE WHEN s.last_value < m.id THEN setval('{q}_log_id', m.id) END"
             " FROM {p}_log_id s, (SELECT greatest((SELECT max(top) FROM {p}_cut),"
             " (SELECT max(id) FROM {p}_aside)) AS id) m",
 };

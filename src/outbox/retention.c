@@ -27,13 +27,13 @@
 
 /* Those without a time are open. */
 #define EXPIRED_MARIA                                                                    \
-    EXPIRED("d.id, d.completed_us", " FORCE INDEX ({p}_dead_letter_closed)",             \
+    EXPIRED("d.id, d.completed_us", " FORCE INDEX ({n}_dead_letter_closed)",             \
             " STRAIGHT_JOIN", "d.pid DIV 64")                                            \
     " AND d.completed_us > 0"
 
 const struct weir_sql weir_letter_sql_expire[] = {
     [WEIR_SQLITE] = {.name = "pick old dead letters",
-                     .text = EXPIRED_PICKS(" INDEXED BY {p}_dead_letter_closed"),
+                     .text = EXPIRED_PICKS(" INDEXED BY {n}_dead_letter_closed"),
                      .parameters = "iii"},
     [WEIR_POSTGRESQL] = {.name = "pick old dead letters",
                          .text = EXPIRED_PICKS("") " FOR UPDATE OF d SKIP LOCKED",

@@ -29,7 +29,7 @@ enum {
 /* The lock of migrations: nobody makes tables meanwhile, and no two compare at once. */
 static const struct weir_sql SQL_LOCK = {
     .name = "lock roles",
-    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{p}_schema'), 0))",
+    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",
     .parameters = "",
 };
 

@@ -19,22 +19,22 @@
 #define ROLES                                                                            \
     " role (n, part) AS (VALUES (1, 'owner'), (2, 'runtime'), (3, 'producer'),"          \
     "  (4, 'viewer'))"
-#define ROLE "CONCAT('{p}_', r.part)"
+#define ROLE "CONCAT('{n}_', r.part)"
 #define QUOTED(name) "CONCAT('`', REPLACE(" name ", '`', '``'), '`')"
 #define HERE QUOTED("DATABASE()")
 
-#define BEGINS(name) "LEFT(" name ", CHAR_LENGTH('{p}_')) = '{p}_'"
+#define BEGINS(name) "LEFT(" name ", CHAR_LENGTH('{n}_')) = '{n}_'"
 #define TABLE_BEGINS BEGINS("table_name")
 #define OTHERS                                                                           \
     ", other AS (SELECT LEFT(table_name, CHAR_LENGTH(table_name) - 6) AS beginning"      \
     "  FROM information_schema.tables WHERE table_schema = DATABASE()"                   \
     "  AND " TABLE_BEGINS " AND RIGHT(table_name, 7) = '_schema'"                        \
-    "  AND table_name <> '{p}_schema')"
+    "  AND table_name <> '{n}_schema')"
 #define IS_OURS(name)                                                                    \
     BEGINS(name)                                                                         \
     " AND NOT EXISTS (SELECT 1 FROM other"                                               \
     "  WHERE LEFT(" name ", CHAR_LENGTH(beginning)) = beginning)"
-#define SHORT(name) NAME("SUBSTR(" name ", CHAR_LENGTH('{p}_') + 1)")
+#define SHORT(name) NAME("SUBSTR(" name ", CHAR_LENGTH('{n}_') + 1)")
 
 #define TABLE_NAME NAME("t.table_name")
 #define TABLE_SHORT SHORT("t.table_name")
@@ -75,18 +75,18 @@
 /* Who has the owner's role knows that all four were made. */
 #define UNSEEN                                                                           \
     ", made AS (SELECT " ROLE " AS name FROM role r WHERE EXISTS (SELECT 1"              \
-    "  FROM information_schema.applicable_roles WHERE role_name = '{p}_owner')),"        \
+    "  FROM information_schema.applicable_roles WHERE role_name = '{n}_owner')),"        \
     " wide AS (SELECT '' AS name, '' AS db, FALSE AS whole)"
 
 #define OWNING                                                                           \
     " SELECT 1 AS step, r.n, " ROLE " AS role,"                                          \
-    "  CONCAT('CREATE ROLE IF NOT EXISTS {p}_', r.part) AS statement FROM role r"        \
+    "  CONCAT('CREATE ROLE IF NOT EXISTS {n}_', r.part) AS statement FROM role r"        \
     "  WHERE NOT EXISTS (SELECT 1 FROM made m WHERE m.name = " ROLE ")"                  \
     " UNION ALL SELECT 3, r.n, " ROLE ", CONCAT('GRANT ALL PRIVILEGES ON ', " WIDE ","   \
-    "  '.* TO {p}_owner WITH GRANT OPTION') FROM role r WHERE r.part = 'owner'"          \
+    "  '.* TO {n}_owner WITH GRANT OPTION') FROM role r WHERE r.part = 'owner'"          \
     "  AND NOT EXISTS (SELECT 1 FROM wide w WHERE w.name = " ROLE " AND w.whole)"        \
     " UNION ALL SELECT 4, r.n, " ROLE ", CONCAT('REVOKE ALL PRIVILEGES ON ', " FOUND "," \
-    "  '.* FROM {p}_', r.part) FROM role r JOIN wide w ON w.name = " ROLE                \
+    "  '.* FROM {n}_', r.part) FROM role r JOIN wide w ON w.name = " ROLE                \
     "  WHERE r.part <> 'owner'"
 
 #define OWNERS(seen)                                                                     \
@@ -175,7 +175,7 @@
             "  GROUP BY step, verb, word, part, kind, name, privilege, col IS NULL)"     \
             " SELECT CAST(w.step AS SIGNED), " ROLE ", CONCAT(w.verb, ' ',"              \
             "  GROUP_CONCAT(w.privilege ORDER BY w.privilege SEPARATOR ', '), ' ON ',"   \
-            "  w.kind, " HERE ", '.', w.name, ' ', w.word, ' {p}_', r.part), ''"         \
+            "  w.kind, " HERE ", '.', w.name, ' ', w.word, ' {n}_', r.part), ''"         \
             "  FROM whole w JOIN role r ON r.part = w.part"                              \
             "  GROUP BY w.step, w.verb, w.word, w.kind, w.name, r.n, r.part"             \
             "  ORDER BY w.step, r.n, w.name",                                            \

@@ -30,23 +30,24 @@
 
 /* The last one is not a role and has nothing. */
 #define ROLES                                                                            \
-    " role AS (SELECT r.n, r.part, lower('{p}_') || r.part AS name, have.oid"            \
+    " role AS (SELECT r.n, r.part, lower('{n}_') || r.part AS name, have.oid"            \
     "  FROM unnest(ARRAY['owner', 'runtime', 'producer', 'viewer']) WITH ORDINALITY"     \
     "   AS r (part, n)"                                                                  \
-    "  LEFT JOIN pg_roles have ON have.rolname = lower('{p}_') || r.part"                \
+    "  LEFT JOIN pg_roles have ON have.rolname = lower('{n}_') || r.part"                \
     "  UNION ALL SELECT 5, 'public', 'PUBLIC', 0),"
 
 #define HOME                                                                             \
-    " home AS (SELECT relnamespace AS oid FROM pg_class"                                 \
-    "  WHERE oid = to_regclass('{p}_schema')),"                                          \
+    " home AS (SELECT relnamespace AS oid, relnamespace::regnamespace::text AS name"     \
+    "  FROM pg_class"                                                                    \
+    "  WHERE oid = to_regclass('{q}_schema')),"                                          \
     " other AS (SELECT left(relname, -6) AS beginning FROM pg_class, home"               \
     "  WHERE relnamespace = home.oid AND relkind = 'r'"                                  \
-    "  AND starts_with(relname, lower('{p}_')) AND relname LIKE '%\\_schema'"            \
-    "  AND relname <> lower('{p}_schema')),"
+    "  AND starts_with(relname, lower('{n}_')) AND relname LIKE '%\\_schema'"            \
+    "  AND relname <> lower('{n}_schema')),"
 #define IS_OURS(name)                                                                    \
-    "starts_with(" name ", lower('{p}_'))"                                               \
+    "starts_with(" name ", lower('{n}_'))"                                               \
     " AND NOT EXISTS (SELECT FROM other WHERE starts_with(" name ", beginning))"
-#define SHORT(name) "substr(" name ", length('{p}_') + 1)"
+#define SHORT(name) "substr(" name ", length('{n}_') + 1)"
 
 /* What others want: a row for each privilege. */
 #define SAID                                                                             \
@@ -62,10 +63,12 @@
 #define ROUTINE_SHORT SHORT("p.proname")
 #define ROUTINE_IS_OURS IS_OURS("p.proname")
 
-/* Sequences of identity columns belong to their tables in every respect, and nobody needs a right
+/* Statements name them with their schema: the session that runs them may look elsewhere first.
+ *
+ * Sequences of identity columns belong to their tables in every respect, and nobody needs a right
  * on them. `private`: it has messages. */
 #define TABLES                                                                           \
-    "SELECT c.oid, c.oid::regclass::text AS name,"                                       \
+    "SELECT c.oid, home.name || '.' || quote_ident(c.relname) AS name,"                  \
     "  CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,"                \
     "  " TABLE_SHORT " AS short, c.relispartition AS leaf, c.relowner AS owner,"         \
     "  c.relacl AS acl, EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid"         \
@@ -75,7 +78,8 @@
     "  AND NOT (c.relkind = 'S' AND EXISTS (SELECT FROM pg_depend"                       \
     "   WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'i'))"
 #define ROUTINES                                                                         \
-    "SELECT p.oid, p.oid::regprocedure::text AS name, 'ROUTINE' AS kind,"                \
+    "SELECT p.oid, home.name || '.' || quote_ident(p.proname) || '('"                    \
+    "   || oidvectortypes(p.proargtypes) || ')' AS name, 'ROUTINE' AS kind,"             \
     "  " ROUTINE_SHORT " AS short, false AS leaf, p.proowner AS owner,"                  \
     "  coalesce(p.proacl, acldefault('f', p.proowner)) AS acl, false AS private"         \
     " FROM pg_proc p, home WHERE p.pronamespace = home.oid AND " ROUTINE_IS_OURS

@@ -69,7 +69,7 @@ enum {
  */
 static const struct weir_sql SQL_TRY_LOCK = {
     .name = "try lock",
-    .text = "SELECT pg_try_advisory_xact_lock(hashtext('{p}'), {1}::integer)::integer,"
+    .text = "SELECT pg_try_advisory_xact_lock(hashtext('{n}'), {1}::integer)::integer,"
             " set_config('jit', 'off', true), set_config('enable_nestloop', 'off', true),"
             " set_config('enable_mergejoin', 'off', true)",
     .parameters = "i",

@@ -110,8 +110,7 @@ void fixture_execute(struct fixture *fixture, struct weir_connection *connection
         text += word_size;
     }
     expanded[size] = '\0';
-    check_db(weir_connection_execute_text(connection, expanded, &fixture->error),
-             WEIR_OK);
+    check_db(weir_connection_execute_ddl(connection, expanded, &fixture->error), WEIR_OK);
 }
 
 void fixture_prepare(struct fixture *fixture, const char *text)

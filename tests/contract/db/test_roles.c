@@ -1053,7 +1053,7 @@ static enum weir_status run_as(struct house *self, const char *user, const char 
     enum weir_status status;
 
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
-    status = weir_connection_execute_text(connection, text, &fixture->error);
+    status = weir_connection_execute_ddl(connection, text, &fixture->error);
     weir_db_release(db, connection);
     weir_db_destroy(db);
     return status;

@@ -316,7 +316,7 @@ static int64_t fetched_for_lag(struct scene *scene, struct seen_lags *lags)
     static const struct weir_sql SQL_FETCHED = {
         .name = "rows fetched",
         .text = "SELECT sum(seq_tup_read + idx_tup_fetch)::bigint"
-                " FROM pg_stat_xact_user_tables WHERE relname ~ '^{p}_log_[0-9]$'",
+                " FROM pg_stat_xact_user_tables WHERE relname ~ '^{n}_log_[0-9]$'",
         .parameters = "",
     };
     struct fixture *fixture = scene->fixture;

@@ -151,8 +151,7 @@ OUTBOX_POSTGRESQL_TEST(functions, are_replaced_by_a_later_migration)
     check_int(count_functions(connection, "NOT " PINNED), 1);
     check_db(weir_connection_begin(ours, &fixture->error), WEIR_OK);
     for (const char *const *statement = weir_producer_pg; *statement != NULL; statement++)
-        check_db(weir_connection_execute_text(ours, *statement, &fixture->error),
-                 WEIR_OK);
+        check_db(weir_connection_execute_ddl(ours, *statement, &fixture->error), WEIR_OK);
     check_db(weir_connection_commit(ours, &fixture->error), WEIR_OK);
 
     check_int(count_functions(connection, "NOT " PINNED), 0);

@@ -125,23 +125,23 @@ WEIR_TEST(sql, that_is_malformed_is_told_by_its_name)
     refuses_everywhere("SELECT {1", "i", "not closed");
     refuses_everywhere("SELECT {", "", "not closed");
     refuses_everywhere("SELECT {p", "", "not closed");
-    refuses_everywhere("SELECT {}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {0}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {2}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {1}", "", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {1}", NULL, "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {100}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {-1}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT { 1}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {1 }", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {x}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {P}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {NOW}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {nowx}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {no}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {0}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {2}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {1}", "", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {1}", NULL, "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {100}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {-1}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT { 1}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {1 }", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {x}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {P}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {NOW}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {nowx}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {no}", "i", "neither a name nor now nor a parameter");
     refuses_everywhere("SELECT {now", "", "not closed");
-    refuses_everywhere("SELECT {pp}", "i", "neither p nor now nor a parameter");
-    refuses_everywhere("SELECT {{p}}", "i", "neither p nor now nor a parameter");
+    refuses_everywhere("SELECT {pp}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {{p}}", "i", "neither a name nor now nor a parameter");
 }
 
 /* What is declared is also used: a value nobody asks for is a mistake somewhere. */
@@ -212,6 +212,77 @@ static enum weir_status expand_one(const struct weir_heap *heap)
 WEIR_TEST(sql, survives_any_failing_allocation)
 {
     check_sweep(expand_one);
+}
+
+/* ---- where tables are --------------------------------------------------------------------- */
+
+static void expands_at(const char *home, const char *text, const char *want)
+{
+    const struct weir_sql sql = {.name = "a", .text = text, .parameters = ""};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+    check_status(weir_sql_expand_at(&sql, WEIR_POSTGRESQL, home, "weir", &out, &error),
+                 WEIR_OK);
+    check_str(weir_buf_text(&out), want);
+    weir_buf_fini(&out);
+}
+
+static void refuses_at(const char *home, const char *text, const char *why)
+{
+    const struct weir_sql sql = {.name = "a", .text = text, .parameters = ""};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+    check_status(weir_sql_expand_at(&sql, WEIR_POSTGRESQL, home, "weir", &out, &error),
+                 WEIR_INVALID);
+    check(strstr(error.text, why) != NULL);
+    weir_buf_fini(&out);
+}
+
+WEIR_TEST(sql, names_tables_with_their_home)
+{
+    expands_at(
+        "\"app\".", "SELECT {p}_b() FROM {p}_a WHERE {p}_a.c = 'x'",
+        "SELECT \"app\".weir_b() FROM \"app\".weir_a WHERE \"app\".weir_a.c = 'x'");
+    expands_at("\"app\".", "SELECT '{n}_a' FROM {p}_a FORCE INDEX ({n}_i)",
+               "SELECT 'weir_a' FROM \"app\".weir_a FORCE INDEX (weir_i)");
+    expands_at("", "SELECT '{q}_a', 'it''s {n}' FROM {p}_a",
+               "SELECT 'weir_a', 'it''s weir' FROM weir_a");
+}
+
+WEIR_TEST(sql, doubles_the_quotes_of_a_home_in_a_literal)
+{
+    expands_at("\"bob's\".", "SELECT '{q}_a'::regclass FROM {p}_a",
+               "SELECT '\"bob''s\".weir_a'::regclass FROM \"bob's\".weir_a");
+}
+
+/* With a home that is none as well: so the tests of any engine find it. */
+WEIR_TEST(sql, refuses_tables_without_their_home)
+{
+    refuses_at("", "SELECT '{p}_a'::regclass", "{p} in a literal");
+    refuses_at("", "SELECT 1 FROM {q}_a", "{q} outside of a literal");
+    refuses_at("", "SELECT 1 FROM {n}_a", "{n} for a table");
+    refuses_at("", "update {n}_a SET b = 1", "{n} for a table");
+    refuses_at("", "INSERT INTO  {n}_a VALUES (1)", "{n} for a table");
+    refuses_at("", "SELECT 1 FROM {p}_a JOIN {n}_b", "{n} for a table");
+    refuses_at("", "TRUNCATE {n}_a", "{n} for a table");
+    refuses_at("", "LOCK TABLE {n}_a", "{n} for a table");
+}
+
+WEIR_TEST(sql, has_bare_names_where_no_home_is_given)
+{
+    const struct weir_sql sql = {
+        .name = "a", .text = "CREATE INDEX {p}_i ON {p}_a ('{p}')", .parameters = ""};
+    struct weir_error error;
+    struct weir_buf out;
+
+    weir_buf_init(&out, weir_heap_system(), 1000);
+    check_status(weir_sql_expand(&sql, WEIR_POSTGRESQL, "weir", &out, &error), WEIR_OK);
+    check_str(weir_buf_text(&out), "CREATE INDEX weir_i ON weir_a ('weir')");
+    weir_buf_fini(&out);
 }
 
 /* ---- types -------------------------------------------------------------------------------- */

@@ -1,0 +1,154 @@
+/*
+ * home.c - see home.h.
+ */
+#include "db/home.h"
+
+#include <string.h>
+
+/* By the index of the catalogue on names. Temporary tables are the session's, whatever their name. */
+#define PLACE_IN_PATH                                                                    \
+    "pg_catalog.array_position(pg_catalog.current_schemas(false), n.nspname)"
+static const struct weir_sql SQL_FIND = {
+    .name = "find schema",
+    .text = "SELECT n.nspname::text, " PLACE_IN_PATH " IS NOT NULL"
+            " FROM pg_catalog.pg_class c"
+            " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE c.relname = pg_catalog.lower('{n}_schema')::name"
+            " AND c.relkind = 'r' AND c.relpersistence <> 't'"
+            " ORDER BY " PLACE_IN_PATH " NULLS LAST, 1 LIMIT 2",
+    .parameters = "",
+};
+
+static const struct weir_sql SQL_HERE = {
+    .name = "find schema of new tables",
+    .text = "SELECT pg_catalog.current_schema()::text",
+    .parameters = "",
+};
+
+static const struct weir_sql SQL_LOOK_HERE = {
+    .name = "look in schema",
+    .text = "SELECT pg_catalog.set_config('search_path', {1} || ', pg_temp', true)",
+    .parameters = "t",
+};
+
+bool weir_home_quote(enum weir_engine engine, struct weir_str name,
+                     char out[WEIR_HOME_SIZE])
+{
+    char quote = engine == WEIR_MARIADB ? '`' : '"';
+    size_t size = 0;
+
+    out[0] = '\0';
+    if (engine == WEIR_SQLITE)
+        return true;
+    if (name.size > (WEIR_HOME_SIZE - 4) / 2) /* all of it may be quotes */
+        return false;
+    out[size++] = quote;
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.data[i] == quote)
+            out[size++] = quote;
+        out[size++] = name.data[i];
+    }
+    out[size++] = quote;
+    out[size++] = '.';
+    out[size] = '\0';
+    return true;
+}
+
+/* ---- finding ------------------------------------------------------------------------------ */
+
+/* What the catalogue has, at most two. */
+struct finds {
+    char home[WEIR_HOME_SIZE]; /* of the first */
+    bool visible;              /* so is the first */
+    size_t count;
+};
+
+static enum weir_status look(struct weir_connection *connection, struct finds *out,
+                             struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_FIND, NO_VALUES, &rows, error);
+
+    *out = (struct finds){.count = 0};
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        if (out->count++ > 0)
+            continue;
+        out->visible = weir_rows_boolean(&rows, 1);
+        if (!weir_home_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out->home))
+            out->visible = false;
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_home_find(struct weir_connection *connection,
+                                char out[WEIR_HOME_SIZE], bool *found,
+                                struct weir_error *error)
+{
+    struct finds finds;
+    bool adopted = weir_connection_link(connection)->adopted;
+    enum weir_status status = look(connection, &finds, error);
+
+    *found = false;
+    if (status != WEIR_OK)
+        return status;
+    if (adopted && !finds.visible && finds.count > 1)
+        return weir_error_set(
+            error, WEIR_SCHEMA,
+            "tables of the prefix \"%s\" are in several schemas, and none of these is in "
+            "the search_path of the adopted connection: create the outbox before, or add "
+            "the schema to the search_path",
+            weir_connection_prefix(connection));
+    *found = finds.visible || (adopted && finds.count == 1);
+    if (*found)
+        memcpy(out, finds.home, WEIR_HOME_SIZE);
+    return WEIR_OK;
+}
+
+/* ---- settling ----------------------------------------------------------------------------- */
+
+static enum weir_status find_here(struct weir_connection *connection,
+                                  char out[WEIR_HOME_SIZE], struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_HERE, NO_VALUES, &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK &&
+        (weir_rows_is_null(&rows, 0) ||
+         !weir_home_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out)))
+        status = weir_error_set(error, WEIR_SCHEMA,
+                                "no schema of the search_path exists: create one, or set "
+                                "the search_path of this role or database");
+    weir_rows_close(&rows);
+    return status;
+}
+
+/* The name without its dot is one that search_path takes. */
+static enum weir_status look_here(struct weir_connection *connection, const char *home,
+                                  struct weir_error *error)
+{
+    struct weir_str name = {home, strlen(home) - 1};
+
+    return weir_connection_execute(connection, &SQL_LOOK_HERE, VALUES(weir_text(name)),
+                                   NULL, error);
+}
+
+enum weir_status weir_home_settle(struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    char home[WEIR_HOME_SIZE];
+    bool found = false;
+    enum weir_status status = weir_home_find(connection, home, &found, error);
+
+    if (status == WEIR_OK && !found)
+        status = find_here(connection, home, error);
+    if (status == WEIR_OK)
+        status = look_here(connection, home, error);
+    if (status == WEIR_OK)
+        weir_connection_settle(connection, home);
+    return status;
+}
