@@ -2,6 +2,7 @@
  * maria.c - the driver for MariaDB, by its client library Connector/C.
  *
  *   maria_link        the connection: how it is made, its errors, its transaction
+ *   maria_session     what others have made of it
  *   maria_statement   a prepared statement, its packets and rows
  *   maria_parameter   a value of ours for the library
  *   maria_bulk        one statement for many rows
@@ -23,6 +24,7 @@
 #include "db/driver.h"
 #include "db/maria_bulk.h"
 #include "db/maria_link.h"
+#include "db/maria_session.h"
 #include "db/maria_statement.h"
 
 enum { CANCEL_TIMEOUT_S = 5 };
@@ -195,6 +197,10 @@ const struct weir_driver weir_driver_mariadb = {
     .commit = weir_maria_commit,
     .rollback = weir_maria_rollback,
     .transaction = weir_maria_transaction,
+    .renew = weir_maria_session_renew,
+    .regain = weir_maria_session_regain,
+    .reset = weir_maria_session_reset,
+    .reset_forgets = true,
     .examine = weir_maria_examine,
     .cancel = cancel,
     .clock = clock_us,

@@ -28,6 +28,7 @@
 #include "base/point.h"
 #include "base/text.h"
 #include "db/maria_error.h"
+#include "db/maria_session.h"
 #include "db/maria_tls.h"
 
 enum {
@@ -80,8 +81,6 @@ static const char SQL_SNAPSHOT[] = "SET TRANSACTION ISOLATION LEVEL REPEATABLE R
     ", idle_readonly_transaction_timeout = " limit
 enum { IDLE_S_MAX = WEIR_IDLE_MS_MAX / 1000 };
 
-static enum weir_status set_up_session(struct weir_maria_link *self,
-                                       struct weir_error *error);
 static void keep_watch(MYSQL *mysql);
 static void look_at_transaction(struct weir_maria_link *self, struct weir_error *error);
 
@@ -132,7 +131,9 @@ enum weir_status weir_maria_open(const struct weir_link_config *config,
         status = weir_maria_version_check(mysql_get_server_info(self->mysql), error);
     }
     if (status == WEIR_OK)
-        status = set_up_session(self, error);
+        status = weir_maria_set_session(self, error);
+    if (status == WEIR_OK)
+        status = weir_maria_session_know(self, error);
     if (status != WEIR_OK) {
         weir_maria_close(&self->link);
         return status;
@@ -277,26 +278,35 @@ static void keep_watch(MYSQL *mysql)
                          &SETTINGS[i].value, sizeof SETTINGS[i].value);
 }
 
-static enum weir_status set_up_session(struct weir_maria_link *self,
-                                       struct weir_error *error)
+void weir_maria_print_settings(const struct weir_maria_link *self,
+                               char out[WEIR_MARIA_SETTINGS_SIZE])
 {
     const struct weir_link_config *config = self->link.config;
     int64_t lock_s = seconds(config->lock_timeout_ns);
-    char text[768];
-    enum weir_status status;
 
     (void)weir_text_format(
-        text, sizeof text,
-        "SET SESSION time_zone = '+00:00', autocommit = 1, sql_mode = '" SQL_MODE "', "
+        out, WEIR_MARIA_SETTINGS_SIZE,
+        "time_zone = '+00:00', sql_mode = '" SQL_MODE "', "
         "foreign_key_checks = 1, unique_checks = 1, innodb_lock_wait_timeout = %lld, "
         "lock_wait_timeout = %lld, "
-        "max_statement_time = %lld.%06lld, " IDLE_LIMITS(
-            "%d") " " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
+        "max_statement_time = %lld.%06lld " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
         (long long)(lock_s > 0 ? lock_s : ROW_LOCK_TIMEOUT_S_MAX),
         (long long)(lock_s > 0 ? lock_s : TABLE_LOCK_TIMEOUT_S_MAX),
         (long long)(config->statement_timeout_ns / NANOSECONDS),
-        (long long)(config->statement_timeout_ns % NANOSECONDS / 1000), IDLE_S_MAX,
-        IDLE_S_MAX, IDLE_S_MAX);
+        (long long)(config->statement_timeout_ns % NANOSECONDS / 1000));
+}
+
+enum weir_status weir_maria_set_session(struct weir_maria_link *self,
+                                        struct weir_error *error)
+{
+    char settings[WEIR_MARIA_SETTINGS_SIZE];
+    char text[WEIR_MARIA_SETTINGS_SIZE + 256];
+    enum weir_status status;
+
+    weir_maria_print_settings(self, settings);
+    (void)weir_text_format(text, sizeof text,
+                           "SET SESSION autocommit = 1, " IDLE_LIMITS("%d") ", %s",
+                           IDLE_S_MAX, IDLE_S_MAX, IDLE_S_MAX, settings);
     status = weir_maria_run_text(self, text, error);
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, SQL_ISOLATION, error);

@@ -44,6 +44,9 @@
 #define WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(before, after)                                 \
     "/*M!101108 " before "innodb_snapshot_isolation = 0" after " */"
 
+/* A name of 128 characters at most, each of which may be doubled. */
+enum { WEIR_MARIA_ROLE_SIZE = 400, WEIR_MARIA_SETTINGS_SIZE = 640 };
+
 struct weir_maria_link {
     struct weir_link link;  /* first */
     MYSQL *mysql;           /* owned, or the application's */
@@ -51,6 +54,7 @@ struct weir_maria_link {
     size_t packet_size_max; /* the server's max_allowed_packet; 0: not asked yet */
     bool begun;             /* by begin(), and neither committed nor rolled back */
     bool guarded;           /* begun to be lent */
+    char role[WEIR_MARIA_ROLE_SIZE]; /* of a new session, quoted, or NONE */
     bool unbounded; /* the session may be idle in a transaction as the server has it */
     enum weir_status broken; /* why the server ended it, while failed; else WEIR_OK */
 
@@ -75,6 +79,13 @@ WEIR_CHECKED enum weir_status weir_maria_adopt(const struct weir_link_config *co
                                                void *native, struct weir_link **out,
                                                struct weir_error *error);
 void weir_maria_close(struct weir_link *link);
+
+/* Give the session its settings; and those of them that hold in every transaction, as SET SESSION takes
+ * them. */
+WEIR_CHECKED enum weir_status weir_maria_set_session(struct weir_maria_link *self,
+                                                     struct weir_error *error);
+void weir_maria_print_settings(const struct weir_maria_link *self,
+                               char out[WEIR_MARIA_SETTINGS_SIZE]);
 
 /*
  * A connection as the server gives it, without our settings. An answer is waited for for

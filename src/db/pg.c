@@ -3,6 +3,7 @@
  *
  *   pg.c            the operation table: rows, transactions, clock, durability
  *   pg_open.c       connecting, adopting, closing
+ *   pg_session.c    its settings, and what others have made of them
  *   pg_link.c       one exchange with the server, and what comes of it
  *   pg_statement.c  prepared statements
  *   pg_pipeline.c   several statements in one round trip
@@ -20,6 +21,7 @@
 #include "db/pg_decode.h"
 #include "db/pg_link.h"
 #include "db/pg_pipeline.h"
+#include "db/pg_session.h"
 #include "db/pg_statement.h"
 
 enum { BEGIN_TEXT_SIZE = 320 };
@@ -539,6 +541,8 @@ const struct weir_driver weir_driver_postgresql = {
     .commit = pg_commit,
     .rollback = pg_rollback,
     .transaction = pg_transaction,
+    .renew = weir_pg_session_renew,
+    .reset = weir_pg_session_reset,
     .examine = pg_examine,
     .cancel = pg_cancel,
     .clock = pg_clock,

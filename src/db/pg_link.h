@@ -52,7 +52,7 @@ WEIR_CHECKED enum weir_status weir_pg_adopt(const struct weir_link_config *confi
                                             struct weir_error *error);
 void weir_pg_close(struct weir_link *link);
 
-/* Give the session its settings, in one round trip. */
+/* Give the session its settings, in one round trip (pg_session.c). */
 WEIR_CHECKED enum weir_status weir_pg_set_session(struct weir_pg_link *self,
                                                   struct weir_error *error);
 

@@ -23,7 +23,6 @@
 #include "base/arith.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "db/pg_conninfo.h"
 #include "db/pg_error.h"
 #include "ward/system.h"
@@ -33,7 +32,7 @@
  * machine that swaps, it is given this much more; for control statements it is all there is. */
 #define SILENCE_EXTRA_NS WEIR_SECONDS(15)
 
-enum { SERVER_VERSION_MIN = 130000, SESSION_TEXT_SIZE = 384 };
+enum { SERVER_VERSION_MIN = 130000 };
 
 /* ---- connecting --------------------------------------------------------------------------- */
 
@@ -148,27 +147,6 @@ int64_t weir_pg_milliseconds(int64_t duration_ns)
     int64_t milliseconds = duration_ns / 1000000 + (duration_ns % 1000000 > 0 ? 1 : 0);
 
     return milliseconds < INT32_MAX ? milliseconds : INT32_MAX;
-}
-
-/* Tables that nobody analyses look large to the planner: compiling a statement then takes half a
- * second where running it takes a millisecond. So no jit. */
-enum weir_status weir_pg_set_session(struct weir_pg_link *self, struct weir_error *error)
-{
-    const struct weir_link_config *config = self->base.config;
-    char text[SESSION_TEXT_SIZE];
-
-    weir_text_format(text, sizeof text,
-                     "SET statement_timeout = %lld;"
-                     "SET lock_timeout = %lld;"
-                     "SET idle_in_transaction_session_timeout = %d;"
-                     "SET TimeZone = 'UTC';"
-                     "SET default_transaction_isolation = 'read committed';"
-                     "SET standard_conforming_strings = on;"
-                     "SET jit = off",
-                     (long long)weir_pg_milliseconds(config->statement_timeout_ns),
-                     (long long)weir_pg_milliseconds(config->lock_timeout_ns),
-                     WEIR_IDLE_MS_MAX);
-    return weir_pg_execute_text(self, text, error);
 }
 
 static enum weir_status check_version(const PGconn *connection, struct weir_error *error)

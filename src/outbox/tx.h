@@ -16,6 +16,11 @@
  * keeps nothing returns to, and it is how we know that the transaction is still the one that we
  * began. A handler that commits, or rolls back, takes it along.
  *
+ * Between a handler and the ack, and between two messages, there is always keep or undo, and behind both
+ * the session's user, role and settings are ours (db/connection.h): so the ack is written with our rights,
+ * wherever the handler has looked for its tables. What it deferred under another role is checked by keep,
+ * with that role.
+ *
  * The lease is *compared* at the beginning, so that whoever was fenced off does not begin, and
  * *locked* only at the end, together with the comparison that counts. Locking it first, for as
  * long as the handler runs, would be just as safe and worse to live with: renewal, which extends
