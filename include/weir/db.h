@@ -15,7 +15,8 @@
  *
  * An application that has a connection of its own, perhaps inside a transaction, lets weir
  * *adopt* it: weir then works inside that transaction, and never commits, rolls back or
- * changes a setting of it.
+ * changes a setting of it. Where it looks for tables does not matter (search_path, USE): weir names its
+ * own with their schema, in which they were found, or with the database of the URL (MariaDB).
  *
  * Threads  A database: any thread. A connection: whoever holds it.
  */
@@ -106,8 +107,13 @@ weir_connection_adopt_mariadb(struct weir_db *db, struct st_mysql *handle,
 /* Forget an adopted connection and everything prepared on it. NULL is fine. */
 WEIR_API void weir_connection_disown(struct weir_connection *self);
 
-/* The driver's handle: sqlite3 *, PGconn * or MYSQL *. For reading and for the handler's own
- * statements; never to close it, or to end a transaction that weir began. */
+/*
+ * The driver's handle: sqlite3 *, PGconn * or MYSQL *. For reading and for the handler's own
+ * statements; never to close it, or to end a transaction that weir began. It is good until the
+ * connection is given back, and asked for again with the next. Code that has it may change settings, so
+ * the session is put in order on its way back, which costs a round trip (MariaDB: a few, and statements
+ * are prepared anew).
+ */
 WEIR_API void *weir_connection_native(struct weir_connection *self);
 
 /*
