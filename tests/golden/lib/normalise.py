@@ -29,7 +29,7 @@ import sys
 SET = ("dead_letter_retention_seconds", "retain_seconds", "period_seconds")
 
 MEASURED = re.compile(r'"(\w*seconds|\w+_per_second|per_second|file_bytes|free_bytes|cycles)":'
-                      r"([0-9.]+)")
+                      r"(-?[0-9.]+)")
 
 numbers = {}
 

@@ -134,7 +134,7 @@ make_schema() {
 
 dump_engine() {
     local url prefix
-    prefix=$(own_prefix)
+    prefix=$(own_prefix s) # the transcripts, made at the same time, make roles too
     url=$(new_database "$1" schema)
     if [ "$1" = sqlite ]; then
         "$weir" migrate --quiet --db "$url" --prefix "$prefix"

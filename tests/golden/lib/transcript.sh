@@ -17,9 +17,9 @@
 # A transcript has the command line, standard output, standard error behind "2> ", and the exit code if
 # it is not 0. normalise.py replaces what changes from run to run.
 
-# The run's own prefix for what belongs to the whole server; of one length.
+# own_prefix [LETTER]: the run's own for what belongs to the whole server; of one length.
 own_prefix() {
-    printf 'g%07d' $$
+    printf '%s%07d' "${1:-g}" $$
 }
 
 program=$weir
