@@ -29,7 +29,7 @@
 #include "db/pause.h"
 #include "db/signal.h"
 #include "db/sql.h"
-#include "db/writers.h"
+#include "db/sqlite/writers.h"
 #include "ward/bulkhead.h"
 #include "ward/executor.h"
 #include "ward/lock.h"

@@ -1,7 +1,7 @@
 /*
  * driver.h - the operation table of a database engine.
  *
- * Three tables exist, in sqlite.c, pg.c and maria.c. Above them connection.c keeps the
+ * Three tables exist, in sqlite/driver.c, postgres/driver.c and mariadb/driver.c. Above them connection.c keeps the
  * statement cache, checks parameters and knows about transactions; a driver translates.
  *
  * A *link* is one connection as the driver sees it. Each driver embeds struct weir_link as the

@@ -3,7 +3,7 @@
  *
  * MariaDB has no way to tell its clients of a commit. Where producers and those who deliver live
  * on one host, the operator may name a folder in the URL (`signal=FOLDER`): producers open and
- * close a file in it, and whoever watches that file (watch_signal.c) looks at once.
+ * close a file in it, and whoever watches that file (mariadb/watch.c) looks at once.
  *
  * Opening for writing and closing is all: inotify tells of it, nothing is written or read, no
  * disk is waited for, and there is no reader without whom a producer would have to wait, as there

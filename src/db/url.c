@@ -13,7 +13,7 @@
 #include "base/heap.h"
 #include "base/permissions.h"
 #include "base/str.h"
-#include "db/pg_conninfo.h"
+#include "db/postgres/conninfo.h"
 
 /* Every piece that fails says which part of the URL it was. */
 struct parser {

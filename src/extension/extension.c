@@ -20,8 +20,8 @@
 #include "db/sql.h"
 #include "extension/store.h"
 #include "outbox/headers.h"
+#include "outbox/log/place.h"
 #include "outbox/names.h"
-#include "outbox/place.h"
 #include "weir/heap.h"
 
 SQLITE_EXTENSION_INIT1

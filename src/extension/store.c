@@ -8,8 +8,8 @@
 
 #include "base/noun.h"
 #include "db/sql.h"
-#include "outbox/backlog.h"
-#include "outbox/stored_queue.h"
+#include "outbox/queue/backlog.h"
+#include "outbox/queue/stored_queue.h"
 #include "weir/heap.h"
 
 enum { STATEMENT_SIZE_MAX = 4096 };

@@ -22,7 +22,7 @@ enum { WEIR_STORE_PREFIX_SIZE = 64 };
 /* Of one connection. */
 struct weir_store {
     char prefix[WEIR_STORE_PREFIX_SIZE];
-    /* What waited in one queue, by the number that was read last (outbox/backlog.h), and what this
+    /* What waited in one queue, by the number that was read last (outbox/queue/backlog.h), and what this
      * connection has added since. */
     int64_t counted_queue_id;
     int64_t read_us;

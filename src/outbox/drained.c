@@ -8,7 +8,7 @@
 #include "db/value.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
-#include "outbox/statements_pg.h"
+#include "outbox/postgres/statements.h"
 #include "weir/inspect.h"
 
 /* The log by its primary key from the lowest position on (the join is not to be turned round), for

@@ -13,9 +13,9 @@
 #include "db/db.h"
 #include "db/pause.h"
 #include "db/transact.h"
-#include "outbox/backlog.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
+#include "outbox/queue/backlog.h"
 
 enum { HEADERS_JSON_MAX = 8 * WEIR_HEADERS_SIZE_MAX };
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "outbox/lease/presence.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "outbox/patience.h"
-#include "outbox/presence.h"
 #include "outbox/traffic.h"
 
 /* Rows that are looked at for a queue that has few messages among many of others, and for how long. */
@@ -56,7 +56,7 @@ static const struct weir_sql SQL_QUEUES = {
 #define FIRST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era, id LIMIT 1)"
 #define LAST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era DESC, id DESC LIMIT 1)"
 
-/* PostgreSQL: of the rows set aside those that stand in the log as well (sweep_pg.h), by index (id),
+/* PostgreSQL: of the rows set aside those that stand in the log as well (postgres/sweep.h), by index (id),
  * one look-up in each leaf. */
 #define DOUBLED                                                                          \
     "(SELECT count(*) FROM (SELECT a.id FROM {p}_aside a WHERE a.pid >= {1} * 64"        \

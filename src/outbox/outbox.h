@@ -20,12 +20,12 @@
 #include <stdatomic.h>
 
 #include "db/wake.h"
-#include "outbox/ack_health.h"
-#include "outbox/catalog.h"
-#include "outbox/log.h"
-#include "outbox/registry.h"
-#include "outbox/roster.h"
-#include "outbox/tx.h"
+#include "outbox/delivery/ack_health.h"
+#include "outbox/delivery/roster.h"
+#include "outbox/delivery/tx.h"
+#include "outbox/log/log.h"
+#include "outbox/queue/catalog.h"
+#include "outbox/queue/registry.h"
 #include "weir/executor.h"
 #include "weir/listener.h"
 #include "weir/notifier.h"

@@ -6,7 +6,7 @@
  *   {p}_producer   enqueues and submits, and nothing else
  *   {p}_viewer     reads, but neither payloads nor headers
  *
- * What each is to have is said once for each engine, in a query (roles_pg.c, roles_maria.c) that
+ * What each is to have is said once for each engine, in a query (postgres/roles.c, mariadb/roles.c) that
  * compares it with the catalogue. Its answer is a plan: the statements that make roles which are
  * missing, grant what is missing and take back what is too much. So applying it twice changes
  * nothing, and applying it after a migration mends what that has left. A role that is there
@@ -34,7 +34,7 @@
 
 /*
  * What a role is to have on an object of another family of tables (db/migrate.h), whose affair it
- * is: in place of what the rule of roles_pg.c gives it on every table of the prefix, which is to
+ * is: in place of what the rule of postgres/roles.c gives it on every table of the prefix, which is to
  * write for a runtime, to read for a viewer, and nothing for a producer. Several for one role and
  * object add up. PostgreSQL only.
  */

@@ -12,9 +12,9 @@
  *   meta           what the library must know of this database
  *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
  *   copy           PostgreSQL: the newest copy of each leaf; and, in a sequence, the newest by
- *                  which one was emptied (copy_pg.h)
- *   backlog        how much waits in queues with a limit (PostgreSQL: sequences, backlog_pg.c)
- *   incoming, era  MariaDB: where producers append (log_maria.h), and what pins it
+ *                  which one was emptied (postgres/copy.h)
+ *   backlog        how much waits in queues with a limit (PostgreSQL: sequences, postgres/backlog.c)
+ *   incoming, era  MariaDB: where producers append (mariadb/log.h), and what pins it
  *   counter        MariaDB: the log's head and how far it was swept; a lock for subscribing
  *
  * A partition is one number, queue * 64 + partition, so that a message names both in one
@@ -355,7 +355,7 @@ static const char *const MARIA_1[] = {
     " created_us BIGINT NOT NULL,"
     " UNIQUE (queue, name))" MARIA_TABLE,
 
-    /* Why there are eras: log_maria.h. Sequences are outside of all transactions, for whoever
+    /* Why there are eras: mariadb/log.h. Sequences are outside of all transactions, for whoever
      * reads them too. */
     "CREATE SEQUENCE IF NOT EXISTS {p}_incoming_id CACHE 1000 ENGINE = InnoDB",
     "CREATE SEQUENCE IF NOT EXISTS {p}_era_now NOCACHE ENGINE = InnoDB",
@@ -478,7 +478,7 @@ static const char *const MARIA_2[] = {
 
 /* ---- 3: producers in SQL ------------------------------------------------------------------- */
 
-/* How large a payload may be that they give. Servers: producer_pg.c, producer_maria.c. */
+/* How large a payload may be that they give. Servers: postgres/producer.c, mariadb/producer.c. */
 static const char *const SQLITE_3[] = {
     "INSERT OR IGNORE INTO {p}_meta VALUES ('payload_max', '65536')",
     NULL,
@@ -632,7 +632,7 @@ static const char *const MARIA_12[] = {
 /* ---- 13: how much waits in queues with a limit ------------------------------------------------ */
 
 /*
- * The published numbers (backlog.h). PostgreSQL has sequences and functions for them (backlog_pg.c),
+ * The published numbers (backlog.h). PostgreSQL has sequences and functions for them (postgres/backlog.c),
  * which the statements of producers bring. A library that knows nothing of them counts by itself.
  */
 #define BACKLOG_TABLE(integer, key)                                                      \

@@ -21,12 +21,12 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/noun.h"
-#include "outbox/batch.h"
-#include "sink/child.h"
-#include "sink/environment.h"
+#include "outbox/delivery/batch.h"
 #include "sink/line.h"
-#include "sink/patience.h"
 #include "sink/sink.h"
+#include "sink/util/child.h"
+#include "sink/util/environment.h"
+#include "sink/util/patience.h"
 
 enum { LINE_SIZE_MAX = 1 << 30 };
 

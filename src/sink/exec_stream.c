@@ -22,12 +22,12 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/quote.h"
-#include "outbox/batch.h"
+#include "outbox/delivery/batch.h"
 #include "sink/answer.h"
-#include "sink/child.h"
 #include "sink/line.h"
-#include "sink/patience.h"
 #include "sink/sink.h"
+#include "sink/util/child.h"
+#include "sink/util/patience.h"
 
 #define STRINGIZE(number) STRINGIZE_(number)
 #define STRINGIZE_(number) #number

@@ -30,10 +30,10 @@
 #include "base/point.h"
 #include "db/pause.h"
 #include "sink/chunk.h"
-#include "sink/group.h"
-#include "sink/quiet.h"
 #include "sink/sink.h"
-#include "sink/tail.h"
+#include "sink/util/group.h"
+#include "sink/util/quiet.h"
+#include "sink/util/tail.h"
 #include "weir/time.h"
 
 enum {

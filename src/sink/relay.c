@@ -12,7 +12,7 @@
 
 #include "base/heap.h"
 #include "base/permissions.h"
-#include "outbox/batch.h"
+#include "outbox/delivery/batch.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "sink/sink.h"

@@ -11,7 +11,7 @@
 #include "base/nearest.h"
 #include "base/permissions.h"
 #include "base/text.h"
-#include "outbox/batch.h"
+#include "outbox/delivery/batch.h"
 #include "weir/time.h"
 
 static const struct weir_sink_ops *const KINDS[] = {

@@ -24,8 +24,8 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "sink/chunk.h"
-#include "sink/quiet.h"
 #include "sink/sink.h"
+#include "sink/util/quiet.h"
 
 enum {
     CHUNK_SIZE = 64 * 1024, /* what others wait for */

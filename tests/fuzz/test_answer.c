@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "sink/answer.h"
-#include "sink/child.h"
+#include "sink/util/child.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
 

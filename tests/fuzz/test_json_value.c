@@ -3,7 +3,7 @@
  */
 #include "base/buf.h"
 #include "base/json_value.h"
-#include "flow/composition.h"
+#include "execution/flow/composition.h"
 #include "fuzz.h"
 #include "weir/heap.h"
 

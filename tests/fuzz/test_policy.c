@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "flow/dictionary.h"
-#include "flow/draft.h"
+#include "execution/draft.h"
+#include "execution/store/dictionary.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

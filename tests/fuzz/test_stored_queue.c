@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "outbox/place.h"
-#include "outbox/stored_queue.h"
+#include "outbox/log/place.h"
+#include "outbox/queue/stored_queue.h"
 #include "weir/message.h"
 #include "weir/outbox.h"
 

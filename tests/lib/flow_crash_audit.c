@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/rules.h"
+#include "execution/rules.h"
 #include "lib/flow_crash_truth.h"
 
 struct audit {

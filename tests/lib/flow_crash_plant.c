@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "flow/state.h"
+#include "execution/state.h"
 #include "lib/flow_crash_stage.h"
 #include "weir/outbox.h"
 

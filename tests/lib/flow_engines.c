@@ -3,7 +3,7 @@
  */
 #include "lib/flow_engines.h"
 
-#include "flow/schema.h"
+#include "execution/schema.h"
 #include "outbox/schema.h"
 
 static void migrate(struct fixture *fixture)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/state.h"
+#include "execution/state.h"
 #include "lib/flows_crash_checks.h"
 #include "lib/flows_crash_truth.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "flow/state.h"
+#include "execution/state.h"
 #include "lib/flows_crash_truth.h"
 
 /* ---- notes ---------------------------------------------------------------------------------- */

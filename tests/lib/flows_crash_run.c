@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "db/pause.h"
-#include "flow/state.h"
+#include "execution/state.h"
 #include "lib/flows_crash_checks.h"
 #include "lib/flows_crash_stage.h"
 #include "lib/order_stage.h"

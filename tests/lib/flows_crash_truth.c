@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "flow/state.h"
+#include "execution/state.h"
 #include "weir/heap.h"
 
 enum { JOINED_SIZE_MAX = 1 << 20 };

@@ -10,12 +10,12 @@
 #include "db/db.h"
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"
-#include "outbox/append_pg.h"
-#include "outbox/cut_pg.h"
-#include "outbox/lease.h"
-#include "outbox/read_pg.h"
+#include "outbox/lease/lease.h"
+#include "outbox/postgres/append.h"
+#include "outbox/postgres/cut.h"
+#include "outbox/postgres/read.h"
+#include "outbox/postgres/sweep.h"
 #include "outbox/schema.h"
-#include "outbox/sweep_pg.h"
 
 enum {
     BITS = 6, /* of a segment: 64 ids */

@@ -30,8 +30,8 @@
 #include "base/point.h"
 #include "lib/engines.h"
 #include "lib/weave.h"
-#include "outbox/ack.h"
-#include "outbox/log.h"
+#include "outbox/delivery/ack.h"
+#include "outbox/log/log.h"
 
 enum {
     LOOM_TRANSACTIONS_MAX = 16,
@@ -159,7 +159,7 @@ void loom_expire(struct loom_session *self);
 bool loom_take_over(struct loom_session *self, struct loom_owner *out);
 void loom_find_position(struct loom_session *self, struct loom_owner *owner);
 
-/* One step of the sweep: a leaf of the log, or of acks (sweep_pg.h). */
+/* One step of the sweep: a leaf of the log, or of acks (postgres/sweep.h). */
 void loom_sweep(struct loom_session *self, uint32_t leaf);
 
 #endif

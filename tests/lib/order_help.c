@@ -2,8 +2,8 @@
  * order_help.c - processes that do one thing a deliverer does, and do it all the time.
  */
 #include "lib/order_stage.h"
-#include "outbox/cut_pg.h"
-#include "outbox/log.h"
+#include "outbox/log/log.h"
+#include "outbox/postgres/cut.h"
 
 struct helper {
     struct order_run *run;

@@ -15,7 +15,7 @@
 #include "db/pause.h"
 #include "lib/order_stage.h"
 #include "lib/process.h"
-#include "outbox/catalog.h"
+#include "outbox/queue/catalog.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "lib/engines.h"
-#include "outbox/place.h"
+#include "outbox/log/place.h"
 
 enum { PG_OUTBOX_LIST_SIZE = 16384 };
 

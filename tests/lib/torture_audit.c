@@ -10,7 +10,7 @@
 #include "lib/effects.h"
 #include "lib/torture_blame.h"
 #include "lib/torture_stage.h"
-#include "outbox/mark.h"
+#include "outbox/delivery/mark.h"
 
 /* The clocks of the databases tell at least milliseconds. */
 enum { CLOCK_US = 2000, EPOCHS_MAX = 100000, STORY_US = 2000000 };

@@ -11,8 +11,8 @@
 #include "lib/host.h"
 #include "lib/place.h"
 #include "lib/test.h"
+#include "outbox/delivery/roster.h"
 #include "outbox/outbox.h"
-#include "outbox/roster.h"
 #include "weir/outbox.h"
 
 enum { PEOPLE_MAX = 3, PARTITIONS = 8, MOMENTS = 12 };

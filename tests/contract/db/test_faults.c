@@ -12,8 +12,8 @@
 
 #include "base/point.h"
 #include "db/db.h"
+#include "db/sqlite/writers.h"
 #include "db/transact.h"
-#include "db/writers.h"
 #include "lib/engines.h"
 #include "lib/sweep.h"
 #include "lib/wire.h"

@@ -11,7 +11,7 @@
 
 #include <libpq-fe.h>
 
-#include "flow/rights.h"
+#include "execution/rights.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "outbox/roles.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of db/wake.c and watch_signal.c: processes of one host that tell each other of commits,
+ * Tests of db/wake.c and mariadb/watch.c: processes of one host that tell each other of commits,
  * for MariaDB, which does not.
  *
  * Where both polling intervals are an hour there is no poll: what is seen was seen because of a

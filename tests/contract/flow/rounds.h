@@ -15,7 +15,7 @@
 
 #include "contract/flow/works.h"
 #include "contract/flow/yard.h"
-#include "flow/scanner/reconciler.h"
+#include "execution/reconcile/reconciler.h"
 #include "ward/context.h"
 #include "ward/failures.h"
 

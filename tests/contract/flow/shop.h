@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "flow/store.h"
+#include "execution/store/store.h"
 #include "lib/flow_engines.h"
 
 enum { SHOP_LOADED_MAX = 20000 };

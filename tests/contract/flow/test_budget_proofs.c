@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "contract/flow/company.h"
 #include "contract/flow/rounds.h"
-#include "flow/budget_store.h"
-#include "flow/store_statements.h"
+#include "execution/budget/budget_store.h"
+#include "execution/store/store_statements.h"
 #include "lib/explain.h"
 #include "weir/budget.h"
 

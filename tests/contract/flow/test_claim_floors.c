@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "contract/flow/company.h"
-#include "flow/store_statements.h"
+#include "execution/store/store_statements.h"
 #include "lib/explain.h"
 
 enum { HISTORY = 3000 };

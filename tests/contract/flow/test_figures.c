@@ -2,7 +2,7 @@
  * Figures for operators: counted as far as it is cheap, by lane and by state, and how late it is for
  * what nobody has looked after.
  */
-#include "flow/figures.h"
+#include "execution/figures.h"
 
 #include "contract/flow/graphs.h"
 #include "contract/flow/waits.h"

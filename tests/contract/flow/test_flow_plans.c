@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "contract/flow/shop.h"
-#include "flow/store_columns.h"
-#include "flow/store_statements.h"
+#include "execution/store/store_columns.h"
+#include "execution/store/store_statements.h"
 #include "lib/explain.h"
 
 enum {

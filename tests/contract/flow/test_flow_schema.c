@@ -1,7 +1,7 @@
 /*
  * The tables of the execution engine: made once, by few statements, and small.
  */
-#include "flow/schema.h"
+#include "execution/schema.h"
 
 #include "contract/flow/shop.h"
 #include "contract/flow/works.h"

@@ -4,7 +4,7 @@
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/yard.h"
-#include "flow/resolve.h"
+#include "execution/flow/resolve.h"
 #include "lib/stage.h"
 
 enum { HOUR_MS = 3600 * 1000 };

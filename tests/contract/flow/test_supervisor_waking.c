@@ -4,7 +4,7 @@
  */
 #include "contract/flow/yard.h"
 #include "db/pause.h"
-#include "flow/scanner/reconciler.h"
+#include "execution/reconcile/reconciler.h"
 #include "lib/stage.h"
 #include "ward/executor.h"
 

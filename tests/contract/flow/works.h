@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "flow/flow.h"
+#include "execution/executions.h"
 #include "lib/flow_engines.h"
 #include "weir/outbox.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/point.h"
 #include "db/db.h"
-#include "flow/flow.h"
+#include "execution/executions.h"
 #include "lib/flow_engines.h"
 #include "weir/flow_supervisor.h"
 #include "weir/outbox.h"

@@ -12,8 +12,8 @@
 #include "db/db.h"
 #include "lib/outbox_engines.h"
 #include "lib/sweep.h"
-#include "outbox/ack.h"
-#include "outbox/lease.h"
+#include "outbox/delivery/ack.h"
+#include "outbox/lease/lease.h"
 
 enum { DESK_PARTITIONS_MAX = 64, DESK_CALLS_MAX = 200 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/outbox_engines.h"
-#include "outbox/log.h"
+#include "outbox/log/log.h"
 
 enum {
     SCENE_ROWS_MAX = 20000,

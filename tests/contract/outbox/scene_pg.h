@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/outbox_engines.h"
-#include "outbox/log.h"
+#include "outbox/log/log.h"
 
 enum { SCENE_ROWS_MAX = 4096, SCENE_TEXT_SIZE = 64 * 1024 };
 

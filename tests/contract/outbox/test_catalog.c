@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "contract/outbox/desk.h"
-#include "outbox/catalog.h"
+#include "outbox/queue/catalog.h"
 
 /* A connection with the log of its database. */
 struct clerk {

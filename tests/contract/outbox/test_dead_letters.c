@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "lib/letter_scene.h"
 #include "lib/outbox_application.h"
-#include "outbox/dead_letter_rows.h"
-#include "outbox/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_rows.h"
+#include "outbox/dead_letter/dead_letter_statements.h"
 
 #define HOUR WEIR_HOURS(1)
 

@@ -16,9 +16,9 @@
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"
 #include "lib/standby.h"
-#include "outbox/restore_pg.h"
+#include "outbox/postgres/restore.h"
+#include "outbox/postgres/sweep.h"
 #include "outbox/schema.h"
-#include "outbox/sweep_pg.h"
 
 enum {
     BITS = 6,        /* of a segment: leaf 0 has the ids 1 to 63 */

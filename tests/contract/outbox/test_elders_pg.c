@@ -3,8 +3,8 @@
  */
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"
-#include "outbox/copy_pg.h"
-#include "outbox/elders_pg.h"
+#include "outbox/postgres/copy.h"
+#include "outbox/postgres/elders.h"
 
 enum { START_NS = 1000, LIMIT_NS = 300 };
 

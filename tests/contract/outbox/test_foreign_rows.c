@@ -9,7 +9,7 @@
 
 #include "lib/letter_scene.h"
 #include "lib/sql_producer.h"
-#include "outbox/catalog.h"
+#include "outbox/queue/catalog.h"
 
 enum { MANY = 100, SQL_SIZE_MAX = 200 * 1024 };
 

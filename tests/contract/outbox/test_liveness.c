@@ -10,7 +10,7 @@
 #include "contract/outbox/desk.h"
 #include "db/db.h"
 #include "lib/wire.h"
-#include "outbox/liveness.h"
+#include "outbox/lease/liveness.h"
 
 /* ---- members that are rows ---------------------------------------------------------------- */
 

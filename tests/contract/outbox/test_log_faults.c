@@ -16,7 +16,7 @@ enum {
     PASSED = 30, /* of them */
     BATCH = 150, /* appended under faults; more than go in one group */
     SWEEPS_MAX = 50,
-    LEAVES = 8 /* of the log, and of a round of the sweep: see sweep_pg.h */
+    LEAVES = 8 /* of the log, and of a round of the sweep: see postgres/sweep.h */
 };
 
 /* One run: a queue and a subscription of its own, of the same number, and messages of which some

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/pg_outbox.h"
-#include "outbox/cut_pg.h"
+#include "outbox/postgres/cut.h"
 #include "outbox/schema.h"
 #include "scene_pg.h"
 

@@ -9,7 +9,7 @@
 #include "db/db.h"
 #include "lib/effects.h"
 #include "lib/letter_scene.h"
-#include "outbox/mark.h"
+#include "outbox/delivery/mark.h"
 #include "outbox/outbox.h"
 
 /* "mark position" on SQLite and MariaDB, "append mark" on PostgreSQL. */

@@ -2,7 +2,7 @@
  * Members: who is alive, and what each may hold.
  */
 #include "contract/outbox/desk.h"
-#include "outbox/member.h"
+#include "outbox/lease/member.h"
 
 #define CARL INT64_C(7003)
 

@@ -6,7 +6,7 @@
 #include "lib/outbox_application.h"
 #include "lib/outbox_scene.h"
 #include "outbox/outbox.h"
-#include "outbox/sweep_pg.h"
+#include "outbox/postgres/sweep.h"
 
 enum { ROUNDS = 60, EACH = 20, SEGMENT_BITS = 4 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "db/pause.h"
-#include "outbox/cut_pg.h"
+#include "outbox/postgres/cut.h"
 #include "scene_pg.h"
 #include "weir/time.h"
 

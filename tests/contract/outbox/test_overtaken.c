@@ -10,9 +10,9 @@
 #include "base/point.h"
 #include "db/pause.h"
 #include "lib/outbox_scene.h"
-#include "outbox/ack.h"
-#include "outbox/lease.h"
-#include "outbox/log.h"
+#include "outbox/delivery/ack.h"
+#include "outbox/lease/lease.h"
+#include "outbox/log/log.h"
 #include "outbox/outbox.h"
 
 enum { SEGMENT_BITS = 3, OTHER = 4711 };

@@ -10,8 +10,8 @@
 
 #include "lib/explain.h"
 #include "lib/outbox_engines.h"
-#include "outbox/dead_letter_statements.h"
-#include "outbox/statements_pg.h"
+#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/postgres/statements.h"
 
 enum { DEPTH_MAX = 64 };
 

@@ -10,8 +10,8 @@
 #include "lib/outbox_application.h"
 #include "lib/outbox_scene.h"
 #include "lib/sql_producer.h"
-#include "outbox/catalog.h"
 #include "outbox/outbox.h"
+#include "outbox/queue/catalog.h"
 
 /* A process that removes queues and does not wait for others for long. */
 static struct weir_outbox *open_remover(struct fixture *fixture,

@@ -14,8 +14,8 @@
 #include "lib/order_run.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
-#include "outbox/restore_maria.h"
-#include "outbox/restore_pg.h"
+#include "outbox/mariadb/restore.h"
+#include "outbox/postgres/restore.h"
 #include "weir/stats.h"
 
 enum { PARTITIONS = 4, ROUNDS = 6, FIRST_BATCH = 6, STUCK_AT = 5, REJECTED = 2 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "flow/rights.h"
+#include "execution/rights.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
 #include "outbox/roles.h"

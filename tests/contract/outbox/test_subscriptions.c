@@ -5,9 +5,9 @@
 
 #include "base/point.h"
 #include "lib/outbox_scene.h"
-#include "outbox/catalog.h"
-#include "outbox/log.h"
+#include "outbox/log/log.h"
 #include "outbox/outbox.h"
+#include "outbox/queue/catalog.h"
 
 static struct weir_handler_options subscriber(const char *name, struct recorder *recorder)
 {

@@ -341,7 +341,7 @@ OUTBOX_MARIADB_TEST(sweep, is_harmless_when_another_has_swept_since_it_looked)
     check_two_sweeps(fixture, "sweep lock", 1);
 }
 
-/* A read view may show a move and not the one before it (log_maria.h, M2). What comes while it is
+/* A read view may show a move and not the one before it (mariadb/log.h, M2). What comes while it is
  * made is left alone, or rows between would be deleted that nobody has looked at. */
 static void append_and_pass(void *argument)
 {

@@ -12,7 +12,7 @@
 #include "db/db.h"
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"
-#include "outbox/sweep_pg.h"
+#include "outbox/postgres/sweep.h"
 
 enum { BITS = 6, LEAF_0 = 63, STEPS_MAX = 64 };
 

@@ -18,7 +18,7 @@
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "lib/wire.h"
-#include "outbox/member.h"
+#include "outbox/lease/member.h"
 #include "outbox/outbox.h"
 
 enum { PARTITIONS = 8 };

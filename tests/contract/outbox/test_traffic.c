@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/outbox_scene.h"
-#include "outbox/member.h"
+#include "outbox/lease/member.h"
 #include "outbox/outbox.h"
 
 #define MINUTE_US INT64_C(60000000)

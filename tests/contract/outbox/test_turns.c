@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "lib/outbox_scene.h"
+#include "outbox/delivery/roster.h"
 #include "outbox/outbox.h"
-#include "outbox/roster.h"
 
 struct hall {
     struct fixture *fixture;

@@ -1,8 +1,8 @@
 /*
- * Tests of cli/demo_book.c: what the demo makes of its database, and that the audit finds each kind of
+ * Tests of cli/demo/demo_book.c: what the demo makes of its database, and that the audit finds each kind of
  * thing that must not be.
  */
-#include "cli/demo_book.h"
+#include "cli/demo/demo_book.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * test_demo_ledger.c - the verdict of the demo: good when all is well, and bad for each way in
  * which it can be broken.
  */
-#include "cli/demo_ledger.h"
+#include "cli/demo/demo_ledger.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Tests of cli/flow_chart.c and cli/flow_chart_text.c: why members wait, and a flow for people.
+ * Tests of cli/flow/flow_chart.c and cli/flow/flow_chart_text.c: why members wait, and a flow for people.
  *
  * Charts are made by hand here; that they are read from a database is in tests/cli/test_flow_graph.sh.
  */
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/flow_chart_text.h"
+#include "cli/flow/flow_chart_text.h"
 #include "lib/test.h"
 #include "weir/heap.h"
 

@@ -1,7 +1,7 @@
 /*
- * Tests of cli/flow_draw.c and cli/flow_draw_layers.c: graphs, and what is drawn of them.
+ * Tests of cli/flow/flow_draw.c and cli/flow/flow_draw_layers.c: graphs, and what is drawn of them.
  */
-#include "cli/flow_draw.h"
+#include "cli/flow/flow_draw.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * Tests of cli/flow_graph_plan.c: what is to be added to a flow, as JSON.
+ * Tests of cli/flow/flow_plan.c: what is to be added to a flow, as JSON.
  *
  * What is refused is told on standard error, which is closed here; the words are in
  * tests/cli/test_flow_graph.sh.
  */
-#include "cli/flow_graph_plan.h"
+#include "cli/flow/flow_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

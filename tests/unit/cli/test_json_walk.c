@@ -1,7 +1,7 @@
 /*
- * Tests of cli/json_walk.c: values of a JSON list or object, as they are written.
+ * Tests of cli/flow/json_walk.c: values of a JSON list or object, as they are written.
  */
-#include "cli/json_walk.h"
+#include "cli/flow/json_walk.h"
 
 #include <stdlib.h>
 #include <string.h>

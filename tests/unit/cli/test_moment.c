@@ -1,7 +1,7 @@
 /*
  * Moments as people write them.
  */
-#include "cli/moment.h"
+#include "cli/subscription/moment.h"
 
 #include <stddef.h>
 

@@ -22,7 +22,7 @@
 #include "base/heap.h"
 #include "base/point.h"
 #include "db/driver.h"
-#include "db/pg_link.h"
+#include "db/postgres/link.h"
 #include "lib/server.h"
 #include "lib/test.h"
 #include "unit/ward/journal.h"

@@ -1,5 +1,5 @@
-/* Tests of db/maria.c and db/maria_link.c, against a real server. */
-#include "db/maria_link.h"
+/* Tests of db/mariadb/driver.c and db/mariadb/link.c, against a real server. */
+#include "db/mariadb/link.h"
 
 #include <pthread.h>
 #include <stdlib.h>

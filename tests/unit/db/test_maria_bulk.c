@@ -1,5 +1,5 @@
-/* Tests of db/maria_bulk.c, against a real server. */
-#include "db/maria_bulk.h"
+/* Tests of db/mariadb/bulk.c, against a real server. */
+#include "db/mariadb/bulk.h"
 
 #include <stdlib.h>
 

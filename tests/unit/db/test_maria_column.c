@@ -1,5 +1,5 @@
-/* Tests of db/maria_column.c: bytes as the server sends them. */
-#include "db/maria_column.h"
+/* Tests of db/mariadb/column.c: bytes as the server sends them. */
+#include "db/mariadb/column.h"
 
 #include <string.h>
 

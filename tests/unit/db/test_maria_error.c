@@ -1,5 +1,5 @@
-/* Tests of db/maria_error.c: codes and versions, without a server. */
-#include "db/maria_error.h"
+/* Tests of db/mariadb/error.c: codes and versions, without a server. */
+#include "db/mariadb/error.h"
 
 #include <string.h>
 

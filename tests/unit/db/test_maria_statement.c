@@ -1,5 +1,5 @@
-/* Tests of db/maria_statement.c, against a real server. */
-#include "db/maria_statement.h"
+/* Tests of db/mariadb/statement.c, against a real server. */
+#include "db/mariadb/statement.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Tests of db/maria_time.c. */
-#include "db/maria_time.h"
+/* Tests of db/mariadb/time.c. */
+#include "db/mariadb/time.h"
 
 #include "lib/test.h"
 

@@ -1,4 +1,4 @@
-/* Tests of db/pg.c: transactions, the clock, durability, many rows that come back. */
+/* Tests of db/postgres/driver.c: transactions, the clock, durability, many rows that come back. */
 #include "unit/db/stall.h"
 #include "ward/system.h"
 

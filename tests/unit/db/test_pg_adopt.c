@@ -1,4 +1,4 @@
-/* Tests of adoption in db/pg_open.c and db/pg_link.c: the application's own PGconn. */
+/* Tests of adoption in db/postgres/open.c and db/postgres/link.c: the application's own PGconn. */
 #include "unit/db/stall.h"
 
 /* Adopting must be refused, with these words. */

@@ -1,4 +1,4 @@
-/* Tests of cancel() in db/pg.c: from another thread, at any time. */
+/* Tests of cancel() in db/postgres/driver.c: from another thread, at any time. */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* Tests of db/pg_conninfo.c: connection strings, without a server. */
-#include "db/pg_conninfo.h"
+/* Tests of db/postgres/conninfo.c: connection strings, without a server. */
+#include "db/postgres/conninfo.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* Tests of db/pg_decode.c: bytes to values, without a server. */
-#include "db/pg_decode.h"
+/* Tests of db/postgres/decode.c: bytes to values, without a server. */
+#include "db/postgres/decode.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "db/pg_encode.h"
+#include "db/postgres/encode.h"
 #include "lib/test.h"
 
 /* A string literal with its zero bytes, as a column of this type. */

@@ -1,5 +1,5 @@
-/* Tests of db/pg_encode.c: values to bytes, without a server. */
-#include "db/pg_encode.h"
+/* Tests of db/postgres/encode.c: values to bytes, without a server. */
+#include "db/postgres/encode.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Tests of db/pg_error.c: codes to statuses, without a server. */
-#include "db/pg_error.h"
+/* Tests of db/postgres/error.c: codes to statuses, without a server. */
+#include "db/postgres/error.h"
 
 #include "lib/test.h"
 

@@ -1,5 +1,5 @@
-/* Tests of db/pg_link.c: connections that end, fall silent or are left in a mess. */
-#include "db/pg_link.h"
+/* Tests of db/postgres/link.c: connections that end, fall silent or are left in a mess. */
+#include "db/postgres/link.h"
 
 #include <pthread.h>
 #include <signal.h>

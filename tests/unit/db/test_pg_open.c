@@ -1,4 +1,4 @@
-/* Tests of db/pg_open.c: connecting and what a session is told. */
+/* Tests of db/postgres/open.c: connecting and what a session is told. */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Tests of db/pg_pipeline.c: several statements in one round trip. */
-#include "db/pg_pipeline.h"
+/* Tests of db/postgres/pipeline.c: several statements in one round trip. */
+#include "db/postgres/pipeline.h"
 
 #include "unit/db/stall.h"
 

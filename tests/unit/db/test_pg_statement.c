@@ -1,6 +1,6 @@
-/* Tests of db/pg_statement.c: what the session keeps, and what happens when it does not; and of
+/* Tests of db/postgres/statement.c: what the session keeps, and what happens when it does not; and of
  * every type on its way to the server and back. */
-#include "db/pg_statement.h"
+#include "db/postgres/statement.h"
 
 #include <float.h>
 #include <math.h>

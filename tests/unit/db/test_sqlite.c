@@ -1,4 +1,4 @@
-/* Tests of db/sqlite.c: settings, opening, adopting, durability. */
+/* Tests of db/sqlite/driver.c: settings, opening, adopting, durability. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
-/* Tests of db/sqlite_checkpoint.c. */
-#include "db/sqlite_checkpoint.h"
+/* Tests of db/sqlite/checkpoint.c. */
+#include "db/sqlite/checkpoint.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* Tests of db/sqlite_error.c: the table, and each class produced for real. */
-#include "db/sqlite_error.h"
+/* Tests of db/sqlite/error.c: the table, and each class produced for real. */
+#include "db/sqlite/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Tests of db/sqlite_link.c: transactions that end otherwise than planned, and faults. */
-#include "db/sqlite_link.h"
+/* Tests of db/sqlite/link.c: transactions that end otherwise than planned, and faults. */
+#include "db/sqlite/link.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* Tests of db/sqlite_patience.c: waiting for locks, timeouts, cancelling. */
-#include "db/sqlite_patience.h"
+/* Tests of db/sqlite/patience.c: waiting for locks, timeouts, cancelling. */
+#include "db/sqlite/patience.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* Tests of db/sqlite_statement.c: what the contract suite does not see. */
-#include "db/sqlite_statement.h"
+/* Tests of db/sqlite/statement.c: what the contract suite does not see. */
+#include "db/sqlite/statement.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "db/writers.h"
+#include "db/sqlite/writers.h"
 
 #include <pthread.h>
 

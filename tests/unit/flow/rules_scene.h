@@ -1,13 +1,13 @@
 /*
  * rules_scene.h - rows in every state, made by the rules themselves.
  *
- * Texts are constants, times begin at NOW. Included by the tests of flow/rules.c only.
+ * Texts are constants, times begin at NOW. Included by the tests of execution/rules.c only.
  */
 #ifndef WEIR_TEST_RULES_SCENE_H
 #define WEIR_TEST_RULES_SCENE_H
 
-#include "flow/draft.h"
-#include "flow/rules.h"
+#include "execution/draft.h"
+#include "execution/rules.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000)

@@ -1,7 +1,7 @@
 /*
  * What is told to other processes, and when there is silence.
  */
-#include "flow/awaited.h"
+#include "execution/awaited.h"
 #include "lib/test.h"
 
 enum { DELAYED = 1 << WEIR_DUE_DELAYED, LEASE = 1 << WEIR_DUE_LEASE };

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/capabilities.c: what a token may be, the text of a set, and which set suffices.
+ * Tests of execution/capabilities.c: what a token may be, the text of a set, and which set suffices.
  */
-#include "flow/capabilities.h"
+#include "execution/capabilities.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/circle.c.
+ * Tests of execution/flow/circle.c.
  */
-#include "flow/circle.h"
+#include "execution/flow/circle.h"
 
 #include "base/heap.h"
 #include "lib/test.h"

@@ -1,5 +1,5 @@
-/* Tests of flow/composition.c. */
-#include "flow/composition.h"
+/* Tests of execution/flow/composition.c. */
+#include "execution/flow/composition.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/condition.c.
+ * Tests of execution/wait/condition.c.
  */
-#include "flow/condition.h"
+#include "execution/wait/condition.h"
 
 #include <stdio.h>
 #include <string.h>

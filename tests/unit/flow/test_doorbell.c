@@ -1,7 +1,7 @@
 /*
  * test_doorbell.c - who is woken by a ring, and who by one who found something.
  */
-#include "flow/doorbell.h"
+#include "execution/doorbell.h"
 
 #include <pthread.h>
 #include <sched.h>

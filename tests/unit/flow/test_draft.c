@@ -1,8 +1,8 @@
 /*
- * Tests of flow/draft.c: what may be submitted, what is refused with which status, that the text
+ * Tests of execution/draft.c: what may be submitted, what is refused with which status, that the text
  * names field, value and limit, and what an idempotency key stands for.
  */
-#include "flow/draft.h"
+#include "execution/draft.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * test_floors.c - when floors are learnt, and how far they rise.
  */
-#include "flow/floors.h"
+#include "execution/store/floors.h"
 
-#include "flow/rules.h"
+#include "execution/rules.h"
 #include "lib/test.h"
 #include "weir/time.h"
 

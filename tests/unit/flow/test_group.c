@@ -1,7 +1,7 @@
 /*
- * Tests of flow/group.c: the table of the specification, 3.6.
+ * Tests of execution/flow/group.c: the table of the specification, 3.6.
  */
-#include "flow/group.h"
+#include "execution/flow/group.h"
 
 #include "lib/test.h"
 

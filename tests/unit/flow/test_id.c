@@ -1,7 +1,7 @@
 /*
- * Tests of flow/id.c: what an id looks like, what is none, and which partition things have.
+ * Tests of execution/id.c: what an id looks like, what is none, and which partition things have.
  */
-#include "flow/id.h"
+#include "execution/id.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/scanner/lookout.c: what one has seen the others know, for a while.
+ * Tests of execution/reconcile/lookout.c: what one has seen the others know, for a while.
  */
-#include "flow/scanner/lookout.h"
+#include "execution/reconcile/lookout.h"
 
 #include "lib/test.h"
 

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/period.h.
+ * Tests of execution/reconcile/period.h.
  */
-#include "flow/period.h"
+#include "execution/reconcile/period.h"
 
 #include "lib/test.h"
 

@@ -1,9 +1,9 @@
 /*
- * Tests of flow/rules.c: what each rule makes of a row and what follows from it, one claim each.
+ * Tests of execution/rules.c: what each rule makes of a row and what follows from it, one claim each.
  * Which rule is allowed in which state is in test_rules_table.c; what holds after any sequence of
  * them in test_rules_random.c.
  */
-#include "flow/rules.h"
+#include "execution/rules.h"
 
 #include <string.h>
 

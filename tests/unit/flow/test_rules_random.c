@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "flow/rules.h"
+#include "execution/rules.h"
 #include "rules_scene.h"
 
 enum { STEPS = 200000, STEPS_PER_LIFE_MAX = 120 };

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "flow/rules.h"
+#include "execution/rules.h"
 #include "rules_scene.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/rules.c: suspensions, dependencies and budgets, one claim each.
+ * Tests of execution/rules.c: suspensions, dependencies and budgets, one claim each.
  */
-#include "flow/rules.h"
+#include "execution/rules.h"
 #include "rules_scene.h"
 
 static void check_text(struct weir_str got, const char *want)

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/state.c: what is stored, in the words of the specification.
+ * Tests of execution/state.c: what is stored, in the words of the specification.
  */
-#include "flow/state.h"
+#include "execution/state.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * Tests of flow/token.c.
+ * Tests of execution/wait/token.c.
  */
-#include "flow/token.h"
+#include "execution/wait/token.h"
 
 #include <string.h>
 

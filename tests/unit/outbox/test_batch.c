@@ -1,8 +1,8 @@
 /*
- * Tests of outbox/batch.c: taking, acking and rejecting, the budget, and the loop over handlers
+ * Tests of outbox/delivery/batch.c: taking, acking and rejecting, the budget, and the loop over handlers
  * for single messages. Time is a simulation's.
  */
-#include "outbox/batch.h"
+#include "outbox/delivery/batch.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Tests of outbox/duty.c. */
-#include "outbox/duty.h"
+/* Tests of outbox/log/duty.c. */
+#include "outbox/log/duty.h"
 
 #include "lib/test.h"
 #include "weir/time.h"

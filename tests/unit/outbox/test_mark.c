@@ -2,7 +2,7 @@
  * Marks: which of them an owner finds.
  */
 #include "lib/test.h"
-#include "outbox/mark.h"
+#include "outbox/delivery/mark.h"
 
 /* The owner of epoch 9, behind owners that did not release from epoch 5 on, at message 4. */
 static enum weir_mark find(int64_t epoch, int64_t trying)

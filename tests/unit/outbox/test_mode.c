@@ -1,5 +1,5 @@
-/* Tests of outbox/mode.c, in the order of the table that describes it. */
-#include "outbox/mode.h"
+/* Tests of outbox/delivery/mode.c, in the order of the table that describes it. */
+#include "outbox/delivery/mode.h"
 
 #include "lib/test.h"
 #include "weir/time.h"

@@ -1,5 +1,5 @@
-/* Tests of outbox/rate.c. */
-#include "outbox/rate.h"
+/* Tests of outbox/delivery/rate.c. */
+#include "outbox/delivery/rate.h"
 
 #include "lib/test.h"
 

@@ -1,13 +1,13 @@
 /*
  * Lanes in memory, without a database: when a lease ends, and which lanes are asked about.
  */
-#include "outbox/roster.h"
+#include "outbox/delivery/roster.h"
 
 #include <string.h>
 
 #include "base/heap.h"
 #include "lib/test.h"
-#include "outbox/log.h"
+#include "outbox/log/log.h"
 #include "ward/executor.h"
 #include "ward/sim.h"
 

@@ -1,5 +1,5 @@
-/* Tests of outbox/vigil.c. */
-#include "outbox/vigil.h"
+/* Tests of outbox/delivery/vigil.c. */
+#include "outbox/delivery/vigil.h"
 
 #include "lib/test.h"
 

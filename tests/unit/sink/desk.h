@@ -25,7 +25,7 @@
 #include "base/point.h"
 #include "lib/place.h"
 #include "lib/test.h"
-#include "outbox/batch.h"
+#include "outbox/delivery/batch.h"
 #include "sink/sink.h"
 #include "weir/executor.h"
 #include "weir/time.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of sink/child.c as other programs than sinks use it; the rest is in test_exec.c and
+ * Tests of sink/util/child.c as other programs than sinks use it; the rest is in test_exec.c and
  * test_exec_stream.c.
  */
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "lib/test.h"
-#include "sink/child.h"
+#include "sink/util/child.h"
 #include "weir/heap.h"
 
 enum { OUTPUT_MAX = 1 << 20, LOOK_MS = 50 };

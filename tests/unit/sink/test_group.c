@@ -1,7 +1,7 @@
 /*
- * Tests of sink/group.c: who waits for which sync.
+ * Tests of sink/util/group.c: who waits for which sync.
  */
-#include "sink/group.h"
+#include "sink/util/group.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /*
- * Tests of sink/quiet.c. A signal that gets through ends the program.
+ * Tests of sink/util/quiet.c. A signal that gets through ends the program.
  */
-#include "sink/quiet.h"
+#include "sink/util/quiet.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
- * Tests of sink/tail.c.
+ * Tests of sink/util/tail.c.
  */
-#include "sink/tail.h"
+#include "sink/util/tail.h"
 
 #include <errno.h>
 

@@ -1,0 +1,301 @@
+/*
+ * budget_limit.c - `weir flow budget create` and `change`.
+ *
+ * change() of the library wants all of what it is to be; the command changes only what is named, and
+ * so reads the budget first.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cli/budget/budget.h"
+#include "cli/execution/flow_words.h"
+#include "weir/heap.h"
+
+enum {
+    JSON_SIZE_MAX = 64 << 10,
+    TEXTS_SIZE_MAX = 64 << 10,
+    OPTION_HARD = 256,
+    OPTION_PERIOD,
+    OPTION_SCOPE,
+    OPTION_SCOPE_TYPE,
+    OPTION_SOFT
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define PERIOD_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
+
+static int run_create(const struct weir_command *self, int argc, char **argv);
+static int run_change(const struct weir_command *self, int argc, char **argv);
+
+#define LIMIT_OPTIONS                                                                    \
+    {OPTION_HARD, "hard", "DIMENSION=N", "never more; 0: no limit; may be repeated"},    \
+        {OPTION_SOFT, "soft", "DIMENSION=N", "more is counted as a breach; likewise"},   \
+    {                                                                                    \
+        OPTION_PERIOD, "period", "D", "reset again and again, 1s and more; 0: never"     \
+    }
+
+static const struct weir_command_option CREATE_OPTIONS[] = {
+    LIMIT_OPTIONS,
+    {OPTION_SCOPE_TYPE, "scope-type", "TYPE", "whose it is, for people: tenant"},
+    {OPTION_SCOPE, "scope", "NAME", "as in acme"},
+};
+static const struct weir_command_option CHANGE_OPTIONS[] = {LIMIT_OPTIONS};
+
+const struct weir_command weir_cli_flow_budget_create = {
+    .name = "flow budget create",
+    .summary = "make a budget",
+    .usage = "NAME --hard DIMENSION=N [OPTION...]",
+    .details =
+        "One or more dimensions, each with a hard limit, a soft one or both. What would\n"
+        "exceed a hard limit is refused when it is reported. Resets come at the time of\n"
+        "creation plus a whole number of periods. One that is there and the same is\n"
+        "fine; one that is different is refused.\n",
+    .options = CREATE_OPTIONS,
+    .option_count = COUNT_OF(CREATE_OPTIONS),
+    .uses_db = true,
+    .run = run_create,
+};
+
+const struct weir_command weir_cli_flow_budget_change = {
+    .name = "flow budget change",
+    .summary = "give a budget other limits, or another period",
+    .usage = "NAME [OPTION...]",
+    .details =
+        "Only what is named changes; a dimension may be new. Whoever waits for it and\n"
+        "may begin now does so at once. Another period begins now.\n",
+    .options = CHANGE_OPTIONS,
+    .option_count = COUNT_OF(CHANGE_OPTIONS),
+    .uses_db = true,
+    .run = run_change,
+};
+
+/* What options have said of one dimension. */
+struct wish {
+    const char *dimension;
+    int64_t hard; /* -1: nothing, as the next */
+    int64_t soft;
+};
+
+struct limiting {
+    struct weir_flow_session session;
+    struct weir_budget_draft draft;
+    struct wish wishes[WEIR_BUDGET_DIMENSIONS_MAX];
+    size_t wish_count;
+    bool period_given;
+    struct weir_budget_limit limits[WEIR_BUDGET_DIMENSIONS_MAX];
+    struct weir_arena texts; /* dimensions that are there */
+    bool no_memory;
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static struct wish *find_wish(struct limiting *self, const char *dimension)
+{
+    for (size_t i = 0; i < self->wish_count; i++) {
+        if (strcmp(self->wishes[i].dimension, dimension) == 0)
+            return &self->wishes[i];
+    }
+    return NULL;
+}
+
+static int take_limit(const struct weir_command *self, struct limiting *out, int id,
+                      char *value)
+{
+    const char *option = id == OPTION_HARD ? "--hard" : "--soft";
+    const char *dimension = NULL;
+    struct wish *wish;
+    int64_t limit = 0;
+    int64_t *place;
+    int code = weir_flow_take_amount(self, option, value, &dimension, &limit);
+
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    wish = find_wish(out, dimension);
+    if (wish == NULL && out->wish_count == WEIR_BUDGET_DIMENSIONS_MAX)
+        return weir_command_misuse(self, "more than %d dimensions",
+                                   WEIR_BUDGET_DIMENSIONS_MAX);
+    if (wish == NULL) {
+        wish = &out->wishes[out->wish_count++];
+        *wish = (struct wish){.dimension = dimension, .hard = -1, .soft = -1};
+    }
+    place = id == OPTION_HARD ? &wish->hard : &wish->soft;
+    if (*place >= 0)
+        return weir_command_misuse(self, "%s '%s' is given twice", option, dimension);
+    *place = limit;
+    return WEIR_EXIT_DONE;
+}
+
+static int take_period(const struct weir_command *self, struct limiting *out,
+                       const char *value)
+{
+    bool none = strcmp(value, "0") == 0;
+
+    out->period_given = true;
+    if (none)
+        return WEIR_EXIT_DONE;
+    return weir_flow_take_ms(self, "period", value, PERIOD_MS_MIN,
+                             WEIR_FLOW_DURATION_MS_MAX, &out->draft.period_ms);
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct limiting *out = state;
+
+    switch (id) {
+    case OPTION_HARD:
+    case OPTION_SOFT:
+        return take_limit(self, out, id, value);
+    case OPTION_PERIOD:
+        return take_period(self, out, value);
+    case OPTION_SCOPE:
+        out->draft.scope = value;
+        break;
+    case OPTION_SCOPE_TYPE:
+        out->draft.scope_type = value;
+        break;
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct limiting *out)
+{
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_one_operand(self, argc, argv, "NAME", &out->draft.name);
+    out->draft.limits = out->limits;
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- the draft ---------------------------------------------------------------------------- */
+
+static void keep_limit(void *state, const struct weir_budget_info *info)
+{
+    struct limiting *self = state;
+
+    for (size_t i = 0; i < info->usage_count; i++) {
+        const struct weir_usage_info *usage = &info->usage[i];
+        struct wish *wish = find_wish(self, usage->dimension);
+
+        if (wish != NULL) {
+            wish->hard = wish->hard >= 0 ? wish->hard : usage->hard;
+            wish->soft = wish->soft >= 0 ? wish->soft : usage->soft;
+        } else if (self->wish_count == 0) { /* the library wants one at least */
+            char *name = weir_arena_copy_text(&self->texts, usage->dimension);
+
+            self->no_memory = name == NULL;
+            if (name != NULL)
+                self->wishes[self->wish_count++] =
+                    (struct wish){name, usage->hard, usage->soft};
+        }
+    }
+    if (!self->period_given)
+        self->draft.period_ms = info->period_ms;
+}
+
+static void fill_limits(struct limiting *self)
+{
+    self->draft.limit_count = self->wish_count;
+    for (size_t i = 0; i < self->wish_count; i++) {
+        const struct wish *wish = &self->wishes[i];
+
+        self->limits[i] = (struct weir_budget_limit){
+            .dimension = wish->dimension,
+            .hard = wish->hard > 0 ? wish->hard : 0,
+            .soft = wish->soft > 0 ? wish->soft : 0,
+        };
+    }
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+static int tell(const struct limiting *self, const char *done)
+{
+    const struct weir_session *session = &self->session.session;
+    struct weir_buf json;
+    int code;
+
+    if (!session->shared.json) {
+        if (!session->shared.quiet)
+            printf("%s %s\n", self->draft.name, done);
+        return WEIR_EXIT_DONE;
+    }
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "budget", self->draft.name);
+    weir_output_add_text(&json, "answer", done);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(session->command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int create(struct limiting *self)
+{
+    struct weir_error error = {0};
+    bool existed = false;
+
+    fill_limits(self);
+    if (weir_budget_create(self->session.flow, &self->draft, &existed, &error) != WEIR_OK)
+        return weir_flow_budget_fail(&self->session, &error);
+    return tell(self, existed ? "was there already" : "created");
+}
+
+static int change(struct limiting *self)
+{
+    struct weir_error error = {0};
+    enum weir_status status =
+        weir_budget_get(self->session.flow, self->draft.name, keep_limit, self, &error);
+
+    if (self->no_memory)
+        return weir_command_fail(self->session.session.command, "out of memory");
+    fill_limits(self);
+    if (status == WEIR_OK)
+        status = weir_budget_change(self->session.flow, &self->draft, &error);
+    return status == WEIR_OK ? tell(self, "changed")
+                             : weir_flow_budget_fail(&self->session, &error);
+}
+
+static int call(const struct weir_command *command, struct limiting *self,
+                int (*limit)(struct limiting *self))
+{
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+
+    weir_arena_init(&self->texts, weir_heap_system(), TEXTS_SIZE_MAX);
+    if (code == WEIR_EXIT_DONE)
+        code = limit(self);
+    weir_arena_fini(&self->texts);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+static int run_create(const struct weir_command *self, int argc, char **argv)
+{
+    struct limiting limiting = {.wish_count = 0};
+    int code = parse(self, argc, argv, &limiting);
+
+    if (code >= 0)
+        return code;
+    if (limiting.wish_count == 0)
+        return weir_command_misuse(self, "how much? --hard or --soft is needed");
+    return call(self, &limiting, create);
+}
+
+static int run_change(const struct weir_command *self, int argc, char **argv)
+{
+    struct limiting limiting = {.wish_count = 0};
+    int code = parse(self, argc, argv, &limiting);
+
+    if (code >= 0)
+        return code;
+    if (limiting.wish_count == 0 && !limiting.period_given)
+        return weir_command_misuse(self, "what? --hard, --soft or --period is needed");
+    return call(self, &limiting, change);
+}

@@ -1,0 +1,269 @@
+/*
+ * budget_use.c - what is used of budgets: `weir flow budget report`, `release` and `reset`.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/budget/budget.h"
+#include "cli/execution/flow_words.h"
+#include "weir/heap.h"
+
+enum { JSON_SIZE_MAX = 64 << 10 };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static int run_report(const struct weir_command *self, int argc, char **argv);
+static int run_release(const struct weir_command *self, int argc, char **argv);
+static int run_reset(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option REPORT_OPTIONS[] = {
+    {'f', "for", "ID", "the execution that has used it"},
+    {'K', "key", "KEY", "within 24 h the same key is the same report"},
+};
+
+const struct weir_command weir_cli_flow_budget_report = {
+    .name = "flow budget report",
+    .summary = "say what was used of a budget",
+    .usage = "NAME DIMENSION=N... [--for ID] [--key KEY]",
+    .details =
+        "All of it counts, or nothing: what would exceed a hard limit is refused with\n"
+        "exit code 1, and counted as a breach. What exceeds a soft limit is accepted,\n"
+        "and said. A key that was used for other amounts is refused; one whose report\n"
+        "was refused may be used again.\n",
+    .options = REPORT_OPTIONS,
+    .option_count = COUNT_OF(REPORT_OPTIONS),
+    .uses_db = true,
+    .run = run_report,
+};
+
+const struct weir_command weir_cli_flow_budget_release = {
+    .name = "flow budget release",
+    .summary = "give back what an execution has used",
+    .usage = "NAME ID",
+    .details = "All that was reported for it since the last reset. Again: nothing.\n",
+    .uses_db = true,
+    .run = run_release,
+};
+
+const struct weir_command weir_cli_flow_budget_reset = {
+    .name = "flow budget reset",
+    .summary = "begin again with nothing used",
+    .usage = "NAME",
+    .details = "Now, besides its period. Executions that waited for it come back.\n",
+    .uses_db = true,
+    .run = run_reset,
+};
+
+struct using
+{
+    struct weir_flow_session session;
+    const char *name;
+    struct weir_execution_id id;
+    bool has_id;
+    const char *key;
+    struct weir_amount amounts[WEIR_BUDGET_DIMENSIONS_MAX];
+    size_t amount_count;
+    struct weir_budget_answer answer;
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct using *out = state;
+
+    if (id == 'K') {
+        out->key = value;
+        return WEIR_EXIT_DONE;
+    }
+    out->has_id = true;
+    return weir_flow_take_id(self, value, &out->id);
+}
+
+static int take_name(const struct weir_command *self, int argc, char **argv,
+                     struct using *out)
+{
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    if (optind >= argc)
+        return weir_command_misuse(self, "no NAME given");
+    out->name = argv[optind++];
+    return -1;
+}
+
+static int take_amounts(const struct weir_command *self, int argc, char **argv,
+                        struct using *out)
+{
+    int code = WEIR_EXIT_DONE;
+
+    for (; optind < argc && code == WEIR_EXIT_DONE; optind++) {
+        struct weir_amount *amount = &out->amounts[out->amount_count];
+
+        if (out->amount_count++ == WEIR_BUDGET_DIMENSIONS_MAX)
+            return weir_command_misuse(self, "more than %d amounts",
+                                       WEIR_BUDGET_DIMENSIONS_MAX);
+        code = weir_flow_take_amount(self, "an amount", argv[optind], &amount->dimension,
+                                     &amount->amount);
+    }
+    if (code == WEIR_EXIT_DONE && out->amount_count == 0)
+        code = weir_command_misuse(self, "how much? DIMENSION=N is needed");
+    return code;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static const char *const ANSWERS[] = {
+    [WEIR_SPENT] = "reported",
+    [WEIR_SPENT_OVER_SOFT] = "over_soft",
+    [WEIR_NOT_SPENT] = "refused",
+    [WEIR_SPENT_BEFORE] = "before",
+};
+
+/* `answer` NULL: `done` is all there is to say. */
+static int print_json(const struct using *self, const char *done,
+                      const struct weir_budget_answer *answer)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "budget", self->name);
+    weir_output_add_text(&json, "answer", done);
+    if (answer != NULL && answer->dimension[0] != '\0') {
+        weir_output_add_text(&json, "dimension", answer->dimension);
+        weir_output_add_number(&json, "used", answer->used);
+        weir_output_add_number(&json, "limit", answer->limit);
+    }
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int tell(const struct using *self, const char *done)
+{
+    const struct weir_command_shared *shared = &self->session.session.shared;
+
+    if (shared->json)
+        return print_json(self, done, NULL);
+    if (!shared->quiet)
+        printf("%s %s\n", self->name, done);
+    return WEIR_EXIT_DONE;
+}
+
+static void print_report(const struct using *self)
+{
+    const struct weir_budget_answer *answer = &self->answer;
+
+    if (answer->spending == WEIR_SPENT_BEFORE)
+        printf("%s: reported before, and counted once\n", self->name);
+    else if (answer->spending == WEIR_SPENT_OVER_SOFT)
+        printf("%s: reported; %s is at %" PRId64 ", above its soft limit of %" PRId64
+               "\n",
+               self->name, answer->dimension, answer->used, answer->limit);
+    else
+        printf("%s: reported\n", self->name);
+}
+
+static int tell_report(const struct using *self)
+{
+    const struct weir_budget_answer *answer = &self->answer;
+    const struct weir_session *session = &self->session.session;
+    int code = WEIR_EXIT_DONE;
+
+    if (session->shared.json)
+        code = print_json(self, ANSWERS[answer->spending], answer);
+    else if (!session->shared.quiet && answer->spending != WEIR_NOT_SPENT)
+        print_report(self);
+    if (answer->spending == WEIR_NOT_SPENT)
+        code =
+            weir_command_fail(session->command,
+                              "%s: refused, nothing was counted: %s is at %" PRId64
+                              ", and its hard limit is %" PRId64,
+                              self->name, answer->dimension, answer->used, answer->limit);
+    return code;
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+static int report(struct using *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_budget_report(self->session.flow, self->name,
+                           self->has_id ? &self->id : NULL, self->amounts,
+                           self->amount_count, self->key, &self->answer,
+                           &error) != WEIR_OK)
+        return weir_flow_budget_fail(&self->session, &error);
+    return tell_report(self);
+}
+
+static int release(struct using *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_budget_release(self->session.flow, self->name, &self->id, &error) != WEIR_OK)
+        return weir_flow_budget_fail(&self->session, &error);
+    return tell(self, "released");
+}
+
+static int reset(struct using *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_budget_reset(self->session.flow, self->name, &error) != WEIR_OK)
+        return weir_flow_budget_fail(&self->session, &error);
+    return tell(self, "reset");
+}
+
+static int call(const struct weir_command *command, struct using *self,
+                int (*use)(struct using *self))
+{
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code = use(self);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+static int run_report(const struct weir_command *self, int argc, char **argv)
+{
+    struct using using = {.has_id = false};
+    int code = take_name(self, argc, argv, &using);
+
+    if (code >= 0)
+        return code;
+    code = take_amounts(self, argc, argv, &using);
+    return code == WEIR_EXIT_DONE ? call(self, &using, report) : code;
+}
+
+static int run_release(const struct weir_command *self, int argc, char **argv)
+{
+    struct using using = {.has_id = false};
+    const char *word = NULL;
+    int code = take_name(self, argc, argv, &using);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_one_operand(self, argc, argv, "ID", &word);
+    if (code == WEIR_EXIT_DONE)
+        code = weir_flow_take_id(self, word, &using.id);
+    return code == WEIR_EXIT_DONE ? call(self, &using, release) : code;
+}
+
+static int run_reset(const struct weir_command *self, int argc, char **argv)
+{
+    struct using using = {.has_id = false};
+    int code = take_name(self, argc, argv, &using);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    return code == WEIR_EXIT_DONE ? call(self, &using, reset) : code;
+}

@@ -1,0 +1,559 @@
+/*
+ * demo.c - `weir demo`: a shop that writes orders and messages, and whether all of them arrive.
+ *
+ *   play            orders are placed; look ten times a second on a terminal, else once
+ *     | time is over, or Ctrl-C
+ *   close the shop  no more orders
+ *   drain           until everything has arrived, or nothing moves any more
+ *     |             a second Ctrl-C ends the program here
+ *   stop, judge     compare the ledger with the database
+ *   summary         and the verdict, which is the exit code
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/duration.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/demo/demo_flow.h"
+#include "cli/demo/demo_orders.h"
+#include "cli/demo/demo_shop.h"
+#include "cli/demo/demo_site.h"
+#include "cli/demo/demo_table.h"
+#include "cli/output.h"
+#include "ward/system.h"
+#include "weir/heap.h"
+#include "weir/inspect.h"
+#include "weir/time.h"
+
+#define SECONDS_MIN 0.1
+#define SECONDS_MAX 86400.0
+#define RATE_DEFAULT 100
+#define GRACE WEIR_SECONDS(5)
+#define PERIOD_LIVE WEIR_MILLISECONDS(100)
+#define PERIOD_PLAIN WEIR_SECONDS(1)
+#define DRAIN_LOOK WEIR_MILLISECONDS(20)
+#define DRAIN_PATIENCE WEIR_SECONDS(10) /* without anything being delivered */
+
+enum { OPTION_DIR = 256, OPTION_FLOW, JSON_SIZE_MAX = 16 << 10 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {OPTION_FLOW, "flow", NULL, "an order workflow on the execution engine instead"},
+    {'s', "seconds", "N", "end after N seconds, 0.1 to 86400; else at Ctrl-C"},
+    {'r', "rate", "N", "orders per second, 1 to 10000 (100); --flow: 1 to 50 (10)"},
+    {OPTION_DIR, "dir", "PATH", "keep the database, as PATH/demo.db"},
+};
+
+const struct weir_command weir_cli_demo = {
+    .name = "demo",
+    .summary = "show messages flowing, live, and whether all arrive",
+    .usage = "[--flow] [--seconds N] [--rate N] [--dir PATH | --db URL]",
+    .details =
+        "Runs a small shop in a temporary SQLite database, with nothing to configure.\n"
+        "Four producers place orders: a row in the shop's table and a message about\n"
+        "it, in one transaction. Some of these are rolled back, on purpose. A handler\n"
+        "gives each order to a carrier, who is busy now and then, so that it is tried\n"
+        "again, and never goes to Atlantis, so that it becomes a dead letter.\n"
+        "\n"
+        "Every message is compared with what was committed. At the end, after\n"
+        "--seconds or at Ctrl-C, no more orders are placed, the last ones are waited\n"
+        "for, and a verdict is given: every committed order arrived in order, none\n"
+        "that was rolled back was seen; exit code 0. Else it says what was broken and\n"
+        "ends with 1. A second Ctrl-C ends at once.\n"
+        "\n"
+        "A terminal shows a table that is always up to date; elsewhere a line comes\n"
+        "each second, and with --quiet or --json only the end. With --db the shop is\n"
+        "in that database: queue 'weir-demo' and table weir_demo_order, which are\n"
+        "removed at the end. WEIR_DB is not heeded.\n"
+        "\n"
+        "With --flow each order is a flow of executions: reserve, charge, approve by\n"
+        "signal, a race of two carriers, ship. A budget holds some back until it is\n"
+        "reset. Three processes do the work, and every second or so one of them is\n"
+        "killed. At the end the database is audited: each order ended once, each join\n"
+        "fired once, ledger and counters agree, nothing is left over.\n"
+        "\n"
+        "  weir demo --seconds 10\n"
+        "  weir demo --flow\n"
+        "  weir demo --rate 2000 --db postgresql:///test\n"
+        "  weir demo --db mariadb://me@localhost/test\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
+
+struct demo {
+    const struct weir_command *command;
+    int64_t limit_ns; /* WEIR_FOREVER: until a signal */
+    int64_t rate;
+    bool rate_given;
+    bool flow;
+    const char *dir; /* NULL: none given */
+    bool json;
+    enum form form;
+    int64_t start_ns;
+    int64_t end_ns; /* when the shop was closed */
+    struct weir_console console;
+    struct weir_demo_site site;
+    struct weir_ledger *ledger;
+    struct weir_shop *shop;
+    struct weir_demo_view view;
+    struct weir_demo_table table;
+    struct weir_error trouble;
+    bool good;
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* Digits with at most one point among them. strtod() alone would take "inf", " 1", "1e9"
+ * and "0x5" as well. */
+static bool parse_seconds(const char *text, int64_t *out)
+{
+    size_t digits = strspn(text, "0123456789.");
+    double seconds;
+
+    if (digits == 0 || text[digits] != '\0' || strchr(text, '.') != strrchr(text, '.'))
+        return false;
+    seconds = strtod(text, NULL);
+    if (!(seconds >= SECONDS_MIN && seconds <= SECONDS_MAX))
+        return false;
+    *out = (int64_t)(seconds * 1e9);
+    return true;
+}
+
+static int take_option(struct demo *self, int id)
+{
+    switch (id) {
+    case 's':
+        if (parse_seconds(optarg, &self->limit_ns))
+            return WEIR_EXIT_DONE;
+        return weir_command_misuse(self->command,
+                                   "--seconds is '%s', must be a number from %g to %g",
+                                   optarg, SECONDS_MIN, SECONDS_MAX);
+    case OPTION_FLOW:
+        self->flow = true;
+        return WEIR_EXIT_DONE;
+    case 'r':
+        self->rate_given = true;
+        return weir_command_number(self->command, "rate", optarg, 1, WEIR_SHOP_RATE_MAX,
+                                   &self->rate);
+    case OPTION_DIR:
+        self->dir = optarg;
+        if (optarg[0] != '\0')
+            return WEIR_EXIT_DONE;
+        return weir_command_misuse(self->command, "--dir is empty, must be a folder");
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+}
+
+/* The exit code, or -1 to go on. */
+static int parse_options(struct demo *self, int argc, char **argv)
+{
+    struct weir_command_shared shared;
+    int code = WEIR_EXIT_DONE;
+    int id;
+
+    while (code == WEIR_EXIT_DONE &&
+           (id = weir_command_next_option(self->command, argc, argv)) !=
+               WEIR_OPTIONS_END) {
+        if (id == WEIR_OPTIONS_HELPED)
+            return WEIR_EXIT_DONE;
+        code = take_option(self, id);
+    }
+    if (code == WEIR_EXIT_DONE)
+        code = weir_command_no_operands(self->command, argc, argv);
+    shared = weir_command_shared();
+    if (code == WEIR_EXIT_DONE && self->dir != NULL && shared.db_given)
+        code = weir_command_misuse(self->command, "--dir and --db exclude each other");
+    if (code == WEIR_EXIT_DONE && self->flow && shared.db_given)
+        code = weir_command_misuse(self->command,
+                                   "--flow and --db exclude each other: its executions "
+                                   "could not be removed again");
+    if (code == WEIR_EXIT_DONE && self->flow && self->rate_given &&
+        self->rate > WEIR_ORDERS_RATE_MAX)
+        code = weir_command_misuse(
+            self->command, "--rate is %" PRId64 ", must be from 1 to %d with --flow",
+            self->rate, WEIR_ORDERS_RATE_MAX);
+    self->json = shared.json;
+    self->form = shared.json || shared.quiet ? FORM_SILENT : FORM_LIVE;
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+static const char *engine_of(const struct demo *self)
+{
+    static const char *const NAMES[] = {[WEIR_SQLITE] = "SQLite",
+                                        [WEIR_POSTGRESQL] = "PostgreSQL",
+                                        [WEIR_MARIADB] = "MariaDB"};
+
+    return NAMES[weir_db_engine(self->site.session.db)];
+}
+
+static void look(struct demo *self, const char *hint)
+{
+    weir_shop_trouble(self->shop, &self->trouble);
+    self->view.engine = engine_of(self);
+    self->view.now_ns = weir_system_now_ns();
+    self->view.elapsed_ns = self->view.now_ns - self->start_ns;
+    self->view.hint = hint;
+    self->view.trouble = self->trouble.status != WEIR_OK ? self->trouble.text : "";
+    weir_ledger_read(self->ledger, &self->view.figures);
+}
+
+static void show(struct demo *self, const char *hint)
+{
+    look(self, hint);
+    if (self->form == FORM_SILENT)
+        return;
+    self->table.tones = self->console.tones;
+    self->table.width = self->console.width;
+    weir_demo_table_reset(&self->table);
+    if (self->form == FORM_LIVE)
+        weir_demo_table_append_frame(&self->table, &self->view);
+    else
+        weir_demo_table_append_row(&self->table, &self->view);
+    weir_console_draw(&self->console, weir_buf_get(&self->table.text));
+}
+
+static bool nobody_reads(const struct demo *self)
+{
+    return self->console.write_errno != 0;
+}
+
+/* ---- the run ------------------------------------------------------------------------------ */
+
+/* Look again and again until it is time to end, or until nobody looks any more. */
+static void play(struct demo *self)
+{
+    int64_t period_ns = self->form == FORM_LIVE ? PERIOD_LIVE : PERIOD_PLAIN;
+    int64_t next_ns = period_ns;
+    int64_t elapsed_ns;
+
+    for (;;) {
+        elapsed_ns = weir_system_now_ns() - self->start_ns;
+        if (elapsed_ns >= next_ns || self->console.disturbed) {
+            show(self, "Ctrl-C ends it");
+            next_ns = (elapsed_ns / period_ns + 1) * period_ns;
+        }
+        if (elapsed_ns >= self->limit_ns ||
+            weir_shop_trouble_is_final(self->trouble.status))
+            break;
+        if (!weir_console_wait(&self->console,
+                               (next_ns < self->limit_ns ? next_ns : self->limit_ns) -
+                                   elapsed_ns))
+            break;
+    }
+}
+
+/* Is nothing left in the queue? What the ledger still misses then will never come. */
+static bool is_drained(struct demo *self)
+{
+    bool drained = false;
+
+    return weir_outbox_read_drained(self->site.session.outbox, WEIR_SHOP_QUEUE,
+                                    WEIR_SHOP_SUBSCRIPTION, &drained, NULL) == WEIR_OK &&
+           drained;
+}
+
+/* Wait for the last orders, as long as they move. False: a second signal asked for the end. */
+static bool drain(struct demo *self)
+{
+    int64_t next_ns = 0, moved_ns = weir_system_now_ns();
+    uint64_t settled = 0;
+
+    weir_console_go_on(&self->console);
+    for (;;) {
+        look(self, "waiting for the last orders; Ctrl-C ends at once");
+        if (self->form == FORM_LIVE && self->view.now_ns >= next_ns &&
+            !nobody_reads(self)) {
+            show(self, self->view.hint);
+            next_ns = self->view.now_ns + PERIOD_LIVE;
+        }
+        if (settled != self->view.figures.delivered + self->view.figures.rejected) {
+            settled = self->view.figures.delivered + self->view.figures.rejected;
+            moved_ns = self->view.now_ns;
+        }
+        if (is_drained(self) || self->view.now_ns - moved_ns > DRAIN_PATIENCE)
+            return true;
+        if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
+            return false;
+    }
+}
+
+/* The user has no patience left: leave no folder behind, and end as the signal would have it. */
+static void end_at_once(struct demo *self)
+{
+    weir_demo_site_remove_folder(&self->site);
+    weir_console_close(&self->console);
+    raise(SIGINT);
+}
+
+/* WEIR_OK when the verdict is known, whatever it is. */
+static enum weir_status judge(struct demo *self, struct weir_error *error)
+{
+    int64_t orders = 0, dead_letters = 0;
+    enum weir_status status;
+
+    if (weir_outbox_stop(self->site.session.outbox, GRACE) != 0)
+        return weir_error_set(error, WEIR_TIMEOUT, "a handler did not come back");
+    status = weir_demo_site_count(&self->site, &orders, &dead_letters, error);
+    if (status != WEIR_OK)
+        return status;
+    self->good = weir_ledger_judge(self->ledger, orders, dead_letters);
+    weir_ledger_read(self->ledger, &self->view.figures);
+    return WEIR_OK;
+}
+
+/* ---- the summary -------------------------------------------------------------------------- */
+
+/* "committed orders that never arrived: 3; numbers left out: 1 (the first: ...)" */
+static void append_breaches(const struct demo *self, struct weir_buf *out)
+{
+    const char *between = "";
+    char number[WEIR_COUNT_SIZE];
+
+    for (int i = 0; i < WEIR_BREACH_COUNT; i++) {
+        uint64_t count = self->view.figures.breaches[i];
+
+        if (count == 0)
+            continue;
+        weir_buf_append_format(out, "%s%s: %s", between,
+                               weir_ledger_breach_text((enum weir_ledger_breach)i),
+                               weir_output_grouped((int64_t)count, number));
+        between = "; ";
+    }
+    weir_buf_append_format(out, " (the first: %s)", self->view.figures.first_breach);
+}
+
+static void append_verdict(const struct demo *self, struct weir_buf *out)
+{
+    const struct weir_ledger_figures *figures = &self->view.figures;
+    char committed[WEIR_COUNT_SIZE], rolled_back[WEIR_COUNT_SIZE];
+
+    if (!self->good) {
+        append_breaches(self, out);
+        return;
+    }
+    weir_buf_append_format(
+        out,
+        "all %s committed orders arrived in order; %s rolled back, "
+        "none of them seen",
+        weir_output_grouped((int64_t)figures->committed, committed),
+        weir_output_grouped((int64_t)figures->rolled_back, rolled_back));
+}
+
+static void append_json(const struct demo *self, struct weir_buf *out,
+                        struct weir_buf *verdict)
+{
+    const struct weir_ledger_figures *figures = &self->view.figures;
+
+    weir_output_open(out, NULL, "{");
+    weir_output_add_text(out, "database", self->site.session.name);
+    weir_output_add_seconds(out, "seconds", (self->end_ns - self->start_ns) / 1000);
+    weir_output_add_number(out, "rate", self->rate);
+    weir_output_add_number(out, "producers", WEIR_SHOP_PRODUCERS);
+    weir_output_add_number(out, "partitions", WEIR_LEDGER_PARTITIONS);
+    weir_output_add_number(out, "committed", (int64_t)figures->committed);
+    weir_output_add_number(out, "rolled_back", (int64_t)figures->rolled_back);
+    weir_output_add_number(out, "in_doubt", (int64_t)figures->in_doubt);
+    weir_output_add_number(out, "delivered", (int64_t)figures->delivered);
+    weir_output_add_number(out, "dead_letters", (int64_t)figures->rejected);
+    weir_output_add_number(out, "tried_again", (int64_t)figures->retries);
+    weir_output_add_number(out, "came_again", (int64_t)figures->again);
+    weir_output_add_seconds(out, "latency_p50_seconds",
+                            weir_histogram_percentile(&figures->latency, 50) / 1000);
+    weir_output_add_seconds(out, "latency_p99_seconds",
+                            weir_histogram_percentile(&figures->latency, 99) / 1000);
+    weir_output_add_seconds(out, "latency_max_seconds", figures->latency.max_ns / 1000);
+    weir_output_add_text(out, "verdict", self->good ? "good" : "bad");
+    weir_output_add_text(out, "reason", weir_buf_text(verdict));
+    weir_buf_append_text(out, "}\n");
+}
+
+static void append_text(struct demo *self, struct weir_buf *verdict)
+{
+    const struct weir_ledger_figures *figures = &self->view.figures;
+    char elapsed[WEIR_DURATION_TEXT_SIZE], p50[WEIR_DURATION_TEXT_SIZE];
+    char p99[WEIR_DURATION_TEXT_SIZE], max[WEIR_DURATION_TEXT_SIZE];
+    char delivered[WEIR_COUNT_SIZE];
+    struct weir_demo_table *table = &self->table;
+
+    weir_demo_table_append_line(
+        table, WEIR_TONE_PLAIN,
+        "%s on %s: delivered %s, tried again %" PRIu64 ", dead letters %" PRIu64,
+        weir_duration_format(self->end_ns - self->start_ns, elapsed, sizeof elapsed),
+        self->view.engine, weir_output_grouped((int64_t)figures->delivered, delivered),
+        figures->retries, figures->rejected);
+    weir_demo_table_append_line(
+        table, WEIR_TONE_PLAIN, "from commit to handler: p50 %s, p99 %s, at most %s",
+        weir_duration_format(weir_histogram_percentile(&figures->latency, 50), p50,
+                             sizeof p50),
+        weir_duration_format(weir_histogram_percentile(&figures->latency, 99), p99,
+                             sizeof p99),
+        weir_duration_format(figures->latency.max_ns, max, sizeof max));
+    if (figures->again > 0)
+        weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
+                                    "%" PRIu64 " came again under the same number, as "
+                                    "may be when an acknowledgement is lost",
+                                    figures->again);
+    if (self->dir != NULL)
+        weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
+                                    "kept; look at it with: weir status " WEIR_SHOP_QUEUE
+                                    " --db %s",
+                                    self->site.url);
+    weir_demo_table_append_line(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
+    weir_demo_table_append_line(table, self->good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
+                                "verdict: %s", self->good ? "good" : "bad");
+}
+
+static void show_summary(struct demo *self)
+{
+    struct weir_buf verdict;
+
+    weir_buf_init(&verdict, weir_heap_system(), JSON_SIZE_MAX);
+    append_verdict(self, &verdict);
+    self->table.tones = self->console.tones;
+    self->table.width = 0; /* these lines are not drawn over, and may wrap */
+    weir_demo_table_reset(&self->table);
+    if (self->json)
+        append_json(self, &self->table.text, &verdict);
+    else
+        append_text(self, &verdict);
+    weir_console_write(&self->console, weir_buf_get(&self->table.text));
+    weir_buf_fini(&verdict);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static enum weir_status open_shop(struct demo *self, struct weir_error *error)
+{
+    struct weir_shop_options options;
+    enum weir_status status = weir_ledger_create(&self->ledger);
+
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "ledger: %s", weir_status_text(status));
+    options = (struct weir_shop_options){
+        .outbox = self->site.session.outbox, .ledger = self->ledger, .rate = self->rate};
+    status = weir_shop_create(&options, &self->shop, error);
+    self->start_ns = weir_system_now_ns();
+    if (status == WEIR_OK)
+        status = weir_shop_open(self->shop, error);
+    return status;
+}
+
+/* From the first order to the verdict. WEIR_OK when there is one. */
+static enum weir_status perform(struct demo *self, struct weir_error *error)
+{
+    enum weir_status status = open_shop(self, error);
+
+    if (status != WEIR_OK)
+        return status;
+    play(self);
+    weir_shop_close(self->shop);
+    self->end_ns = weir_system_now_ns();
+    if (weir_shop_trouble_is_final(weir_shop_trouble(self->shop, &self->trouble))) {
+        *error = self->trouble;
+        return error->status;
+    }
+    if (!drain(self))
+        end_at_once(self);
+    if (self->form == FORM_LIVE && !nobody_reads(self))
+        show(self, "");
+    weir_console_release(&self->console);
+    return judge(self, error);
+}
+
+/* What became of the output decides as well: a verdict that nobody could read is none. */
+static int conclude(struct demo *self)
+{
+    int failed = self->console.write_errno;
+
+    if (failed != 0 && failed != EPIPE)
+        return weir_command_fail(self->command, "cannot write to standard output: %s",
+                                 strerror(failed));
+    return failed == 0 && self->good ? WEIR_EXIT_DONE : WEIR_EXIT_FAILED;
+}
+
+static int run_at_site(struct demo *self)
+{
+    struct weir_error error = {0};
+    enum weir_status status = weir_console_open(
+        &self->console,
+        self->form == FORM_SILENT ? WEIR_CONSOLE_PLAIN : WEIR_CONSOLE_LIVE_IF_TERMINAL,
+        &error);
+    int code;
+
+    if (status != WEIR_OK)
+        return weir_command_fail(self->command, "%s", error.text);
+    if (self->form == FORM_LIVE && !self->console.live)
+        self->form = FORM_PLAIN;
+    status = perform(self, &error);
+    weir_console_release(&self->console);
+    if (status == WEIR_OK) {
+        show_summary(self);
+        code = conclude(self);
+    } else {
+        code = weir_session_fail(&self->site.session, &error, NULL);
+    }
+    weir_console_close(&self->console);
+    return code;
+}
+
+static int run_flow(const struct demo *self)
+{
+    const struct weir_demo_flow_options options = {
+        .command = self->command,
+        .limit_ns = self->limit_ns,
+        .rate = self->rate_given ? self->rate : WEIR_ORDERS_RATE_DEFAULT,
+        .dir = self->dir,
+        .json = self->json,
+        .quiet = self->form == FORM_SILENT,
+    };
+
+    return weir_demo_flow_run(&options);
+}
+
+static int run(const struct weir_command *command, int argc, char **argv)
+{
+    struct demo *self = calloc(1, sizeof *self); /* too large for the stack */
+    int code, closed;
+
+    if (self == NULL)
+        return weir_command_fail(command, "out of memory");
+    self->command = command;
+    self->limit_ns = WEIR_FOREVER;
+    self->rate = RATE_DEFAULT;
+    code = parse_options(self, argc, argv);
+    if (code < 0 && self->flow)
+        code = run_flow(self);
+    if (code >= 0)
+        goto out;
+
+    weir_demo_table_init(&self->table, weir_heap_system());
+    code = weir_demo_site_open(&self->site, command, self->dir);
+    if (code == WEIR_EXIT_DONE)
+        code = run_at_site(self);
+    if (self->site.session.outbox != NULL)
+        (void)weir_outbox_stop(self->site.session.outbox, GRACE);
+    weir_shop_destroy(self->shop);
+    closed = weir_demo_site_close(&self->site);
+    if (code == WEIR_EXIT_DONE)
+        code = closed;
+    weir_ledger_destroy(self->ledger);
+    weir_demo_table_fini(&self->table);
+out:
+    free(self);
+    return code;
+}

@@ -1,0 +1,424 @@
+/*
+ * demo_flow.c - see demo_flow.h.
+ *
+ *   play            orders are placed, workers are killed
+ *     | time is over, or Ctrl-C
+ *   close           no more orders, nobody is killed
+ *   drain           until all have ended, or nothing moves any more
+ *     |             a second Ctrl-C ends the program here
+ *   stop, audit     what is in the database, and what must not be
+ *   summary         and the verdict, which is the exit code
+ *
+ * The foreman is forked first of all; whatever becomes of this process, it and the workers end with it.
+ */
+#include "cli/demo/demo_flow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "cli/console.h"
+#include "cli/demo/demo_book.h"
+#include "cli/demo/demo_crew.h"
+#include "cli/demo/demo_flow_table.h"
+#include "cli/demo/demo_orders.h"
+#include "cli/demo/demo_site.h"
+#include "cli/output.h"
+#include "ward/system.h"
+#include "weir/flow_supervisor.h"
+#include "weir/heap.h"
+#include "weir/time.h"
+
+#define BEAT WEIR_MILLISECONDS(100)
+#define PERIOD_PLAIN WEIR_SECONDS(1)
+#define DRAIN_LOOK WEIR_MILLISECONDS(50)
+#define DRAIN_PATIENCE WEIR_SECONDS(10) /* without an order that ends */
+#define SUPERVISOR_GRACE WEIR_SECONDS(5)
+
+enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
+enum { TEXT_SIZE_MAX = 16 << 10 };
+
+struct demo {
+    struct weir_demo_flow_options options;
+    enum form form;
+    int64_t start_ns;
+    int64_t end_ns; /* when no more orders were placed */
+    struct weir_console console;
+    struct weir_crew *crew;
+    struct weir_demo_site site;
+    struct weir_flow *flow;
+    struct weir_flow_supervisor *supervisor;
+    struct weir_orders *orders;
+    struct weir_book book;
+    struct weir_flow_table table;
+    struct weir_flow_view view;
+    struct weir_error trouble;
+    int64_t held_most;
+    int64_t breaches[WEIR_BOOK_BREACH_COUNT];
+    bool good;
+};
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+static void note_held(struct demo *self, int64_t held)
+{
+    if (held > self->view.held_most)
+        self->view.held_most = held;
+    if (held > self->held_most)
+        self->held_most = held;
+}
+
+static void look(struct demo *self, const char *hint)
+{
+    struct weir_error error = {0};
+    struct weir_flow_view *view = &self->view;
+
+    if (weir_book_look(&self->book, &error) == WEIR_OK)
+        (void)weir_orders_trouble(self->orders, &error);
+    self->trouble = error;
+    view->elapsed_ns = weir_system_now_ns() - self->start_ns;
+    view->placed = weir_orders_placed(self->orders);
+    view->killed = weir_crew_killed(self->crew);
+    view->figures = self->book.figures;
+    view->trouble = error.status != WEIR_OK ? self->trouble.text : "";
+    view->hint = hint;
+    note_held(self, view->figures.steps[WEIR_STEP_CHARGE].held);
+    weir_orders_note_ended(self->orders, view->figures.shipped + view->figures.refused);
+}
+
+static void show(struct demo *self, const char *hint)
+{
+    look(self, hint);
+    if (self->form == FORM_SILENT)
+        return;
+    self->table.tones = self->console.tones;
+    self->table.width = self->console.width;
+    weir_flow_table_reset(&self->table);
+    if (self->form == FORM_LIVE)
+        weir_flow_table_append_frame(&self->table, &self->view);
+    else
+        weir_flow_table_append_row(&self->table, &self->view);
+    weir_console_draw(&self->console, weir_buf_get(&self->table.text));
+    self->view.held_most = 0;
+}
+
+static bool nobody_reads(const struct demo *self)
+{
+    return self->console.write_errno != 0;
+}
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+/* Look ten times a second, since the clerk wants to know what has ended; show it as often on a
+ * terminal, and once a second elsewhere. */
+static void play(struct demo *self)
+{
+    int64_t limit_ns = self->options.limit_ns;
+    int64_t period_ns = self->form == FORM_LIVE ? BEAT : PERIOD_PLAIN;
+    int64_t next_ns = period_ns;
+    int64_t elapsed_ns = 0;
+
+    while (elapsed_ns < limit_ns &&
+           weir_console_wait(&self->console, limit_ns - elapsed_ns < BEAT
+                                                 ? limit_ns - elapsed_ns
+                                                 : BEAT)) {
+        elapsed_ns = weir_system_now_ns() - self->start_ns;
+        if (elapsed_ns < next_ns && !self->console.disturbed) {
+            look(self, "");
+            continue;
+        }
+        show(self, "Ctrl-C ends it");
+        next_ns = (elapsed_ns / period_ns + 1) * period_ns;
+    }
+}
+
+/* Wait for the last orders, as long as they move. False: a second signal asked for the end. */
+static bool drain(struct demo *self)
+{
+    int64_t next_ns = 0, moved_ns = weir_system_now_ns();
+    int64_t ended = -1;
+
+    weir_console_go_on(&self->console);
+    for (;;) {
+        const struct weir_book_figures *figures = &self->view.figures;
+        int64_t now_ns = weir_system_now_ns();
+
+        look(self, "waiting for the last orders; Ctrl-C ends at once");
+        if (self->form == FORM_LIVE && now_ns >= next_ns && !nobody_reads(self)) {
+            show(self, self->view.hint);
+            next_ns = now_ns + BEAT;
+        }
+        if (ended != figures->shipped + figures->refused) {
+            ended = figures->shipped + figures->refused;
+            moved_ns = now_ns;
+        }
+        if ((ended == self->view.placed && figures->races == 0) ||
+            now_ns - moved_ns > DRAIN_PATIENCE)
+            return true;
+        if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
+            return false;
+    }
+}
+
+/* No patience left: leave no folder behind, and end as the signal would have it. */
+static void end_at_once(struct demo *self)
+{
+    weir_demo_site_remove_folder(&self->site);
+    weir_console_close(&self->console);
+    raise(SIGINT);
+}
+
+/* Whoever works has ended. WEIR_OK when the verdict is known, whatever it is. */
+static enum weir_status audit(struct demo *self, struct weir_error *error)
+{
+    int64_t placed = weir_orders_placed(self->orders);
+    enum weir_status status = weir_book_audit(&self->book, placed, self->breaches, error);
+
+    self->good = status == WEIR_OK && self->view.failed == 0;
+    for (int i = 0; i < WEIR_BOOK_BREACH_COUNT; i++)
+        self->good = self->good && self->breaches[i] == 0;
+    return status;
+}
+
+/* ---- the summary --------------------------------------------------------------------------- */
+
+static void append_breaches(const struct demo *self, struct weir_buf *out)
+{
+    const char *between = "";
+
+    for (int i = 0; i < WEIR_BOOK_BREACH_COUNT; i++) {
+        if (self->breaches[i] == 0)
+            continue;
+        weir_buf_append_format(out, "%s%s: %" PRId64, between,
+                               weir_book_breach_text((enum weir_book_breach)i),
+                               self->breaches[i]);
+        between = "; ";
+    }
+    if (self->view.failed > 0)
+        weir_buf_append_format(out, "%sworkers that broke: %" PRIu32, between,
+                               self->view.failed);
+}
+
+static void append_verdict(const struct demo *self, struct weir_buf *out)
+{
+    const struct weir_flow_view *view = &self->view;
+
+    if (!self->good) {
+        append_breaches(self, out);
+        return;
+    }
+    weir_buf_append_format(out,
+                           "all %" PRId64 " orders ended once: %" PRId64
+                           " shipped, %" PRId64 " refused",
+                           view->placed, view->figures.shipped, view->figures.refused);
+}
+
+static void append_json(const struct demo *self, struct weir_buf *out,
+                        struct weir_buf *verdict)
+{
+    const struct weir_flow_view *view = &self->view;
+    const struct weir_book_figures *figures = &view->figures;
+    const struct weir_histogram *latency = &figures->latency;
+
+    weir_output_open(out, NULL, "{");
+    weir_output_add_text(out, "database", self->site.session.name);
+    weir_output_add_seconds(out, "seconds", (self->end_ns - self->start_ns) / 1000);
+    weir_output_add_number(out, "rate", self->options.rate);
+    weir_output_add_number(out, "workers", WEIR_CREW_WORKERS);
+    weir_output_add_number(out, "killed", view->killed);
+    weir_output_add_number(out, "taken_over", figures->reclaims);
+    weir_output_add_number(out, "tried_again", figures->retries);
+    weir_output_add_number(out, "placed", view->placed);
+    weir_output_add_number(out, "shipped", figures->shipped);
+    weir_output_add_number(out, "refused", figures->refused);
+    weir_output_add_number(out, "calls_per_second", figures->calls_max);
+    weir_output_add_number(out, "budget_resets", figures->resets);
+    weir_output_add_number(out, "held_back_most", view->held_most);
+    weir_output_add_seconds(out, "latency_p50_seconds",
+                            weir_histogram_percentile(latency, 50) / 1000);
+    weir_output_add_seconds(out, "latency_p99_seconds",
+                            weir_histogram_percentile(latency, 99) / 1000);
+    weir_output_add_text(out, "verdict", self->good ? "good" : "bad");
+    weir_output_add_text(out, "reason", weir_buf_text(verdict));
+    weir_buf_append_text(out, "}\n");
+}
+
+static void append_text(struct demo *self, struct weir_buf *verdict)
+{
+    struct weir_flow_table *table = &self->table;
+
+    weir_flow_table_append_summary(table, &self->view, self->end_ns - self->start_ns);
+    if (self->options.dir != NULL)
+        weir_flow_table_append_line(table, WEIR_TONE_PLAIN,
+                                    "kept; look at it with: weir flow graphs --db %s",
+                                    self->site.url);
+    weir_flow_table_append_line(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
+    if (self->good)
+        weir_flow_table_append_line(table, WEIR_TONE_PLAIN,
+                                    "each join fired once, the ledger of the bank is "
+                                    "right, nothing is left over");
+    weir_flow_table_append_line(table, self->good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
+                                "verdict: %s", self->good ? "good" : "bad");
+}
+
+static void show_summary(struct demo *self)
+{
+    struct weir_buf verdict;
+
+    weir_buf_init(&verdict, weir_heap_system(), TEXT_SIZE_MAX);
+    append_verdict(self, &verdict);
+    self->view.held_most = self->held_most;
+    self->table.tones = self->console.tones;
+    self->table.width = 0; /* these lines are not drawn over, and may wrap */
+    weir_flow_table_reset(&self->table);
+    if (self->options.json)
+        append_json(self, &self->table.text, &verdict);
+    else
+        append_text(self, &verdict);
+    weir_console_write(&self->console, weir_buf_get(&self->table.text));
+    weir_buf_fini(&verdict);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static enum weir_status open_engine(struct demo *self, struct weir_error *error)
+{
+    struct weir_db *db = self->site.session.db;
+    struct weir_flow_options flow;
+    struct weir_flow_supervisor_options supervisor;
+    enum weir_status status = weir_outbox_migrate(db, error); /* 'weir flow' wants it */
+
+    if (status == WEIR_OK)
+        status = weir_flow_migrate(db, error);
+    weir_flow_options_init(&flow);
+    flow.db = db;
+    if (status == WEIR_OK)
+        status = weir_flow_create(&flow, &self->flow, error);
+    weir_flow_supervisor_options_init(&supervisor);
+    supervisor.flow = self->flow;
+    supervisor.retention_ms = 0; /* the audit is to see everything */
+    if (status == WEIR_OK)
+        status = weir_flow_supervisor_create(&supervisor, &self->supervisor, error);
+    if (status == WEIR_OK)
+        status = weir_flow_supervisor_start(self->supervisor, error);
+    return status;
+}
+
+static enum weir_status open_shop(struct demo *self, struct weir_error *error)
+{
+    const struct weir_orders_options options = {
+        .db = self->site.session.db, .flow = self->flow, .rate = self->options.rate};
+    enum weir_status status = weir_orders_create(&options, &self->orders, error);
+
+    weir_book_init(&self->book, self->site.session.db);
+    if (status == WEIR_OK)
+        status = weir_crew_begin(self->crew, self->site.url, error);
+    self->start_ns = weir_system_now_ns();
+    if (status == WEIR_OK)
+        status = weir_orders_open(self->orders, error);
+    return status;
+}
+
+/* Whoever works ends; what is left is what they have left. */
+static void stop(struct demo *self)
+{
+    if (self->crew != NULL) {
+        self->view.killed = weir_crew_killed(self->crew);
+        self->view.failed = weir_crew_failed(self->crew);
+    }
+    weir_crew_destroy(self->crew);
+    self->crew = NULL;
+    if (self->supervisor != NULL)
+        (void)weir_flow_supervisor_stop(self->supervisor, SUPERVISOR_GRACE);
+}
+
+static enum weir_status perform(struct demo *self, struct weir_error *error)
+{
+    enum weir_status status = open_engine(self, error);
+
+    if (status == WEIR_OK)
+        status = open_shop(self, error);
+    if (status != WEIR_OK)
+        return status;
+    play(self);
+    weir_orders_close(self->orders);
+    weir_crew_spare(self->crew);
+    self->end_ns = weir_system_now_ns();
+    if (!drain(self))
+        end_at_once(self);
+    if (self->form == FORM_LIVE && !nobody_reads(self))
+        show(self, "");
+    weir_console_release(&self->console);
+    stop(self);
+    return audit(self, error);
+}
+
+/* What became of the output decides as well: a verdict that nobody could read is none. */
+static int conclude(struct demo *self)
+{
+    int failed = self->console.write_errno;
+
+    if (failed != 0 && failed != EPIPE)
+        return weir_command_fail(self->options.command,
+                                 "cannot write to standard output: %s", strerror(failed));
+    return failed == 0 && self->good ? WEIR_EXIT_DONE : WEIR_EXIT_FAILED;
+}
+
+static int run_at_site(struct demo *self)
+{
+    struct weir_error error = {0};
+    enum weir_status status = weir_console_open(
+        &self->console,
+        self->form == FORM_SILENT ? WEIR_CONSOLE_PLAIN : WEIR_CONSOLE_LIVE_IF_TERMINAL,
+        &error);
+    int code;
+
+    if (status != WEIR_OK)
+        return weir_command_fail(self->options.command, "%s", error.text);
+    if (self->form == FORM_LIVE && !self->console.live)
+        self->form = FORM_PLAIN;
+    status = perform(self, &error);
+    weir_console_release(&self->console);
+    if (status == WEIR_OK) {
+        show_summary(self);
+        code = conclude(self);
+    } else {
+        code = weir_session_fail(&self->site.session, &error, NULL);
+    }
+    weir_console_close(&self->console);
+    return code;
+}
+
+int weir_demo_flow_run(const struct weir_demo_flow_options *options)
+{
+    struct demo *self = calloc(1, sizeof *self); /* too large for the stack */
+    struct weir_error error = {0};
+    int code, closed;
+
+    if (self == NULL)
+        return weir_command_fail(options->command, "out of memory");
+    self->options = *options;
+    self->form = options->quiet ? FORM_SILENT : FORM_LIVE;
+    if (weir_crew_create(weir_steps_work, &self->crew, &error) != WEIR_OK) {
+        code = weir_command_fail(options->command, "%s", error.text);
+        goto out;
+    }
+    weir_flow_table_init(&self->table, weir_heap_system());
+    code = weir_demo_site_found(&self->site, options->command, options->dir);
+    if (code == WEIR_EXIT_DONE)
+        code = run_at_site(self);
+    stop(self);
+    weir_orders_destroy(self->orders);
+    weir_flow_supervisor_destroy(self->supervisor);
+    weir_flow_destroy(self->flow);
+    closed = weir_demo_site_close(&self->site);
+    if (code == WEIR_EXIT_DONE)
+        code = closed;
+    weir_flow_table_fini(&self->table);
+out:
+    free(self);
+    return code;
+}

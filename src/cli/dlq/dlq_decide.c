@@ -1,0 +1,386 @@
+/*
+ * dlq_decide.c - `weir dlq resolve`, `reject`, `requeue`, `discard` and `cleanup`.
+ *
+ * They differ in what they take: ids with a token, ids with or without one, or a scope.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/noun.h"
+#include "cli/dlq/dlq_bulk.h"
+#include "cli/output.h"
+#include "weir/heap.h"
+
+enum {
+    OPTION_ALL = 'a',
+    OPTION_TOKEN = 't',
+    OPTION_REASON = 'r',
+    JSON_SIZE_MAX = 1 << 20
+};
+
+static int run_resolve(const struct weir_command *self, int argc, char **argv);
+static int run_reject(const struct weir_command *self, int argc, char **argv);
+static int run_requeue(const struct weir_command *self, int argc, char **argv);
+static int run_discard(const struct weir_command *self, int argc, char **argv);
+static int run_cleanup(const struct weir_command *self, int argc, char **argv);
+
+#define TOKEN                                                                            \
+    {                                                                                    \
+        OPTION_TOKEN, "token", "N", "of the claim"                                       \
+    }
+#define CAREFUL                                                                          \
+    {'n', "dry-run", NULL, "only say how many it would be"},                             \
+    {                                                                                    \
+        'y', "yes", NULL, "do not ask"                                                   \
+    }
+
+static const struct weir_command_option RESOLVE_OPTIONS[] = {TOKEN};
+static const struct weir_command_option REJECT_OPTIONS[] = {
+    TOKEN,
+    {OPTION_REASON, "reason", "TEXT", "why it has failed again"},
+};
+static const struct weir_command_option REQUEUE_OPTIONS[] = {
+    {OPTION_ALL, "all", NULL, "all pending ones that the other options leave"},
+    TOKEN,
+    CAREFUL,
+    WEIR_DLQ_SCOPE_OPTIONS,
+};
+static const struct weir_command_option CLEANUP_OPTIONS[] = {
+    CAREFUL,
+    WEIR_DLQ_SCOPE_OPTIONS,
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct weir_command weir_cli_dlq_resolve = {
+    .name = "dlq resolve",
+    .summary = "say that claimed dead letters are taken care of",
+    .usage = "ID... --token N",
+    .details =
+        "Refused for letters that somebody else has claimed meanwhile; the others\n"
+        "are resolved all the same. Repeating it is harmless.\n",
+    .options = RESOLVE_OPTIONS,
+    .option_count = COUNT_OF(RESOLVE_OPTIONS),
+    .uses_db = true,
+    .run = run_resolve,
+};
+
+const struct weir_command weir_cli_dlq_reject = {
+    .name = "dlq reject",
+    .summary = "say that claimed dead letters have failed again",
+    .usage = "ID... --token N --reason TEXT",
+    .details = "They are pending again, with one attempt more and the new reason.\n",
+    .options = REJECT_OPTIONS,
+    .option_count = COUNT_OF(REJECT_OPTIONS),
+    .uses_db = true,
+    .run = run_reject,
+};
+
+const struct weir_command weir_cli_dlq_requeue = {
+    .name = "dlq requeue",
+    .summary = "enqueue dead letters again",
+    .usage = "ID... [--token N] | --all [--yes] [FILTER...]",
+    .details =
+        "The message goes to the end of its partition, with a new uid and headers\n"
+        "that say where it comes from; its letter is resolved. All subscriptions of\n"
+        "the queue get it, not only the one that rejected it.\n"
+        "\n"
+        "Pending letters, or claimed ones with their token. With --all it works in\n"
+        "small transactions, asks first (or wants --yes), and may be ended and\n"
+        "repeated at any time: each letter is requeued once.\n",
+    .options = REQUEUE_OPTIONS,
+    .option_count = COUNT_OF(REQUEUE_OPTIONS),
+    .uses_db = true,
+    .run = run_requeue,
+};
+
+const struct weir_command weir_cli_dlq_discard = {
+    .name = "dlq discard",
+    .summary = "give dead letters up",
+    .usage = "ID... [--token N] | --all [--yes] [FILTER...]",
+    .details = "Pending letters, or claimed ones with their token. They are kept until\n"
+               "'weir dlq cleanup' or the retention of their queue removes them. With\n"
+               "--all it asks first, or wants --yes.\n",
+    .options = REQUEUE_OPTIONS,
+    .option_count = COUNT_OF(REQUEUE_OPTIONS),
+    .uses_db = true,
+    .run = run_discard,
+};
+
+const struct weir_command weir_cli_dlq_cleanup = {
+    .name = "dlq cleanup",
+    .summary = "remove dead letters that were resolved or discarded",
+    .usage = "[--dry-run] [--yes] [FILTER...]",
+    .details =
+        "Never those that are pending or claimed. It asks first, or wants --yes.\n",
+    .options = CLEANUP_OPTIONS,
+    .option_count = COUNT_OF(CLEANUP_OPTIONS),
+    .uses_db = true,
+    .run = run_cleanup,
+};
+
+struct deciding {
+    struct weir_session session;
+    struct weir_dlq_scope scope;
+    int64_t token; /* 0: none */
+    const char *reason;
+    bool all, dry_run, yes;
+    enum weir_status verdicts[WEIR_DLQ_IDS_MAX];
+};
+
+typedef enum weir_status (*decide_fn)(struct deciding *self,
+                                      const struct weir_dead_letter_choice *choice,
+                                      struct weir_error *error);
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_option(const struct weir_command *self, int id, struct deciding *out)
+{
+    switch (id) {
+    case OPTION_ALL:
+        out->all = true;
+        break;
+    case OPTION_TOKEN:
+        return weir_command_number(self, "token", optarg, 1, INT64_MAX, &out->token);
+    case OPTION_REASON:
+        out->reason = optarg;
+        break;
+    case 'n':
+        out->dry_run = true;
+        break;
+    case 'y':
+        out->yes = true;
+        break;
+    default:
+        return weir_dlq_scope_take(&out->scope, self, id);
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct deciding *out)
+{
+    int code = WEIR_EXIT_DONE;
+    int id;
+
+    weir_dlq_scope_init(&out->scope);
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        if (id == WEIR_OPTIONS_HELPED)
+            return WEIR_EXIT_DONE;
+        if (id == WEIR_OPTIONS_MISUSED)
+            return WEIR_EXIT_MISUSE;
+        code = take_option(self, id, out);
+        if (code != WEIR_EXIT_DONE)
+            return code;
+    }
+    code = weir_dlq_scope_take_ids(&out->scope, self, argc, argv);
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* Ids, or --all with a scope, and not both. */
+static int check_choice(const struct weir_command *self, const struct deciding *deciding)
+{
+    bool ids = deciding->scope.id_count > 0;
+
+    if (ids && deciding->all)
+        return weir_command_misuse(self, "either ids or --all");
+    if (!ids && !deciding->all)
+        return weir_command_misuse(self, "which dead letters? ids, or --all");
+    if (ids && (deciding->scope.narrowed || deciding->dry_run))
+        return weir_command_misuse(self, "with ids there is nothing to choose from; "
+                                         "these options are for --all");
+    if (deciding->all && deciding->token != 0)
+        return weir_command_misuse(self, "--token is for ids, --all takes pending ones");
+    return -1;
+}
+
+static int check_claimed(const struct weir_command *self, const struct deciding *deciding)
+{
+    if (deciding->scope.id_count == 0)
+        return weir_command_misuse(self, "which dead letters? ids are needed");
+    if (deciding->token == 0)
+        return weir_command_misuse(self, "whose claim is it? --token N is needed");
+    return -1;
+}
+
+/* ---- by id -------------------------------------------------------------------------------- */
+
+static void add_refused(struct weir_buf *json, const struct deciding *self)
+{
+    weir_output_open(json, "refused", "[");
+    for (size_t i = 0; i < self->scope.id_count; i++) {
+        if (self->verdicts[i] == WEIR_OK)
+            continue;
+        weir_output_open(json, NULL, "{");
+        weir_output_add_number(json, "id", self->scope.ids[i]);
+        weir_output_add_text(json, "why", weir_status_text(self->verdicts[i]));
+        weir_buf_append_text(json, "}");
+    }
+    weir_buf_append_text(json, "]");
+}
+
+static int tell(const struct deciding *self, const char *done)
+{
+    struct weir_buf json;
+    size_t count = 0;
+    int code;
+
+    for (size_t i = 0; i < self->scope.id_count; i++)
+        count += self->verdicts[i] == WEIR_OK;
+    if (!self->session.shared.json) {
+        if (!self->session.shared.quiet && count > 0)
+            printf("%zu %s %s\n", count, WEIR_NOUN(count, "dead letter", "dead letters"),
+                   done);
+        return WEIR_EXIT_DONE;
+    }
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_number(&json, done, (int64_t)count);
+    add_refused(&json, self);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+/* What was refused is told in one line; what was done stays done. */
+static int decide(struct deciding *self, decide_fn call, const char *done)
+{
+    const struct weir_dead_letter_choice choice = {
+        .ids = self->scope.ids,
+        .count = self->scope.id_count,
+        .token = self->token,
+    };
+    struct weir_error error = {0};
+    enum weir_status status = call(self, &choice, &error);
+    int code;
+
+    if (status != WEIR_OK && status != WEIR_FENCED && status != WEIR_NOT_FOUND)
+        return weir_session_fail(&self->session, &error, NULL);
+    code = tell(self, done);
+    if (code == WEIR_EXIT_DONE && status != WEIR_OK)
+        code = weir_command_fail(self->session.command, "%s", error.text);
+    return code;
+}
+
+static int run_ids(const struct weir_command *command, struct deciding *self,
+                   decide_fn call, const char *done)
+{
+    int code = weir_session_open(&self->session, command, WEIR_SESSION_OUTBOX, 0);
+
+    if (code == WEIR_EXIT_DONE)
+        code = decide(self, call, done);
+    weir_session_close(&self->session);
+    return code;
+}
+
+static enum weir_status resolve(struct deciding *self,
+                                const struct weir_dead_letter_choice *choice,
+                                struct weir_error *error)
+{
+    return weir_dead_letter_resolve(self->session.outbox, NULL, choice, self->verdicts,
+                                    error);
+}
+
+static enum weir_status reject(struct deciding *self,
+                               const struct weir_dead_letter_choice *choice,
+                               struct weir_error *error)
+{
+    return weir_dead_letter_reject(self->session.outbox, NULL, choice, self->reason,
+                                   self->verdicts, error);
+}
+
+static enum weir_status requeue(struct deciding *self,
+                                const struct weir_dead_letter_choice *choice,
+                                struct weir_error *error)
+{
+    return weir_dead_letter_requeue(self->session.outbox, NULL, choice, self->verdicts,
+                                    error);
+}
+
+static enum weir_status discard(struct deciding *self,
+                                const struct weir_dead_letter_choice *choice,
+                                struct weir_error *error)
+{
+    return weir_dead_letter_discard(self->session.outbox, NULL, choice, self->verdicts,
+                                    error);
+}
+
+/* ---- by scope ----------------------------------------------------------------------------- */
+
+static int run_bulk(const struct weir_command *command, struct deciding *self,
+                    enum weir_dlq_bulk_kind kind)
+{
+    const struct weir_dlq_bulk bulk = {
+        .session = &self->session,
+        .scope = &self->scope,
+        .kind = kind,
+        .dry_run = self->dry_run,
+        .yes = self->yes,
+    };
+    int code = weir_session_open(&self->session, command, WEIR_SESSION_OUTBOX, 0);
+
+    if (code == WEIR_EXIT_DONE)
+        code = weir_dlq_bulk_run(&bulk);
+    weir_session_close(&self->session);
+    return code;
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+static struct deciding deciding; /* too large for a stack */
+
+static int run_resolve(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &deciding);
+
+    if (code < 0)
+        code = check_claimed(self, &deciding);
+    return code < 0 ? run_ids(self, &deciding, resolve, "resolved") : code;
+}
+
+static int run_reject(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &deciding);
+
+    if (code < 0)
+        code = check_claimed(self, &deciding);
+    if (code < 0 && (deciding.reason == NULL || deciding.reason[0] == '\0'))
+        code = weir_command_misuse(self, "why? --reason TEXT is needed");
+    return code < 0 ? run_ids(self, &deciding, reject, "rejected") : code;
+}
+
+static int run_requeue(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &deciding);
+
+    if (code < 0)
+        code = check_choice(self, &deciding);
+    if (code >= 0)
+        return code;
+    return deciding.all ? run_bulk(self, &deciding, WEIR_DLQ_REQUEUE_ALL)
+                        : run_ids(self, &deciding, requeue, "requeued");
+}
+
+static int run_discard(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &deciding);
+
+    if (code < 0)
+        code = check_choice(self, &deciding);
+    if (code >= 0)
+        return code;
+    return deciding.all ? run_bulk(self, &deciding, WEIR_DLQ_DISCARD_ALL)
+                        : run_ids(self, &deciding, discard, "discarded");
+}
+
+static int run_cleanup(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &deciding);
+
+    if (code < 0 && deciding.scope.id_count > 0)
+        code = weir_command_misuse(self, "cleanup takes no ids");
+    return code < 0 ? run_bulk(self, &deciding, WEIR_DLQ_CLEANUP) : code;
+}

@@ -1,0 +1,187 @@
+/*
+ * wait_key.c - `weir flow key rotate`: another secret for the tokens of waitpoints.
+ *
+ * A secret is never a word of the command line, which others may see, and is never printed.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/noun.h"
+#include "cli/content.h"
+#include "cli/execution/flow_session.h"
+#include "cli/execution/flow_words.h"
+#include "cli/output.h"
+#include "weir/heap.h"
+#include "weir/suspension.h"
+
+enum { JSON_SIZE_MAX = 4096, SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 256 };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define GRACE_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
+
+static int run_rotate(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command *const MEMBERS[] = {&weir_cli_flow_key_rotate};
+
+const struct weir_command weir_cli_flow_key = {
+    .name = "flow key",
+    .summary = "the secret that tokens of waitpoints are made with",
+    .usage = "COMMAND [OPTION...]",
+    .details =
+        "The first one is made by itself, at random, and is called k1. It is in the\n"
+        "database: whoever may read the table of secrets can make tokens.\n",
+    .uses_db = true,
+    .members = MEMBERS,
+    .member_count = COUNT_OF(MEMBERS),
+};
+
+static const struct weir_command_option ROTATE_OPTIONS[] = {
+    {OPTION_SECRET_FILE, "secret-file", "FILE", "32 bytes or 64 hex digits; - is stdin"},
+    {'g', "grace", "D", "tokens of the old key are good for; default 24h"},
+};
+
+const struct weir_command weir_cli_flow_key_rotate = {
+    .name = "flow key rotate",
+    .summary = "make new tokens with another secret",
+    .usage = "KEY [--secret-file FILE] [--grace D]",
+    .details =
+        "KEY is its name, which tokens begin with. Without a file the secret is\n"
+        "random. Waitpoints that are older keep their tokens, and those are good until\n"
+        "the grace is over; with --grace 0 they are worthless at once, whatever grace\n"
+        "they had before. A key that was used before is in use again, if its secret is\n"
+        "the same; the one that is in use changes nothing. Another secret is refused.\n",
+    .options = ROTATE_OPTIONS,
+    .option_count = COUNT_OF(ROTATE_OPTIONS),
+    .uses_db = true,
+    .run = run_rotate,
+};
+
+struct rotating {
+    struct weir_flow_session session;
+    const char *key;
+    const char *file; /* NULL: none */
+    int64_t grace_ms;
+    uint8_t secret[WEIR_SECRET_SIZE];
+};
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct rotating *out = state;
+
+    if (id == OPTION_SECRET_FILE) {
+        out->file = value;
+        return WEIR_EXIT_DONE;
+    }
+    return weir_flow_take_ms(self, "grace", value, 0, WEIR_FLOW_DURATION_MS_MAX,
+                             &out->grace_ms);
+}
+
+/* 64 digits, and white space behind them. */
+static bool read_digits(const char *text, size_t size, uint8_t *out)
+{
+    while (size > 0 && isspace((unsigned char)text[size - 1]))
+        size--;
+    if (size != (size_t)2 * WEIR_SECRET_SIZE)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        int c = tolower((unsigned char)text[i]);
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                           : -1;
+
+        if (digit < 0)
+            return false;
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
+    }
+    return true;
+}
+
+static int read_secret(const struct weir_command *self, struct rotating *out)
+{
+    struct weir_content content = {.size = 0};
+    int code =
+        weir_content_read(&content, self, "secret", out->file, SECRET_FILE_SIZE_MAX, "");
+
+    if (code == WEIR_EXIT_DONE && content.size == WEIR_SECRET_SIZE)
+        memcpy(out->secret, content.data, WEIR_SECRET_SIZE);
+    else if (code == WEIR_EXIT_DONE &&
+             !read_digits(content.data, content.size, out->secret))
+        code = weir_command_fail(self,
+                                 "the secret has %zu %s, must have %d, or be %d "
+                                 "hexadecimal digits",
+                                 content.size, WEIR_NOUN(content.size, "byte", "bytes"),
+                                 WEIR_SECRET_SIZE, 2 * WEIR_SECRET_SIZE);
+    if (content.memory != NULL)
+        memset(content.memory, 0, content.size);
+    weir_content_fini(&content);
+    return code;
+}
+
+static void print_lines(const struct rotating *self)
+{
+    char grace[WEIR_DURATION_TEXT_SIZE];
+
+    printf("new tokens are made with '%s'; ", self->key);
+    if (self->grace_ms > 0)
+        printf("those of the key before are good for another %s\n",
+               weir_duration_spell(self->grace_ms * WEIR_MILLISECONDS(1), grace,
+                                   sizeof grace));
+    else
+        puts("those of the key before are worthless");
+}
+
+static int tell(const struct rotating *self)
+{
+    const struct weir_session *session = &self->session.session;
+    struct weir_buf json;
+    int code;
+
+    if (!session->shared.json) {
+        if (!session->shared.quiet)
+            print_lines(self);
+        return WEIR_EXIT_DONE;
+    }
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "key", self->key);
+    weir_output_add_seconds(&json, "grace_seconds", self->grace_ms * 1000);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(session->command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int rotate(const struct weir_command *command, struct rotating *self)
+{
+    struct weir_error error = {0};
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code = weir_flow_rotate_key(self->session.flow, self->key,
+                                    self->file != NULL ? self->secret : NULL,
+                                    self->grace_ms, &error) == WEIR_OK
+                   ? tell(self)
+                   : weir_flow_session_fail(&self->session, &error);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+static int run_rotate(const struct weir_command *self, int argc, char **argv)
+{
+    struct rotating rotating = {.grace_ms = GRACE_MS_DEFAULT};
+    int code = weir_command_take_options(self, argc, argv, take_option, &rotating);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_one_operand(self, argc, argv, "KEY", &rotating.key);
+    if (code == WEIR_EXIT_DONE && rotating.file != NULL)
+        code = read_secret(self, &rotating);
+    if (code == WEIR_EXIT_DONE)
+        code = rotate(self, &rotating);
+    memset(rotating.secret, 0, sizeof rotating.secret);
+    return code;
+}

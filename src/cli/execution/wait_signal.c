@@ -1,0 +1,348 @@
+/*
+ * wait_signal.c - what the world tells suspended executions: `weir flow signal`, and `weir flow
+ * approve` for operators.
+ *
+ * The token is a secret: it is told to nobody again, not even to who gave it.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/content.h"
+#include "cli/execution/flow_words.h"
+#include "cli/execution/wait.h"
+#include "execution/id.h"
+#include "weir/heap.h"
+
+enum {
+    JSON_SIZE_MAX = 64 << 10,
+    TOKEN_FILE_SIZE_MAX = 4096,
+    OPTION_SOURCE_TYPE = 256,
+    OPTION_TOKEN_FILE
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static int run_signal(const struct weir_command *self, int argc, char **argv);
+static int run_approve(const struct weir_command *self, int argc, char **argv);
+
+#define SIGNAL_OPTIONS_SHARED                                                            \
+    {'s', "source", "NAME", "who signals; counted by 'N of sources'"},                   \
+        {OPTION_SOURCE_TYPE, "source-type", "TYPE", "what that is, as in user"},         \
+        {'p', "payload", "P", "up to 64 KiB: a text, @FILE, or - for stdin"},            \
+    {                                                                                    \
+        'K', "key", "KEY", "within 24 h the same key is the same signal"                 \
+    }
+
+static const struct weir_command_option SIGNAL_OPTIONS[] = {
+    {'n', "name", "NAME", "what is said, as in approved; needed"},
+    {'t', "token", "TOKEN", "of the waitpoint; - reads it from stdin"},
+    {OPTION_TOKEN_FILE, "token-file", "FILE", "or the first line of this file"},
+    SIGNAL_OPTIONS_SHARED,
+};
+static const struct weir_command_option APPROVE_OPTIONS[] = {
+    {'n', "name", "NAME", "what is said; default approved"},
+    SIGNAL_OPTIONS_SHARED,
+};
+
+const struct weir_command weir_cli_flow_signal = {
+    .name = "flow signal",
+    .summary = "answer an execution that waits, by a token",
+    .usage = "ID WAITPOINT --name NAME --token TOKEN [OPTION...]",
+    .details =
+        "WAITPOINT is its id or its key; its token is what 'weir flow suspend' printed.\n"
+        "A token on the command line can be seen by all users of this computer while\n"
+        "the program runs: --token - and --token-file keep it to those who may read\n"
+        "standard input or the file.\n"
+        "\n"
+        "Prints what the signal has done:\n"
+        "  resumed     with this one the condition holds\n"
+        "  kept        it counts, and more is missing\n"
+        "  buffered    nobody has suspended on the waitpoint yet\n"
+        "  ignored     no part of the condition asks for it\n"
+        "  duplicate   its key came before; it counts once\n"
+        "  late        the wait is over\n"
+        "A wrong token ends with 1 and changes nothing; whether the execution is there\n"
+        "is not said. A key that was used for another signal is refused.\n",
+    .options = SIGNAL_OPTIONS,
+    .option_count = COUNT_OF(SIGNAL_OPTIONS),
+    .uses_db = true,
+    .run = run_signal,
+};
+
+const struct weir_command weir_cli_flow_approve = {
+    .name = "flow approve",
+    .summary = "answer an execution that waits, as an operator",
+    .usage = "ID KEY [OPTION...]",
+    .details =
+        "As 'weir flow signal', by the key of the waitpoint and without its token:\n"
+        "whoever may write to the database may do that. 'weir flow resume' ends the\n"
+        "wait whatever the condition is.\n"
+        "\n"
+        "  weir flow approve \"$id\" review --source anna\n"
+        "  weir flow approve \"$id\" review --name rejected --source anna\n",
+    .options = APPROVE_OPTIONS,
+    .option_count = COUNT_OF(APPROVE_OPTIONS),
+    .uses_db = true,
+    .run = run_approve,
+};
+
+struct signalling {
+    struct weir_flow_session session;
+    struct weir_signal signal;
+    const char *waitpoint;  /* its id or key, as it was given */
+    const char *token_file; /* "-": standard input; NULL: none */
+    const char *payload;    /* as it was given; NULL: none */
+    struct weir_content token_content;
+    struct weir_content content;
+    enum weir_signal_effect effect;
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* Twice is once too often, whichever way. */
+static int take_token_source(const struct weir_command *self, struct signalling *out,
+                             const char *token, const char *file)
+{
+    if (out->signal.token != NULL || out->token_file != NULL)
+        return weir_command_misuse(self, "one token is enough");
+    out->signal.token = token;
+    out->token_file = file;
+    return WEIR_EXIT_DONE;
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct signalling *out = state;
+
+    switch (id) {
+    case 'n':
+        out->signal.name = value;
+        break;
+    case 't':
+        return strcmp(value, "-") == 0 ? take_token_source(self, out, NULL, "-")
+                                       : take_token_source(self, out, value, NULL);
+    case OPTION_TOKEN_FILE:
+        return take_token_source(self, out, NULL, value);
+    case 's':
+        out->signal.source = value;
+        break;
+    case OPTION_SOURCE_TYPE:
+        out->signal.source_type = value;
+        break;
+    case 'p':
+        out->payload = value;
+        break;
+    case 'K':
+        out->signal.key = value;
+        break;
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* A word too many may be the token: it is not repeated. */
+static int take_operands(const struct weir_command *self, int argc, char **argv,
+                         struct signalling *out)
+{
+    if (argc - optind < 2)
+        return weir_command_misuse(self, "which execution, and which of its waitpoints?");
+    if (argc - optind > 2)
+        return weir_command_misuse(self, "more than two words; a token is an option");
+    out->waitpoint = argv[optind + 1];
+    return weir_flow_take_id(self, argv[optind], &out->signal.id);
+}
+
+static int check_together(const struct weir_command *self, const struct signalling *out)
+{
+    bool token_from_stdin = out->token_file != NULL && strcmp(out->token_file, "-") == 0;
+
+    if (out->signal.name == NULL)
+        return weir_command_misuse(self, "what is said? --name NAME is needed");
+    if (self == &weir_cli_flow_signal && out->signal.token == NULL &&
+        out->token_file == NULL)
+        return weir_command_misuse(
+            self, "by what right? --token or --token-file is needed; operators have "
+                  "'weir flow approve'");
+    if (token_from_stdin && out->payload != NULL && strcmp(out->payload, "-") == 0)
+        return weir_command_misuse(
+            self, "standard input is the token or the payload, not both");
+    return WEIR_EXIT_DONE;
+}
+
+/* The first line of what was read. */
+static int read_token(const struct weir_command *self, struct signalling *out)
+{
+    int code = weir_content_read(&out->token_content, self, "token", out->token_file,
+                                 TOKEN_FILE_SIZE_MAX, "");
+    char *text = out->token_content.memory;
+
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    text[out->token_content.size] = '\0'; /* one byte more is there, see content.c */
+    text[strcspn(text, "\r\n")] = '\0';
+    out->signal.token = text;
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct signalling *out)
+{
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    code = take_operands(self, argc, argv, out);
+    if (code == WEIR_EXIT_DONE)
+        code = check_together(self, out);
+    if (code == WEIR_EXIT_DONE && out->token_file != NULL)
+        code = read_token(self, out);
+    if (code == WEIR_EXIT_DONE && out->payload != NULL)
+        code = weir_content_take(&out->content, self, "payload", out->payload,
+                                 WEIR_SIGNAL_PAYLOAD_MAX);
+    out->signal.payload = out->content.size > 0 ? out->content.data : NULL;
+    out->signal.payload_size = out->content.size;
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+typedef enum weir_status (*signal_fn)(struct signalling *self, struct weir_error *error);
+
+static void match_key(void *state, const struct weir_waitpoint_info *info)
+{
+    struct signalling *self = state;
+
+    if (strcmp(info->key, self->waitpoint) == 0)
+        memcpy(self->signal.waitpoint, info->uuid, WEIR_UUID_SIZE);
+}
+
+/* A key stands for the newest waitpoint of that name. Where there is none, the library is asked all
+ * the same: it answers as to a wrong token. */
+static enum weir_status send_signal(struct signalling *self, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    if (!weir_uuid_parse(self->waitpoint, self->signal.waitpoint))
+        status = weir_flow_waitpoints(self->session.flow, &self->signal.id, match_key,
+                                      self, error);
+    if (status != WEIR_OK && status != WEIR_NOT_FOUND)
+        return status;
+    return weir_flow_signal(self->session.flow, &self->signal, &self->effect, error);
+}
+
+static enum weir_status approve(struct signalling *self, struct weir_error *error)
+{
+    return weir_flow_approve(self->session.flow, &self->signal.id, self->waitpoint,
+                             &self->signal, &self->effect, error);
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static const char *const EFFECTS[WEIR_SIGNAL_EFFECT_COUNT] = {
+    [WEIR_SIGNAL_RESUMED] = "with this signal the condition holds",
+    [WEIR_SIGNAL_KEPT] = "it counts, and more is missing",
+    [WEIR_SIGNAL_BUFFERED] = "nobody has suspended on the waitpoint yet",
+    [WEIR_SIGNAL_IGNORED] = "no part of the condition asks for it",
+    [WEIR_SIGNAL_DUPLICATE] = "its key came before; it counts once",
+    [WEIR_SIGNAL_LATE] = "the wait is over",
+};
+
+static int print_json(const struct signalling *self)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "id", weir_execution_id_format(&self->signal.id, id));
+    weir_output_add_text(&json, "effect", weir_signal_effect_name(self->effect));
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int tell(const struct signalling *self)
+{
+    const struct weir_command_shared *shared = &self->session.session.shared;
+
+    if (shared->json)
+        return print_json(self);
+    printf("%s", weir_signal_effect_name(self->effect));
+    if (!shared->quiet)
+        printf(": %s", EFFECTS[self->effect]);
+    puts("");
+    return WEIR_EXIT_DONE;
+}
+
+/* A token that is not good is no matter of rights in the database, whose errors have codes. */
+static int tell_failure(const struct signalling *self, const struct weir_error *error)
+{
+    const struct weir_command *command = self->session.session.command;
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    weir_execution_id_format(&self->signal.id, id);
+    switch (error->status) {
+    case WEIR_DENIED:
+        if (error->native_code != 0 || error->sqlstate[0] != '\0')
+            break;
+        return weir_command_fail(command, "%s: %s", id, error->text);
+    case WEIR_NOT_FOUND:
+        return weir_command_fail(command, "%s: %s; see 'weir flow waitpoints %s'", id,
+                                 error->text, id);
+    case WEIR_MISMATCH:
+    case WEIR_FULL:
+        return weir_command_fail(command, "%s: %s", id, error->text);
+    default:
+        break;
+    }
+    return weir_flow_session_fail(&self->session, error);
+}
+
+static int call(const struct weir_command *command, struct signalling *self,
+                signal_fn send)
+{
+    struct weir_error error = {0};
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code = send(self, &error) == WEIR_OK ? tell(self) : tell_failure(self, &error);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+static void finish(struct signalling *self)
+{
+    if (self->token_content.memory != NULL)
+        memset(self->token_content.memory, 0, TOKEN_FILE_SIZE_MAX);
+    weir_content_fini(&self->token_content);
+    weir_content_fini(&self->content);
+}
+
+static int run_signal(const struct weir_command *self, int argc, char **argv)
+{
+    struct signalling signalling = {.effect = WEIR_SIGNAL_LATE};
+    int code = parse(self, argc, argv, &signalling);
+
+    if (code < 0)
+        code = call(self, &signalling, send_signal);
+    finish(&signalling);
+    return code;
+}
+
+static int run_approve(const struct weir_command *self, int argc, char **argv)
+{
+    struct signalling signalling = {
+        .signal = {.name = "approved", .source_type = "operator"}};
+    int code = parse(self, argc, argv, &signalling);
+
+    if (code < 0)
+        code = call(self, &signalling, approve);
+    finish(&signalling);
+    return code;
+}

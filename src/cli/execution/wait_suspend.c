@@ -1,0 +1,355 @@
+/*
+ * wait_suspend.c - a worker that waits for the world: `weir flow suspend` and `weir flow
+ * waitpoint`.
+ *
+ * What is wrong with a condition is told before the database is opened.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/execution/flow_words.h"
+#include "cli/execution/wait.h"
+#include "execution/wait/condition.h"
+#include "weir/heap.h"
+
+enum { JSON_SIZE_MAX = 1 << 20, OPTION_ON_TIMEOUT = 256, OPTION_RESUME_DELAY };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define EXPIRES_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
+
+static int run_suspend(const struct weir_command *self, int argc, char **argv);
+static int run_waitpoint(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option SUSPEND_OPTIONS[] = {
+    {'u', "until", "CONDITION", "what is waited for, see above; needed"},
+    {'w', "waitpoint", "KEY", "besides those in the condition; may be repeated"},
+    {'t', "timeout", "D", "wait so long at most; default for ever"},
+    {OPTION_ON_TIMEOUT, "on-timeout", "WHAT", "what then, see above; default fail"},
+    {'R', "reason", "WHY", "for people, see above; default signal"},
+    {OPTION_RESUME_DELAY, "resume-delay", "D", "go on so long after it holds"},
+};
+static const struct weir_command_option WAITPOINT_OPTIONS[] = {
+    {'e', "expires", "D", "without a suspension it is gone then; default 24h"},
+};
+
+const struct weir_command weir_cli_flow_suspend = {
+    .name = "flow suspend",
+    .summary = "give a claimed execution back until somebody answers",
+    .usage = "TOKEN --until CONDITION [OPTION...]",
+    .details =
+        "Prints a token for each waitpoint: the right to signal it, for whoever is to\n"
+        "answer. No other command shows them. When the condition holds the same attempt\n"
+        "goes on with any worker, and 'weir flow signals ID' has the answers.\n"
+        "\n"
+        "  approved@review                       a signal 'approved' at 'review'\n"
+        "  *@review                              any signal there\n"
+        "  all(approved@legal, approved@board)   both; up to 4 levels of all()\n"
+        "  2 of sources vote@(ann, bob, cid)     from two different sources\n"
+        "  2 of waitpoints vote@(ann, bob, cid)  at two different waitpoints\n"
+        "  3 of signals *@mail                   three signals\n"
+        "  operator                              'weir flow resume', and no signal\n"
+        "  timeout                               nothing but its timeout\n"
+        "\n"
+        "Waitpoints are those that the condition names. One that 'weir flow waitpoint'\n"
+        "made before is given as --waitpoint KEY=ID; when signals that came to it\n"
+        "suffice already, nothing is suspended, no token is printed, and the claim\n"
+        "goes on.\n"
+        "\n"
+        "--on-timeout is fail, cancel, expire, resume (with a signal 'timeout') or\n"
+        "escalate (an operator is to look at it). --reason is signal, approval,\n"
+        "callback, tool_result, operator_review, policy, step_boundary or\n"
+        "manual_pause.\n"
+        "\n"
+        "  weir flow suspend \"$token\" --until approved@review --timeout 2d \\\n"
+        "      --on-timeout cancel --reason approval\n",
+    .options = SUSPEND_OPTIONS,
+    .option_count = COUNT_OF(SUSPEND_OPTIONS),
+    .uses_db = true,
+    .run = run_suspend,
+};
+
+const struct weir_command weir_cli_flow_waitpoint = {
+    .name = "flow waitpoint",
+    .summary = "make a waitpoint before suspending on it",
+    .usage = "TOKEN KEY [--expires D]",
+    .details =
+        "To hand out the token of a waitpoint early: what comes before the suspension\n"
+        "counts when it begins. 'weir flow suspend --waitpoint KEY=ID' then takes it.\n"
+        "Asked for again it is the same one.\n",
+    .options = WAITPOINT_OPTIONS,
+    .option_count = COUNT_OF(WAITPOINT_OPTIONS),
+    .uses_db = true,
+    .run = run_waitpoint,
+};
+
+struct suspending {
+    struct weir_flow_session session;
+    struct weir_claim claim;
+    struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
+    struct weir_suspend_options options;
+    bool on_timeout_given;
+    int64_t expires_ms;
+
+    struct weir_condition condition;        /* refers to the next */
+    char text[WEIR_CONDITION_SIZE_MAX + 1]; /* the condition; keys end in zeros */
+
+    bool satisfied;
+    struct weir_truth truth;
+};
+
+static struct suspending suspending; /* too large for a stack */
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_reason(const struct weir_command *self, const char *value,
+                       enum weir_suspend_reason *out)
+{
+    const char *names[WEIR_SUSPEND_REASON_COUNT];
+    size_t number = 0;
+    int code;
+
+    for (int i = 0; i < WEIR_SUSPEND_REASON_COUNT; i++)
+        names[i] = weir_suspend_reason_name((enum weir_suspend_reason)i);
+    code = weir_flow_take_name(self, "reason", value, names, COUNT_OF(names), &number);
+    *out = (enum weir_suspend_reason)number;
+    return code;
+}
+
+static int take_on_timeout(const struct weir_command *self, const char *value,
+                           enum weir_on_timeout *out)
+{
+    const char *names[WEIR_ON_TIMEOUT_COUNT];
+    size_t number = 0;
+    int code;
+
+    for (int i = 0; i < WEIR_ON_TIMEOUT_COUNT; i++)
+        names[i] = weir_on_timeout_name((enum weir_on_timeout)i);
+    code =
+        weir_flow_take_name(self, "on-timeout", value, names, COUNT_OF(names), &number);
+    *out = (enum weir_on_timeout)number;
+    return code;
+}
+
+static int add_waitpoint(const struct weir_command *self, struct suspending *out,
+                         char *word)
+{
+    if (out->options.waitpoint_count == WEIR_WAITPOINTS_MAX)
+        return weir_command_misuse(self, "more than %d waitpoints", WEIR_WAITPOINTS_MAX);
+    return weir_flow_take_waitpoint(self, word,
+                                    &out->waitpoints[out->options.waitpoint_count++]);
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct suspending *out = state;
+
+    switch (id) {
+    case 'u':
+        out->options.until = value;
+        break;
+    case 'w':
+        return add_waitpoint(self, out, value);
+    case 't':
+        return weir_flow_take_ms(self, "timeout", value, 1, WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->options.timeout_ms);
+    case OPTION_ON_TIMEOUT:
+        out->on_timeout_given = true;
+        return take_on_timeout(self, value, &out->options.on_timeout);
+    case 'R':
+        return take_reason(self, value, &out->options.reason);
+    case OPTION_RESUME_DELAY:
+        return weir_flow_take_ms(self, "resume-delay", value, 0,
+                                 WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->options.resume_delay_ms);
+    case 'e':
+        return weir_flow_take_ms(self, "expires", value, 1, WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->expires_ms);
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    return WEIR_EXIT_DONE;
+}
+
+static bool is_given(const struct suspending *self, const char *key)
+{
+    for (size_t i = 0; i < self->options.waitpoint_count; i++) {
+        if (strcmp(self->waitpoints[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Keys of the condition that no option has named. Behind each there is a comma, a bracket, a blank or
+ * the end: room for a zero, in our copy. */
+static int add_keys(const struct weir_command *self, struct suspending *out)
+{
+    int code = WEIR_EXIT_DONE;
+
+    for (uint32_t i = 0; i < out->condition.key_count && code == WEIR_EXIT_DONE; i++) {
+        struct weir_str key = out->condition.keys[i];
+        char *word = out->text + (key.data - out->text);
+
+        word[key.size] = '\0';
+        if (!is_given(out, word))
+            code = add_waitpoint(self, out, word);
+    }
+    return code;
+}
+
+static int take_condition(const struct weir_command *self, struct suspending *out)
+{
+    size_t size = strlen(out->options.until);
+    struct weir_error error = {0};
+    int code;
+
+    if (size > WEIR_CONDITION_SIZE_MAX)
+        return weir_command_misuse(self, "--until has %zu bytes, must have at most %d",
+                                   size, WEIR_CONDITION_SIZE_MAX);
+    memcpy(out->text, out->options.until, size + 1);
+    if (weir_condition_parse(&out->condition, weir_str(out->text), &error) != WEIR_OK)
+        return weir_command_misuse(self, "--until '%s': %s", out->options.until,
+                                   error.text);
+    code = add_keys(self, out);
+    if (code == WEIR_EXIT_DONE &&
+        weir_condition_check(&out->condition, out->waitpoints,
+                             out->options.waitpoint_count, out->options.timeout_ms > 0,
+                             &error) != WEIR_OK)
+        code =
+            weir_command_misuse(self, "--until '%s': %s", out->options.until, error.text);
+    return code;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse_suspend(const struct weir_command *self, int argc, char **argv,
+                         struct suspending *out)
+{
+    const char *token = NULL;
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_one_operand(self, argc, argv, "TOKEN of a claim", &token);
+    if (code == WEIR_EXIT_DONE)
+        code = weir_flow_take_token(self, token, &out->claim);
+    if (code == WEIR_EXIT_DONE && out->options.until == NULL)
+        code = weir_command_misuse(self, "until when? --until CONDITION is needed");
+    if (code == WEIR_EXIT_DONE && out->on_timeout_given && out->options.timeout_ms == 0)
+        code = weir_command_misuse(self, "--on-timeout needs --timeout D");
+    if (code == WEIR_EXIT_DONE)
+        code = take_condition(self, out);
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+static int parse_waitpoint(const struct weir_command *self, int argc, char **argv,
+                           struct suspending *out)
+{
+    const char *key = NULL;
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    if (optind >= argc)
+        return weir_command_misuse(self, "no TOKEN of a claim given");
+    code = weir_flow_take_token(self, argv[optind++], &out->claim);
+    if (code == WEIR_EXIT_DONE)
+        code = weir_command_one_operand(self, argc, argv, "KEY", &key);
+    out->waitpoints[0].key = key;
+    out->options.waitpoint_count = 1;
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static void append_answer(struct weir_buf *json, const struct suspending *self)
+{
+    weir_output_add_flag(json, "satisfied", self->satisfied);
+    weir_output_add_text(json, "state", weir_public_state_name(self->truth.state));
+    weir_output_add_number(json, "epoch", self->truth.epoch);
+}
+
+static int print_json(const struct suspending *self, const struct weir_command *command)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "id", weir_execution_id_format(&self->claim.id, id));
+    if (self->options.until != NULL)
+        append_answer(&json, self);
+    weir_flow_append_waitpoints(&json, self->waitpoints, self->options.waitpoint_count);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+/* Where nothing waits, nobody has to be told a token. */
+static int tell(struct suspending *self)
+{
+    const struct weir_session *session = &self->session.session;
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    if (self->satisfied)
+        self->options.waitpoint_count = 0;
+    if (session->shared.json)
+        return print_json(self, session->command);
+    if (self->options.until != NULL && !session->shared.quiet)
+        printf("%s %s\n", weir_execution_id_format(&self->claim.id, id),
+               self->satisfied ? "goes on: what came before suffices" : "suspended");
+    return weir_flow_print_waitpoints(session, self->waitpoints,
+                                      self->options.waitpoint_count);
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+typedef enum weir_status (*wait_fn)(struct suspending *self, struct weir_error *error);
+
+static enum weir_status suspend(struct suspending *self, struct weir_error *error)
+{
+    return weir_flow_suspend(self->session.flow, &self->claim, &self->options,
+                             &self->satisfied, &self->truth, error);
+}
+
+static enum weir_status make_waitpoint(struct suspending *self, struct weir_error *error)
+{
+    return weir_flow_waitpoint(self->session.flow, &self->claim, &self->waitpoints[0],
+                               self->expires_ms, &self->truth, error);
+}
+
+static int call(const struct weir_command *command, struct suspending *self, wait_fn wait)
+{
+    struct weir_error error = {0};
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code =
+            wait(self, &error) == WEIR_OK
+                ? tell(self)
+                : weir_flow_wait_fail(&self->session, &self->claim, &self->truth, &error);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+static int run_suspend(const struct weir_command *self, int argc, char **argv)
+{
+    int code;
+
+    weir_suspend_options_init(&suspending.options);
+    suspending.options.waitpoints = suspending.waitpoints;
+    code = parse_suspend(self, argc, argv, &suspending);
+    return code < 0 ? call(self, &suspending, suspend) : code;
+}
+
+static int run_waitpoint(const struct weir_command *self, int argc, char **argv)
+{
+    int code;
+
+    suspending.expires_ms = EXPIRES_MS_DEFAULT;
+    code = parse_waitpoint(self, argc, argv, &suspending);
+    return code < 0 ? call(self, &suspending, make_waitpoint) : code;
+}

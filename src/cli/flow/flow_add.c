@@ -1,0 +1,392 @@
+/*
+ * flow_add.c - `weir flow add` and `weir flow edge`.
+ *
+ * What is wrong with members, names and joins is told before the database is opened. What is added
+ * comes in one call, all or nothing, and a lost answer is asked for again: the ids are the same.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/content.h"
+#include "cli/execution/flow_words.h"
+#include "cli/flow/flow_graph.h"
+#include "cli/flow/flow_plan.h"
+#include "db/db.h"
+#include "execution/flow/graph_store.h"
+#include "weir/heap.h"
+
+enum {
+    OPTION_AFTER = 256,
+    OPTION_CANCEL_REMAINING,
+    OPTION_FROM,
+    OPTION_JOIN,
+    OPTION_NAME,
+    OPTION_PARTITIONS,
+    OPTION_PASS_DATA,
+    OPTION_REVISION,
+};
+enum {
+    FROM_SIZE_MAX = 64 << 20,
+    JSON_SIZE_MAX = 4 << 20,
+    PARTITIONS_MAX = 65535,
+    TRIES_MAX = 5,
+};
+
+static int run_add(const struct weir_command *self, int argc, char **argv);
+static int run_edge(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option ADD_OPTIONS[] = {
+    {'f', "from", "FILE", "many, as JSON; - for stdin"},
+    WEIR_DRAFTING_OPTIONS,
+    {OPTION_NAME, "name", "NAME", "its name, which no other member has"},
+    {WEIR_DRAFTING_ID, "id", "ID", "its id, of the flow's partition; default a new one"},
+    {'a', "after", "ID,...", "it waits for these members"},
+    {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K of them; default all"},
+    {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
+    {OPTION_PASS_DATA, "pass-data", NULL, "it is given their results"},
+    {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
+    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+};
+static const struct weir_command_option EDGE_OPTIONS[] = {
+    {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K; default all"},
+    {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
+    {OPTION_PASS_DATA, "pass-data", NULL, "TO is given the result of FROM"},
+    {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
+    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+};
+
+const struct weir_command weir_cli_flow_add = {
+    .name = "flow add",
+    .summary = "add members to a flow, and say what they wait for",
+    .usage = "FLOW --lane LANE --kind KIND [OPTION...] | FLOW --from FILE",
+    .details =
+        "Prints the ids, one per line. All are added, or none: nobody can claim one\n"
+        "before what it waits for is known. JSON is one object per line:\n"
+        "\n"
+        "  {\"name\": \"pack\", \"lane\": \"shop\", \"kind\": \"pack\"}\n"
+        "  {\"name\": \"bill\", \"lane\": \"shop\", \"kind\": \"bill\", \"retries\": 3}\n"
+        "  {\"name\": \"ship\", \"lane\": \"shop\", \"kind\": \"ship\",\n"
+        "   \"after\": [\"pack\", \"bill\"], \"join\": \"all\"}      (on one line)\n"
+        "  {\"from\": \"{fp:7}:0193...\", \"to\": \"pack\", \"pass_data\": true}\n"
+        "  {\"to\": \"ship\", \"join\": \"quorum:2\", \"cancel_remaining\": true}\n"
+        "\n"
+        "or one with lists of these: {\"members\": [], \"edges\": [], \"joins\": []}. A "
+        "name\n"
+        "is kept and shown, and no other member of the flow has it; edges use names of\n"
+        "this call, or ids. Fields are called as the options, with a _ for a -; those\n"
+        "that may be repeated are tags, capabilities and budgets.\n"
+        "\n"
+        "One result that is passed is given as it is; several are given as JSON, by\n"
+        "name: {\"input\": OWN, \"results\": {\"pack\": RESULT, \"bill\": RESULT}}.\n",
+    .options = ADD_OPTIONS,
+    .option_count = sizeof ADD_OPTIONS / sizeof ADD_OPTIONS[0],
+    .uses_db = true,
+    .run = run_add,
+};
+
+const struct weir_command weir_cli_flow_edge = {
+    .name = "flow edge",
+    .summary = "let members of a flow wait for another one",
+    .usage = "FLOW FROM TO... [OPTION...]",
+    .details =
+        "FROM and TO are ids of members. TO must not have begun; how its edges are\n"
+        "joined is said with the first of them. Edges that lead in a circle are "
+        "refused.\n",
+    .options = EDGE_OPTIONS,
+    .option_count = sizeof EDGE_OPTIONS / sizeof EDGE_OPTIONS[0],
+    .uses_db = true,
+    .run = run_edge,
+};
+
+struct adding {
+    struct weir_flow_session session;
+    struct weir_graph_id graph;
+    struct weir_graph_plan plan;
+    struct weir_drafting drafting;
+    bool drafted; /* an option of a draft was given */
+    struct weir_plan_ties ties;
+    const char *from; /* NULL: none */
+    int64_t revision; /* -1: whatever it is */
+    uint32_t partitions;
+    struct weir_content content;
+    const char *name_space; /* of the flow */
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct adding *out = state;
+    int64_t number = 0;
+    int code;
+
+    switch (id) {
+    case 'f':
+        out->from = value;
+        break;
+    case 'a':
+        out->ties.after = value;
+        break;
+    case OPTION_JOIN:
+        out->ties.join = value;
+        break;
+    case OPTION_NAME:
+        out->ties.name = value;
+        break;
+    case OPTION_CANCEL_REMAINING:
+        out->ties.cancel_remaining = true;
+        break;
+    case OPTION_PASS_DATA:
+        out->ties.passes_data = true;
+        break;
+    case OPTION_REVISION:
+        return weir_command_number(self, "revision", value, 0, INT64_MAX, &out->revision);
+    case OPTION_PARTITIONS:
+        code = weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX, &number);
+        out->partitions = (uint32_t)number;
+        return code;
+    case WEIR_DRAFTING_TAG:
+        out->drafted = true;
+        return weir_drafting_add_tag(&out->drafting, self, value);
+    default:
+        out->drafted = true;
+        return weir_drafting_take(&out->drafting, self, id, value);
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on; the flow is taken, and the operands behind it begin. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct adding *out)
+{
+    int code;
+
+    *out = (struct adding){.revision = -1};
+    weir_drafting_init(&out->drafting);
+    code = weir_command_take_options(self, argc, argv, take_option, out);
+    if (code >= 0)
+        return code;
+    weir_graph_plan_init(&out->plan, self, out->partitions);
+    if (optind >= argc)
+        return weir_command_misuse(self, "which flow? a FLOW is needed");
+    code = weir_flow_take_graph(self, argv[optind++], &out->graph);
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- the call ----------------------------------------------------------------------------- */
+
+static int tell_refused(struct adding *self, struct weir_error *error)
+{
+    const char *name = weir_graph_plan_name_in(&self->plan, error->text);
+    char text[sizeof error->text];
+
+    if (name != NULL) {
+        weir_text_format(text, sizeof text, "%s (\"%s\")", error->text, name);
+        memcpy(error->text, text, sizeof text);
+    }
+    return weir_flow_graph_fail(&self->session, error);
+}
+
+/* Members are of the namespace of their flow. Whoever may add to it need not be allowed to see how its
+ * members stand, which weir_graph_get() tells. */
+static enum weir_status read_name_space(struct adding *self, struct weir_error *error)
+{
+    struct weir_db *db = self->session.session.db;
+    struct weir_connection *connection = NULL;
+    struct weir_flow_row row;
+    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    enum weir_status status = weir_db_acquire(db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_graph_find(connection, &self->graph, WEIR_GRAPH_UNLOCKED,
+                                 &self->plan.arena, &row, error);
+    if (status == WEIR_OK)
+        self->name_space = row.name_space.data; /* copies end in a zero */
+    if (status == WEIR_NO_ROW)
+        status = weir_error_set(error, WEIR_NOT_FOUND, "there is no flow %s",
+                                weir_graph_id_format(&self->graph, id));
+    weir_db_release(db, connection);
+    return status;
+}
+
+static int extend(struct adding *self, int64_t *revision)
+{
+    struct weir_flow *flow = self->session.flow;
+    struct weir_graph_extension extension;
+    struct weir_error error = {0};
+    enum weir_status status;
+    int code;
+
+    if (read_name_space(self, &error) != WEIR_OK)
+        return weir_flow_graph_fail(&self->session, &error);
+    code = weir_graph_plan_settle(&self->plan, flow, &self->graph, self->name_space,
+                                  &extension);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    extension.revision = self->revision;
+    /* After a lost answer a revision may be what this call has made of it. */
+    for (int tries = 1;; tries++) {
+        status =
+            weir_graph_extend(flow, NULL, &self->graph, &extension, revision, &error);
+        if (status != WEIR_IN_DOUBT || tries == TRIES_MAX || self->revision >= 0)
+            break;
+    }
+    return status == WEIR_OK ? WEIR_EXIT_DONE : tell_refused(self, &error);
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static void print_ids(const struct adding *self)
+{
+    bool names = !self->session.session.shared.quiet;
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    for (size_t i = 0; i < weir_graph_plan_member_count(&self->plan); i++) {
+        const struct weir_plan_member *member = weir_graph_plan_member(&self->plan, i);
+
+        weir_execution_id_format(&member->id, id);
+        if (names && member->name != NULL)
+            printf("%s  %s\n", id, member->name);
+        else
+            puts(id);
+    }
+}
+
+static int print_json(const struct adding *self, int64_t revision)
+{
+    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "flow", weir_graph_id_format(&self->graph, id));
+    weir_output_add_number(&json, "revision", revision);
+    weir_output_open(&json, "members", "[");
+    for (size_t i = 0; i < weir_graph_plan_member_count(&self->plan); i++) {
+        const struct weir_plan_member *member = weir_graph_plan_member(&self->plan, i);
+
+        weir_output_open(&json, NULL, "{");
+        weir_output_add_text(&json, "id", weir_execution_id_format(&member->id, id));
+        if (member->name != NULL)
+            weir_output_add_text(&json, "name", member->name);
+        weir_buf_append_text(&json, "}");
+    }
+    weir_buf_append_text(&json, "]}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int add(struct adding *self, const struct weir_command *command)
+{
+    int64_t revision = 0;
+    int code = weir_flow_session_open(
+        &self->session, command, WEIR_FLOW_SESSION_SILENT,
+        &(struct weir_flow_session_wishes){.partitions = self->partitions});
+
+    if (code == WEIR_EXIT_DONE)
+        code = extend(self, &revision);
+    if (code == WEIR_EXIT_DONE && self->session.session.shared.json)
+        code = print_json(self, revision);
+    else if (code == WEIR_EXIT_DONE)
+        print_ids(self);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+/* ---- add ---------------------------------------------------------------------------------- */
+
+static int plan_one(const struct weir_command *command, struct adding *self)
+{
+    struct weir_drafting *drafting = &self->drafting;
+    int code = weir_drafting_finish(drafting, command, self->partitions);
+
+    if (code == WEIR_EXIT_DONE)
+        code = weir_graph_plan_add_member(&self->plan, drafting, &self->ties);
+    if (code == WEIR_EXIT_DONE && drafting->input != NULL)
+        code = weir_content_take(&self->content, command, "input", drafting->input,
+                                 WEIR_INPUT_SIZE_MAX);
+    drafting->draft.input = self->content.data;
+    drafting->draft.input_size = self->content.size;
+    return code;
+}
+
+static int plan_many(const struct weir_command *command, struct adding *self)
+{
+    int code;
+
+    if (self->drafted || self->ties.after != NULL || self->ties.join != NULL ||
+        self->ties.cancel_remaining || self->ties.passes_data || self->ties.name != NULL)
+        return weir_command_misuse(
+            command, "--from has all that is to be known of members; the other options "
+                     "are of one");
+    code = weir_content_read(&self->content, command, "members", self->from,
+                             FROM_SIZE_MAX, "; add them in several calls");
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    return weir_graph_plan_read(
+        &self->plan, (struct weir_str){self->content.data, self->content.size});
+}
+
+static struct adding adding; /* too large for a stack */
+
+static int run_add(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &adding);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code == WEIR_EXIT_DONE)
+        code = adding.from != NULL ? plan_many(self, &adding) : plan_one(self, &adding);
+    if (code == WEIR_EXIT_DONE)
+        code = add(&adding, self);
+    weir_graph_plan_fini(&adding.plan);
+    weir_content_fini(&adding.content);
+    return code;
+}
+
+/* ---- edge --------------------------------------------------------------------------------- */
+
+static int plan_edges(const struct weir_command *command, struct adding *self, int argc,
+                      char **argv)
+{
+    const char *from = optind < argc ? argv[optind++] : NULL;
+    struct weir_execution_id id;
+    int code = WEIR_EXIT_DONE;
+
+    if (from == NULL || optind >= argc)
+        return weir_command_misuse(command,
+                                   "from where to where? FROM and TO are needed");
+    code = weir_flow_take_id(command, from, &id);
+    for (; optind < argc && code == WEIR_EXIT_DONE; optind++) {
+        struct weir_plan_end to = {.word = argv[optind]};
+
+        code = weir_flow_take_id(command, to.word, &id);
+        if (code == WEIR_EXIT_DONE)
+            code =
+                weir_graph_plan_add_edge(&self->plan, from, to, self->ties.passes_data);
+        if (code == WEIR_EXIT_DONE &&
+            (self->ties.join != NULL || self->ties.cancel_remaining))
+            code = weir_graph_plan_add_join(&self->plan, to, self->ties.join,
+                                            self->ties.cancel_remaining);
+    }
+    return code;
+}
+
+static int run_edge(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &adding);
+
+    if (code >= 0)
+        return code;
+    code = plan_edges(self, &adding, argc, argv);
+    if (code == WEIR_EXIT_DONE)
+        code = add(&adding, self);
+    weir_graph_plan_fini(&adding.plan);
+    return code;
+}

@@ -1,0 +1,302 @@
+/*
+ * flow_create.c - `weir flow create` and `weir flow graphs`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/flow/flow_graph.h"
+#include "weir/heap.h"
+
+enum {
+    OPTION_AFTER = 256,
+    OPTION_ID,
+    LIMIT_DEFAULT = 100,
+    LIMIT_MAX = 10000,
+    PAGE_MAX = 1000,
+    JSON_SIZE_MAX = 64 << 20,
+};
+
+static int run_create(const struct weir_command *self, int argc, char **argv);
+static int run_graphs(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option CREATE_OPTIONS[] = {
+    {'k', "kind", "KIND", "what it is for; needed"},
+    {'n', "namespace", "NAME", "whose it is; default 'default'"},
+    {OPTION_ID, "id", "UUID", "its id; default a new one"},
+};
+static const struct weir_command_option GRAPHS_OPTIONS[] = {
+    {'n', "namespace", "NAME", "only of this namespace"},
+    {'m', "limit", "N", "at most so many, 1 to 10000; default 100"},
+    {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
+};
+
+const struct weir_command weir_cli_flow_create = {
+    .name = "flow create",
+    .summary = "make a flow: executions that wait for each other",
+    .usage = "--kind KIND [--namespace NAME] [--id UUID]",
+    .details =
+        "Prints its id. Members come with 'weir flow add', and 'weir flow show' draws\n"
+        "it. An id that is used again for the same is fine, for something else not.\n"
+        "\n"
+        "  flow=$(weir flow create --kind order)\n"
+        "  first=$(weir flow add $flow --lane shop --kind reserve)\n"
+        "  weir flow add $flow --lane shop --kind ship --after $first\n"
+        "  weir flow show $flow\n",
+    .options = CREATE_OPTIONS,
+    .option_count = sizeof CREATE_OPTIONS / sizeof CREATE_OPTIONS[0],
+    .uses_db = true,
+    .run = run_create,
+};
+
+const struct weir_command weir_cli_flow_graphs = {
+    .name = "flow graphs",
+    .summary = "list flows, newest first",
+    .usage = "[--namespace NAME] [--limit N] [--after MARK]",
+    .details =
+        "  open        nothing of it has begun\n"
+        "  running     something of it is worked on, or can be claimed\n"
+        "  blocked     all that has not ended waits; 'weir flow show' says for what\n"
+        "  completed, failed, cancelled\n"
+        "              it has ended\n"
+        "\n"
+        "When there are more, the last line has the MARK of --after, and so has JSON.\n"
+        "With --quiet only the ids are printed, one per line.\n",
+    .options = GRAPHS_OPTIONS,
+    .option_count = sizeof GRAPHS_OPTIONS / sizeof GRAPHS_OPTIONS[0],
+    .uses_db = true,
+    .run = run_graphs,
+};
+
+/* ---- create ------------------------------------------------------------------------------- */
+
+struct creating {
+    struct weir_graph_draft draft;
+    struct weir_graph_id id;
+};
+
+static int take_create_option(const struct weir_command *self, void *state, int id,
+                              char *value)
+{
+    struct creating *out = state;
+
+    switch (id) {
+    case 'k':
+        out->draft.kind = value;
+        break;
+    case 'n':
+        out->draft.name_space = value;
+        break;
+    case OPTION_ID:
+        out->draft.id = &out->id;
+        return weir_flow_take_graph(self, value, &out->id);
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    return WEIR_EXIT_DONE;
+}
+
+static int create(const struct weir_flow_session *session, const struct creating *wanted)
+{
+    struct weir_error error = {0};
+    struct weir_graph_id id;
+    char text[WEIR_GRAPH_ID_TEXT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    if (weir_graph_create(session->flow, &wanted->draft, &id, &error) != WEIR_OK)
+        return error.status == WEIR_MISMATCH
+                   ? weir_command_fail(session->session.command, "%s", error.text)
+                   : weir_flow_graph_fail(session, &error);
+    weir_graph_id_format(&id, text);
+    if (!session->session.shared.json)
+        return puts(text) < 0 ? WEIR_EXIT_FAILED : WEIR_EXIT_DONE;
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "flow", text);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(session->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int run_create(const struct weir_command *self, int argc, char **argv)
+{
+    struct creating creating = {.draft = {.kind = NULL}};
+    struct weir_flow_session session;
+    int code = weir_command_take_options(self, argc, argv, take_create_option, &creating);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code == WEIR_EXIT_DONE && creating.draft.kind == NULL)
+        code = weir_command_misuse(self, "what is it for? --kind KIND is needed");
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    if (code == WEIR_EXIT_DONE)
+        code = create(&session, &creating);
+    weir_flow_session_close(&session);
+    return code;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------- */
+
+static const struct weir_table_column COLUMNS[] = {
+    {.title = "flow"},
+    {.title = "state"},
+    {.title = "kind", .cut_to = 10},
+    {.title = "namespace", .cut_to = 10, .rank = 3},
+    {.title = "members", .align = WEIR_TABLE_RIGHT, .rank = 1},
+    {.title = "age", .align = WEIR_TABLE_RIGHT, .rank = 2},
+    {.title = "of them", .cut_to = 12, .rank = 4},
+};
+
+struct listing {
+    struct weir_flow_session session;
+    struct weir_graph_filter filter;
+    size_t limit;
+    size_t count;
+    struct weir_table table;
+    struct weir_buf json; /* a list that is not closed yet */
+};
+
+static int take_graphs_option(const struct weir_command *self, void *state, int id,
+                              char *value)
+{
+    struct listing *out = state;
+    int64_t number = 0;
+    int code;
+
+    switch (id) {
+    case 'n':
+        out->filter.name_space = value;
+        return WEIR_EXIT_DONE;
+    case 'm':
+        code = weir_command_number(self, "limit", value, 1, LIMIT_MAX, &number);
+        out->limit = (size_t)number;
+        return code;
+    case OPTION_AFTER:
+        return weir_command_number(self, "after", value, 1, INT64_MAX,
+                                   &out->filter.before);
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+}
+
+static void add_row(struct listing *self, const struct weir_graph_info *info)
+{
+    struct weir_table *table = &self->table;
+    int64_t age_us = self->session.now_us - info->created_us;
+    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char age[WEIR_AGE_SIZE];
+    struct weir_buf states;
+
+    weir_buf_init(&states, weir_heap_system(), JSON_SIZE_MAX);
+    weir_flow_append_states(&states, info);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_graph_id_format(&info->id, id));
+    weir_table_add(table, weir_flow_graph_tone(info->state), "%s",
+                   weir_graph_state_name(info->state));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->kind);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->name_space);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRIu32, info->members);
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
+                   weir_output_age(age_us > 1000 ? age_us : 1000, age));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(&states));
+    weir_buf_fini(&states);
+}
+
+static void visit(void *state, const struct weir_graph_info *info)
+{
+    struct listing *self = state;
+    const struct weir_command_shared *shared = &self->session.session.shared;
+    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+
+    self->count++;
+    if (shared->json) {
+        weir_output_open(&self->json, NULL, "{");
+        weir_flow_append_graph(&self->json, info);
+        weir_buf_append_text(&self->json, "}");
+    } else if (shared->quiet) {
+        puts(weir_graph_id_format(&info->id, id));
+    } else {
+        add_row(self, info);
+    }
+}
+
+static int print_json(const struct listing *self)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_open(&json, "flows", "[");
+    weir_buf_append(&json, weir_buf_text(&self->json), self->json.size);
+    weir_buf_append_text(&json, "]");
+    if (self->filter.before > 0)
+        weir_output_add_number(&json, "after", self->filter.before);
+    else
+        weir_output_open(&json, "after", "null");
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int print_page(const struct listing *self)
+{
+    const struct weir_command_shared *shared = &self->session.session.shared;
+    int code;
+
+    if (shared->json)
+        return print_json(self);
+    if (shared->quiet)
+        return WEIR_EXIT_DONE;
+    if (self->count == 0) {
+        puts("no flows; make one with 'weir flow create --kind KIND'");
+        return WEIR_EXIT_DONE;
+    }
+    code = weir_output_table(self->session.session.command, &self->table);
+    if (code == WEIR_EXIT_DONE && self->filter.before > 0)
+        printf("there are more: --after %" PRId64 "\n", self->filter.before);
+    return code;
+}
+
+static int list(struct listing *self)
+{
+    struct weir_error error = {0};
+    int64_t next;
+
+    do {
+        size_t left = self->limit - self->count;
+
+        self->filter.count = left < PAGE_MAX ? left : PAGE_MAX;
+        if (weir_graph_list(self->session.flow, &self->filter, visit, self, &next,
+                            &error) != WEIR_OK)
+            return weir_flow_graph_fail(&self->session, &error);
+        self->filter.before = next;
+    } while (next > 0 && self->count < self->limit);
+    return print_page(self);
+}
+
+static int run_graphs(const struct weir_command *self, int argc, char **argv)
+{
+    struct listing listing = {.limit = LIMIT_DEFAULT};
+    int code = weir_command_take_options(self, argc, argv, take_graphs_option, &listing);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    weir_table_init(&listing.table, weir_heap_system(), COLUMNS,
+                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_buf_init(&listing.json, weir_heap_system(), JSON_SIZE_MAX);
+    code = weir_flow_session_open(&listing.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    if (code == WEIR_EXIT_DONE)
+        code = list(&listing);
+    weir_flow_session_close(&listing.session);
+    weir_table_fini(&listing.table);
+    weir_buf_fini(&listing.json);
+    return code;
+}

@@ -1,0 +1,357 @@
+/*
+ * enqueue.c - `weir enqueue`: its options, and one message.
+ */
+#include "cli/message/enqueue.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/noun.h"
+#include "cli/content.h"
+#include "cli/output.h"
+#include "outbox/names.h"
+#include "outbox/queue/catalog.h"
+#include "weir/heap.h"
+
+enum {
+    OPTION_BATCH = 256,
+    OPTION_BINARY,
+    OPTION_FILE,
+    OPTION_HEADER,
+    OPTION_KEY_FIELD,
+    OPTION_LINES,
+    OPTION_PAYLOAD_FIELD,
+    OPTION_SIZE_MAX,
+    OPTION_TYPE_FIELD,
+};
+enum { BATCH_DEFAULT = 1000, BATCH_MAX = 10000, JSON_SIZE_MAX = 64 << 10 };
+
+#define TYPE_DEFAULT "message"
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'k', "key", "K", "messages of one key keep their order"},
+    {'p', "partition", "N", "instead of a key: this partition"},
+    {'t', "type", "T", "what it is; default " TYPE_DEFAULT},
+    {OPTION_HEADER, "header", "NAME=VALUE", "a header; may be given 64 times"},
+    {OPTION_FILE, "file", "FILE", "the payload is in this file"},
+    {OPTION_LINES, "lines", NULL, "one message per line of standard input"},
+    {OPTION_BATCH, "batch", "N", "lines per transaction, 1 to 10000; default 1000"},
+    {OPTION_KEY_FIELD, "key-field", "F", "lines are JSON objects; this field is the key"},
+    {OPTION_TYPE_FIELD, "type-field", "F", "... the type"},
+    {OPTION_PAYLOAD_FIELD, "payload-field", "F", "... the payload; else the whole line"},
+    {OPTION_BINARY, "binary", NULL, "lines may hold any bytes, not only UTF-8"},
+    {OPTION_SIZE_MAX, "size-max", "BYTES", "of a payload; default 65536, up to 16777216"},
+};
+
+const struct weir_command weir_cli_enqueue = {
+    .name = "enqueue",
+    .summary = "put messages into a queue",
+    .usage = "QUEUE [OPTION...] PAYLOAD | --file FILE | - | --lines",
+    .details =
+        "Enqueues one message: PAYLOAD, the content of a file, or for '-' all of\n"
+        "standard input. With --lines each line of standard input is a message, and\n"
+        "many of them are a transaction. A pipe that pauses is not held back: what\n"
+        "it brought is enqueued after a moment.\n"
+        "\n"
+        "A line that is empty, too long or no JSON where JSON is wanted ends it:\n"
+        "what came before is enqueued, and the line's number is said. A line\n"
+        "without the field of --key-field or --type-field gets the key or type of\n"
+        "the option; without that it is an error. A key of null is no key.\n"
+        "\n"
+        "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
+        "  tail -f orders.jsonl | weir enqueue orders --lines --key-field customer\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* `text` is a word of the command line, and may be cut in two. */
+static int add_header(const struct weir_command *self, struct weir_enqueue_plan *plan,
+                      char *text)
+{
+    char *equals = strchr(text, '=');
+
+    if (equals == NULL)
+        return weir_command_misuse(self, "--header is '%s', must be NAME=VALUE", text);
+    if (plan->draft.header_count == WEIR_HEADERS_MAX)
+        return weir_command_misuse(self, "more than %d headers", WEIR_HEADERS_MAX);
+    *equals = '\0';
+    plan->headers[plan->draft.header_count++] = (struct weir_header){text, equals + 1};
+    return WEIR_EXIT_DONE;
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct weir_enqueue_plan *plan = state;
+    int64_t number = 0;
+    int code = WEIR_EXIT_DONE;
+
+    switch (id) {
+    case 'k':
+        plan->draft.key = value;
+        break;
+    case 'p':
+        code = weir_command_number(self, "partition", value, 0, WEIR_PARTITIONS_MAX - 1,
+                                   &number);
+        plan->draft.route = weir_route_to_partition((int32_t)number);
+        break;
+    case 't':
+        plan->draft.type = value;
+        plan->type_given = true;
+        break;
+    case OPTION_HEADER:
+        return add_header(self, plan, value);
+    case OPTION_FILE:
+        plan->file = value;
+        break;
+    case OPTION_LINES:
+        plan->lines = true;
+        break;
+    case OPTION_BATCH:
+        code = weir_command_number(self, "batch", value, 1, BATCH_MAX, &number);
+        plan->batch = (size_t)number;
+        break;
+    case OPTION_KEY_FIELD:
+        plan->key_field = value;
+        break;
+    case OPTION_TYPE_FIELD:
+        plan->type_field = value;
+        break;
+    case OPTION_PAYLOAD_FIELD:
+        plan->payload_field = value;
+        break;
+    case OPTION_BINARY:
+        plan->binary = true;
+        break;
+    case OPTION_SIZE_MAX:
+        code = weir_command_number(self, "size-max", value, 1, WEIR_PAYLOAD_SIZE_MAX,
+                                   &number);
+        plan->size_max = (size_t)number;
+        break;
+    default:
+        code = WEIR_EXIT_MISUSE;
+        break;
+    }
+    return code;
+}
+
+/* Which payload, and only one. */
+static int take_operands(const struct weir_command *self, struct weir_enqueue_plan *plan,
+                         int argc, char **argv)
+{
+    int sources = plan->lines + (plan->file != NULL);
+
+    if (optind >= argc)
+        return weir_command_misuse(self, "no QUEUE given");
+    plan->queue = argv[optind++];
+    if (optind < argc) {
+        sources++;
+        if (strcmp(argv[optind], "-") == 0)
+            plan->file = "-";
+        else
+            plan->payload = argv[optind];
+        optind++;
+    }
+    if (sources == 0)
+        return weir_command_misuse(
+            self, "no payload: give PAYLOAD, --file FILE, '-' or --lines");
+    if (sources > 1)
+        return weir_command_misuse(
+            self, "one of PAYLOAD, --file FILE, '-' and --lines is enough");
+    return weir_command_no_operands(self, argc, argv);
+}
+
+static int check_together(const struct weir_command *self,
+                          const struct weir_enqueue_plan *plan)
+{
+    bool for_lines = plan->key_field != NULL || plan->type_field != NULL ||
+                     plan->payload_field != NULL || plan->batch != 0 || plan->binary;
+
+    if (for_lines && !plan->lines)
+        return weir_command_misuse(self,
+                                   "--batch, --binary and --...-field are for --lines");
+    if (plan->draft.route.pinned && (plan->draft.key != NULL || plan->key_field != NULL))
+        return weir_command_misuse(self, "a key chooses the partition: give only one");
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct weir_enqueue_plan *plan)
+{
+    int code = weir_command_take_options(self, argc, argv, take_option, plan);
+
+    if (code >= 0)
+        return code;
+    code = take_operands(self, plan, argc, argv);
+    if (code == WEIR_EXIT_DONE)
+        code = check_together(self, plan);
+    if (plan->batch == 0)
+        plan->batch = BATCH_DEFAULT;
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- sending ------------------------------------------------------------------------------ */
+
+struct errand {
+    const struct weir_enqueue_plan *plan;
+    const struct weir_draft *drafts;
+    size_t count;
+    struct weir_receipt *receipts;
+};
+
+static enum weir_status enqueue(struct weir_outbox *outbox,
+                                struct weir_connection *connection, void *argument,
+                                struct weir_error *error)
+{
+    const struct errand *errand = argument;
+
+    return weir_enqueue_batch(outbox, connection, errand->plan->queue, errand->drafts,
+                              errand->count, errand->receipts, error);
+}
+
+enum weir_status weir_enqueue_send(const struct weir_enqueue_plan *plan,
+                                   const struct weir_draft *drafts, size_t count,
+                                   struct weir_receipt *receipts,
+                                   struct weir_error *error)
+{
+    struct errand errand = {plan, drafts, count, receipts};
+
+    return weir_outbox_transact(plan->session.outbox, enqueue, &errand, error);
+}
+
+/* ---- one message -------------------------------------------------------------------------- */
+
+static int enqueue_one(const struct weir_enqueue_plan *plan,
+                       struct weir_enqueue_result *result)
+{
+    struct weir_draft draft = plan->draft;
+    struct weir_error error = {0};
+    struct weir_content content = {.data = plan->payload};
+    int code = WEIR_EXIT_DONE;
+
+    content.size = plan->payload != NULL ? strlen(plan->payload) : 0;
+    if (plan->file != NULL)
+        code =
+            weir_content_read(&content, plan->session.command, "payload", plan->file,
+                              plan->size_max, "; --size-max allows more, up to 16777216");
+    draft.payload = content.data;
+    draft.payload_size = content.size;
+    if (code == WEIR_EXIT_DONE &&
+        weir_enqueue_send(plan, &draft, 1, &result->receipt, &error) != WEIR_OK)
+        code = weir_session_fail(&plan->session, &error, plan->queue);
+    if (code == WEIR_EXIT_DONE) {
+        result->count = 1;
+        result->first_id = result->last_id = result->receipt.id;
+    }
+    weir_content_fini(&content);
+    return code;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static int tell_json(const struct weir_enqueue_plan *plan,
+                     const struct weir_enqueue_result *result)
+{
+    char uid[WEIR_UID_TEXT_SIZE];
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "queue", plan->queue);
+    weir_output_add_number(&json, "count", result->count);
+    weir_output_add_number(&json, "first_id", result->first_id);
+    weir_output_add_number(&json, "last_id", result->last_id);
+    if (plan->lines) {
+        weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
+        if (result->failed_line > 0)
+            weir_output_add_number(&json, "failed_line", result->failed_line);
+    } else {
+        weir_output_add_number(&json, "partition", result->receipt.partition);
+        weir_output_add_text(&json, "uid", weir_uid_format(result->receipt.uid, uid));
+    }
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(plan->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int tell(const struct weir_enqueue_plan *plan,
+                const struct weir_enqueue_result *result)
+{
+    double seconds = (double)result->elapsed_ns / 1e9;
+    char uid[WEIR_UID_TEXT_SIZE];
+
+    if (plan->session.shared.json)
+        return tell_json(plan, result);
+    if (plan->session.shared.quiet)
+        return WEIR_EXIT_DONE;
+    if (plan->lines)
+        printf("%" PRId64 " %s in %.2f s, %.0f/s\n", result->count,
+               WEIR_NOUN(result->count, "message", "messages"), seconds,
+               seconds > 0 ? (double)result->count / seconds : 0.0);
+    else
+        printf("enqueued in partition %" PRId32 " as %s\n", result->receipt.partition,
+               weir_uid_format(result->receipt.uid, uid));
+    return WEIR_EXIT_DONE;
+}
+
+/* Before anything is read: what is wrong for every message is told at once. */
+static int check_queue(const struct weir_enqueue_plan *plan)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row;
+    struct weir_error error = {0};
+    struct weir_draft draft = plan->draft;
+    enum weir_status status = weir_queue_name_check("queue name", plan->queue, &error);
+
+    if (status == WEIR_OK)
+        status = weir_draft_check(&draft, plan->size_max, &error);
+    if (status == WEIR_OK)
+        status = weir_db_acquire(plan->session.db, &connection, &error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, plan->queue, &row, &error);
+    if (status == WEIR_OK && draft.route.pinned)
+        status = weir_partition_check(plan->queue, draft.route.partition, row.partitions,
+                                      &error);
+    weir_db_release(plan->session.db, connection);
+    return status == WEIR_OK ? WEIR_EXIT_DONE
+                             : weir_session_fail(&plan->session, &error, plan->queue);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct weir_enqueue_plan plan = {
+        .draft = {.type = TYPE_DEFAULT},
+        .size_max = WEIR_PAYLOAD_SIZE_DEFAULT,
+    };
+    struct weir_enqueue_result result = {0};
+    int code = parse(self, argc, argv, &plan);
+
+    if (code >= 0)
+        return code;
+    plan.draft.headers = plan.headers;
+    code = weir_session_open(
+        &plan.session, self, WEIR_SESSION_OUTBOX,
+        &(struct weir_session_wishes){.payload_size_max = plan.size_max});
+    if (code == WEIR_EXIT_DONE)
+        code = check_queue(&plan);
+    if (code == WEIR_EXIT_DONE)
+        code =
+            plan.lines ? weir_enqueue_lines(&plan, &result) : enqueue_one(&plan, &result);
+    if (code == WEIR_EXIT_DONE || (plan.session.shared.json && result.count > 0)) {
+        int told = tell(&plan, &result);
+
+        code = code != WEIR_EXIT_DONE ? code : told;
+    }
+    weir_session_close(&plan.session);
+    return code;
+}

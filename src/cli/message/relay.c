@@ -1,0 +1,454 @@
+/*
+ * relay.c - `weir relay`: its options, its beginning and its end.
+ *
+ * Everything that may be refused is looked at before anything is changed: first all queues, then
+ * the sink, and a subscription is made last.
+ */
+#include "cli/message/relay.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/noun.h"
+#include "base/permissions.h"
+#include "base/text.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "outbox/names.h"
+#include "outbox/queue/catalog.h"
+#include "weir/heap.h"
+#include "weir/time.h"
+
+enum {
+    OPTION_BATCH = 256,
+    OPTION_FROM,
+    OPTION_GRACE,
+    OPTION_HANDLERS,
+    OPTION_LEASE,
+    OPTION_PERMISSIONS,
+};
+enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
+
+/* Below the ten seconds that supervisors commonly wait before they kill. */
+#define GRACE_DEFAULT WEIR_SECONDS(8)
+#define GRACE_MAX WEIR_HOURS(1)
+
+/* What remains to be done when the grace of the last process is over: it is killed, and what
+ * came before it acknowledged. */
+#define GRACE_SLACK WEIR_SECONDS(1)
+
+#define LEASE_MIN WEIR_MILLISECONDS(100)
+#define LEASE_MAX WEIR_HOURS(1)
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'Q', "queue", "QUEUE", "whose messages; may be given 64 times"},
+    {'t', "to", "SINK", "where to, see above"},
+    {'a', "as", "NAME", "of the subscription; default 'default'"},
+    {'d', "drain", NULL, "end when nothing is left"},
+    {OPTION_FROM, "from", "beginning|now", "where a new subscription begins"},
+    {OPTION_BATCH, "batch", "N", "messages at once, 1 to 10000; default 100, exec 1"},
+    {OPTION_HANDLERS, "handlers", "N", "partitions at once, 1 to 512; default 4"},
+    {OPTION_LEASE, "lease", "D", "100ms to 1h; default 30s"},
+    {OPTION_PERMISSIONS, "permissions", "MODE", "of a file that is made; default 0600"},
+    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
+};
+
+const struct weir_command weir_cli_relay = {
+    .name = "relay",
+    .summary = "deliver messages to standard output, a file or a program",
+    .usage = "--queue QUEUE --to SINK [OPTION...]",
+    .details =
+        "Delivers what is in a queue and what comes, until it is stopped:\n"
+        "\n"
+        "  stdout:               a line of JSON per message on standard output\n"
+        "  file:PATH             the same at the end of a file\n"
+        "  exec:COMMAND          a process per message, the line on its standard\n"
+        "                        input; exit code 0 is done, 65 rejects, any other\n"
+        "                        is tried again; WEIR_QUEUE, WEIR_PARTITION,\n"
+        "                        WEIR_SEQ, WEIR_ID, WEIR_KEY, WEIR_TYPE,\n"
+        "                        WEIR_ATTEMPTS and WEIR_EPOCH are in its environment\n"
+        "  exec-stream:COMMAND   processes that live on: a line in, 'ok', 'retry WHY'\n"
+        "                        or 'reject WHY' out; 'ok ID' counts for this id only\n"
+        "\n"
+        "A message is acknowledged when it has arrived: its line is written, for\n"
+        "file: on disk, or the process has said so. After a crash the last messages\n"
+        "may come again, with the same id. Relays with the same name share the\n"
+        "partitions of a queue, each name gets everything. A process of exec: gets\n"
+        "the time of the lease, less two seconds, and is killed then.\n"
+        "\n"
+        "A database that is away at the start is waited for. With --drain, exit code\n"
+        "3 says that messages became dead letters by attempts-max.\n"
+        "\n"
+        "SIGTERM and Ctrl-C stop it in good order, with exit code 0: what runs gets\n"
+        "the grace; a second one ends it at once. What fails is said on standard\n"
+        "error when it changes, and tried again. The summary is printed there too;\n"
+        "with --json it goes to standard output, unless messages do.\n"
+        "\n"
+        "  weir relay --queue orders --to stdout: | jq .payload\n"
+        "  weir relay --queue orders --as archive --to file:orders.jsonl --drain\n"
+        "  weir relay --queue orders --as mail --to 'exec:./send-mail'\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int add_queue(const struct weir_command *self, struct weir_relay_plan *plan,
+                     const char *name)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (strcmp(plan->lines[i].queue, name) == 0)
+            return weir_command_misuse(self, "--queue '%s' is given twice", name);
+    }
+    if (plan->count == WEIR_RELAY_QUEUES_MAX)
+        return weir_command_misuse(self, "more than %d queues", WEIR_RELAY_QUEUES_MAX);
+    plan->lines[plan->count++].queue = name;
+    return WEIR_EXIT_DONE;
+}
+
+static int take_from(const struct weir_command *self, struct weir_relay_plan *plan,
+                     const char *value)
+{
+    bool now = strcmp(value, "now") == 0;
+
+    if (!now && strcmp(value, "beginning") != 0)
+        return weir_command_misuse(self, "--from is '%s', must be beginning or now",
+                                   value);
+    plan->options.start = now ? WEIR_START_NOW : WEIR_START_BEGINNING;
+    return WEIR_EXIT_DONE;
+}
+
+/* A short lease has less headroom than the library would give to a long one. */
+static int take_lease(const struct weir_command *self, struct weir_relay_plan *plan,
+                      const char *value)
+{
+    struct weir_lease_options *lease = &plan->options.lease;
+    int code = weir_command_duration(self, "lease", value, LEASE_MIN, LEASE_MAX,
+                                     &lease->duration_ns);
+
+    if (lease->headroom_ns > lease->duration_ns / 4)
+        lease->headroom_ns = lease->duration_ns / 4;
+    return code;
+}
+
+static int take_permissions(const struct weir_command *self, struct weir_relay_plan *plan,
+                            const char *value)
+{
+    if (weir_permissions_parse(weir_str(value), &plan->options.permissions))
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self, "--permissions is '%s', " WEIR_PERMISSIONS_RULE,
+                               value);
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct weir_relay_plan *plan = state;
+    int64_t number = 0;
+    int code = WEIR_EXIT_DONE;
+
+    switch (id) {
+    case 'Q':
+        return add_queue(self, plan, value);
+    case 't':
+        plan->options.sink = value;
+        break;
+    case 'a':
+        plan->options.as = value;
+        break;
+    case 'd':
+        plan->drain = true;
+        break;
+    case OPTION_FROM:
+        return take_from(self, plan, value);
+    case OPTION_BATCH:
+        code = weir_command_number(self, "batch", value, 1, BATCH_MAX, &number);
+        plan->options.batch = (uint32_t)number;
+        break;
+    case OPTION_HANDLERS:
+        code = weir_command_number(self, "handlers", value, 1, HANDLERS_MAX, &number);
+        plan->handlers = (uint32_t)number;
+        break;
+    case OPTION_LEASE:
+        return take_lease(self, plan, value);
+    case OPTION_PERMISSIONS:
+        return take_permissions(self, plan, value);
+    case OPTION_GRACE:
+        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &plan->grace_ns);
+    default:
+        code = WEIR_EXIT_MISUSE;
+        break;
+    }
+    return code;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct weir_relay_plan *plan)
+{
+    int code = weir_command_take_options(self, argc, argv, take_option, plan);
+
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code == WEIR_EXIT_DONE && plan->count == 0)
+        code = weir_command_misuse(self, "which queue? --queue QUEUE is needed");
+    if (code == WEIR_EXIT_DONE && plan->options.sink == NULL)
+        code = weir_command_misuse(self, "where to? --to SINK is needed, as in --to "
+                                         "stdout:");
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static int check_queue(struct weir_relay_plan *plan, const char *name)
+{
+    const struct weir_session *session = &plan->session;
+    struct weir_connection *connection = NULL;
+    struct weir_queue_row row = {0};
+    struct weir_error error = {0};
+    enum weir_status status = weir_queue_name_check("queue name", name, &error);
+
+    if (status == WEIR_OK)
+        status = weir_db_acquire(session->db, &connection, &error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, name, &row, &error);
+    weir_db_release(session->db, connection);
+    if (status != WEIR_OK)
+        return weir_session_fail(session, &error, name);
+    if (row.paused)
+        weir_command_note(session->command,
+                          "queue '%s' is paused; 'weir queue resume %s' lets it flow",
+                          name, name);
+    return WEIR_EXIT_DONE;
+}
+
+static int tell_not_opened(const struct weir_relay_plan *plan,
+                           const struct weir_error *error)
+{
+    const struct weir_command *command = plan->session.command;
+
+    switch (error->status) {
+    case WEIR_MISMATCH:
+        return weir_command_fail(command, "%s; another --as NAME gets everything, too",
+                                 error->text);
+    case WEIR_INVALID:
+        return weir_command_misuse(command, "%s", error->text);
+    default:
+        return weir_command_fail(command, "%s", error->text);
+    }
+}
+
+static int open_line(struct weir_relay_plan *plan, struct weir_relay_line *line)
+{
+    struct weir_relay_options options = plan->options;
+    struct weir_error error = {0};
+
+    options.queue = line->queue;
+    options.stop_grace_ns = plan->grace_ns;
+    if (weir_relay_open(plan->session.outbox, &options, &line->relay, &error) != WEIR_OK)
+        return tell_not_opened(plan, &error);
+    return WEIR_EXIT_DONE;
+}
+
+static int open_lines(struct weir_relay_plan *plan)
+{
+    int code = WEIR_EXIT_DONE;
+
+    for (size_t i = 0; i < plan->count && code == WEIR_EXIT_DONE; i++)
+        code = check_queue(plan, plan->lines[i].queue);
+    for (size_t i = 0; i < plan->count && code == WEIR_EXIT_DONE; i++)
+        code = open_line(plan, &plan->lines[i]);
+    return code;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+struct result {
+    int64_t delivered;
+    int64_t rejected;
+    int64_t given_up;
+    int64_t elapsed_ns;
+    size_t unfinished;
+};
+
+static const char *const ENDINGS[] = {
+    [WEIR_RELAY_RUNS] = "",
+    [WEIR_RELAY_DRAINED] = "drained",
+    [WEIR_RELAY_STOPPED] = "stopped",
+    [WEIR_RELAY_GIVEN_UP] = "failed",
+};
+
+static int tell_json(const struct weir_relay_plan *plan, const struct result *result)
+{
+    struct weir_buf json;
+    int code = WEIR_EXIT_DONE;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_open(&json, "queues", "[");
+    for (size_t i = 0; i < plan->count; i++)
+        weir_output_add_text(&json, NULL, plan->lines[i].queue);
+    weir_buf_append_text(&json, "]");
+    weir_output_add_text(&json, "as", plan->options.as);
+    weir_output_add_text(&json, "sink", plan->options.sink);
+    weir_output_add_number(&json, "count", result->delivered);
+    weir_output_add_number(&json, "rejected", result->rejected);
+    weir_output_add_number(&json, "given_up", result->given_up);
+    weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
+    weir_output_add_text(&json, "ended", ENDINGS[plan->ending]);
+    weir_output_add_number(&json, "unfinished", (int64_t)result->unfinished);
+    if (plan->ending == WEIR_RELAY_GIVEN_UP)
+        weir_output_add_text(&json, "error", plan->error);
+    weir_buf_append_text(&json, "}");
+    if (plan->to_standard_output)
+        fprintf(stderr, "%s\n", weir_buf_text(&json));
+    else
+        code = weir_output_text(plan->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static void tell_text(const struct weir_relay_plan *plan, const struct result *result)
+{
+    double seconds = (double)result->elapsed_ns / 1e9;
+    char rejected[64] = "";
+
+    if (result->rejected > 0)
+        weir_text_format(rejected, sizeof rejected, ", %" PRId64 " of them rejected",
+                         result->rejected);
+    fprintf(stderr, "%" PRId64 " %s in %.2f s, %.0f/s%s; %s\n", result->delivered,
+            WEIR_NOUN(result->delivered, "message", "messages"), seconds,
+            seconds > 0 ? (double)result->delivered / seconds : 0.0, rejected,
+            plan->ending == WEIR_RELAY_DRAINED ? "nothing is left"
+                                               : ENDINGS[plan->ending]);
+}
+
+/* With --drain somebody waits for all of it to arrive: not all of it has. */
+static int tell_given_up(const struct weir_relay_plan *plan, const struct result *result)
+{
+    bool one = result->given_up == 1;
+
+    if (result->given_up == 0)
+        return WEIR_EXIT_DONE;
+    weir_command_note(plan->session.command,
+                      "%" PRId64 " %s failed as often as attempts-max allows and "
+                      "%s now; 'weir dlq list' shows %s",
+                      result->given_up,
+                      WEIR_NOUN(result->given_up, "message", "messages"),
+                      one ? "is a dead letter" : "are dead letters", one ? "it" : "them");
+    return plan->drain ? WEIR_EXIT_GIVEN_UP : WEIR_EXIT_DONE;
+}
+
+static int tell(const struct weir_relay_plan *plan, const struct result *result)
+{
+    const struct weir_command *command = plan->session.command;
+    int code = tell_given_up(plan, result);
+
+    if (plan->ending == WEIR_RELAY_GIVEN_UP)
+        code = weir_command_fail(command, "%s", plan->error);
+    if (result->unfinished > 0)
+        code = weir_command_fail(command,
+                                 "%zu deliveries did not end within the grace; their "
+                                 "partitions move on when their leases are over",
+                                 result->unfinished);
+    if (plan->session.shared.json) {
+        int told = tell_json(plan, result);
+
+        return code != WEIR_EXIT_DONE ? code : told;
+    }
+    if (!plan->session.shared.quiet)
+        tell_text(plan, result);
+    return code;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Drawing over the lines of messages would spoil both. */
+static enum weir_progress_use use_of_terminal(const struct weir_relay_plan *plan)
+{
+    bool messages_on_it = plan->to_standard_output && isatty(STDOUT_FILENO);
+
+    return plan->session.shared.quiet || messages_on_it ? WEIR_PROGRESS_OFF
+                                                        : WEIR_PROGRESS_ON_TERMINAL;
+}
+
+static void stop(struct weir_relay_plan *plan, struct result *result)
+{
+    weir_progress_end(&plan->progress);
+    if (plan->progress.shown && plan->ending == WEIR_RELAY_STOPPED)
+        weir_command_note(plan->session.command, "stopping; again ends it at once");
+    result->unfinished =
+        weir_outbox_stop(plan->session.outbox, plan->grace_ns + GRACE_SLACK);
+    result->elapsed_ns = weir_progress_elapsed_ns(&plan->progress);
+    result->delivered = weir_relay_plan_delivered(plan);
+    for (size_t i = 0; i < plan->count; i++) {
+        result->rejected += (int64_t)weir_relay_rejected(plan->lines[i].relay);
+        result->given_up += (int64_t)weir_relay_given_up(plan->lines[i].relay);
+    }
+}
+
+static int relay(struct weir_relay_plan *plan)
+{
+    struct weir_error error = {0};
+    struct result result = {0};
+    enum weir_status status;
+
+    weir_interrupt_withhold();
+    status = weir_outbox_start(plan->session.outbox, &error);
+    weir_interrupt_admit();
+    if (status != WEIR_OK)
+        return weir_session_fail(&plan->session, &error, NULL);
+    weir_progress_begin(&plan->progress, (struct weir_noun){"message", "messages"}, 0,
+                        use_of_terminal(plan));
+    weir_relay_watch(plan);
+    stop(plan, &result);
+    return tell(plan, &result);
+}
+
+/* Signals are listened to from here on: the database may be waited for. */
+static int open_session(struct weir_relay_plan *plan, const struct weir_command *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_interrupt_listen(&error) != WEIR_OK)
+        return weir_command_fail(self, "%s", error.text);
+    weir_interrupt_admit();
+    return weir_session_open(&plan->session, self, WEIR_SESSION_OUTBOX,
+                             &(struct weir_session_wishes){
+                                 .away = weir_relay_wait_for_database,
+                                 .state = plan,
+                                 .handlers = plan->handlers,
+                                 .profile = WEIR_PROFILE_HIGH_THROUGHPUT,
+                             });
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct weir_relay_plan plan = {.grace_ns = GRACE_DEFAULT};
+    int code;
+
+    weir_relay_options_init(&plan.options);
+    plan.options.as = "default";
+    code = parse(self, argc, argv, &plan);
+    if (code >= 0)
+        return code;
+    plan.to_standard_output = strcmp(plan.options.sink, "stdout:") == 0;
+    code = open_session(&plan, self);
+    if (plan.ended_waiting) /* in good order, as later */
+        code = WEIR_EXIT_DONE;
+    else if (code == WEIR_EXIT_DONE)
+        code = open_lines(&plan);
+    if (code == WEIR_EXIT_DONE && !plan.ended_waiting)
+        code = relay(&plan);
+    for (size_t i = 0; i < plan.count; i++)
+        weir_relay_close(plan.lines[i].relay);
+    weir_session_close(&plan.session);
+    return code;
+}

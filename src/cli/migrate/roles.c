@@ -1,0 +1,151 @@
+/*
+ * roles.c - see roles.h.
+ */
+#include "cli/migrate/roles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/noun.h"
+#include "cli/output.h"
+#include "db/db.h"
+#include "execution/rights.h"
+#include "outbox/roles.h"
+#include "weir/heap.h"
+
+int weir_roles_check_engine(const struct weir_session *session)
+{
+    if (weir_db_engine(session->db) != WEIR_SQLITE)
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(session->command,
+                               "--roles: SQLite has no roles; who may do what is said by "
+                               "the modes of the file and its folder (docs/roles.md)");
+}
+
+void weir_roles_plan_init(struct weir_role_plan *self)
+{
+    weir_role_plan_init(self, weir_heap_system(), weir_flow_rights,
+                        weir_flow_right_count);
+}
+
+static struct weir_roles_tally tally(const struct weir_role_plan *plan)
+{
+    struct weir_roles_tally counts = {.blind = plan->blind};
+    struct weir_role_change change;
+    size_t at = 0;
+
+    while (weir_role_plan_next(plan, &at, &change)) {
+        counts.made += change.step == WEIR_ROLE_MAKE;
+        counts.revoked += change.step == WEIR_ROLE_REVOKE;
+        counts.granted +=
+            change.step != WEIR_ROLE_MAKE && change.step != WEIR_ROLE_REVOKE;
+    }
+    return counts;
+}
+
+/* What somebody must have who may do that. */
+static const char *right_for(enum weir_engine engine, enum weir_role_step step)
+{
+    if (engine == WEIR_POSTGRESQL)
+        return step == WEIR_ROLE_MAKE
+                   ? "CREATEROLE"
+                   : "to own the tables and the schema, or to be a superuser";
+    return step == WEIR_ROLE_MAKE ? "CREATE USER"
+                                  : "ALL PRIVILEGES on the database WITH GRANT OPTION";
+}
+
+static int tell_denied(const struct weir_session *session,
+                       const struct weir_role_change *failed,
+                       const struct weir_error *error)
+{
+    return weir_command_fail(session->command,
+                             "%s: %s; this takes %s: have an administrator run what "
+                             "'weir migrate --roles --dry-run' prints",
+                             failed->text, error->text,
+                             right_for(weir_db_engine(session->db), failed->step));
+}
+
+int weir_roles_apply(const struct weir_session *session, struct weir_roles_tally *out)
+{
+    struct weir_role_change failed;
+    struct weir_role_plan plan;
+    struct weir_error error = {0};
+    enum weir_status status;
+    int code = WEIR_EXIT_DONE;
+
+    weir_roles_plan_init(&plan);
+    status = weir_role_plan_apply(&plan, session->db, &failed, &error);
+    if (status == WEIR_OK)
+        *out = tally(&plan);
+    else if (status == WEIR_DENIED && failed.text[0] != '\0')
+        code = tell_denied(session, &failed, &error);
+    else
+        code = weir_session_fail(session, &error, NULL);
+    weir_role_plan_fini(&plan);
+    return code;
+}
+
+/* What belongs into one transaction, beginning with its first statement. */
+static void append_unit(const struct weir_role_plan *plan,
+                        const struct weir_role_change *first, struct weir_buf *sql)
+{
+    bool is_transaction = first->unit[0] != '\0';
+    struct weir_role_change change;
+    size_t at = 0;
+
+    if (is_transaction)
+        weir_buf_append_text(sql, "BEGIN;\nSET LOCAL lock_timeout = '1s';\n");
+    while (weir_role_plan_next(plan, &at, &change))
+        if (strcmp(change.unit, first->unit) == 0)
+            weir_buf_append_format(sql, "%s;\n", change.text);
+    if (is_transaction)
+        weir_buf_append_text(sql, "COMMIT;\n");
+}
+
+enum weir_status weir_roles_append_sql(const struct weir_session *session,
+                                       struct weir_buf *sql, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct weir_role_change change;
+    struct weir_role_plan plan;
+    enum weir_status status;
+    size_t at = 0;
+
+    weir_roles_plan_init(&plan);
+    status = weir_db_acquire(session->db, &connection, error);
+    if (status == WEIR_OK)
+        status = weir_role_plan_read(&plan, connection, error);
+    weir_db_release(session->db, connection);
+    while (status == WEIR_OK && weir_role_plan_next(&plan, &at, &change))
+        if (weir_role_plan_leads(&plan, &change))
+            append_unit(&plan, &change, sql);
+    if (status == WEIR_OK && plan.count == 0)
+        weir_buf_append_text(sql, "-- roles: nothing to do\n");
+    weir_role_plan_fini(&plan);
+    return status;
+}
+
+void weir_roles_tell(const struct weir_roles_tally *self)
+{
+    if (self->blind)
+        printf("roles: %zu %s run; what they had before cannot be seen without "
+               "SELECT ON mysql.*, and nothing was revoked\n",
+               self->made + self->granted,
+               WEIR_NOUN(self->made + self->granted, "statement", "statements"));
+    else if (self->made + self->granted + self->revoked == 0)
+        puts("roles: nothing to do");
+    else
+        printf("roles: %zu made, %zu %s, %zu %s\n", self->made, self->granted,
+               WEIR_NOUN(self->granted, "grant", "grants"), self->revoked,
+               WEIR_NOUN(self->revoked, "revoke", "revokes"));
+}
+
+void weir_roles_append_json(const struct weir_roles_tally *self, struct weir_buf *json)
+{
+    weir_output_open(json, "roles", "{");
+    weir_output_add_number(json, "made", (int64_t)self->made);
+    weir_output_add_number(json, "granted", (int64_t)self->granted);
+    weir_output_add_number(json, "revoked", (int64_t)self->revoked);
+    weir_output_add_flag(json, "blind", self->blind);
+    weir_buf_append_text(json, "}");
+}

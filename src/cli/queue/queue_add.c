@@ -1,0 +1,182 @@
+/*
+ * queue_add.c - `weir queue add NAME --partitions N` and `weir queue set NAME`.
+ */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "base/noun.h"
+#include "cli/output.h"
+#include "cli/queue/queue_policies.h"
+#include "cli/session.h"
+#include "outbox/outbox.h"
+#include "weir/heap.h"
+#include "weir/worker.h"
+
+enum { TEXT_SIZE_MAX = 64 << 10 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'p', "partitions", "N", "a power of two from 1 to 64, for ever"},
+    WEIR_POLICY_OPTIONS,
+};
+
+enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
+
+#define ATTEMPTS                                                                         \
+    "A message that has failed --attempts-max times in calls of its own goes to\n"       \
+    "the dead letters, and the next one is delivered. Dead letters that were\n"          \
+    "resolved or discarded are removed after --dead-letter-retention, as in 7d.\n"       \
+    "A process that ends counts against a message only if it was called alone,\n"        \
+    "because a process had ended in its call before.\n"
+
+const struct weir_command weir_cli_queue_add = {
+    .name = "queue add",
+    .summary = "add a queue, or change the policies of one",
+    .usage = "NAME --partitions N [--unread keep|drop] [OPTION...]",
+    .details =
+        "A queue that exists with as many partitions gets the policies that are\n"
+        "given here, and keeps all others. Another number of partitions is refused.\n"
+        "The policies are printed, with the old value of each that was changed.\n"
+        "\n" ATTEMPTS "\n"
+        "Partitions are what can be delivered side by side; their number never\n"
+        "changes. NAME has 1 to 1024 of A-Z a-z 0-9 . _ - and begins and ends with\n"
+        "a letter or digit.\n",
+    .options = OPTIONS,
+    .option_count = OPTION_COUNT,
+    .uses_db = true,
+    .run = run,
+};
+
+const struct weir_command weir_cli_queue_set = {
+    .name = "queue set",
+    .summary = "change policies of a queue",
+    .usage = "QUEUE OPTION...",
+    .details =
+        "Changes the policies that are given and keeps all others. A queue that\n"
+        "does not exist is refused. The policies are printed, with the old value of\n"
+        "each that was changed; running processes follow within seconds.\n"
+        "\n" ATTEMPTS,
+    .options = OPTIONS + 1,
+    .option_count = OPTION_COUNT - 1,
+    .uses_db = true,
+    .run = run,
+};
+
+static int take_option(const struct weir_command *self, int id,
+                       struct weir_queue_options *out)
+{
+    int64_t number = 0;
+    int code;
+
+    if (id != 'p')
+        return weir_queue_policies_take(self, id, out);
+    code =
+        weir_command_number(self, "partitions", optarg, 1, WEIR_PARTITIONS_MAX, &number);
+    out->partitions = (int32_t)number;
+    return code;
+}
+
+/* Is there everything that the command needs? */
+static int check(const struct weir_command *self,
+                 const struct weir_queue_options *options)
+{
+    if (self == &weir_cli_queue_add && options->partitions == 0)
+        return weir_command_misuse(self, "how many partitions? --partitions N is needed");
+    if (self == &weir_cli_queue_set && options->named == 0)
+        return weir_command_misuse(self, "no policy given, such as --backlog-max N");
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct weir_queue_options *out)
+{
+    const char *operand = self == &weir_cli_queue_add ? "NAME" : "QUEUE";
+    int code = WEIR_EXIT_DONE;
+    int id;
+
+    weir_queue_options_init(out);
+    out->partitions = 0;
+    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
+        if (id == WEIR_OPTIONS_HELPED)
+            return WEIR_EXIT_DONE;
+        if (id == WEIR_OPTIONS_MISUSED)
+            return WEIR_EXIT_MISUSE;
+        code = take_option(self, id, out);
+        if (code != WEIR_EXIT_DONE)
+            return code;
+    }
+    code = weir_command_one_operand(self, argc, argv, operand, &out->name);
+    if (code == WEIR_EXIT_DONE)
+        code = check(self, out);
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+static const char *verb(const struct weir_queue_change *change)
+{
+    if (change->added)
+        return "added";
+    return change->changed != 0 ? "changed" : "exists";
+}
+
+static void append_text(struct weir_buf *text, const struct weir_queue_change *change)
+{
+    weir_buf_append_format(text, "queue '%s' %s, %d %s\n", change->now.name, verb(change),
+                           (int)change->now.partitions,
+                           WEIR_NOUN(change->now.partitions, "partition", "partitions"));
+    weir_queue_policies_append(text, change);
+}
+
+static void append_json(struct weir_buf *json, const struct weir_queue_change *change)
+{
+    weir_output_open(json, NULL, "{");
+    weir_output_add_text(json, "queue", change->now.name);
+    weir_output_add_number(json, "partitions", change->now.partitions);
+    weir_output_add_flag(json, "added", change->added);
+    weir_queue_policies_append_changed(json, change->changed);
+    weir_queue_policies_append_json(json, &change->now);
+    weir_buf_append_text(json, "}");
+}
+
+static int tell(const struct weir_session *session,
+                const struct weir_queue_change *change)
+{
+    struct weir_buf text;
+    int code;
+
+    if (session->shared.quiet && !session->shared.json)
+        return WEIR_EXIT_DONE;
+    weir_buf_init(&text, weir_heap_system(), TEXT_SIZE_MAX);
+    if (session->shared.json)
+        append_json(&text, change);
+    else
+        append_text(&text, change);
+    code = weir_output_text(session->command, &text);
+    weir_buf_fini(&text);
+    return code;
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct weir_queue_options options;
+    struct weir_queue_change change;
+    struct weir_error error = {0};
+    struct weir_session session;
+    enum weir_status status;
+    int code = parse(self, argc, argv, &options);
+
+    if (code >= 0)
+        return code;
+    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
+    if (code == WEIR_EXIT_DONE) {
+        status =
+            self == &weir_cli_queue_add
+                ? weir_outbox_add_queue_telling(session.outbox, &options, &change, &error)
+                : weir_outbox_set_queue(session.outbox, &options, &change, &error);
+        code = status == WEIR_OK ? tell(&session, &change)
+                                 : weir_session_fail(&session, &error, options.name);
+    }
+    weir_session_close(&session);
+    return code;
+}

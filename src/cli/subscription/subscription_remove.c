@@ -1,0 +1,194 @@
+/*
+ * subscription_remove.c - `weir subscription remove`.
+ *
+ * Without --force the library refuses to remove what is served or has dead letters to decide on, so
+ * there is nothing to ask. With it, the user says --yes or is asked.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/noun.h"
+#include "cli/confirm.h"
+#include "cli/output.h"
+#include "cli/subscription/subscription_target.h"
+#include "weir/heap.h"
+
+enum { JSON_SIZE_MAX = 64 << 10 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'f', "force", NULL, "also while it is served, and with its dead letters"},
+    {'n', "dry-run", NULL, "only say what would be removed"},
+    {'y', "yes", NULL, "do not ask"},
+};
+
+const struct weir_command weir_cli_subscription_remove = {
+    .name = "subscription remove",
+    .summary = "remove a subscription",
+    .usage = "QUEUE NAME [--force] [--dry-run] [--yes]",
+    .details =
+        "Removes the subscription: messages are no longer kept for it, and where it\n"
+        "stood is forgotten. Refused while a live process serves it, or its dead\n"
+        "letters wait for a decision; with --force these are removed as well, for\n"
+        "ever, and the process stops with that reason. Then it asks first; where\n"
+        "there is no terminal to ask on, it wants --yes.\n"
+        "\n"
+        "A process that was killed counts as alive until its lease is over. Who\n"
+        "subscribes under the same name later begins anew. A queue without any\n"
+        "subscription keeps its messages, unless its policy is --unread drop.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct removal {
+    struct weir_subscription_target target;
+    bool force, dry_run, yes;
+    struct weir_session session;
+    bool found;
+    uint32_t processes;
+    int64_t waiting;
+    bool waiting_is_estimate;
+    int64_t dead_letters;
+};
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct removal *removal = state;
+
+    (void)self;
+    (void)value;
+    removal->force |= id == 'f';
+    removal->dry_run |= id == 'n';
+    removal->yes |= id == 'y';
+    return WEIR_EXIT_DONE;
+}
+
+static void note_info(void *state, const struct weir_subscription_info *info)
+{
+    struct removal *self = state;
+
+    if (strcmp(info->name, self->target.name) != 0)
+        return;
+    self->found = true;
+    self->processes = info->processes;
+    self->waiting = info->waiting;
+    self->waiting_is_estimate = info->waiting_is_estimate;
+    self->dead_letters = info->dead_letters;
+}
+
+static int tell_json(const struct removal *self)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "queue", self->target.queue);
+    weir_output_add_text(&json, "subscription", self->target.name);
+    weir_output_add_flag(&json, "removed", !self->dry_run);
+    weir_output_add_number(&json, "processes", self->processes);
+    weir_output_add_number(&json, "waiting", self->waiting);
+    weir_output_add_flag(&json, "waiting_is_estimate", self->waiting_is_estimate);
+    weir_output_add_number(&json, "dead_letters", self->dead_letters);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static int tell(const struct removal *self)
+{
+    char count[WEIR_COUNT_SIZE];
+
+    if (self->session.shared.json)
+        return tell_json(self);
+    if (!self->session.shared.quiet || self->dry_run)
+        printf("subscription '%s' of queue '%s' %s; %s %s waited for it, and "
+               "%" PRId64 " %s\n",
+               self->target.name, self->target.queue,
+               self->dry_run ? "would be removed" : "removed",
+               weir_output_count(self->waiting, self->waiting_is_estimate, count),
+               WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
+               WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
+    return WEIR_EXIT_DONE;
+}
+
+static int tell_refusal(const struct removal *self, const struct weir_error *error)
+{
+    if (error->status != WEIR_BUSY)
+        return weir_subscription_target_fail(&self->target, &self->session, error);
+    return weir_command_fail(self->session.command, "%s; --force removes it all the same",
+                             error->text);
+}
+
+/* What --dry-run says without --force is what remove would say. */
+static int judge_dry_run(const struct removal *self)
+{
+    if (!self->force && (self->processes > 0 || self->dead_letters > 0))
+        return weir_command_fail(self->session.command,
+                                 "subscription '%s' of queue '%s' would not be removed: "
+                                 "it %s; --force removes it all the same",
+                                 self->target.name, self->target.queue,
+                                 self->processes > 0 ? "is served"
+                                                     : "has dead letters to decide on");
+    return tell(self);
+}
+
+static int confirm(const struct removal *self)
+{
+    char count[WEIR_COUNT_SIZE];
+
+    if (!self->force || self->yes)
+        return WEIR_EXIT_DONE;
+    return weir_confirm(
+        self->session.command,
+        "Remove subscription '%s' of queue '%s', for which %s messages "
+        "wait, with %" PRId64 " %s",
+        self->target.name, self->target.queue,
+        weir_output_count(self->waiting, self->waiting_is_estimate, count),
+        self->dead_letters, WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
+}
+
+static int remove_subscription(struct removal *self)
+{
+    struct weir_outbox *outbox = self->session.outbox;
+    struct weir_error error = {0};
+    enum weir_status status = weir_outbox_read_subscriptions(outbox, self->target.queue,
+                                                             note_info, self, &error);
+    int code;
+
+    if (status == WEIR_OK && !self->found)
+        status = weir_error_set(&error, WEIR_NOT_FOUND, "no subscription");
+    if (status != WEIR_OK)
+        return weir_subscription_target_fail(&self->target, &self->session, &error);
+    if (self->dry_run)
+        return judge_dry_run(self);
+    code = confirm(self);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    if (weir_outbox_remove_subscription(outbox, self->target.queue, self->target.name,
+                                        self->force, &error) != WEIR_OK)
+        return tell_refusal(self, &error);
+    return tell(self);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct removal removal = {.found = false};
+    int code = weir_command_take_options(self, argc, argv, take_option, &removal);
+
+    if (code >= 0)
+        return code;
+    code = weir_subscription_target_take(&removal.target, self, argc, argv);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, NULL);
+    if (code == WEIR_EXIT_DONE)
+        code = remove_subscription(&removal);
+    weir_session_close(&removal.session);
+    return code;
+}

@@ -1,0 +1,211 @@
+/*
+ * subscription_seek.c - `weir subscription seek`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/noun.h"
+#include "cli/output.h"
+#include "cli/subscription/moment.h"
+#include "cli/subscription/subscription_target.h"
+#include "weir/heap.h"
+#include "weir/message.h"
+
+enum { JSON_SIZE_MAX = 1 << 20 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'t', "to", "PLACE", "beginning, now, a number or a time"},
+    {'p', "partition", "N", "only this partition"},
+    {'n', "dry-run", NULL, "only say what would be done"},
+};
+
+const struct weir_command weir_cli_subscription_seek = {
+    .name = "subscription seek",
+    .summary = "deliver to a subscription from another place on",
+    .usage = "QUEUE NAME --to PLACE [--partition N] [--dry-run]",
+    .details =
+        "  beginning   from the oldest message that is kept\n"
+        "  now         leave out everything that is committed\n"
+        "  SEQ         go on with the message of this number, of one partition\n"
+        "  TIME        go on with the first message, in the order of delivery, that\n"
+        "              was created then or later, as in 2026-11-17T20:00:00Z\n"
+        "\n"
+        "Messages keep their numbers. Those that had been passed and come again have\n"
+        "the header 'weir-replay'. Processes that serve the subscription go on from\n"
+        "there within a few seconds; what they have in hand is not acknowledged any\n"
+        "more, and may come again. What is left out is removed when all other\n"
+        "subscriptions have had it. A place before the oldest message there is is\n"
+        "refused, and the oldest is named.\n"
+        "\n"
+        "  weir subscription seek orders archive --to beginning --dry-run\n"
+        "  weir subscription seek orders archive --to 1042 --partition 3\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct journey {
+    struct weir_subscription_target target;
+    struct weir_seek seek;
+    bool has_place;
+    struct weir_session session;
+    struct weir_seek_info infos[WEIR_PARTITIONS_MAX];
+    size_t count;
+};
+
+static int take_place(const struct weir_command *self, struct journey *out,
+                      const char *value)
+{
+    struct weir_seek *seek = &out->seek;
+
+    out->has_place = true;
+    if (strcmp(value, "beginning") == 0) {
+        seek->to = WEIR_SEEK_BEGINNING;
+        return WEIR_EXIT_DONE;
+    }
+    if (strcmp(value, "now") == 0) {
+        seek->to = WEIR_SEEK_NOW;
+        return WEIR_EXIT_DONE;
+    }
+    if (value[0] != '\0' && strspn(value, "0123456789") == strlen(value)) {
+        seek->to = WEIR_SEEK_SEQ;
+        return weir_command_number(self, "to", value, 1, INT64_MAX, &seek->seq);
+    }
+    seek->to = WEIR_SEEK_TIME;
+    if (weir_moment_parse(value, &seek->time_us))
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self,
+                               "--to is '%s', must be beginning, now, a number or a time "
+                               "as in 2026-11-17T20:00:00Z",
+                               value);
+}
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct journey *out = state;
+    int64_t number = 0;
+    int code = WEIR_EXIT_DONE;
+
+    switch (id) {
+    case 't':
+        return take_place(self, out, value);
+    case 'p':
+        code = weir_command_number(self, "partition", value, 0, WEIR_PARTITIONS_MAX - 1,
+                                   &number);
+        out->seek.only = true;
+        out->seek.partition = (int32_t)number;
+        break;
+    default:
+        out->seek.dry_run = true;
+        break;
+    }
+    return code;
+}
+
+static void keep(void *state, const struct weir_seek_info *info)
+{
+    struct journey *self = state;
+
+    self->infos[self->count++] = *info;
+}
+
+static int tell_json(const struct journey *self)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_text(&json, "queue", self->target.queue);
+    weir_output_add_text(&json, "subscription", self->target.name);
+    weir_output_add_flag(&json, "moved", !self->seek.dry_run);
+    weir_output_open(&json, "partitions", "[");
+    for (size_t i = 0; i < self->count; i++) {
+        weir_output_open(&json, NULL, "{");
+        weir_output_add_number(&json, "partition", self->infos[i].partition);
+        weir_output_add_number(&json, "from", self->infos[i].seq_before + 1);
+        weir_output_add_number(&json, "to", self->infos[i].seq_after + 1);
+        weir_buf_append_text(&json, "}");
+    }
+    weir_buf_append_text(&json, "]}");
+    code = weir_output_text(self->session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static void print_sum(const char *would, const char *what, int64_t sum)
+{
+    if (sum > 0)
+        printf("; %" PRId64 " %s %s%s", sum, WEIR_NOUN(sum, "message", "messages"), would,
+               what);
+}
+
+static int tell(const struct journey *self)
+{
+    bool dry = self->seek.dry_run;
+    int64_t again = 0;
+    int64_t left_out = 0;
+
+    if (self->session.shared.json)
+        return tell_json(self);
+    if (self->session.shared.quiet && !dry)
+        return WEIR_EXIT_DONE;
+    for (size_t i = 0; i < self->count; i++) {
+        int64_t moved = self->infos[i].seq_after - self->infos[i].seq_before;
+
+        again += moved < 0 ? -moved : 0;
+        left_out += moved > 0 ? moved : 0;
+    }
+    printf("subscription '%s' of queue '%s' %s", self->target.name, self->target.queue,
+           dry ? "would be moved" : "moved");
+    if (again == 0 && left_out == 0)
+        printf(": nothing lies between");
+    print_sum(dry ? "would " : "", "come again", again);
+    print_sum(dry ? "would be " : "", "left out", left_out);
+    if (self->count == 1)
+        printf("; message %" PRId64 " %s next", self->infos[0].seq_after + 1,
+               dry ? "would be" : "is");
+    putchar('\n');
+    return WEIR_EXIT_DONE;
+}
+
+static int seek(struct journey *self)
+{
+    struct weir_error error = {0};
+
+    if (weir_outbox_seek_subscription(self->session.outbox, self->target.queue,
+                                      self->target.name, &self->seek, keep, self,
+                                      &error) == WEIR_OK)
+        return tell(self);
+    if (error.status == WEIR_OUT_OF_RANGE)
+        return weir_command_fail(self->session.command, "%s", error.text);
+    if (error.status == WEIR_INVALID && self->seek.to == WEIR_SEEK_SEQ &&
+        !self->seek.only)
+        return weir_command_misuse(self->session.command, "%s with --partition N",
+                                   error.text);
+    return weir_subscription_target_fail(&self->target, &self->session, &error);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct journey journey = {.count = 0};
+    int code = weir_command_take_options(self, argc, argv, take_option, &journey);
+
+    if (code >= 0)
+        return code;
+    code = weir_subscription_target_take(&journey.target, self, argc, argv);
+    if (code == WEIR_EXIT_DONE && !journey.has_place)
+        code = weir_command_misuse(self, "where to? --to PLACE is needed, as in --to "
+                                         "beginning");
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    code = weir_session_open(&journey.session, self, WEIR_SESSION_OUTBOX, NULL);
+    if (code == WEIR_EXIT_DONE)
+        code = seek(&journey);
+    weir_session_close(&journey.session);
+    return code;
+}

@@ -1,0 +1,33 @@
+/*
+ * session.h - a session that was in other hands, and how it becomes ours again.
+ *
+ * A transactional handler, or an application that has taken a connection, may change the session by the
+ * native handle: its database, its role, any setting. Nothing of that is undone by a rollback.
+ *
+ *   renew    between two messages of a transaction, with the savepoint: one round trip
+ *   regain   likewise, behind a return to the savepoint
+ *   reset    on the way back to the pool: the session is that of a new connection. Locks, temporary
+ *            tables, variables and prepared statements are gone, ours included.
+ *
+ * The library is told by the server when a statement has changed the database. So that costs a round
+ * trip only then.
+ */
+#ifndef WEIR_DB_MARIADB_SESSION_H
+#define WEIR_DB_MARIADB_SESSION_H
+
+#include "db/mariadb/link.h"
+
+/* Of a new session: what its role is, which nothing else restores. */
+WEIR_CHECKED enum weir_status weir_maria_session_know(struct weir_maria_link *self,
+                                                      struct weir_error *error);
+
+/* Slots of struct weir_driver. */
+WEIR_CHECKED enum weir_status weir_maria_session_renew(struct weir_link *link,
+                                                       const char *savepoint,
+                                                       struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_maria_session_regain(struct weir_link *link,
+                                                        struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_maria_session_reset(struct weir_link *link,
+                                                       struct weir_error *error);
+
+#endif

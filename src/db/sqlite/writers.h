@@ -1,0 +1,43 @@
+/*
+ * writers.h - those in this process who wait for the write lock of SQLite.
+ *
+ * SQLite tells nobody when the lock is free; one who waits asks again and again. With many writers
+ * in one process the lock would be free for longer than it is held. So whoever ends a transaction
+ * wakes one of those who wait, who asks at once. Other processes are seen when he asks by himself.
+ *
+ *   seen = count()                     before asking
+ *   ask; it is locked
+ *   wait(seen, 5 ms)                   at once over, if somebody has ended since
+ *
+ * Threads  Any thread. Not in a simulation, whose waits take virtual time.
+ */
+#ifndef WEIR_DB_SQLITE_WRITERS_H
+#define WEIR_DB_SQLITE_WRITERS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ward/lock.h"
+
+struct weir_writers {
+    _Atomic uint64_t ended; /* transactions; grows under the lock */
+
+    struct weir_lock lock; /* guards what follows */
+    struct weir_cond end;
+    size_t waiting;
+};
+
+/* Fails with WEIR_SYSTEM. */
+WEIR_CHECKED enum weir_status weir_writers_init(struct weir_writers *self);
+void weir_writers_fini(struct weir_writers *self);
+
+uint64_t weir_writers_count(const struct weir_writers *self);
+
+/* Until the count is another one, or so long. Somebody else may be woken by the same end. */
+void weir_writers_wait(struct weir_writers *self, uint64_t seen, int64_t duration_ns);
+
+/* A transaction has ended. */
+void weir_writers_tell(struct weir_writers *self);
+
+#endif

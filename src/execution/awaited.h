@@ -1,0 +1,83 @@
+/*
+ * awaited.h - what other processes are told, and when they need not be.
+ *
+ * On SQLite the file tells of every commit. On PostgreSQL a transaction sends NOTIFY, which makes
+ * all commits of a cluster queue up. So it is sent only for two kinds of news, and sparingly.
+ *
+ * Something can be claimed: if somebody waits for work. Whoever does says so in a sequence, which
+ * everybody sees at once, also inside transactions. What was said counts for WEIR_AWAITED_FRESH_US,
+ * and is said again while it holds.
+ *
+ *   waits:   nothing found -> say() -> look once more -> sleep
+ *   commits: write rows -> tell() -> commit
+ *
+ * A transaction that asked before the first one said it, and commits after his look, has told
+ * nobody; he then hears of it when he polls, a second later.
+ *
+ * A time was set that is due soon: for supervisors, twice a second at most for each kind of time.
+ * Who was told of one kind looks often for twice as long, so those who set the next ones may keep
+ * them to themselves, and still have time to commit:
+ *
+ *   a process      told --- silent, WEIR_SILENCE_NS --- told ...
+ *   a supervisor     '- attentive, WEIR_ATTENTION_NS ------------- asleep
+ *
+ * Threads  Any thread; a connection belongs to whoever holds it.
+ */
+#ifndef WEIR_EXECUTION_AWAITED_H
+#define WEIR_EXECUTION_AWAITED_H
+
+#include <stdatomic.h>
+
+#include "db/connection.h"
+#include "execution/postscript.h"
+#include "execution/store/store.h"
+#include "weir/time.h"
+
+#define WEIR_AWAITED_FRESH_US 30000000
+
+#define WEIR_SILENCE_NS WEIR_MILLISECONDS(500)
+#define WEIR_ATTENTION_NS (2 * WEIR_SILENCE_NS)
+
+enum { WEIR_FLOW_CHANNEL_SIZE = 49 };
+
+struct weir_awaited {
+    char channel[WEIR_FLOW_CHANNEL_SIZE];
+    bool mute;                /* never NOTIFY */
+    uint64_t teller;          /* a name for this engine of this process; not 0 */
+    _Atomic int64_t spoke_ns; /* when this process said it last; INT64_MIN: never */
+    _Atomic int64_t
+        told_ns[WEIR_DUE_KINDS]; /* when it told last of such a time; the same */
+};
+
+/* What is told. */
+struct weir_announcement {
+    bool ready;      /* something can be claimed */
+    uint32_t kinds;  /* times that are due soon: 1 << kind of each */
+    uint64_t teller; /* who hears of it anyway and need not listen; 0: nobody does */
+};
+
+/* "{p}_flow", of the database's prefix. */
+void weir_awaited_init(struct weir_awaited *self, const char *prefix, bool mute);
+
+/* Say that somebody waits, unless this process has said so lately: *said is then false. Outside of a
+ * transaction. */
+WEIR_CHECKED enum weir_status weir_awaited_say(struct weir_awaited *self,
+                                               struct weir_connection *connection,
+                                               bool *said, struct weir_error *error);
+
+/* Of these kinds, those that have not been told within WEIR_SILENCE_NS. */
+uint32_t weir_awaited_untold(const struct weir_awaited *self, uint32_t kinds,
+                             int64_t now_ns);
+
+/* When the transaction commits, others hear of it. Nothing to do on SQLite. */
+void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connection,
+                       const struct weir_announcement *what,
+                       struct weir_postscript *postscript);
+
+/* After the commit: these kinds have been told, so there is silence for a while. */
+void weir_awaited_note_told(struct weir_awaited *self, uint32_t kinds, int64_t now_ns);
+
+/* What others have told, from the text of a notification; false: it says something else. */
+bool weir_announcement_read(const char *text, struct weir_announcement *out);
+
+#endif

@@ -1,0 +1,657 @@
+/*
+ * budget_store.c - see budget_store.h.
+ */
+#include "execution/budget/budget_store.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "db/driver.h"
+#include "db/migrate.h"
+#include "execution/store/store_statements.h"
+#include "outbox/columns.h"
+
+enum { SCOPE_SIZE = 40 };
+
+#define BUDGET_COLUMNS                                                                   \
+    "b.no, b.name, b.scope_type, b.scope, b.period_us, b.next_reset_us, b.era,"          \
+    " b.hard_breaches, b.soft_breaches, b.breached_us, b.created_us, b.breached, b.part"
+
+static const struct weir_sql SQL_INSERT = {
+    .name = "insert budget",
+    .text = "INSERT INTO {p}_budget (name, part, scope_type, scope, period_us,"
+            " next_reset_us, created_us) VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})"
+            " ON CONFLICT DO NOTHING",
+    .parameters = "tittiii",
+};
+#define FIND(name_, more)                                                                \
+    {                                                                                    \
+        .name = name_,                                                                   \
+        .text = "SELECT " BUDGET_COLUMNS " FROM {p}_budget b WHERE b.name = {1}" more,   \
+        .parameters = "t",                                                               \
+    }
+static const struct weir_sql SQL_FIND[WEIR_ENGINE_COUNT][2] = {
+    [WEIR_SQLITE] = {FIND("find budget", ""), FIND("lock budget", "")},
+    [WEIR_POSTGRESQL] = {FIND("find budget", ""),
+                         FIND("lock budget", " FOR NO KEY UPDATE")},
+};
+static const struct weir_sql SQL_WRITE = {
+    .name = "write budget",
+    .text = "UPDATE {p}_budget SET period_us = {2}, next_reset_us = {3}, era = {4},"
+            " hard_breaches = {5}, soft_breaches = {6}, breached_us = {7},"
+            " breached = {8} WHERE no = {1}",
+    .parameters = "iiiiiiit",
+};
+static const struct weir_sql SQL_PAGE = {
+    .name = "list budgets",
+    .text = "SELECT " BUDGET_COLUMNS " FROM {p}_budget b WHERE b.name > {1}"
+            " ORDER BY b.name LIMIT {2}",
+    .parameters = "ti",
+};
+
+/* By the partial index of those that are reset, as the next. */
+static const struct weir_sql SQL_DUE = {
+    .name = "find budgets to reset",
+    .text = "SELECT " BUDGET_COLUMNS " FROM {p}_budget b WHERE b.no IN (SELECT d.no"
+            " FROM {p}_budget d WHERE d.next_reset_us > 0 AND d.next_reset_us <= {1}"
+            " ORDER BY d.next_reset_us LIMIT {2}) ORDER BY b.no",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_NEXT = {
+    .name = "next reset",
+    .text = "SELECT (SELECT next_reset_us FROM {p}_budget WHERE next_reset_us > 0"
+            " AND next_reset_us > {1} ORDER BY next_reset_us LIMIT 1), {now}",
+    .parameters = "i",
+};
+
+/* Keys of reports are among those of executions; no namespace has a name like theirs. */
+static const struct weir_sql SQL_FIND_KEY = {
+    .name = "find key of a report",
+    .text = "SELECT digest FROM {p}_idempotency WHERE scope = {1} AND key = {2}"
+            " AND until_us > {3}",
+    .parameters = "tti",
+};
+static const struct weir_sql SQL_KEEP_KEY = {
+    .name = "keep key of a report",
+    .text = "INSERT INTO {p}_idempotency (scope, key, uuid, part, digest, until_us)"
+            " VALUES ({1}, {2}, {3}, 0, {4}, {5}) ON CONFLICT (scope, key) DO UPDATE SET"
+            " digest = excluded.digest, until_us = excluded.until_us",
+    .parameters = "ttbbi",
+};
+
+/* By the primary keys. */
+static const struct weir_sql SQL_USAGE = {
+    .name = "read usage",
+    .text = "SELECT dimension, used, hard, soft FROM {p}_usage WHERE budget = {1}"
+            " ORDER BY dimension",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_LIMIT = {
+    .name = "limit usage",
+    .text = "INSERT INTO {p}_usage (budget, dimension, hard, soft)"
+            " VALUES ({1}, {2}, {3}, {4}) ON CONFLICT (budget, dimension)"
+            " DO UPDATE SET hard = excluded.hard, soft = excluded.soft",
+    .parameters = "itii",
+};
+static const struct weir_sql SQL_SET = {
+    .name = "set usage",
+    .text = "INSERT INTO {p}_usage (budget, dimension, used) VALUES ({1}, {2}, {3})"
+            " ON CONFLICT (budget, dimension) DO UPDATE SET used = excluded.used",
+    .parameters = "iti",
+};
+static const struct weir_sql SQL_CLEAR = {
+    .name = "clear usage",
+    .text = "UPDATE {p}_usage SET used = 0 WHERE budget = {1}",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_SPEND = {
+    .name = "spend",
+    .text = "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+            " VALUES ({1}, {2}, {3}, {4}, {5}) ON CONFLICT (no, budget, dimension)"
+            " DO UPDATE SET amount = excluded.amount + CASE WHEN {p}_spent.era ="
+            " excluded.era THEN {p}_spent.amount ELSE 0 END, era = excluded.era",
+    .parameters = "iitii",
+};
+static const struct weir_sql SQL_SPENT = {
+    .name = "read spent",
+    .text = "SELECT dimension, amount, 0, 0 FROM {p}_spent WHERE no = {1}"
+            " AND budget = {2} AND dimension <> '' AND era = {3} ORDER BY dimension",
+    .parameters = "iii",
+};
+static const struct weir_sql SQL_REMOVE = {
+    .name = "remove spent",
+    .text = "DELETE FROM {p}_spent WHERE no = {1} AND budget = {2} AND dimension <> ''",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_CHARGE = {
+    .name = "charge",
+    .text = "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
+            " VALUES ({1}, {2}, '', 0, 0) ON CONFLICT DO NOTHING",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_CHARGED = {
+    .name = "find budgets of an execution",
+    .text = "SELECT " BUDGET_COLUMNS " FROM {p}_spent s JOIN {p}_budget b"
+            " ON b.no = s.budget WHERE s.no = {1} AND s.dimension = '' ORDER BY b.name",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_EXCEEDED = {
+    .name = "find exceeded budget",
+    .text = "SELECT s.budget FROM {p}_spent s JOIN {p}_usage u ON u.budget = s.budget"
+            " WHERE s.no = {1} AND s.dimension = '' AND u.hard > 0 AND u.used >= u.hard"
+            " ORDER BY s.budget LIMIT 1",
+    .parameters = "i",
+};
+
+/* By the primary keys. On SQLite there is nobody to meet. */
+static const struct weir_sql SQL_LOCK_ALL_EXCEEDED = {
+    .name = "lock exceeded budgets",
+    .text = "SELECT k.no FROM (SELECT DISTINCT s.budget FROM unnest({1}) AS t (no)"
+            " CROSS JOIN LATERAL (SELECT x.budget FROM {p}_spent x WHERE x.no = t.no"
+            " AND x.dimension = '' AND EXISTS (SELECT 1 FROM {p}_usage u"
+            " WHERE u.budget = x.budget AND u.hard > 0 AND u.used >= u.hard)) s"
+            " ORDER BY s.budget) b CROSS JOIN LATERAL (SELECT no FROM {p}_budget y"
+            " WHERE y.no = b.budget FOR NO KEY UPDATE) k",
+    .parameters = "I",
+};
+
+/* Locks the budget, whatever is used of it. */
+static const struct weir_sql SQL_LOCK_EXCEEDED = {
+    .name = "lock exceeded budget",
+    .text = "UPDATE {p}_budget SET era = era WHERE no = {1}",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_IS_EXCEEDED = {
+    .name = "look at exceeded budget",
+    .text = "SELECT count(*) FROM {p}_usage WHERE budget = {1} AND hard > 0"
+            " AND used >= hard",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_WAIT = {
+    .name = "wait for budget",
+    .text = "UPDATE {p}_spent SET amount = {3} WHERE no = {1} AND budget = {2}"
+            " AND dimension = ''",
+    .parameters = "iii",
+};
+
+/* By the partial index of those who wait. */
+#define WAITS "s.dimension = '' AND s.amount > 0" /* WEIR_WAITS_FOR_BUDGET */
+/*
+ * From budget to budget in that index, each by one look at its next entry, and of those that have room
+ * the executions that wait. Whoever waits for a budget that is used up is not read, however many they
+ * are. The rows come in the order of the index: to sort them would mean to read all of them.
+ */
+#define WAITED_BUDGETS                                                                   \
+    "WITH RECURSIVE waited (budget) AS (SELECT (SELECT s.budget FROM {p}_spent s"        \
+    " WHERE " WAITS " ORDER BY s.budget, s.no LIMIT 1) UNION ALL"                        \
+    " SELECT (SELECT s.budget FROM {p}_spent s WHERE " WAITS " AND s.budget > w.budget"  \
+    " ORDER BY s.budget, s.no LIMIT 1) FROM waited w WHERE w.budget IS NOT NULL)"        \
+    " SELECT s.no, s.budget, e.uuid, e.part FROM waited w"
+#define HAS_ROOM                                                                         \
+    " WHERE w.budget IS NOT NULL AND (SELECT 1 FROM {p}_usage u"                         \
+    " WHERE u.budget = w.budget AND u.hard > 0 AND u.used >= u.hard LIMIT 1) IS NULL"
+const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] =
+        {
+            .name = "find who waits for budgets",
+            .text = WAITED_BUDGETS " CROSS JOIN {p}_spent s LEFT JOIN {p}_execution e"
+                                   " ON e.no = s.no" HAS_ROOM
+                                   " AND s.budget = w.budget AND " WAITS " LIMIT {1}",
+            .parameters = "i",
+        },
+    [WEIR_POSTGRESQL] =
+        {
+            .name = "find who waits for budgets",
+            .text = WAITED_BUDGETS
+            " CROSS JOIN LATERAL (SELECT s.no, s.budget FROM {p}_spent s WHERE " WAITS
+            " AND s.budget = w.budget ORDER BY s.budget, s.no LIMIT {1}) s"
+            " LEFT JOIN LATERAL (SELECT x.uuid, x.part FROM {p}_execution x"
+            " WHERE x.no = s.no LIMIT 1) e ON true" HAS_ROOM " LIMIT {1}",
+            .parameters = "i",
+        },
+};
+static const struct weir_sql SQL_COUNT_WAITERS = {
+    .name = "count who waits for a budget",
+    .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_spent s WHERE " WAITS
+            " AND s.budget = {1} AND " WEIR_IS_HELD_BY_BUDGET("s") " LIMIT {2}) w",
+    .parameters = "ii",
+};
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a budget");
+}
+
+static enum weir_status read_budget(struct weir_rows *rows, struct weir_arena *arena,
+                                    struct weir_budget_row *out, struct weir_error *error)
+{
+    struct weir_str *const texts[] = {&out->name, &out->scope_type, &out->scope,
+                                      &out->breached};
+    enum weir_status status = WEIR_OK;
+
+    *out = (struct weir_budget_row){
+        .no = weir_rows_integer(rows, 0),
+        .name = weir_rows_text(rows, 1),
+        .scope_type = weir_rows_text(rows, 2),
+        .scope = weir_rows_text(rows, 3),
+        .period_us = weir_rows_integer(rows, 4),
+        .next_reset_us = weir_rows_integer(rows, 5),
+        .era = weir_rows_integer(rows, 6),
+        .hard_breaches = weir_rows_integer(rows, 7),
+        .soft_breaches = weir_rows_integer(rows, 8),
+        .breached_us = weir_rows_integer(rows, 9),
+        .created_us = weir_rows_integer(rows, 10),
+        .breached = weir_rows_text(rows, 11),
+        .hash = (uint16_t)weir_rows_integer(rows, 12),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+    return status;
+}
+
+/* All of a query that ended with `status`; it is closed afterwards. */
+static enum weir_status read_budgets(enum weir_status status, struct weir_rows *rows,
+                                     struct weir_arena *arena,
+                                     struct weir_budget_rows *out,
+                                     struct weir_error *error)
+{
+    *out = (struct weir_budget_rows){.count = 0};
+    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
+        struct weir_budget_row *more =
+            weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+
+        if (more == NULL) {
+            status = no_memory(error);
+            break;
+        }
+        out->rows = more;
+        status = read_budget(rows, arena, &out->rows[out->count++], error);
+    }
+    weir_rows_close(rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status read_usages(enum weir_status status, struct weir_rows *rows,
+                                    struct weir_arena *arena, struct weir_usage_rows *out,
+                                    struct weir_error *error)
+{
+    *out = (struct weir_usage_rows){.count = 0};
+    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
+        struct weir_usage_row *more =
+            weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+
+        if (more == NULL) {
+            status = no_memory(error);
+            break;
+        }
+        out->rows = more;
+        more += out->count++;
+        *more = (struct weir_usage_row){
+            weir_rows_text(rows, 0), weir_rows_integer(rows, 1),
+            weir_rows_integer(rows, 2), weir_rows_integer(rows, 3)};
+        status = weir_arena_keep(arena, &more->dimension) ? WEIR_OK : no_memory(error);
+    }
+    weir_rows_close(rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* ---- budgets ------------------------------------------------------------------------------- */
+
+enum weir_status weir_budget_insert(struct weir_connection *connection,
+                                    const struct weir_budget_row *row, bool *added,
+                                    struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_INSERT,
+        VALUES(weir_text(row->name), weir_integer(row->hash), weir_text(row->scope_type),
+               weir_text(row->scope), weir_integer(row->period_us),
+               weir_integer(row->next_reset_us), weir_integer(row->created_us)),
+        &changed, error);
+
+    *added = status == WEIR_OK && changed == 1;
+    return status;
+}
+
+enum weir_status weir_budget_find(struct weir_connection *connection,
+                                  struct weir_str name, enum weir_budget_lock lock,
+                                  struct weir_arena *arena, struct weir_budget_row *out,
+                                  struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_FIND[weir_connection_engine(connection)][lock],
+        VALUES(weir_text(name)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = read_budget(&rows, arena, out, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_budget_write(struct weir_connection *connection,
+                                   const struct weir_budget_row *row,
+                                   struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_WRITE,
+        VALUES(weir_integer(row->no), weir_integer(row->period_us),
+               weir_integer(row->next_reset_us), weir_integer(row->era),
+               weir_integer(row->hard_breaches), weir_integer(row->soft_breaches),
+               weir_integer(row->breached_us), weir_text(row->breached)),
+        NULL, error);
+}
+
+enum weir_status weir_budget_page(struct weir_connection *connection,
+                                  struct weir_str after, size_t limit,
+                                  struct weir_arena *arena, struct weir_budget_rows *out,
+                                  struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_PAGE, VALUES(weir_text(after), weir_integer((int64_t)limit)),
+        &rows, error);
+
+    return read_budgets(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_budget_due(struct weir_connection *connection, int64_t now_us,
+                                 size_t limit, struct weir_arena *arena,
+                                 struct weir_budget_rows *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_DUE, VALUES(weir_integer(now_us), weir_integer((int64_t)limit)),
+        &rows, error);
+
+    return read_budgets(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_budget_next_due(struct weir_connection *connection,
+                                      int64_t after_us, int64_t *due_us, int64_t *now_us,
+                                      struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_NEXT, VALUES(weir_integer(after_us)), &rows, error);
+
+    *due_us = INT64_MAX;
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        if (!weir_rows_is_null(&rows, 0))
+            *due_us = weir_rows_integer(&rows, 0);
+        *now_us = weir_rows_integer(&rows, 1);
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_budget_clear(struct weir_connection *connection,
+                                   struct weir_budget_row *row, struct weir_error *error)
+{
+    enum weir_status status = weir_usage_clear(connection, row->no, error);
+
+    row->era++;
+    row->breached_us = 0;
+    row->breached = weir_str("");
+    return status == WEIR_OK ? weir_budget_write(connection, row, error) : status;
+}
+
+/* "\1budget:7": a namespace is printable. */
+static struct weir_str scope_of(int64_t budget, char *text, size_t size)
+{
+    return (struct weir_str){
+        text, weir_text_format(text, size, "\001budget:%lld", (long long)budget)};
+}
+
+enum weir_status weir_budget_find_key(struct weir_connection *connection, int64_t budget,
+                                      struct weir_str key, int64_t now_us,
+                                      const uint8_t digest[WEIR_MD5_SIZE], bool *before,
+                                      struct weir_error *error)
+{
+    struct weir_rows rows;
+    char text[SCOPE_SIZE];
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_FIND_KEY,
+                              VALUES(weir_text(scope_of(budget, text, sizeof text)),
+                                     weir_text(key), weir_integer(now_us)),
+                              &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    *before = status == WEIR_OK;
+    if (status == WEIR_OK) {
+        struct weir_str stored = weir_rows_bytes(&rows, 0);
+
+        if (stored.size != WEIR_MD5_SIZE ||
+            memcmp(stored.data, digest, WEIR_MD5_SIZE) != 0)
+            status = weir_error_set(error, WEIR_MISMATCH,
+                                    "its key was used before for another report");
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_budget_keep_key(struct weir_connection *connection, int64_t budget,
+                                      struct weir_str key, int64_t until_us,
+                                      const uint8_t digest[WEIR_MD5_SIZE],
+                                      struct weir_error *error)
+{
+    static const uint8_t NOBODY[WEIR_UUID_SIZE];
+    char text[SCOPE_SIZE];
+
+    return weir_connection_execute(
+        connection, &SQL_KEEP_KEY,
+        VALUES(weir_text(scope_of(budget, text, sizeof text)), weir_text(key),
+               weir_bytes(NOBODY, sizeof NOBODY), weir_bytes(digest, WEIR_MD5_SIZE),
+               weir_integer(until_us)),
+        NULL, error);
+}
+
+/* ---- usage --------------------------------------------------------------------------------- */
+
+enum weir_status weir_usage_read(struct weir_connection *connection, int64_t budget,
+                                 struct weir_arena *arena, struct weir_usage_rows *out,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_USAGE, VALUES(weir_integer(budget)), &rows, error);
+
+    return read_usages(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_usage_limit(struct weir_connection *connection, int64_t budget,
+                                  struct weir_str dimension, int64_t hard, int64_t soft,
+                                  struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_LIMIT,
+                                   VALUES(weir_integer(budget), weir_text(dimension),
+                                          weir_integer(hard), weir_integer(soft)),
+                                   NULL, error);
+}
+
+enum weir_status weir_usage_set(struct weir_connection *connection, int64_t budget,
+                                struct weir_str dimension, int64_t used,
+                                struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_SET,
+        VALUES(weir_integer(budget), weir_text(dimension), weir_integer(used)), NULL,
+        error);
+}
+
+enum weir_status weir_usage_clear(struct weir_connection *connection, int64_t budget,
+                                  struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_CLEAR, VALUES(weir_integer(budget)),
+                                   NULL, error);
+}
+
+/* ---- ledger -------------------------------------------------------------------------------- */
+
+enum weir_status weir_spent_add(struct weir_connection *connection, int64_t no,
+                                int64_t budget, struct weir_str dimension, int64_t amount,
+                                int64_t era, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_SPEND,
+                                   VALUES(weir_integer(no), weir_integer(budget),
+                                          weir_text(dimension), weir_integer(amount),
+                                          weir_integer(era)),
+                                   NULL, error);
+}
+
+enum weir_status weir_spent_read(struct weir_connection *connection, int64_t no,
+                                 int64_t budget, int64_t era, struct weir_arena *arena,
+                                 struct weir_usage_rows *out, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_SPENT,
+        VALUES(weir_integer(no), weir_integer(budget), weir_integer(era)), &rows, error);
+
+    return read_usages(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_spent_remove(struct weir_connection *connection, int64_t no,
+                                   int64_t budget, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_REMOVE,
+                                   VALUES(weir_integer(no), weir_integer(budget)), NULL,
+                                   error);
+}
+
+/* ---- executions that are charged ----------------------------------------------------------- */
+
+enum weir_status weir_budget_charge(struct weir_connection *connection, int64_t no,
+                                    int64_t budget, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_CHARGE,
+                                   VALUES(weir_integer(no), weir_integer(budget)), NULL,
+                                   error);
+}
+
+enum weir_status weir_budget_read_charged(struct weir_connection *connection, int64_t no,
+                                          struct weir_arena *arena,
+                                          struct weir_budget_rows *out,
+                                          struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_CHARGED, VALUES(weir_integer(no)), &rows, error);
+
+    return read_budgets(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_budget_exceeded(struct weir_connection *connection, int64_t no,
+                                      int64_t *budget, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_query_integer(
+        connection, &SQL_EXCEEDED, VALUES(weir_integer(no)), budget, error);
+
+    if (status == WEIR_NO_ROW) {
+        *budget = 0;
+        status = WEIR_OK;
+    }
+    return status;
+}
+
+enum weir_status weir_budgets_lock_exceeded(struct weir_connection *connection,
+                                            const struct weir_heap *heap,
+                                            const int64_t *nos, size_t count,
+                                            struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_columns table;
+    enum weir_status status;
+
+    if (weir_connection_engine(connection) == WEIR_SQLITE || count == 0)
+        return WEIR_OK;
+    status = weir_columns_init(&table, heap, 1, count, error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_columns_set(&table, 0, i, weir_integer(nos[i]));
+    if (status == WEIR_OK)
+        status = weir_connection_query(
+            connection, &SQL_LOCK_ALL_EXCEEDED,
+            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), &rows,
+            error);
+    while (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    weir_rows_close(&rows);
+    weir_columns_fini(&table);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_budget_lock_exceeded(struct weir_connection *connection,
+                                           int64_t budget, bool *exceeded,
+                                           struct weir_error *error)
+{
+    int64_t count = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_LOCK_EXCEEDED, VALUES(weir_integer(budget)), NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(
+            connection, &SQL_IS_EXCEEDED, VALUES(weir_integer(budget)), &count, error);
+    *exceeded = count > 0;
+    return status;
+}
+
+enum weir_status weir_budget_wait(struct weir_connection *connection, int64_t no,
+                                  int64_t budget, bool waits, struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_WAIT,
+        VALUES(weir_integer(no), weir_integer(budget), weir_integer(waits)), NULL, error);
+}
+
+static enum weir_status add_waiter(struct weir_rows *rows, struct weir_arena *arena,
+                                   struct weir_budget_waiters *out,
+                                   struct weir_error *error)
+{
+    struct weir_budget_waiter *more =
+        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+
+    if (more == NULL)
+        return no_memory(error);
+    out->rows = more;
+    more += out->count++;
+    *more = (struct weir_budget_waiter){.no = weir_rows_integer(rows, 0),
+                                        .budget = weir_rows_integer(rows, 1)};
+    if (weir_rows_is_null(rows, 2) || weir_rows_bytes(rows, 2).size != WEIR_UUID_SIZE)
+        return WEIR_OK;
+    memcpy(more->id.uuid, weir_rows_bytes(rows, 2).data, WEIR_UUID_SIZE);
+    more->id.partition = (uint16_t)weir_rows_integer(rows, 3);
+    return WEIR_OK;
+}
+
+enum weir_status weir_budget_waiters(struct weir_connection *connection, size_t limit,
+                                     struct weir_arena *arena,
+                                     struct weir_budget_waiters *out,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_budget_sql_waiters[weir_connection_engine(connection)],
+        VALUES(weir_integer((int64_t)limit)), &rows, error);
+
+    *out = (struct weir_budget_waiters){.count = 0};
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_waiter(&rows, arena, out, error);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_budget_count_waiters(struct weir_connection *connection,
+                                           int64_t budget, int64_t limit, int64_t *out,
+                                           struct weir_error *error)
+{
+    return weir_connection_query_integer(
+        connection, &SQL_COUNT_WAITERS, VALUES(weir_integer(budget), weir_integer(limit)),
+        out, error);
+}

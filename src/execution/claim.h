@@ -1,0 +1,19 @@
+/*
+ * claim.h - what others than its callers need of weir_flow_claim().
+ */
+#ifndef WEIR_EXECUTION_CLAIM_H
+#define WEIR_EXECUTION_CLAIM_H
+
+#include "weir/flow.h"
+
+struct weir_heap;
+
+/* As weir_flow_claim() checks them. */
+WEIR_CHECKED enum weir_status
+weir_claim_options_check(const struct weir_claim_options *options, size_t count,
+                         struct weir_error *error);
+
+/* weir_claimed_free() for whoever may outlive the engine, but not its heap. */
+void weir_claimed_free_to(const struct weir_heap *heap, struct weir_claimed *claimed);
+
+#endif

@@ -1,0 +1,457 @@
+/*
+ * deed.c - see deed.h.
+ *
+ * The order inside the transaction is free, since all of it commits together: what needs no answer
+ * goes with the commit (postscript.h). The rows are locked, so nothing is in the way of writing them.
+ */
+#include "execution/deed.h"
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "db/db.h"
+#include "db/pause.h"
+#include "execution/events.h"
+#include "execution/executions.h"
+#include "execution/flow/resolve.h"
+#include "execution/wait/waits.h"
+#include "weir/outbox.h"
+
+static const int64_t SOON_US[WEIR_DUE_KINDS] = {
+    [WEIR_DUE_DELAYED] = WEIR_DELAYED_LOOK_MS * 1000,
+    [WEIR_DUE_LEASE] = WEIR_LEASE_LOOK_MS * 1000,
+    [WEIR_DUE_ATTEMPT] = WEIR_ATTEMPT_LOOK_MS * 1000,
+    [WEIR_DUE_WAIT] = WEIR_WAIT_LOOK_MS * 1000,
+    [WEIR_DUE_DEADLINE] = WEIR_DEADLINE_LOOK_MS * 1000,
+    [WEIR_DUE_SIBLINGS] = WEIR_SIBLINGS_LOOK_MS * 1000,
+    [WEIR_DUE_EDGES] = WEIR_EDGES_LOOK_MS * 1000,
+    [WEIR_DUE_BUDGET] = WEIR_BUDGET_LOOK_MS * 1000,
+};
+
+/* Lists of all that is to be written, each as long as the changes at most. */
+struct lists {
+    const struct weir_heap *heap;
+    struct weir_stored *rows;
+    struct weir_ended_attempt *attempts;
+    struct weir_new_result *results;
+    int64_t *nos; /* room for numbers */
+    size_t row_count;
+    size_t attempt_count;
+    size_t result_count;
+};
+
+static enum weir_status lists_init(struct lists *self, const struct weir_heap *heap,
+                                   size_t count, struct weir_error *error)
+{
+    *self = (struct lists){
+        .heap = heap,
+        .rows = weir_heap_zalloc_array(heap, count, sizeof *self->rows),
+        .attempts = weir_heap_zalloc_array(heap, count, sizeof *self->attempts),
+        .results = weir_heap_zalloc_array(heap, count, sizeof *self->results),
+        .nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos),
+    };
+    if (self->rows != NULL && self->attempts != NULL && self->results != NULL &&
+        self->nos != NULL)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu changes", count);
+}
+
+static void lists_fini(struct lists *self)
+{
+    weir_heap_free(self->heap, self->rows);
+    weir_heap_free(self->heap, self->attempts);
+    weir_heap_free(self->heap, self->results);
+    weir_heap_free(self->heap, self->nos);
+}
+
+static struct weir_ended_attempt attempt_of(const struct weir_change *change,
+                                            int64_t now_us)
+{
+    const struct weir_execution_row *row = &change->stored->row;
+
+    return (struct weir_ended_attempt){
+        .no = row->no,
+        .number = row->attempts - 1,
+        .type = row->attempt_type,
+        .outcome = change->consequence.outcome,
+        .epoch = change->consequence.attempt_epoch,
+        .started_us = row->claimed_us,
+        .ended_us = now_us,
+        .worker = row->worker,
+        .instance = row->instance,
+        .failure = change->consequence.failure,
+    };
+}
+
+static void collect(struct lists *self, const struct weir_change *change, int64_t now_us)
+{
+    self->rows[self->row_count++] = *change->stored;
+    if (change->consequence.attempt_ended)
+        self->attempts[self->attempt_count++] = attempt_of(change, now_us);
+    if (change->result.data != NULL)
+        self->results[self->result_count++] =
+            (struct weir_new_result){change->stored->row.no, change->result};
+}
+
+void weir_deed_note_due(struct weir_tidings *tidings, enum weir_due_kind kind,
+                        int64_t due_us)
+{
+    int64_t *earliest_us = &tidings->due_us[kind];
+
+    if (due_us > 0 && (*earliest_us == 0 || due_us < *earliest_us))
+        *earliest_us = due_us;
+}
+
+void weir_deed_note(struct weir_tidings *tidings, const struct weir_execution_row *row)
+{
+    if (weir_state_is_over(row->state)) {
+        tidings->over = true;
+        return;
+    }
+    if (row->state == WEIR_EXEC_READY)
+        tidings->ready = true;
+    if (row->state != WEIR_EXEC_BLOCKED)
+        weir_deed_note_due(
+            tidings, row->state == WEIR_EXEC_SUSPENDED ? WEIR_DUE_WAIT : WEIR_DUE_DELAYED,
+            row->due_us);
+    weir_deed_note_due(tidings, WEIR_DUE_LEASE, row->lease_us);
+    weir_deed_note_due(tidings, WEIR_DUE_ATTEMPT, row->attempt_deadline_us);
+    weir_deed_note_due(tidings, WEIR_DUE_DEADLINE, row->deadline_us);
+}
+
+static void add(struct weir_tidings *self, const struct weir_tidings *other)
+{
+    self->ready |= other->ready;
+    self->over |= other->over;
+    self->events |= other->events;
+    self->announced |= other->announced;
+    for (int i = 0; i < WEIR_DUE_KINDS; i++)
+        weir_deed_note_due(self, (enum weir_due_kind)i, other->due_us[i]);
+}
+
+/* The kinds of those that come before their reconciler looks by itself. */
+static uint32_t soon(const struct weir_tidings *tidings, int64_t now_us)
+{
+    uint32_t kinds = 0;
+
+    for (int i = 0; i < WEIR_DUE_KINDS; i++) {
+        if (tidings->due_us[i] > 0 && tidings->due_us[i] - now_us < SOON_US[i])
+            kinds |= 1U << i;
+    }
+    return kinds;
+}
+
+void weir_deed_announce(struct weir_flow *flow, struct weir_connection *connection,
+                        struct weir_tidings *tidings, int64_t now_us,
+                        struct weir_postscript *postscript)
+{
+    struct weir_awaited *awaited = &flow->awaited;
+    const struct weir_announcement news = {
+        .ready = tidings->ready,
+        .kinds = weir_awaited_untold(awaited, soon(tidings, now_us), weir_pause_now_ns()),
+        .teller = tidings->adopted ? 0 : awaited->teller,
+    };
+
+    tidings->announced = news.kinds;
+    weir_awaited_tell(awaited, connection, &news, postscript);
+}
+
+static enum weir_status store_lists(struct weir_flow *flow,
+                                    struct weir_connection *connection,
+                                    const struct lists *lists,
+                                    struct weir_postscript *postscript,
+                                    struct weir_error *error)
+{
+    struct weir_points *points = weir_db_config(flow->db)->points;
+    bool forgetful = WEIR_POINT(points, "deed.no_attempt"); /* a bug */
+    const struct weir_rewrite rewrite = {
+        .rows = lists->rows,
+        .row_count = lists->row_count,
+        .attempts = lists->attempts,
+        .attempt_count = forgetful ? 0 : lists->attempt_count,
+        .results = lists->results,
+        .result_count = lists->result_count,
+    };
+
+    return weir_store_rewrite(&flow->store, connection, &rewrite, postscript, error);
+}
+
+/* Whoever resumes after a timeout finds out by a signal, at no waitpoint. */
+static enum weir_status tell_timeout(struct weir_connection *connection, int64_t no,
+                                     int64_t now_us, struct weir_error *error)
+{
+    struct weir_signal_row row = {
+        .idempotency_key = weir_str("timeout"),
+        .name = weir_str("timeout"),
+        .source_type = weir_str("engine"),
+        .source = weir_str("suspension_timeout"),
+        .payload = weir_str(""),
+        .came_us = now_us,
+    };
+    bool added = false;
+
+    return weir_signal_add(connection, no, &row, &added, error);
+}
+
+/* Suspensions that are over. */
+static enum weir_status
+close_waits(struct weir_flow *flow, struct weir_connection *connection,
+            const struct weir_change *changes, size_t count, int64_t *nos, int64_t now_us,
+            struct weir_postscript *postscript, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    size_t closed = 0;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (changes[i].consequence.wait_ended)
+            nos[closed++] = changes[i].stored->row.no;
+        if (changes[i].consequence.waited_too_long)
+            status = tell_timeout(connection, changes[i].stored->row.no, now_us, error);
+    }
+    return status == WEIR_OK ? weir_waits_close(&flow->store, connection, nos, closed,
+                                                now_us, postscript, error)
+                             : status;
+}
+
+/* All that is to be written about these is written, or is in the postscript; nothing that follows from
+ * it for others. */
+static enum weir_status store_rows(struct weir_flow *flow,
+                                   struct weir_connection *connection,
+                                   struct weir_change *changes, size_t count,
+                                   int64_t now_us, struct weir_tidings *tidings,
+                                   struct weir_postscript *postscript,
+                                   struct weir_error *error)
+{
+    struct lists lists;
+    enum weir_status status = lists_init(&lists, flow->heap, count, error);
+    bool told = false;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        collect(&lists, &changes[i], now_us);
+        weir_deed_note(tidings, &changes[i].stored->row);
+    }
+    if (status == WEIR_OK)
+        status = store_lists(flow, connection, &lists, postscript, error);
+    if (status == WEIR_OK)
+        status = close_waits(flow, connection, changes, count, lists.nos, now_us,
+                             postscript, error);
+    if (status == WEIR_OK &&
+        !WEIR_POINT(weir_db_config(flow->db)->points, "deed.no_event")) /* a bug */
+        status = weir_events_send(flow, connection, changes, count, now_us, &told, error);
+    lists_fini(&lists);
+    tidings->events |= told;
+    return status;
+}
+
+/* Are they counted as ends of their flows already? */
+enum moment { END_NOW, ENDED_BEFORE };
+
+/* What a level needs in a postscript, and what comes behind the last one. */
+enum { LEVEL_STEPS = 6, LEVEL_VALUES = 48, LAST_STEPS = 1, LAST_VALUES = 8 };
+
+/* What follows from what has followed, until nothing does any more. */
+static enum weir_status resolve_levels(struct weir_resolution *resolution,
+                                       struct weir_connection *connection, int64_t now_us,
+                                       struct weir_tidings *tidings,
+                                       struct weir_error *error)
+{
+    struct weir_postscript *postscript = resolution->postscript;
+    bool lazy = WEIR_POINT(weir_db_config(resolution->flow->db)->points,
+                           "deed.skips_no_further"); /* a bug */
+    enum weir_status status = WEIR_OK;
+
+    for (int depth = 1; status == WEIR_OK && resolution->count > 0; depth++) {
+        status = weir_postscript_make_room(postscript, connection, LEVEL_STEPS,
+                                           LEVEL_VALUES, error);
+        if (status == WEIR_OK)
+            status = store_rows(resolution->flow, connection, resolution->changes,
+                                resolution->count, now_us, tidings, postscript, error);
+        if (status == WEIR_OK)
+            status = weir_resolution_count(resolution, resolution->changes,
+                                           resolution->count, error);
+        if (status != WEIR_OK || !weir_resolution_goes_on(resolution) || lazy)
+            break;
+        if (depth == WEIR_RESOLVE_DEPTH) {
+            weir_deed_note_due(tidings, WEIR_DUE_EDGES, now_us);
+            break;
+        }
+        status = weir_postscript_send(postscript, connection, error);
+        if (status == WEIR_OK)
+            status = weir_resolution_step(resolution, connection, resolution->changes,
+                                          resolution->count, now_us, tidings, error);
+    }
+    return status;
+}
+
+static void release_resolution(void *resolution)
+{
+    weir_resolution_destroy(resolution);
+}
+
+/* Level by level. What it has loaded is kept until all of it is written. */
+static enum weir_status
+resolve(struct weir_flow *flow, struct weir_connection *connection,
+        const struct weir_change *changes, size_t count, enum moment moment,
+        int64_t now_us, struct weir_tidings *tidings, struct weir_postscript *postscript,
+        size_t *edges, struct weir_error *error)
+{
+    struct weir_resolution *resolution;
+    enum weir_status status = WEIR_OK;
+
+    *edges = 0;
+    if (!weir_resolution_is_needed(changes, count))
+        return WEIR_OK;
+    resolution = weir_resolution_create(flow, postscript);
+    if (resolution == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY,
+                              "no memory for what follows in a flow");
+    weir_postscript_keep(postscript, resolution, release_resolution);
+    if (moment == END_NOW)
+        status = weir_resolution_count(resolution, changes, count, error);
+    else
+        resolution->edges_max = WEIR_RESOLVE_EDGES_LEFT;
+    if (status == WEIR_OK)
+        status = weir_resolution_step(resolution, connection, changes, count, now_us,
+                                      tidings, error);
+    if (status == WEIR_OK)
+        status = resolve_levels(resolution, connection, now_us, tidings, error);
+    if (status == WEIR_OK)
+        status = weir_resolution_finish(resolution, connection, now_us, error);
+    *edges = resolution->edges;
+    return status;
+}
+
+/* Inside the transaction: the word to others, behind all else. */
+static enum weir_status announce(struct weir_flow *flow,
+                                 struct weir_connection *connection,
+                                 struct weir_tidings *tidings, int64_t now_us,
+                                 struct weir_postscript *postscript,
+                                 struct weir_error *error)
+{
+    enum weir_status status =
+        weir_postscript_make_room(postscript, connection, LAST_STEPS, LAST_VALUES, error);
+
+    if (status == WEIR_OK)
+        weir_deed_announce(flow, connection, tidings, now_us, postscript);
+    return status;
+}
+
+enum weir_status weir_deed_resolve(struct weir_flow *flow,
+                                   struct weir_connection *connection,
+                                   struct weir_change *changes, size_t count,
+                                   int64_t now_us, struct weir_tidings *tidings,
+                                   size_t *edges, struct weir_error *error)
+{
+    struct weir_tidings fresh = {.ready = false};
+    struct weir_postscript *postscript;
+    enum weir_status status = weir_postscript_create(flow->heap, &postscript, error);
+
+    *edges = 0;
+    if (status == WEIR_OK)
+        status = resolve(flow, connection, changes, count, ENDED_BEFORE, now_us, &fresh,
+                         postscript, edges, error);
+    if (status == WEIR_OK)
+        status = announce(flow, connection, &fresh, now_us, postscript, error);
+    if (status == WEIR_OK)
+        status = weir_postscript_send(postscript, connection, error);
+    if (status == WEIR_OK)
+        add(tidings, &fresh);
+    weir_postscript_destroy(postscript);
+    return status;
+}
+
+/* With all that follows. */
+static enum weir_status write_down(struct weir_flow *flow,
+                                   struct weir_connection *connection,
+                                   struct weir_change *changes, size_t count,
+                                   int64_t now_us, struct weir_tidings *fresh,
+                                   struct weir_postscript *postscript,
+                                   struct weir_error *error)
+{
+    size_t edges;
+    enum weir_status status =
+        store_rows(flow, connection, changes, count, now_us, fresh, postscript, error);
+
+    if (status == WEIR_OK)
+        status = resolve(flow, connection, changes, count, END_NOW, now_us, fresh,
+                         postscript, &edges, error);
+    return status == WEIR_OK
+               ? announce(flow, connection, fresh, now_us, postscript, error)
+               : status;
+}
+
+/* The postscript is the caller's, also after a failure. */
+static enum weir_status compose(struct weir_flow *flow,
+                                struct weir_connection *connection,
+                                struct weir_change *changes, size_t count, int64_t now_us,
+                                struct weir_tidings *fresh, struct weir_postscript **out,
+                                struct weir_error *error)
+{
+    enum weir_status status = weir_postscript_create(flow->heap, out, error);
+
+    return status == WEIR_OK
+               ? write_down(flow, connection, changes, count, now_us, fresh, *out, error)
+               : status;
+}
+
+enum weir_status weir_deed_leave(struct weir_flow *flow,
+                                 struct weir_connection *connection,
+                                 struct weir_change *changes, size_t count,
+                                 int64_t now_us, struct weir_tidings *tidings,
+                                 struct weir_error *error)
+{
+    struct weir_tidings fresh = {.ready = false};
+    struct weir_postscript *postscript = NULL;
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    status =
+        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
+    if (status != WEIR_OK) {
+        weir_postscript_destroy(postscript);
+        return status;
+    }
+    weir_postscript_leave(postscript, connection);
+    add(tidings, &fresh);
+    return WEIR_OK;
+}
+
+enum weir_status weir_deed_store(struct weir_flow *flow,
+                                 struct weir_connection *connection,
+                                 struct weir_change *changes, size_t count,
+                                 int64_t now_us, struct weir_tidings *tidings,
+                                 struct weir_error *error)
+{
+    struct weir_tidings fresh = {.ready = false};
+    struct weir_postscript *postscript = NULL;
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    status =
+        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
+    if (status == WEIR_OK)
+        status = weir_postscript_send(postscript, connection, error);
+    if (status == WEIR_OK)
+        add(tidings, &fresh);
+    weir_postscript_destroy(postscript);
+    return status;
+}
+
+void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings)
+{
+    if (tidings->announced != 0)
+        weir_awaited_note_told(&flow->awaited, tidings->announced, weir_pause_now_ns());
+    if (tidings->ready)
+        weir_doorbell_ring(&flow->bell);
+    weir_lock_acquire(&flow->lock);
+    WEIR_LIST_EACH(link, &flow->ears)
+    {
+        struct weir_flow_ear *ear = WEIR_CONTAINER_OF(link, struct weir_flow_ear, link);
+
+        ear->heard(ear->state, tidings);
+    }
+    weir_lock_release(&flow->lock);
+    if (tidings->events)
+        weir_outbox_flush(flow->outbox);
+}

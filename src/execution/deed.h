@@ -1,0 +1,103 @@
+/*
+ * deed.h - storing what rules have changed, with all that follows from it.
+ *
+ * Everybody who changes executions ends here: what a worker calls, an operator, a reconciler.
+ *
+ *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->  weir_deed_store()
+ *   afterwards:   weir_deed_tell(): whoever waits for work or for a time is woken
+ *
+ * In one transaction go the rows, the attempts that ended, results, and the events for the outbox's
+ * queues. Nothing is told before the commit, and nothing is lost when telling fails: waiting claims
+ * and reconcilers look by themselves, at their intervals.
+ *
+ * Threads  Whoever holds the connection.
+ */
+#ifndef WEIR_EXECUTION_DEED_H
+#define WEIR_EXECUTION_DEED_H
+
+#include "execution/postscript.h"
+#include "execution/store/store.h"
+
+struct weir_flow;
+
+/* One row after its rule. */
+struct weir_change {
+    struct weir_stored *stored; /* as the rule left it */
+    struct weir_consequence consequence;
+    struct weir_str result; /* to be kept; data NULL: none */
+};
+
+/*
+ * What a transaction leaves to be told. All zeros to begin with; collects over several stores. Times
+ * are those that a reconciler has to keep. What was committed elsewhere has no names: which times it
+ * has set is not known, only of which kinds some of them may be.
+ */
+struct weir_tidings {
+    bool ready;                     /* something can be claimed */
+    bool over;                      /* something has ended */
+    bool events;                    /* something was enqueued to the outbox */
+    int64_t due_us[WEIR_DUE_KINDS]; /* the earliest time of each kind; 0: none */
+
+    uint32_t announced; /* 1 << kind: other processes are told of such times */
+    bool adopted; /* in a transaction of the caller's, so nobody tells this process */
+
+    uint32_t nameless;  /* 1 << kind: there may be such times */
+    int64_t silence_ns; /* for so long more of them may come, without a word; 0: not so */
+};
+
+/* All kinds of times that come by the clock; the ended ones are old some day. */
+#define WEIR_DUE_TIMERS                                                                  \
+    (1U << WEIR_DUE_DELAYED | 1U << WEIR_DUE_LEASE | 1U << WEIR_DUE_ATTEMPT |            \
+     1U << WEIR_DUE_WAIT | 1U << WEIR_DUE_DEADLINE | 1U << WEIR_DUE_SIBLINGS |           \
+     1U << WEIR_DUE_EDGES | 1U << WEIR_DUE_BUDGET)
+
+/* The intervals of the specification. What is due later than that is told to nobody in another
+ * process: its reconciler looks before. */
+enum {
+    WEIR_DELAYED_LOOK_MS = 750,
+    WEIR_LEASE_LOOK_MS = 1500,
+    WEIR_ATTEMPT_LOOK_MS = 2000,
+    WEIR_WAIT_LOOK_MS = 2000,
+    WEIR_DEADLINE_LOOK_MS = 5000,
+    WEIR_SIBLINGS_LOOK_MS = 1000,
+    WEIR_EDGES_LOOK_MS = 15000,
+    WEIR_BUDGET_LOOK_MS = 15000
+};
+
+/* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows that no rule has
+ * changed do not come here. */
+WEIR_CHECKED enum weir_status
+weir_deed_store(struct weir_flow *flow, struct weir_connection *connection,
+                struct weir_change *changes, size_t count, int64_t now_us,
+                struct weir_tidings *tidings, struct weir_error *error);
+
+/* The same for callers who do nothing more: what can be goes with the commit, so that it is the commit
+ * that fails. Texts and results of the changes are borrowed until then. */
+WEIR_CHECKED enum weir_status
+weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
+                struct weir_change *changes, size_t count, int64_t now_us,
+                struct weir_tidings *tidings, struct weir_error *error);
+
+/* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
+ * the transaction in which the rows were loaded. *edges: so many were open. */
+WEIR_CHECKED enum weir_status
+weir_deed_resolve(struct weir_flow *flow, struct weir_connection *connection,
+                  struct weir_change *changes, size_t count, int64_t now_us,
+                  struct weir_tidings *tidings, size_t *edges, struct weir_error *error);
+
+/* What becomes of a row: added to the tidings. For rows that do not come through store(): new ones. */
+void weir_deed_note(struct weir_tidings *tidings, const struct weir_execution_row *row);
+
+void weir_deed_note_due(struct weir_tidings *tidings, enum weir_due_kind kind,
+                        int64_t due_us);
+
+/* Inside the transaction: those who wait in other processes hear of it when it commits. store() does
+ * this by itself. */
+void weir_deed_announce(struct weir_flow *flow, struct weir_connection *connection,
+                        struct weir_tidings *tidings, int64_t now_us,
+                        struct weir_postscript *postscript);
+
+/* After the commit, from any thread; never fails and never waits. */
+void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings);
+
+#endif

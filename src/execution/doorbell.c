@@ -1,0 +1,182 @@
+/*
+ * doorbell.c - see doorbell.h.
+ *
+ *   I1  who is in line has not been rung for
+ *   I2  who was rung for looks again, whatever else ended his wait: no ring is lost with him
+ */
+#include "execution/doorbell.h"
+
+#include <stdbool.h>
+
+#include "base/assert.h"
+#include "ward/context.h"
+#include "weir/notifier.h"
+
+/* On the stack of whoever waits. */
+struct sleeper {
+    struct weir_list link;
+    uint64_t question;
+    bool rung;
+    struct weir_context *context;   /* NULL: a thread of its own */
+    struct weir_notifier *notifier; /* with a context */
+    struct weir_cond cond;          /* without */
+};
+
+enum weir_status weir_doorbell_init(struct weir_doorbell *self)
+{
+    weir_list_init(&self->line);
+    self->rings = 0;
+    return weir_lock_init(&self->lock);
+}
+
+void weir_doorbell_fini(struct weir_doorbell *self)
+{
+    WEIR_ASSERT(weir_list_empty(&self->line));
+    weir_lock_fini(&self->lock);
+}
+
+uint64_t weir_doorbell_rings(struct weir_doorbell *self)
+{
+    uint64_t rings;
+
+    weir_lock_acquire(&self->lock);
+    rings = self->rings;
+    weir_lock_release(&self->lock);
+    return rings;
+}
+
+/* ---- waking -------------------------------------------------------------------------------- */
+
+static struct sleeper *sleeper_of(struct weir_list *link)
+{
+    return WEIR_CONTAINER_OF(link, struct sleeper, link);
+}
+
+/* Under the lock: he cannot go before it is released. */
+static void wake(struct sleeper *sleeper)
+{
+    weir_list_remove(&sleeper->link);
+    sleeper->rung = true;
+    if (sleeper->notifier != NULL)
+        weir_notifier_notify_one(sleeper->notifier);
+    else
+        weir_cond_signal(&sleeper->cond);
+}
+
+/* The oldest who asks this; NULL: nobody does. */
+static struct sleeper *find_first(struct weir_doorbell *self, uint64_t question)
+    WEIR_REQUIRES(self->lock)
+{
+    WEIR_LIST_EACH(link, &self->line)
+    {
+        if (sleeper_of(link)->question == question)
+            return sleeper_of(link);
+    }
+    return NULL;
+}
+
+static bool is_first_of_its_kind(struct weir_doorbell *self, struct sleeper *sleeper)
+    WEIR_REQUIRES(self->lock)
+{
+    return find_first(self, sleeper->question) == sleeper;
+}
+
+void weir_doorbell_ring(struct weir_doorbell *self)
+{
+    struct weir_list kept;
+
+    weir_list_init(&kept);
+    weir_lock_acquire(&self->lock);
+    self->rings++;
+    /* From the youngest to the oldest: who has an older one of his kind before him stays. */
+    while (!weir_list_empty(&self->line)) {
+        struct sleeper *sleeper = sleeper_of(self->line.previous);
+
+        if (is_first_of_its_kind(self, sleeper)) {
+            wake(sleeper);
+        } else {
+            weir_list_remove(&sleeper->link);
+            weir_list_prepend(&kept, &sleeper->link);
+        }
+    }
+    weir_list_move_all(&self->line, &kept);
+    weir_lock_release(&self->lock);
+}
+
+void weir_doorbell_pass_on(struct weir_doorbell *self, uint64_t question)
+{
+    struct sleeper *sleeper;
+
+    weir_lock_acquire(&self->lock);
+    sleeper = find_first(self, question);
+    if (sleeper != NULL)
+        wake(sleeper);
+    weir_lock_release(&self->lock);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+static enum weir_status sleeper_init(struct sleeper *self, uint64_t question)
+{
+    *self = (struct sleeper){.question = question, .context = weir_context_current()};
+    if (self->context == NULL)
+        return weir_cond_init(&self->cond);
+    return weir_notifier_create(self->context->executor, &self->notifier);
+}
+
+static void sleeper_fini(struct sleeper *self)
+{
+    if (self->context == NULL)
+        weir_cond_fini(&self->cond);
+    weir_notifier_destroy(self->notifier);
+}
+
+/* In line, with the lock, which is not held meanwhile. */
+static enum weir_status sleep_in_line(struct weir_doorbell *self, struct sleeper *me,
+                                      int64_t deadline_ns) WEIR_REQUIRES(self->lock)
+{
+    enum weir_status status = WEIR_TIMEOUT;
+    bool in_time = true;
+
+    if (me->context != NULL) {
+        weir_lock_release(&self->lock);
+        status = weir_notifier_wait(me->notifier, me->context, deadline_ns);
+        weir_lock_acquire(&self->lock);
+    } else {
+        while (!me->rung && in_time)
+            in_time = weir_cond_wait_until(&me->cond, &self->lock, deadline_ns);
+    }
+    if (me->rung)
+        return WEIR_OK; /* I2 */
+    weir_list_remove(&me->link);
+    return status;
+}
+
+enum weir_status weir_doorbell_wait(struct weir_doorbell *self, uint64_t question,
+                                    uint64_t rings, int64_t deadline_ns)
+{
+    struct sleeper me;
+    enum weir_status status = sleeper_init(&me, question);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_lock_acquire(&self->lock);
+    if (self->rings == rings) {
+        weir_list_append(&self->line, &me.link);
+        status = sleep_in_line(self, &me, deadline_ns);
+    }
+    weir_lock_release(&self->lock);
+    sleeper_fini(&me);
+    return status;
+}
+
+size_t weir_doorbell_waiting(struct weir_doorbell *self)
+{
+    size_t count = 0;
+
+    weir_lock_acquire(&self->lock);
+    WEIR_LIST_EACH(link, &self->line)
+    count++;
+    weir_lock_release(&self->lock);
+    return count;
+}

@@ -1,0 +1,299 @@
+/*
+ * executions.c - the life of an execution engine, and who is woken by what.
+ *
+ * Nothing runs in here until somebody waits: then one thread listens for commits of other processes
+ * (db/wake.h). In a simulation there is no such thread, and those who wait look once a second.
+ */
+#include "execution/executions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "db/db.h"
+#include "execution/events.h"
+#include "execution/schema.h"
+#include "ward/context.h"
+
+enum { PARTITIONS_MAX = 65535, LEASE_MS_MIN = 1000, LEASE_MS_MAX = 3600 * 1000 };
+
+void weir_flow_options_init(struct weir_flow_options *self)
+{
+    *self = (struct weir_flow_options){.partitions = WEIR_FLOW_PARTITIONS_DEFAULT};
+}
+
+static enum weir_status check_options(const struct weir_flow_options *options,
+                                      struct weir_error *error)
+{
+    if (options->db == NULL)
+        return weir_error_set(error, WEIR_INVALID, "db is NULL, must be a database");
+    if (options->partitions < 1 || options->partitions > PARTITIONS_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "partitions is %" PRIu32 ", must be from 1 to %d",
+                              options->partitions, PARTITIONS_MAX);
+    return WEIR_OK;
+}
+
+static enum weir_status check_schema(struct weir_flow *self, struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_schema_check(&weir_flow_schema, connection, error);
+    weir_db_release(self->db, connection);
+    return status;
+}
+
+static enum weir_status init_locks(struct weir_flow *self, struct weir_error *error)
+{
+    enum weir_status status = weir_doorbell_init(&self->bell);
+
+    if (status == WEIR_OK) {
+        status = weir_floors_init(&self->floors);
+        if (status != WEIR_OK)
+            weir_doorbell_fini(&self->bell);
+    }
+    if (status == WEIR_OK) {
+        status = weir_lock_init(&self->lock);
+        if (status != WEIR_OK) {
+            weir_floors_fini(&self->floors);
+            weir_doorbell_fini(&self->bell);
+        }
+    }
+    if (status != WEIR_OK)
+        (void)weir_error_set(error, status, "no lock");
+    return status;
+}
+
+static enum weir_status open_flow(struct weir_flow *self,
+                                  const struct weir_flow_options *options,
+                                  struct weir_error *error)
+{
+    enum weir_status status =
+        weir_dictionary_create(self->heap, WEIR_TERMS_MAX, &self->dictionary, error);
+
+    if (status == WEIR_OK)
+        status = weir_store_init(&self->store, self->heap, weir_db_engine(self->db),
+                                 self->dictionary, error);
+    if (status == WEIR_OK)
+        status = check_schema(self, error);
+    if (status == WEIR_OK && options->outbox != NULL)
+        status = weir_events_open(options->outbox, &self->event_size_max, error);
+    return status;
+}
+
+enum weir_status weir_flow_create(const struct weir_flow_options *options,
+                                  struct weir_flow **out, struct weir_error *error)
+{
+    struct weir_flow *self;
+    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
+
+    *out = NULL;
+    if (status == WEIR_OK)
+        status = check_options(options, error);
+    if (status != WEIR_OK)
+        return status;
+    self = weir_heap_zalloc(weir_db_heap(options->db), sizeof *self);
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "create flow: out of memory");
+    self->db = options->db;
+    self->heap = weir_db_heap(options->db);
+    self->outbox = options->outbox;
+    self->partitions = options->partitions;
+    self->no_savepoint = options->no_savepoint;
+    weir_awaited_init(&self->awaited, weir_db_prefix(options->db), options->no_notify);
+    atomic_init(&self->watching, false);
+    weir_list_init(&self->ears);
+    status = init_locks(self, error);
+    if (status != WEIR_OK) {
+        weir_heap_free(self->heap, self);
+        return status;
+    }
+    status = open_flow(self, options, error);
+    if (status == WEIR_OK) {
+        *out = self;
+        return WEIR_OK;
+    }
+    weir_error_prefix(error, "create flow");
+    weir_flow_destroy(self);
+    return status;
+}
+
+void weir_flow_destroy(struct weir_flow *self)
+{
+    if (self == NULL)
+        return;
+    weir_wake_stop(self->wake);
+    weir_doorbell_fini(&self->bell);
+    weir_floors_fini(&self->floors);
+    weir_lock_fini(&self->lock);
+    weir_dictionary_destroy(self->dictionary);
+    weir_heap_free(self->heap, self);
+}
+
+/* ---- waking -------------------------------------------------------------------------------- */
+
+/* Something was committed; what it was is not known. */
+static const struct weir_tidings ANYTHING = {.ready = true,
+                                             .over = true,
+                                             .nameless = WEIR_DUE_TIMERS};
+
+void weir_flow_flush(struct weir_flow *self)
+{
+    weir_deed_tell(self, &ANYTHING);
+}
+
+/* What is true of those who notify, and did so while nobody listened: more may come in silence. */
+static void hear_of_anything(struct weir_flow *self)
+{
+    struct weir_tidings tidings = ANYTHING;
+
+    if (weir_db_engine(self->db) == WEIR_POSTGRESQL)
+        tidings.silence_ns = WEIR_ATTENTION_NS;
+    weir_deed_tell(self, &tidings);
+}
+
+/* Reconcilers have intervals, and no use for a time that is only one to look. */
+static void hear(void *state, const struct weir_wake_news *news)
+{
+    struct weir_flow *self = state;
+    struct weir_tidings tidings = {.ready = true, .over = true};
+    struct weir_announcement heard;
+
+    if (news->blind) {
+        weir_deed_tell(self, &tidings);
+    } else if (news->text == NULL || !weir_announcement_read(news->text, &heard)) {
+        hear_of_anything(self);
+    } else if (heard.teller != self->awaited.teller) {
+        tidings.ready = heard.ready;
+        tidings.nameless = heard.kinds & WEIR_DUE_TIMERS;
+        tidings.silence_ns = WEIR_ATTENTION_NS;
+        weir_deed_tell(self, &tidings);
+    }
+}
+
+void weir_flow_listen(struct weir_flow *self, struct weir_flow_ear *ear)
+{
+    weir_lock_acquire(&self->lock);
+    weir_list_append(&self->ears, &ear->link);
+    weir_lock_release(&self->lock);
+}
+
+void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_ear *ear)
+{
+    weir_lock_acquire(&self->lock);
+    weir_list_remove(&ear->link);
+    weir_lock_release(&self->lock);
+}
+
+/* When no thread is to be had, those who wait look once a second, and try again. */
+void weir_flow_watch(struct weir_flow *self)
+{
+    struct weir_wake_options options;
+    struct weir_wake *wake = NULL;
+    struct weir_error error;
+
+    if (atomic_exchange(&self->watching, true))
+        return;
+    weir_error_clear(&error);
+    weir_wake_options_init(&options);
+    options.db = self->db;
+    options.heard = hear;
+    options.heard_state = self;
+    options.channel = self->awaited.channel;
+    options.poll_ns = WEIR_FLOW_POLL_NS;
+    if (weir_wake_start(&options, &wake, &error) != WEIR_OK) {
+        weir_log_event(weir_db_log(self->db), WEIR_LOG_WARNING, "flow.not_watching",
+                       "text=\"%s\"", error.text);
+        atomic_store(&self->watching, false);
+        return;
+    }
+    weir_lock_acquire(&self->lock);
+    self->wake = wake;
+    weir_lock_release(&self->lock);
+}
+
+enum weir_status weir_flow_await(struct weir_flow *self,
+                                 struct weir_connection *connection, bool *again,
+                                 struct weir_error *error)
+{
+    return weir_awaited_say(&self->awaited, connection, again, error);
+}
+
+bool weir_flow_is_simulated(void)
+{
+    const struct weir_context *context = weir_context_current();
+
+    return context != NULL && context->executor->simulated;
+}
+
+/* ---- what the calls have in common --------------------------------------------------------- */
+
+struct weir_truth weir_flow_truth(const struct weir_execution_row *row)
+{
+    return (struct weir_truth){
+        .state = weir_state_public(row->state, row->hold, row->pending),
+        .epoch = row->epoch,
+        .lease_us = row->lease_us,
+    };
+}
+
+void weir_flow_prefix_id(struct weir_error *error, const struct weir_execution_id *id)
+{
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    weir_error_prefix(error, "execution %s", weir_execution_id_format(id, text));
+}
+
+enum weir_status weir_flow_check_given(const char *what, bool given,
+                                       struct weir_error *error)
+{
+    return given ? WEIR_OK
+                 : weir_error_set(error, WEIR_INVALID, "%s is NULL, must be given", what);
+}
+
+enum weir_status weir_flow_check_list(const char *what, const void *list, size_t count,
+                                      struct weir_error *error)
+{
+    if (count > WEIR_BATCH_MAX)
+        return weir_error_set(error, WEIR_INVALID, "%s are %zu, must be at most %d", what,
+                              count, WEIR_BATCH_MAX);
+    if (list == NULL && count > 0)
+        return weir_error_set(error, WEIR_INVALID, "%s is NULL, must be a list of %zu",
+                              what, count);
+    return WEIR_OK;
+}
+
+enum weir_status weir_flow_check_lease(int64_t lease_ms, struct weir_error *error)
+{
+    if (lease_ms >= LEASE_MS_MIN && lease_ms <= LEASE_MS_MAX)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_INVALID,
+                          "lease_ms is %" PRId64 ", must be from %d to %d", lease_ms,
+                          LEASE_MS_MIN, LEASE_MS_MAX);
+}
+
+enum weir_status weir_flow_reason(const char *reason, struct weir_str *out,
+                                  struct weir_error *error)
+{
+    size_t size = reason != NULL ? strlen(reason) : 0;
+
+    *out = (struct weir_str){reason != NULL ? reason : "", size};
+    if (!weir_utf8_valid(*out))
+        return weir_error_set(error, WEIR_INVALID, "reason must be UTF-8");
+    if (size > WEIR_FAILURE_SIZE_MAX) {
+        size = WEIR_FAILURE_SIZE_MAX;
+        while (((unsigned char)reason[size] & 0xc0) == 0x80)
+            size--;
+        out->size = size;
+    }
+    return WEIR_OK;
+}
+
+void weir_flow_free(struct weir_flow *self, void *memory)
+{
+    weir_heap_free(self->heap, memory);
+}

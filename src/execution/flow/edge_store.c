@@ -1,0 +1,267 @@
+/*
+ * edge_store.c - see edge_store.h.
+ *
+ * What follows from the end of many is set-based on PostgreSQL, one statement for all of them; on
+ * SQLite, where a statement costs no round trip, it is a loop.
+ */
+#include "execution/flow/edge_store.h"
+
+#include "execution/store/store_statements.h"
+#include "outbox/columns.h"
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+/* By the partial index of open edges. An edge that was opened again waits for another end than the one
+ * that was known then: every end has an epoch of its own, and time is not asked. */
+const struct weir_sql weir_graph_sql_resolve[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "resolve edges",
+                     .text = "UPDATE {p}_edge SET state = {2} WHERE (upstream,"
+                             " downstream) IN (SELECT upstream, downstream"
+                             " FROM {p}_edge WHERE upstream = {1} AND " WEIR_EDGE_IS_OPEN
+                             " AND opened_epoch < {3} ORDER BY downstream LIMIT {4})"
+                             " RETURNING upstream, downstream, state, passes_data",
+                     .parameters = "iiii"},
+    [WEIR_POSTGRESQL] = {.name = "resolve edges",
+                         .text =
+                             "UPDATE {p}_edge d SET state = o.ended FROM"
+                             " (SELECT g.upstream, g.downstream, u.ended"
+                             " FROM unnest({1}, {2}, {3}) AS u (no, ended, epoch)"
+                             " CROSS JOIN LATERAL (SELECT upstream, downstream"
+                             " FROM {p}_edge g WHERE g.upstream = u.no"
+                             " AND g." WEIR_EDGE_IS_OPEN " AND g.opened_epoch < u.epoch"
+                             " ORDER BY downstream LIMIT {4}) g LIMIT {4}) o"
+                             " WHERE d.upstream = o.upstream"
+                             " AND d.downstream = o.downstream"
+                             " RETURNING d.upstream, d.downstream, d.state,"
+                             " d.passes_data",
+                         .parameters = "IIIi"},
+};
+/* By the index of open edges, and by the primary key; likewise. */
+#define LEFT_OPEN_FILTER                                                                 \
+    " AND e.ended_us <= {1} AND ({3} = '' OR e.namespace = {3})"                         \
+    " AND ({4} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {4}"       \
+    " AND t.value = {5} LIMIT 1) IS NOT NULL) LIMIT {2}"
+const struct weir_sql weir_graph_sql_left_open[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "find edges that were left open",
+                     .text = "SELECT DISTINCT e.no, e.uuid, e.part FROM {p}_edge d"
+                             " JOIN {p}_execution e ON e.no = d.upstream"
+                             " WHERE d." WEIR_EDGE_IS_OPEN " AND e.state + 0 >= 10"
+                             " AND e.epoch > d.opened_epoch" LEFT_OPEN_FILTER,
+                     .parameters = "iittt"},
+    [WEIR_POSTGRESQL] = {.name = "find edges that were left open",
+                         .text = "SELECT e.no, e.uuid, e.part FROM (SELECT upstream,"
+                                 " min(opened_epoch) AS epoch FROM {p}_edge"
+                                 " WHERE " WEIR_EDGE_IS_OPEN " GROUP BY upstream) d"
+                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
+                                 " WHERE k.no = d.upstream LIMIT 1) e"
+                                 " WHERE e.state + 0 >= 10"
+                                 " AND e.epoch > d.epoch" LEFT_OPEN_FILTER,
+                         .parameters = "iittt"},
+};
+static const struct weir_sql SQL_EDGES_TO = {
+    .name = "read edges to one",
+    .text = "SELECT upstream, downstream, state, passes_data FROM {p}_edge"
+            " WHERE downstream = {1} ORDER BY upstream",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_EDGES_OF_FLOW = {
+    .name = "read edges of a flow",
+    .text = "SELECT d.upstream, d.downstream, d.state, d.passes_data"
+            " FROM {p}_execution e JOIN {p}_edge d ON d.upstream = e.no"
+            " WHERE e.flow = {1} AND e.flow > 0 ORDER BY d.upstream, d.downstream",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_REOPEN = {
+    .name = "reopen edges",
+    .text = "UPDATE {p}_edge SET state = CASE WHEN (SELECT e.state FROM {p}_execution e"
+            " WHERE e.no = {p}_edge.upstream) = 10 THEN 1 ELSE 0 END, opened_epoch ="
+            " COALESCE((SELECT e.epoch FROM {p}_execution e"
+            " WHERE e.no = {p}_edge.upstream), 0)"
+            " WHERE downstream = {1} AND state > 1",
+    .parameters = "i",
+};
+/* By the primary keys. A copy, which stays as it is whatever becomes of the upstream. */
+static const struct weir_sql SQL_PASS_DATA = {
+    .name = "pass data",
+    .text = "INSERT INTO {p}_passed (downstream, upstream, uuid, part, name, bytes)"
+            " SELECT {2}, e.no, e.uuid, e.part, e.name, r.bytes FROM {p}_execution e"
+            " LEFT JOIN {p}_result r ON r.no = e.no WHERE e.no = {1}"
+            " ON CONFLICT (downstream, upstream) DO UPDATE SET bytes = excluded.bytes",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_ADD_DATA_EDGES = {
+    .name = "count data edges",
+    .text = "UPDATE {p}_execution SET data_edges = data_edges + {2} WHERE no = {1}",
+    .parameters = "ii",
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for edges");
+}
+
+static enum weir_status add_edge(struct weir_rows *rows, struct weir_arena *arena,
+                                 struct weir_edge_rows *out, struct weir_error *error)
+{
+    int64_t state = weir_rows_integer(rows, 2);
+    struct weir_edge_row *more =
+        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+
+    if (more == NULL)
+        return no_memory(error);
+    if (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED)
+        return weir_graph_unknown("the state of an edge", state, error);
+    out->rows = more;
+    out->rows[out->count++] = (struct weir_edge_row){
+        .upstream = weir_rows_integer(rows, 0),
+        .downstream = weir_rows_integer(rows, 1),
+        .state = (enum weir_edge_state)state,
+        .passes_data = weir_rows_integer(rows, 3) != 0,
+    };
+    return WEIR_OK;
+}
+
+/* Of a query that ended with `status`; it is closed afterwards. */
+static enum weir_status add_edges(enum weir_status status, struct weir_rows *rows,
+                                  struct weir_arena *arena, struct weir_edge_rows *out,
+                                  struct weir_error *error)
+{
+    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
+        status = add_edge(rows, arena, out, error);
+    weir_rows_close(rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* ---- edges -------------------------------------------------------------------- */
+
+static enum weir_status resolve_each(struct weir_connection *connection,
+                                     const struct weir_upstream_end *ends, size_t count,
+                                     size_t limit, struct weir_arena *arena,
+                                     struct weir_edge_rows *out, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && out->count < limit && status == WEIR_OK; i++) {
+        struct weir_rows rows;
+
+        status = weir_connection_query(
+            connection, &weir_graph_sql_resolve[WEIR_SQLITE],
+            VALUES(weir_integer(ends[i].no), weir_integer(ends[i].state),
+                   weir_integer(ends[i].epoch),
+                   weir_integer((int64_t)(limit - out->count))),
+            &rows, error);
+        status = add_edges(status, &rows, arena, out, error);
+    }
+    return status;
+}
+
+static enum weir_status resolve_all(const struct weir_store *store,
+                                    struct weir_connection *connection,
+                                    const struct weir_upstream_end *ends, size_t count,
+                                    size_t limit, struct weir_arena *arena,
+                                    struct weir_edge_rows *out, struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_columns table;
+    enum weir_status status = weir_columns_init(&table, store->heap, 3, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        weir_columns_set(&table, 0, i, weir_integer(ends[i].no));
+        weir_columns_set(&table, 1, i, weir_integer(ends[i].state));
+        weir_columns_set(&table, 2, i, weir_integer(ends[i].epoch));
+    }
+    if (status == WEIR_OK)
+        status = weir_connection_query(
+            connection, &weir_graph_sql_resolve[WEIR_POSTGRESQL],
+            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
+                   weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count),
+                   weir_columns_array(&table, 2, WEIR_TYPE_INTEGER, 0, count),
+                   weir_integer((int64_t)limit)),
+            &rows, error);
+    status = add_edges(status, &rows, arena, out, error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+enum weir_status weir_edges_resolve(const struct weir_store *store,
+                                    struct weir_connection *connection,
+                                    const struct weir_upstream_end *ends, size_t count,
+                                    size_t limit, struct weir_arena *arena,
+                                    struct weir_edge_rows *out, struct weir_error *error)
+{
+    *out = (struct weir_edge_rows){.count = 0};
+    if (count == 0)
+        return WEIR_OK;
+    return weir_connection_engine(connection) == WEIR_SQLITE
+               ? resolve_each(connection, ends, count, limit, arena, out, error)
+               : resolve_all(store, connection, ends, count, limit, arena, out, error);
+}
+
+enum weir_status weir_edges_left_open(struct weir_connection *connection,
+                                      const struct weir_store_filter *filter,
+                                      int64_t until_us, size_t limit,
+                                      struct weir_arena *arena, struct weir_members *out,
+                                      struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_graph_sql_left_open[weir_connection_engine(connection)],
+        VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
+               weir_text(filter->name_space), weir_text(filter->tag_key),
+               weir_text(filter->tag_value)),
+        &rows, error);
+
+    return weir_members_read(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_edges_to(struct weir_connection *connection, int64_t downstream,
+                               struct weir_arena *arena, struct weir_edge_rows *out,
+                               struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_EDGES_TO, VALUES(weir_integer(downstream)), &rows, error);
+
+    *out = (struct weir_edge_rows){.count = 0};
+    return add_edges(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_edges_of_flow(struct weir_connection *connection, int64_t flow_no,
+                                    struct weir_arena *arena, struct weir_edge_rows *out,
+                                    struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_EDGES_OF_FLOW, VALUES(weir_integer(flow_no)), &rows, error);
+
+    *out = (struct weir_edge_rows){.count = 0};
+    return add_edges(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_edges_reopen(struct weir_connection *connection, int64_t downstream,
+                                   struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_REOPEN,
+                                   VALUES(weir_integer(downstream)), NULL, error);
+}
+
+enum weir_status weir_edges_count_data(struct weir_connection *connection,
+                                       int64_t downstream, int64_t more,
+                                       struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_ADD_DATA_EDGES,
+                                   VALUES(weir_integer(downstream), weir_integer(more)),
+                                   NULL, error);
+}
+
+enum weir_status weir_edge_pass_data(struct weir_connection *connection,
+                                     const struct weir_edge_row *edge,
+                                     struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_PASS_DATA,
+        VALUES(weir_integer(edge->upstream), weir_integer(edge->downstream)), NULL,
+        error);
+}

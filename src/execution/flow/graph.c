@@ -1,0 +1,98 @@
+/*
+ * graph.c - flows are made, and their members get ids.
+ */
+#include "weir/graph.h"
+
+#include "db/pause.h"
+#include "execution/draft.h"
+#include "execution/executions.h"
+#include "execution/flow/graph_store.h"
+
+enum { ARENA_SIZE_MAX = 1024 * 1024 };
+
+void weir_graph_prefix(struct weir_error *error, const struct weir_graph_id *id)
+{
+    char text[WEIR_GRAPH_ID_TEXT_SIZE];
+
+    weir_error_prefix(error, "flow %s", weir_graph_id_format(id, text));
+}
+
+/* One call. */
+struct founding {
+    struct weir_flow *flow;
+    struct weir_flow_row row;
+    struct weir_arena arena;
+};
+
+static enum weir_status found(struct weir_connection *connection, void *argument,
+                              struct weir_error *error)
+{
+    struct founding *self = argument;
+    struct weir_flow_row there;
+    bool added = false;
+    enum weir_status status =
+        weir_connection_clock(connection, &self->row.created_us, error);
+
+    weir_arena_reset(&self->arena);
+    if (status == WEIR_OK)
+        status = weir_graph_insert(connection, &self->row, &added, error);
+    if (status != WEIR_OK || added)
+        return status;
+    status = weir_graph_find(connection, &self->row.id, WEIR_GRAPH_UNLOCKED, &self->arena,
+                             &there, error);
+    if (status == WEIR_NO_ROW)
+        return weir_error_set(error, WEIR_MISMATCH,
+                              "one of this id ended long ago, and is being removed");
+    if (status == WEIR_OK && (!weir_str_equal(there.kind, self->row.kind) ||
+                              !weir_str_equal(there.name_space, self->row.name_space)))
+        status = weir_error_set(error, WEIR_MISMATCH,
+                                "it is there, of another kind or namespace");
+    return status;
+}
+
+enum weir_status weir_graph_create(struct weir_flow *self,
+                                   const struct weir_graph_draft *draft,
+                                   struct weir_graph_id *out, struct weir_error *error)
+{
+    const char *name_space = draft->name_space != NULL ? draft->name_space : "default";
+    /* The rules of an execution's are the same. */
+    struct weir_execution_draft like = {
+        .lane = "-", .kind = draft->kind, .name_space = name_space};
+    struct founding founding = {.flow = self};
+    struct weir_mint mint;
+    enum weir_status status = weir_execution_draft_check(&like, self->partitions, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    if (draft->id != NULL)
+        founding.row.id = *draft->id;
+    else
+        weir_mint_uuid(&mint, founding.row.id.uuid);
+    founding.row.partition =
+        weir_flow_partition(founding.row.id.uuid, WEIR_UUID_SIZE, self->partitions);
+    founding.row.name_space = weir_str(name_space);
+    founding.row.kind = weir_str(draft->kind);
+    weir_arena_init(&founding.arena, self->heap, ARENA_SIZE_MAX);
+    status = weir_transact_soon(self->db, found, &founding, error);
+    weir_arena_fini(&founding.arena);
+    if (status == WEIR_OK)
+        *out = founding.row.id;
+    else
+        weir_graph_prefix(error, &founding.row.id);
+    return status;
+}
+
+void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id *graph,
+                     struct weir_execution_id *out, size_t count)
+{
+    uint16_t partition =
+        weir_flow_partition(graph->uuid, WEIR_UUID_SIZE, self->partitions);
+    struct weir_mint mint;
+
+    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    for (size_t i = 0; i < count; i++) {
+        weir_mint_uuid(&mint, out[i].uuid);
+        out[i].partition = partition;
+    }
+}

@@ -1,0 +1,58 @@
+/*
+ * group.c - see group.h.
+ */
+#include "execution/flow/group.h"
+
+#include "base/assert.h"
+
+enum weir_edge_state weir_edge_state_of(enum weir_exec_state upstream)
+{
+    switch (upstream) {
+    case WEIR_EXEC_SUCCEEDED:
+        return WEIR_EDGE_SUCCEEDED;
+    case WEIR_EXEC_SKIPPED:
+        return WEIR_EDGE_SKIPPED;
+    case WEIR_EXEC_FAILED:
+    case WEIR_EXEC_CANCELLED:
+    case WEIR_EXEC_EXPIRED:
+        return WEIR_EDGE_FAILED;
+    default:
+        return WEIR_EDGE_OPEN;
+    }
+}
+
+void weir_group_count(struct weir_group *self, enum weir_edge_state state)
+{
+    WEIR_ASSERT(state != WEIR_EDGE_OPEN);
+    if (state == WEIR_EDGE_SUCCEEDED)
+        self->succeeded++;
+    else if (state == WEIR_EDGE_SKIPPED)
+        self->skipped++;
+    else
+        self->failed++;
+}
+
+/* How many must succeed. */
+static uint32_t needed(const struct weir_group *self)
+{
+    return self->policy == WEIR_JOIN_ALL   ? self->total
+           : self->policy == WEIR_JOIN_ANY ? 1
+                                           : self->quorum;
+}
+
+/* One rule for all three: enough have succeeded, or not enough can any more. */
+enum weir_group_state weir_group_judge(const struct weir_group *self)
+{
+    uint64_t lost = (uint64_t)self->failed + self->skipped;
+
+    if (self->total == 0)
+        return WEIR_GROUP_PENDING;
+    if (self->succeeded >= needed(self))
+        return WEIR_GROUP_SATISFIED;
+    return lost + needed(self) > self->total ? WEIR_GROUP_IMPOSSIBLE : WEIR_GROUP_PENDING;
+}
+
+bool weir_group_is_whole(const struct weir_group *self)
+{
+    return (uint64_t)self->succeeded + self->failed + self->skipped <= self->total;
+}

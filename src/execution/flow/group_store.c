@@ -1,0 +1,328 @@
+/*
+ * group_store.c - see group_store.h. Many at once are one statement on PostgreSQL and a loop on SQLite.
+ */
+#include "execution/flow/group_store.h"
+
+#include <string.h>
+
+#include "execution/flow/numbers.h"
+#include "execution/store/store_statements.h"
+#include "outbox/columns.h"
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+#define GROUP_COLUMNS                                                                    \
+    "g.downstream, g.flow, g.policy, g.state, g.cancel_remaining, g.quorum, g.total,"    \
+    " g.succeeded, g.failed, g.skipped, g.cancel_us"
+enum { GROUP_WIDTH = 11 };
+
+static const struct weir_sql SQL_LOCK_GROUPS[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "lock group",
+                     .text = "SELECT " GROUP_COLUMNS
+                             " FROM {p}_edge_group g WHERE downstream = {1}",
+                     .parameters = "i"},
+    [WEIR_POSTGRESQL] = {.name = "lock groups",
+                         .text = "SELECT " GROUP_COLUMNS
+                                 " FROM (SELECT DISTINCT no FROM unnest({1}) AS t (no)"
+                                 " WHERE no > 0 ORDER BY no) u"
+                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_edge_group g"
+                                 " WHERE g.downstream = u.no FOR NO KEY UPDATE) g",
+                         .parameters = "I"},
+};
+static const struct weir_sql SQL_WRITE_GROUPS[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "write group",
+                     .text =
+                         "UPDATE {p}_edge_group SET state = {2}, total = {3},"
+                         " succeeded = {4}, failed = {5}, skipped = {6}, cancel_us = {7}"
+                         " WHERE downstream = {1}",
+                     .parameters = "iiiiiii"},
+    [WEIR_POSTGRESQL] = {.name = "write groups",
+                         .text = "UPDATE {p}_edge_group g SET state = u.state,"
+                                 " total = u.total, succeeded = u.succeeded,"
+                                 " failed = u.failed, skipped = u.skipped,"
+                                 " cancel_us = u.cancel_us FROM unnest({1}, {2}, {3},"
+                                 " {4}, {5}, {6}, {7}) AS u (no, state, total,"
+                                 " succeeded, failed, skipped, cancel_us)"
+                                 " WHERE g.downstream = u.no AND u.no > 0"
+                                 " AND u.no < 9223372036854775807",
+                         .parameters = "IIIIIII"},
+};
+enum { GROUP_WRITE_WIDTH = 7 };
+static const struct weir_sql SQL_CANCELLING = {
+    .name = "read groups with siblings to cancel",
+    .text = "SELECT " GROUP_COLUMNS ", e.uuid, e.part FROM {p}_edge_group g"
+            " JOIN {p}_execution e ON e.no = g.downstream WHERE g.cancel_us > 0"
+            " AND ({2} = '' OR e.namespace = {2})"
+            " AND ({3} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {3}"
+            " AND t.value = {4} LIMIT 1) IS NOT NULL)"
+            " ORDER BY g.cancel_us, g.downstream LIMIT (SELECT {1})",
+    .parameters = "ittt",
+};
+static const struct weir_sql SQL_FORGET_SIBLINGS = {
+    .name = "forget siblings",
+    .text = "UPDATE {p}_edge_group SET cancel_us = 0 WHERE downstream = {1}"
+            " AND cancel_us = {2}",
+    .parameters = "ii",
+};
+/* One that had ended when it was decided, and was replayed, is none. By the index of edges to one, and
+ * then by the primary key: a planner who believes the table to be small would read all of it. */
+const struct weir_sql weir_graph_sql_siblings[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "read siblings",
+                     .text =
+                         "SELECT e.no, e.uuid, e.part FROM {p}_edge d JOIN {p}_execution"
+                         " e ON e.no = d.upstream WHERE d.downstream = {1}"
+                         " AND d.state + 0 = 0 AND e.state + 0 < 10"
+                         " ORDER BY d.upstream LIMIT {2}",
+                     .parameters = "ii"},
+    [WEIR_POSTGRESQL] = {.name = "read siblings",
+                         .text = "SELECT e.no, e.uuid, e.part FROM (SELECT upstream"
+                                 " FROM {p}_edge WHERE downstream = {1}"
+                                 " AND state + 0 = 0 ORDER BY upstream LIMIT"
+                                 " (SELECT 9223372036854775807)) d"
+                                 " CROSS JOIN LATERAL (SELECT no, uuid, part, state"
+                                 " FROM {p}_execution k WHERE k.no = d.upstream LIMIT 1)"
+                                 " e WHERE e.state + 0 < 10 LIMIT {2}",
+                         .parameters = "ii"},
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
+}
+
+static enum weir_status add_group(struct weir_rows *rows, struct weir_arena *arena,
+                                  struct weir_group_rows *out, struct weir_error *error)
+{
+    int64_t policy = weir_rows_integer(rows, 2);
+    int64_t state = weir_rows_integer(rows, 3);
+    struct weir_group_row *more =
+        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+
+    if (more == NULL)
+        return no_memory(error);
+    if (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT)
+        return weir_graph_unknown("the policy of a join", policy, error);
+    if (state < WEIR_GROUP_PENDING || state > WEIR_GROUP_IMPOSSIBLE)
+        return weir_graph_unknown("the state of a join", state, error);
+    out->rows = more;
+    out->rows[out->count++] = (struct weir_group_row){
+        .downstream = weir_rows_integer(rows, 0),
+        .flow_no = weir_rows_integer(rows, 1),
+        .group = {.policy = (enum weir_join)policy,
+                  .quorum = (uint32_t)weir_rows_integer(rows, 5),
+                  .total = (uint32_t)weir_rows_integer(rows, 6),
+                  .succeeded = (uint32_t)weir_rows_integer(rows, 7),
+                  .failed = (uint32_t)weir_rows_integer(rows, 8),
+                  .skipped = (uint32_t)weir_rows_integer(rows, 9)},
+        .state = (enum weir_group_state)state,
+        .cancel_remaining = weir_rows_integer(rows, 4) != 0,
+        .cancel_us = weir_rows_integer(rows, 10),
+    };
+    return WEIR_OK;
+}
+
+static enum weir_status add_groups(enum weir_status status, struct weir_rows *rows,
+                                   struct weir_arena *arena, struct weir_group_rows *out,
+                                   struct weir_error *error)
+{
+    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
+        status = add_group(rows, arena, out, error);
+    weir_rows_close(rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* The order matters only where others lock too; it is that of the answer. */
+static enum weir_status lock_each(struct weir_connection *connection,
+                                  const int64_t *downstreams, size_t count,
+                                  struct weir_arena *arena, struct weir_group_rows *out,
+                                  struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    int64_t *sorted = weir_arena_alloc(arena, count * sizeof *sorted);
+
+    if (sorted == NULL)
+        return no_memory(error);
+    memcpy(sorted, downstreams, count * sizeof *sorted);
+    count = weir_numbers_unique(sorted, count);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        struct weir_rows rows;
+
+        status = weir_connection_query(connection, &SQL_LOCK_GROUPS[WEIR_SQLITE],
+                                       VALUES(weir_integer(sorted[i])), &rows, error);
+        status = add_groups(status, &rows, arena, out, error);
+    }
+    return status;
+}
+
+static enum weir_status lock_all(const struct weir_store *store,
+                                 struct weir_connection *connection,
+                                 const int64_t *downstreams, size_t count,
+                                 struct weir_arena *arena, struct weir_group_rows *out,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_columns table;
+    enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_columns_set(&table, 0, i, weir_integer(downstreams[i]));
+    if (status == WEIR_OK)
+        status = weir_connection_query(
+            connection, &SQL_LOCK_GROUPS[WEIR_POSTGRESQL],
+            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), &rows,
+            error);
+    status = add_groups(status, &rows, arena, out, error);
+    weir_columns_fini(&table);
+    return status;
+}
+
+enum weir_status weir_groups_lock(const struct weir_store *store,
+                                  struct weir_connection *connection,
+                                  const int64_t *downstreams, size_t count,
+                                  struct weir_arena *arena, struct weir_group_rows *out,
+                                  struct weir_error *error)
+{
+    *out = (struct weir_group_rows){.count = 0};
+    if (count == 0)
+        return WEIR_OK;
+    return weir_connection_engine(connection) == WEIR_SQLITE
+               ? lock_each(connection, downstreams, count, arena, out, error)
+               : lock_all(store, connection, downstreams, count, arena, out, error);
+}
+
+static void lay_out_group(const struct weir_group_row *row, struct weir_value *out,
+                          size_t stride)
+{
+    const struct weir_value values[GROUP_WRITE_WIDTH] = {
+        weir_integer(row->downstream),   weir_integer(row->state),
+        weir_integer(row->group.total),  weir_integer(row->group.succeeded),
+        weir_integer(row->group.failed), weir_integer(row->group.skipped),
+        weir_integer(row->cancel_us),
+    };
+
+    for (size_t i = 0; i < GROUP_WRITE_WIDTH; i++)
+        out[i * stride] = values[i];
+}
+
+static enum weir_status write_each(struct weir_connection *connection,
+                                   const struct weir_group_row *rows, size_t count,
+                                   struct weir_postscript *postscript,
+                                   struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        struct weir_value values[GROUP_WRITE_WIDTH];
+
+        lay_out_group(&rows[i], values, 1);
+        status =
+            weir_postscript_put(postscript, connection, &SQL_WRITE_GROUPS[WEIR_SQLITE],
+                                values, GROUP_WRITE_WIDTH, error);
+    }
+    return status;
+}
+
+static enum weir_status write_all(const struct weir_store *store,
+                                  struct weir_connection *connection,
+                                  const struct weir_group_row *rows, size_t count,
+                                  struct weir_postscript *postscript,
+                                  struct weir_error *error)
+{
+    static const enum weir_type TYPES[GROUP_WRITE_WIDTH] = {
+        WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER,
+        WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER};
+    struct weir_columns table;
+    enum weir_status status =
+        weir_columns_init(&table, store->heap, GROUP_WRITE_WIDTH, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        lay_out_group(&rows[i], table.cells + i, count);
+    if (status == WEIR_OK)
+        status = weir_postscript_make_room(postscript, connection, 1, GROUP_WRITE_WIDTH,
+                                           error);
+    if (status == WEIR_OK)
+        weir_postscript_add_table(postscript, &SQL_WRITE_GROUPS[WEIR_POSTGRESQL], &table,
+                                  TYPES, GROUP_WRITE_WIDTH);
+    else
+        weir_columns_fini(&table);
+    return status;
+}
+
+enum weir_status weir_groups_write(const struct weir_store *store,
+                                   struct weir_connection *connection,
+                                   const struct weir_group_row *rows, size_t count,
+                                   struct weir_postscript *postscript,
+                                   struct weir_error *error)
+{
+    if (count == 0)
+        return WEIR_OK;
+    return weir_connection_engine(connection) == WEIR_SQLITE || count == 1
+               ? write_each(connection, rows, count, postscript, error)
+               : write_all(store, connection, rows, count, postscript, error);
+}
+
+static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena *arena,
+                                       struct weir_group_rows *out,
+                                       struct weir_error *error)
+{
+    struct weir_execution_id *ids =
+        weir_arena_grow(arena, out->ids, out->count, sizeof *out->ids);
+    enum weir_status status = WEIR_OK;
+
+    if (ids == NULL)
+        return no_memory(error);
+    out->ids = ids;
+    status = weir_graph_read_id(rows, GROUP_WIDTH, &ids[out->count], error);
+    return status == WEIR_OK ? add_group(rows, arena, out, error) : status;
+}
+
+enum weir_status weir_groups_cancelling(struct weir_connection *connection,
+                                        const struct weir_store_filter *filter,
+                                        size_t limit, struct weir_arena *arena,
+                                        struct weir_group_rows *out,
+                                        struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_CANCELLING,
+        VALUES(weir_integer((int64_t)limit), weir_text(filter->name_space),
+               weir_text(filter->tag_key), weir_text(filter->tag_value)),
+        &rows, error);
+
+    *out = (struct weir_group_rows){.count = 0};
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_cancelling(&rows, arena, out, error);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_group_siblings(struct weir_connection *connection,
+                                     int64_t downstream, size_t limit,
+                                     struct weir_arena *arena, struct weir_members *out,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &weir_graph_sql_siblings[weir_connection_engine(connection)],
+        VALUES(weir_integer(downstream), weir_integer((int64_t)limit)), &rows, error);
+
+    return weir_members_read(status, &rows, arena, out, error);
+}
+
+enum weir_status weir_group_forget_siblings(struct weir_connection *connection,
+                                            const struct weir_group_row *group,
+                                            bool *forgotten, struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_FORGET_SIBLINGS,
+        VALUES(weir_integer(group->downstream), weir_integer(group->cancel_us)), &changed,
+        error);
+
+    *forgotten = status == WEIR_OK && changed == 1;
+    return status;
+}

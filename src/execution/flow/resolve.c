@@ -1,0 +1,515 @@
+/*
+ * resolve.c - see resolve.h.
+ *
+ * I1  An edge is counted by whoever moves it from OPEN, in the same transaction, so once.
+ * I2  A group is decided once: what ends later is counted, and changes nothing else.
+ * I3  Nothing is read that is still in the postscript. Those that have just ended may be, so what leads
+ *     to one of them does not load it: it has ended. What is passed on, and what is reopened, comes
+ *     after it was sent; so does the next level, whose groups may be the same.
+ */
+#include "execution/flow/resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "db/db.h"
+#include "execution/executions.h"
+#include "execution/flow/numbers.h"
+
+enum { ARENA_SIZE_MAX = 64 * 1024 * 1024 };
+
+struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
+                                               struct weir_postscript *postscript)
+{
+    struct weir_resolution *self = weir_heap_zalloc(flow->heap, sizeof *self);
+
+    if (self == NULL)
+        return NULL;
+    self->flow = flow;
+    self->postscript = postscript;
+    self->edges_max = WEIR_RESOLVE_EDGES;
+    weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
+    weir_loaded_init(&self->loaded, flow->heap, WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
+    return self;
+}
+
+void weir_resolution_destroy(struct weir_resolution *self)
+{
+    const struct weir_heap *heap;
+
+    if (self == NULL)
+        return;
+    heap = self->flow->heap;
+    weir_heap_free(heap, self->changes);
+    weir_heap_free(heap, self->ends);
+    weir_loaded_fini(&self->loaded);
+    weir_arena_fini(&self->arena);
+    weir_heap_free(heap, self);
+}
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what follows in a flow");
+}
+
+/* Where tests plant bugs. */
+static struct weir_points *points_of(const struct weir_resolution *self)
+{
+    return weir_db_config(self->flow->db)->points;
+}
+
+static bool has_ended(const struct weir_change *change)
+{
+    return (change->consequence.news & WEIR_NEWS_COMPLETION) != 0;
+}
+
+static bool begins_anew(const struct weir_change *change)
+{
+    return (change->consequence.news & WEIR_NEWS_REPLAYED) != 0;
+}
+
+bool weir_resolution_is_needed(const struct weir_change *changes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].stored->row.flow_no != 0 &&
+            (has_ended(&changes[i]) || begins_anew(&changes[i])))
+            return true;
+    }
+    return false;
+}
+
+bool weir_resolution_goes_on(const struct weir_resolution *self)
+{
+    return weir_resolution_is_needed(self->changes, self->count);
+}
+
+/* ---- flows --------------------------------------------------------------------------------- */
+
+static enum weir_status note_end(struct weir_resolution *self,
+                                 const struct weir_change *change,
+                                 struct weir_error *error)
+{
+    int32_t sign = begins_anew(change) ? -1 : 1;
+    bool unlucky = begins_anew(change) ? change->consequence.was_unlucky
+                                       : weir_row_is_unlucky(&change->stored->row);
+
+    if (self->end_count == self->end_room) {
+        size_t room = self->end_room == 0 ? 16 : 2 * self->end_room;
+        struct weir_flow_ends *more =
+            weir_heap_resize(self->flow->heap, self->ends, room * sizeof *more);
+
+        if (more == NULL)
+            return no_memory(error);
+        self->ends = more;
+        self->end_room = room;
+    }
+    self->ends[self->end_count++] =
+        (struct weir_flow_ends){change->stored->row.flow_no, sign, unlucky ? sign : 0};
+    return WEIR_OK;
+}
+
+enum weir_status weir_resolution_count(struct weir_resolution *self,
+                                       const struct weir_change *changes, size_t count,
+                                       struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (changes[i].stored->row.flow_no != 0 &&
+            (has_ended(&changes[i]) || begins_anew(&changes[i])))
+            status = note_end(self, &changes[i], error);
+    }
+    return status;
+}
+
+static int compare_flows(const void *a, const void *b)
+{
+    int64_t left = ((const struct weir_flow_ends *)a)->flow_no;
+    int64_t right = ((const struct weir_flow_ends *)b)->flow_no;
+
+    return left < right ? -1 : left > right;
+}
+
+/* In the order of their numbers, as everybody locks them. */
+enum weir_status weir_resolution_finish(struct weir_resolution *self,
+                                        struct weir_connection *connection,
+                                        int64_t now_us, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    size_t i = 0;
+
+    if (self->end_count == 0)
+        return WEIR_OK;
+    qsort(self->ends, self->end_count, sizeof *self->ends, compare_flows);
+    while (i < self->end_count && status == WEIR_OK) {
+        struct weir_flow_ends sum = self->ends[i++];
+
+        for (; i < self->end_count && self->ends[i].flow_no == sum.flow_no; i++) {
+            sum.ended += self->ends[i].ended;
+            sum.unlucky += self->ends[i].unlucky;
+        }
+        if (WEIR_POINT(points_of(self), "resolve.ends_early"))
+            sum.ended++;
+        status = weir_graph_count_ends(connection, &sum, now_us, self->postscript, error);
+    }
+    return status;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static struct weir_group_row *find_group(const struct weir_group_rows *groups,
+                                         int64_t downstream)
+{
+    size_t low = 0;
+    size_t high = groups->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (groups->rows[middle].downstream < downstream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < groups->count && groups->rows[low].downstream == downstream
+               ? &groups->rows[low]
+               : NULL;
+}
+
+static enum weir_status lock_groups(struct weir_resolution *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_edge_rows *edges,
+                                    struct weir_group_rows *out, struct weir_error *error)
+{
+    int64_t *numbers =
+        weir_arena_alloc(&self->arena, (edges->count + 1) * sizeof *numbers);
+
+    if (numbers == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < edges->count; i++)
+        numbers[i] = edges->rows[i].downstream;
+    return weir_groups_lock(&self->flow->store, connection, numbers, edges->count,
+                            &self->arena, out, error);
+}
+
+/* It is read where it is stored (I3). */
+static enum weir_status pass_data(struct weir_resolution *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_edge_row *edge,
+                                  struct weir_error *error)
+{
+    enum weir_status status = weir_postscript_send(self->postscript, connection, error);
+
+    return status == WEIR_OK ? weir_edge_pass_data(connection, edge, error) : status;
+}
+
+static enum weir_status count_edge(struct weir_resolution *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_group_rows *groups,
+                                   const struct weir_edge_row *edge,
+                                   struct weir_error *error)
+{
+    struct weir_group_row *group = find_group(groups, edge->downstream);
+
+    if (group == NULL || edge->state == WEIR_EDGE_OPEN ||
+        WEIR_POINT(points_of(self), "resolve.loses_an_edge"))
+        return WEIR_OK;
+    weir_group_count(&group->group, edge->state);
+    if (!weir_group_is_whole(&group->group))
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "the join of execution number %lld has more results than "
+                              "edges",
+                              (long long)edge->downstream);
+    if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
+        group->state == WEIR_GROUP_PENDING &&
+        !WEIR_POINT(points_of(self), "resolve.keeps_data"))
+        return pass_data(self, connection, edge, error);
+    return WEIR_OK;
+}
+
+static bool has_open_edges(const struct weir_group *group)
+{
+    return group->succeeded + group->failed + group->skipped < group->total;
+}
+
+/* Returns whether it is decided, and was not before. */
+static bool decide(const struct weir_resolution *self, struct weir_group_row *row,
+                   int64_t now_us, struct weir_tidings *tidings)
+{
+    struct weir_group group = row->group;
+
+    if (row->state != WEIR_GROUP_PENDING &&
+        !WEIR_POINT(points_of(self), "resolve.decides_again"))
+        return false;
+    if (group.policy == WEIR_JOIN_ANY &&
+        WEIR_POINT(points_of(self), "resolve.any_is_all"))
+        group.policy = WEIR_JOIN_ALL;
+    row->state = weir_group_judge(&group);
+    if (row->state == WEIR_GROUP_PENDING)
+        return false;
+    if (row->cancel_remaining && has_open_edges(&row->group)) {
+        row->cancel_us = now_us;
+        weir_deed_note_due(tidings, WEIR_DUE_SIBLINGS, now_us);
+    }
+    return true;
+}
+
+static bool is_over(const struct weir_resolution *self, int64_t no)
+{
+    size_t at = weir_numbers_find(self->over, self->over_count, no);
+
+    return at < self->over_count && self->over[at] == no;
+}
+
+/* What a decided group makes of the execution that it leads to. */
+static bool follow(const struct weir_resolution *self, const struct weir_group_row *group,
+                   struct weir_change *change, int64_t now_us)
+{
+    struct weir_execution_row *row = &change->stored->row;
+    enum weir_ruling ruling;
+
+    if (WEIR_POINT(points_of(self), "resolve.decides_again")) {
+        row->state = WEIR_EXEC_BLOCKED;
+        row->hold = WEIR_HOLD_DEPENDENCIES;
+    }
+    ruling =
+        group->state == WEIR_GROUP_SATISFIED
+            ? weir_rule_unblock(row, WEIR_HOLD_DEPENDENCIES, now_us, &change->consequence)
+            : weir_rule_skip(row, now_us, &change->consequence);
+    return ruling == WEIR_RULING_DONE;
+}
+
+static enum weir_status apply(struct weir_resolution *self,
+                              struct weir_connection *connection,
+                              const struct weir_group_rows *groups,
+                              const int64_t *decided, size_t count, int64_t now_us,
+                              struct weir_error *error)
+{
+    const struct weir_heap *heap = self->flow->heap;
+    struct weir_change *changes;
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    status = weir_store_load(&self->flow->store, connection, decided, count,
+                             &self->loaded, error);
+    if (status != WEIR_OK)
+        return status;
+    changes =
+        weir_heap_resize(heap, self->changes, (self->loaded.count + 1) * sizeof *changes);
+    if (changes == NULL)
+        return no_memory(error);
+    self->changes = changes;
+    for (size_t i = 0; i < self->loaded.count; i++) {
+        struct weir_change change = {.stored = &self->loaded.rows[i]};
+
+        if (follow(self, find_group(groups, change.stored->row.no), &change, now_us))
+            self->changes[self->count++] = change;
+    }
+    return WEIR_OK;
+}
+
+enum weir_status weir_resolution_decide(struct weir_resolution *self,
+                                        struct weir_connection *connection,
+                                        const struct weir_edge_rows *edges,
+                                        int64_t now_us, struct weir_tidings *tidings,
+                                        struct weir_error *error)
+{
+    struct weir_group_rows groups;
+    int64_t *decided;
+    size_t count = 0;
+    enum weir_status status = lock_groups(self, connection, edges, &groups, error);
+
+    for (size_t i = 0; i < edges->count && status == WEIR_OK; i++)
+        status = count_edge(self, connection, &groups, &edges->rows[i], error);
+    if (status != WEIR_OK)
+        return status;
+    decided = weir_arena_alloc(&self->arena, (groups.count + 1) * sizeof *decided);
+    if (decided == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < groups.count; i++) {
+        if (decide(self, &groups.rows[i], now_us, tidings) &&
+            !is_over(self, groups.rows[i].downstream)) /* I3 */
+            decided[count++] = groups.rows[i].downstream;
+    }
+    status = weir_groups_write(&self->flow->store, connection, groups.rows, groups.count,
+                               self->postscript, error);
+    return status == WEIR_OK
+               ? apply(self, connection, &groups, decided, count, now_us, error)
+               : status;
+}
+
+/* ---- one level ----------------------------------------------------------------------------- */
+
+/* What was not passed on is passed on now: what has succeeded since, when its edge was over; and what
+ * had succeeded when nothing could come of it any more. Of the latter nobody knows when it was, so with it
+ * comes what was passed on in time. */
+static enum weir_status pass_later(struct weir_connection *connection,
+                                   const struct weir_group_row *group,
+                                   const struct weir_edge_rows *before,
+                                   const struct weir_edge_rows *after,
+                                   struct weir_error *error)
+{
+    bool decided = group->state != WEIR_GROUP_PENDING;
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < after->count && i < before->count && status == WEIR_OK; i++) {
+        const struct weir_edge_row *edge = &after->rows[i];
+
+        if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
+            (decided || before->rows[i].state != WEIR_EDGE_SUCCEEDED))
+            status = weir_edge_pass_data(connection, edge, error);
+    }
+    return status;
+}
+
+/* Its edges that had not succeeded wait again; those whose upstream was replayed before it, and has
+ * succeeded now, do not. */
+static enum weir_status reopen_edges(struct weir_resolution *self,
+                                     struct weir_connection *connection,
+                                     struct weir_group_row *group,
+                                     struct weir_error *error)
+{
+    struct weir_edge_rows before = {.count = 0};
+    struct weir_edge_rows edges = {.count = 0};
+    enum weir_status status =
+        weir_edges_to(connection, group->downstream, &self->arena, &before, error);
+
+    if (status == WEIR_OK)
+        status = weir_edges_reopen(connection, group->downstream, error);
+    if (status == WEIR_OK)
+        status =
+            weir_edges_to(connection, group->downstream, &self->arena, &edges, error);
+    if (status == WEIR_OK)
+        status = pass_later(connection, group, &before, &edges, error);
+    if (status != WEIR_OK)
+        return status;
+    group->state = WEIR_GROUP_PENDING;
+    group->cancel_us = 0;
+    group->group.succeeded = group->group.failed = group->group.skipped = 0;
+    for (size_t i = 0; i < edges.count; i++) {
+        if (edges.rows[i].state != WEIR_EDGE_OPEN)
+            weir_group_count(&group->group, edges.rows[i].state);
+    }
+    status = weir_groups_write(&self->flow->store, connection, group, 1, self->postscript,
+                               error);
+    return status == WEIR_OK ? weir_postscript_send(self->postscript, connection, error)
+                             : status;
+}
+
+/* It waits for nothing. */
+static enum weir_status let_go(struct weir_resolution *self,
+                               struct weir_connection *connection, int64_t no,
+                               int64_t now_us, struct weir_error *error)
+{
+    struct weir_group_row satisfied = {.downstream = no, .state = WEIR_GROUP_SATISFIED};
+    const struct weir_group_rows groups = {.rows = &satisfied, .count = 1};
+
+    return apply(self, connection, &groups, &no, 1, now_us, error);
+}
+
+/* One that had never begun begins anew: it waits as before, if what it waited for was not enough. */
+static enum weir_status wait_again(struct weir_resolution *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_change *change, int64_t now_us,
+                                   struct weir_tidings *tidings, struct weir_error *error)
+{
+    int64_t no = change->stored->row.no;
+    struct weir_edge_row none = {.downstream = no, .state = WEIR_EDGE_OPEN};
+    struct weir_edge_rows edges = {&none, 1, 1};
+    struct weir_group_rows groups;
+    enum weir_status status = weir_groups_lock(&self->flow->store, connection, &no, 1,
+                                               &self->arena, &groups, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (groups.count == 0 || groups.rows[0].group.total == 0 ||
+        groups.rows[0].state == WEIR_GROUP_SATISFIED ||
+        WEIR_POINT(points_of(self), "resolve.waits_no_more"))
+        return let_go(self, connection, no, now_us, error);
+    status = reopen_edges(self, connection, &groups.rows[0], error);
+    return status == WEIR_OK
+               ? weir_resolution_decide(self, connection, &edges, now_us, tidings, error)
+               : status;
+}
+
+static enum weir_status list_ends(struct weir_resolution *self,
+                                  const struct weir_change *changes, size_t count,
+                                  struct weir_upstream_end **out, size_t *out_count,
+                                  struct weir_error *error)
+{
+    struct weir_upstream_end *ends =
+        weir_arena_alloc(&self->arena, (count + 1) * sizeof *ends);
+
+    *out = ends;
+    *out_count = 0;
+    self->over = weir_arena_alloc(&self->arena, (count + 1) * sizeof *self->over);
+    self->over_count = 0;
+    if (ends == NULL || self->over == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const struct weir_execution_row *row = &changes[i].stored->row;
+
+        if (row->flow_no == 0 || !has_ended(&changes[i]))
+            continue;
+        ends[(*out_count)++] = (struct weir_upstream_end){
+            row->no, weir_edge_state_of(row->state), row->epoch};
+        self->over[self->over_count++] = row->no;
+    }
+    self->over_count = weir_numbers_unique(self->over, self->over_count);
+    return WEIR_OK;
+}
+
+static bool any_begins_anew(const struct weir_change *changes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (begins_anew(&changes[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Those that were blocked again. */
+static enum weir_status reopen_all(struct weir_resolution *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_change *changes, size_t count,
+                                   int64_t now_us, struct weir_tidings *tidings,
+                                   struct weir_error *error)
+{
+    enum weir_status status = weir_postscript_send(self->postscript, connection, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (begins_anew(&changes[i]) && changes[i].stored->row.state == WEIR_EXEC_BLOCKED)
+            status = wait_again(self, connection, &changes[i], now_us, tidings, error);
+    }
+    return status;
+}
+
+enum weir_status weir_resolution_step(struct weir_resolution *self,
+                                      struct weir_connection *connection,
+                                      const struct weir_change *changes, size_t count,
+                                      int64_t now_us, struct weir_tidings *tidings,
+                                      struct weir_error *error)
+{
+    /* Never of a level of our own, whose changes go when the next come. */
+    bool anew = any_begins_anew(changes, count);
+    struct weir_upstream_end *ends;
+    struct weir_edge_rows edges = {.count = 0};
+    size_t end_count = 0;
+    enum weir_status status = list_ends(self, changes, count, &ends, &end_count, error);
+
+    self->count = 0;
+    if (status == WEIR_OK)
+        status = weir_edges_resolve(&self->flow->store, connection, ends, end_count,
+                                    self->edges_max, &self->arena, &edges, error);
+    self->edges += edges.count;
+    if (status == WEIR_OK && edges.count == self->edges_max)
+        weir_deed_note_due(tidings, WEIR_DUE_EDGES, now_us);
+    if (status == WEIR_OK && edges.count > 0)
+        status = weir_resolution_decide(self, connection, &edges, now_us, tidings, error);
+    return status == WEIR_OK && anew
+               ? reopen_all(self, connection, changes, count, now_us, tidings, error)
+               : status;
+}

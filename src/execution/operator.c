@@ -1,0 +1,227 @@
+/*
+ * operator.c - what operators do to executions: one at a time, by id.
+ */
+#include <inttypes.h>
+
+#include "base/arith.h"
+#include "base/noun.h"
+#include "execution/draft.h"
+#include "execution/executions.h"
+#include "weir/suspension.h"
+
+struct intervention;
+typedef enum weir_ruling (*rule_fn)(struct intervention *self,
+                                    struct weir_execution_row *row, int64_t now_us,
+                                    struct weir_consequence *out);
+
+/* One call. */
+struct intervention {
+    struct weir_flow *flow;
+    const struct weir_execution_id *id;
+    rule_fn rule;
+    const char *verb; /* for the text of a refusal: "cancelled" */
+    struct weir_str reason;
+    int32_t priority;
+    int64_t delay_us;
+    struct weir_revocation *revocation;
+    enum weir_ruling ruling; /* out */
+    struct weir_loaded loaded;
+    struct weir_tidings tidings;
+};
+
+/* What the rule said of a row that stays as it is. */
+static enum weir_status refuse(const struct intervention *self, struct weir_error *error)
+{
+    const struct weir_execution_row *row = &self->loaded.rows[0].row;
+
+    switch (self->ruling) {
+    case WEIR_RULING_OVER:
+    case WEIR_RULING_NOT_OVER:
+    case WEIR_RULING_WRONG_STATE:
+        return weir_error_set(error, WEIR_MISMATCH, "it is %s and cannot be %s",
+                              weir_public_state_name(weir_flow_truth(row).state),
+                              self->verb);
+    case WEIR_RULING_LIMIT:
+        return weir_error_set(error, WEIR_MISMATCH,
+                              "it was replayed %" PRIu32 " %s, its limit is %" PRIu32,
+                              row->replays, WEIR_NOUN(row->replays, "time", "times"),
+                              row->policy.replays_max);
+    default:
+        return WEIR_OK; /* it was so already */
+    }
+}
+
+static enum weir_status intervene_once(struct weir_connection *connection, void *argument,
+                                       struct weir_error *error)
+{
+    struct intervention *self = argument;
+    struct weir_change change = {.stored = NULL};
+    int64_t now_us = 0;
+    enum weir_status status = weir_store_load_by_id(&self->flow->store, connection,
+                                                    self->id, 1, &self->loaded, error);
+
+    self->tidings = (struct weir_tidings){.ready = false};
+    if (status == WEIR_OK && self->loaded.count == 0)
+        status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
+    if (status == WEIR_OK)
+        status = weir_store_clock(connection, &self->loaded, &now_us, error);
+    if (status != WEIR_OK)
+        return status;
+    change.stored = &self->loaded.rows[0];
+    self->ruling = self->rule(self, &change.stored->row, now_us, &change.consequence);
+    if (self->ruling != WEIR_RULING_DONE)
+        return refuse(self, error);
+    return weir_deed_leave(self->flow, connection, &change, 1, now_us, &self->tidings,
+                           error);
+}
+
+static enum weir_status intervene(struct intervention *self, struct weir_error *error)
+{
+    enum weir_status status = weir_flow_check_given("id", self->id != NULL, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_loaded_init(&self->loaded, self->flow->heap, 1);
+    status = weir_transact_soon(self->flow->db, intervene_once, self, error);
+    if (status == WEIR_OK)
+        weir_deed_tell(self->flow, &self->tidings);
+    else if (status != WEIR_SCHEMA) /* whose text has it */
+        weir_flow_prefix_id(error, self->id);
+    if (status == WEIR_OK && self->revocation != NULL)
+        self->revocation->truth = weir_flow_truth(&self->loaded.rows[0].row);
+    weir_loaded_fini(&self->loaded);
+    return status;
+}
+
+/* ---- the verbs ----------------------------------------------------------------------------- */
+
+static enum weir_ruling cancel(struct intervention *self, struct weir_execution_row *row,
+                               int64_t now_us, struct weir_consequence *out)
+{
+    return weir_rule_cancel(row, self->reason, now_us, out);
+}
+
+enum weir_status weir_flow_cancel(struct weir_flow *self,
+                                  const struct weir_execution_id *id, const char *reason,
+                                  struct weir_error *error)
+{
+    struct intervention intervention = {
+        .flow = self, .id = id, .rule = cancel, .verb = "cancelled"};
+    enum weir_status status = weir_flow_reason(reason, &intervention.reason, error);
+
+    return status == WEIR_OK ? intervene(&intervention, error) : status;
+}
+
+static enum weir_ruling revoke(struct intervention *self, struct weir_execution_row *row,
+                               int64_t now_us, struct weir_consequence *out)
+{
+    const char *instance = self->revocation->instance;
+
+    return weir_rule_revoke(row, weir_str(instance != NULL ? instance : ""),
+                            self->revocation->epoch, now_us, out);
+}
+
+static enum weir_status check_revocation(const struct weir_revocation *revocation,
+                                         struct weir_error *error)
+{
+    const char *instance = revocation->instance;
+
+    if (revocation->epoch < 0)
+        return weir_error_set(error, WEIR_INVALID,
+                              "epoch is %" PRId64 ", must be at least 0",
+                              revocation->epoch);
+    return instance == NULL || instance[0] == '\0' ? WEIR_OK
+                                                   : weir_instance_check(instance, error);
+}
+
+enum weir_status weir_flow_revoke(struct weir_flow *self,
+                                  const struct weir_execution_id *id,
+                                  struct weir_revocation *revocation,
+                                  struct weir_error *error)
+{
+    struct intervention intervention = {.flow = self,
+                                        .id = id,
+                                        .rule = revoke,
+                                        .verb = "revoked",
+                                        .revocation = revocation};
+    enum weir_status status =
+        weir_flow_check_given("revocation", revocation != NULL, error);
+
+    if (status != WEIR_OK)
+        return status;
+    revocation->revoked = false;
+    revocation->reason = "";
+    revocation->truth = (struct weir_truth){.epoch = 0};
+    status = check_revocation(revocation, error);
+    if (status == WEIR_OK)
+        status = intervene(&intervention, error);
+    if (status == WEIR_OK) {
+        revocation->revoked = intervention.ruling == WEIR_RULING_DONE;
+        revocation->reason = weir_revoke_reason(intervention.ruling);
+    }
+    return status;
+}
+
+static enum weir_ruling prioritise(struct intervention *self,
+                                   struct weir_execution_row *row, int64_t now_us,
+                                   struct weir_consequence *out)
+{
+    return weir_rule_prioritise(row, self->priority, now_us, out);
+}
+
+enum weir_status weir_flow_prioritise(struct weir_flow *self,
+                                      const struct weir_execution_id *id,
+                                      int32_t priority, struct weir_error *error)
+{
+    struct intervention intervention = {.flow = self,
+                                        .id = id,
+                                        .rule = prioritise,
+                                        .verb = "given another priority",
+                                        .priority = priority};
+
+    return intervene(&intervention, error);
+}
+
+static enum weir_ruling replay(struct intervention *self, struct weir_execution_row *row,
+                               int64_t now_us, struct weir_consequence *out)
+{
+    (void)self;
+    return weir_rule_replay(row, now_us, out);
+}
+
+enum weir_status weir_flow_replay(struct weir_flow *self,
+                                  const struct weir_execution_id *id,
+                                  struct weir_error *error)
+{
+    struct intervention intervention = {
+        .flow = self, .id = id, .rule = replay, .verb = "replayed"};
+
+    return intervene(&intervention, error);
+}
+
+static enum weir_ruling resume(struct intervention *self, struct weir_execution_row *row,
+                               int64_t now_us, struct weir_consequence *out)
+{
+    enum weir_ruling ruling =
+        weir_rule_resume(row, weir_sat_add_i64(now_us, self->delay_us), now_us, out);
+
+    if (ruling == WEIR_RULING_DONE)
+        out->news |= WEIR_NEWS_RESUMED;
+    return ruling;
+}
+
+enum weir_status weir_flow_resume(struct weir_flow *self,
+                                  const struct weir_execution_id *id, int64_t delay_ms,
+                                  struct weir_error *error)
+{
+    struct intervention intervention = {
+        .flow = self, .id = id, .rule = resume, .verb = "resumed"};
+
+    if (delay_ms < 0 || delay_ms > WEIR_FLOW_DURATION_MS_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
+                              ", a hundred years",
+                              delay_ms, WEIR_FLOW_DURATION_MS_MAX);
+    intervention.delay_us = delay_ms * 1000;
+    return intervene(&intervention, error);
+}

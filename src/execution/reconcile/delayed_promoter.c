@@ -1,0 +1,19 @@
+/*
+ * delayed_promoter.c - delays that are over: of a submitter, of a retry, of a worker.
+ *
+ * They become ready. No attempt ends by it and nothing is told but that there is work.
+ */
+#include "execution/reconcile/reconciler.h"
+
+static enum weir_ruling promote(struct weir_execution_row *row, int64_t now_us,
+                                struct weir_consequence *out)
+{
+    *out = (struct weir_consequence){.failure = weir_str("")};
+    return weir_rule_promote(row, now_us);
+}
+
+const struct weir_reconciler_kind weir_delayed_promoter = {
+    .due = WEIR_DUE_DELAYED,
+    .rule = promote,
+    .tick = weir_reconcile,
+};

@@ -1,0 +1,98 @@
+/*
+ * dependency.c - edges that are open although what they come from has ended.
+ *
+ * Whoever ends an execution resolves its edges, so there are none, but for two kinds: more than one
+ * transaction should take, whose rest is told and done at once; and what went wrong in a way that
+ * nobody knows of, which is found by what is stored, when it is older than the stale threshold.
+ */
+#include "base/point.h"
+#include "db/db.h"
+#include "execution/flow/edge_store.h"
+#include "execution/reconcile/portions.h"
+
+enum { UPSTREAMS = 100 };
+
+/* One tick. */
+struct mending {
+    int64_t age_us;
+};
+
+static enum weir_status find(struct weir_portions *self,
+                             struct weir_connection *connection, size_t limit,
+                             struct weir_error *error)
+{
+    const struct mending *mending = self->state;
+    struct weir_members ended = {.count = 0};
+    int64_t now_us = 0;
+    enum weir_status status = weir_connection_clock(connection, &now_us, error);
+
+    if (status == WEIR_OK)
+        status =
+            weir_edges_left_open(connection, self->tick->filter, now_us - mending->age_us,
+                                 limit, &self->arena, &ended, error);
+    if (WEIR_POINT(weir_db_config(self->task->db)->points, "dependency.sleeps"))
+        ended.count = 0; /* a bug */
+    for (size_t i = 0; i < ended.count && status == WEIR_OK; i++)
+        status =
+            weir_portions_add_execution(self, ended.rows[i].no, &ended.rows[i].id, error);
+    return status;
+}
+
+/* They have ended: what follows is what should have followed then. One that begins anew meanwhile has
+ * not. */
+static enum weir_status mend(struct weir_portions *self,
+                             struct weir_connection *connection,
+                             const struct weir_candidate *candidates, size_t count,
+                             struct weir_error *error)
+{
+    struct weir_reconciler_task *task = self->task;
+    size_t ended = 0;
+    int64_t now_us = 0;
+    enum weir_status status;
+
+    for (size_t i = 0; i < count; i++)
+        task->nos[i] = candidates[i].no;
+    status =
+        weir_store_load(task->store, connection, task->nos, count, &task->loaded, error);
+    if (status == WEIR_OK)
+        status = weir_store_clock(connection, &task->loaded, &now_us, error);
+    weir_reconciler_has_locked(task);
+    for (size_t i = 0; i < task->loaded.count && status == WEIR_OK; i++) {
+        if (weir_state_is_over(task->loaded.rows[i].row.state))
+            task->changes[ended++] =
+                (struct weir_change){.stored = &task->loaded.rows[i],
+                                     .consequence = {.news = WEIR_NEWS_COMPLETION}};
+    }
+    return status == WEIR_OK
+               ? weir_deed_resolve(task->flow, connection, task->changes, ended, now_us,
+                                   &self->tidings, &self->done, error)
+               : status;
+}
+
+static const struct weir_portions_kind LEFT_OPEN = {.what = "execution",
+                                                    .limit = UPSTREAMS,
+                                                    .find = find,
+                                                    .mend = mend};
+
+static enum weir_status tick(struct weir_context *context, void *state,
+                             const struct weir_scan_tick *scan,
+                             struct weir_scan_report *out, struct weir_error *error)
+{
+    struct weir_reconciler_task *task = state;
+    struct mending mending = {.age_us = weir_reconciler_begins(task) ? 0 : task->age_us};
+    struct weir_portions portions = {.kind = &LEFT_OPEN,
+                                     .task = task,
+                                     .context = context,
+                                     .tick = scan,
+                                     .report = out,
+                                     .state = &mending};
+    enum weir_status status = weir_portions_run(&portions, error);
+
+    weir_reconciler_ends(task, status, out);
+    return status;
+}
+
+const struct weir_reconciler_kind weir_dependency = {
+    .due = WEIR_DUE_EDGES,
+    .tick = tick,
+};

@@ -1,0 +1,129 @@
+/*
+ * edge_cancel_reconciler.c - joins that say that members are to be cancelled, and all have ended.
+ *
+ * The dispatcher forgets that when it is done. What a crash, or somebody's hand, has left is put right
+ * here; while a member has not ended, the join is the dispatcher's, and left alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "execution/flow/group_store.h"
+#include "execution/reconcile/portions.h"
+
+enum { GROUPS = 50 };
+
+/* One tick. */
+struct forgetting {
+    struct weir_group_rows groups; /* in the order of their numbers; of the arena */
+};
+
+static int compare(const void *a, const void *b)
+{
+    int64_t left = ((const struct weir_group_row *)a)->downstream;
+    int64_t right = ((const struct weir_group_row *)b)->downstream;
+
+    return left < right ? -1 : left > right;
+}
+
+/* All that are to be looked at, since those whose members run may be the oldest. */
+static enum weir_status find(struct weir_portions *self,
+                             struct weir_connection *connection, size_t limit,
+                             struct weir_error *error)
+{
+    struct forgetting *forgetting = self->state;
+    struct weir_group_rows *groups = &forgetting->groups;
+    enum weir_status status =
+        weir_groups_cancelling(connection, self->tick->filter,
+                               WEIR_RECONCILE_BATCH + limit, &self->arena, groups, error);
+
+    for (size_t i = 0; i < groups->count && self->count < limit && status == WEIR_OK;
+         i++) {
+        struct weir_members members = {.count = 0};
+
+        status = weir_group_siblings(connection, groups->rows[i].downstream, 1,
+                                     &self->arena, &members, error);
+        if (status == WEIR_OK && members.count == 0)
+            status = weir_portions_add_execution(self, groups->rows[i].downstream,
+                                                 &groups->ids[i], error);
+    }
+    if (groups->count > 0) /* else there is nothing, not even a list */
+        qsort(groups->rows, groups->count, sizeof *groups->rows, compare);
+    return status;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    int64_t left = ((const struct weir_candidate *)a)->no;
+    int64_t right = ((const struct weir_candidate *)b)->no;
+
+    return left < right ? -1 : left > right;
+}
+
+/* In the order in which everybody locks them. */
+static enum weir_status mend(struct weir_portions *self,
+                             struct weir_connection *connection,
+                             const struct weir_candidate *candidates, size_t count,
+                             struct weir_error *error)
+{
+    const struct forgetting *forgetting = self->state;
+    struct weir_candidate sorted[GROUPS];
+    enum weir_status status = WEIR_OK;
+
+    memcpy(sorted, candidates, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_candidates);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        const struct weir_group_row *group = bsearch(
+            &(struct weir_group_row){.downstream = sorted[i].no}, forgetting->groups.rows,
+            forgetting->groups.count, sizeof *group, compare);
+        bool forgotten = false;
+
+        status = weir_group_forget_siblings(connection, group, &forgotten, error);
+        self->done += forgotten;
+        weir_reconciler_has_locked(self->task);
+    }
+    return status;
+}
+
+static const struct weir_portions_kind DONE_WITH = {.what = "join_to",
+                                                    .limit = GROUPS,
+                                                    .find = find,
+                                                    .mend = mend};
+
+enum weir_status weir_joins_forget(struct weir_context *context,
+                                   struct weir_reconciler_task *task,
+                                   const struct weir_scan_tick *scan,
+                                   struct weir_scan_report *report,
+                                   struct weir_error *error)
+{
+    struct forgetting forgetting = {.groups = {.count = 0}};
+    struct weir_portions portions = {.kind = &DONE_WITH,
+                                     .task = task,
+                                     .context = context,
+                                     .tick = scan,
+                                     .report = report,
+                                     .state = &forgetting};
+
+    return weir_portions_run(&portions, error);
+}
+
+static enum weir_status tick(struct weir_context *context, void *state,
+                             const struct weir_scan_tick *scan,
+                             struct weir_scan_report *out, struct weir_error *error)
+{
+    struct weir_reconciler_task *task = state;
+    bool told = weir_reconciler_begins(task);
+    struct weir_due_time next;
+    enum weir_status status =
+        weir_reconciler_look(task, told, scan->filter, &next, error);
+
+    if (status == WEIR_OK && next.due_us != INT64_MAX)
+        status = weir_joins_forget(context, task, scan, out, error);
+    weir_reconciler_ends(task, status, out);
+    return status;
+}
+
+const struct weir_reconciler_kind weir_edge_cancel_reconciler = {
+    .due = WEIR_DUE_SIBLINGS,
+    .removes = true, /* nobody waits for it */
+    .tick = tick,
+};

@@ -1,0 +1,404 @@
+/*
+ * supervisor.c - see weir/flow_supervisor.h.
+ *
+ * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all partitions at
+ * once, and goes through them one by one only when that fails. It hears what is committed: of this
+ * process which times have come to be kept, and wakes whoever would look too late; of others of
+ * which kinds they are, and has those reconcilers look often for a while (awaited.h).
+ *
+ * Ticks are ours and wait for nothing but the database. So those that have not finished within the
+ * grace have their statements cancelled, and destroy() waits for them: nothing of ours is left on
+ * the engine's connections.
+ */
+#include "weir/flow_supervisor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/point.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "db/db.h"
+#include "execution/draft.h"
+#include "execution/executions.h"
+#include "execution/reconcile/reconciler.h"
+#include "outbox/names.h"
+#include "ward/executor.h"
+#include "weir/executor.h"
+
+enum { PARTITIONS_MAX = 65535, FIELD_SIZE = 64 };
+
+/* How long destroy() waits for what it has cancelled, before it does so again. */
+#define ABORT_PAUSE_MIN WEIR_MILLISECONDS(10)
+#define ABORT_PAUSE_MAX WEIR_SECONDS(1)
+
+/* `kind` NULL: its settings are known, and it is not there yet. */
+static const struct {
+    const char *name;
+    int64_t interval_ms;
+    const struct weir_reconciler_kind *kind;
+} RECONCILERS[WEIR_RECONCILER_COUNT] = {
+    [WEIR_RECONCILER_ATTEMPT_TIMEOUT] = {"attempt_timeout", WEIR_ATTEMPT_LOOK_MS,
+                                         &weir_attempt_timeout},
+    [WEIR_RECONCILER_LEASE_EXPIRY] = {"lease_expiry", WEIR_LEASE_LOOK_MS,
+                                      &weir_lease_expiry},
+    [WEIR_RECONCILER_SUSPENSION_TIMEOUT] = {"suspension_timeout", WEIR_WAIT_LOOK_MS,
+                                            &weir_suspension_timeout},
+    [WEIR_RECONCILER_BUDGET_RESET] = {"budget_reset", WEIR_BUDGET_LOOK_MS,
+                                      &weir_budget_reset_kind},
+    [WEIR_RECONCILER_DEPENDENCY] = {"dependency", WEIR_EDGES_LOOK_MS, &weir_dependency},
+    [WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER] = {"edge_cancel_dispatcher",
+                                                WEIR_SIBLINGS_LOOK_MS,
+                                                &weir_edge_cancel_dispatcher},
+    [WEIR_RECONCILER_EDGE_CANCEL_RECONCILER] = {"edge_cancel_reconciler", 10000,
+                                                &weir_edge_cancel_reconciler},
+    [WEIR_RECONCILER_DELAYED_PROMOTER] = {"delayed_promoter", WEIR_DELAYED_LOOK_MS,
+                                          &weir_delayed_promoter},
+    [WEIR_RECONCILER_EXECUTION_DEADLINE] = {"execution_deadline", WEIR_DEADLINE_LOOK_MS,
+                                            &weir_execution_deadline},
+    [WEIR_RECONCILER_HOUSEKEEPING] = {"housekeeping", 60000, &weir_housekeeping},
+};
+
+struct weir_flow_supervisor {
+    struct weir_flow *flow;       /* borrowed */
+    const struct weir_heap *heap; /* borrowed: the database's */
+    struct weir_executor *executor;
+    bool own_executor;
+    struct weir_scanner *scanner;
+    struct weir_flow_ear ear;
+    bool listening;
+    struct weir_store_filter filter;
+    char *texts; /* owned: of the filter */
+    struct weir_lookout lookout;
+    bool looking;
+    struct weir_reconciler_task tasks[WEIR_RECONCILER_COUNT];
+};
+
+const char *weir_reconciler_name(enum weir_reconciler reconciler)
+{
+    return reconciler >= 0 && reconciler < WEIR_RECONCILER_COUNT
+               ? RECONCILERS[reconciler].name
+               : "unknown";
+}
+
+void weir_flow_supervisor_options_init(struct weir_flow_supervisor_options *self)
+{
+    *self = (struct weir_flow_supervisor_options){
+        .dependency_stale_ms = 15000,
+        .budget_partitions = 32,
+        .retention_ms = (int64_t)24 * 3600 * 1000,
+    };
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        self->interval_ms[i] = RECONCILERS[i].interval_ms;
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static enum weir_status check_ms(const char *field, int64_t value_ms, int64_t min_ms,
+                                 int64_t max_ms, struct weir_error *error)
+{
+    if (value_ms >= min_ms && value_ms <= max_ms)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_INVALID,
+                          "%s is %" PRId64 ", must be from %" PRId64 " to %" PRId64,
+                          field, value_ms, min_ms, max_ms);
+}
+
+static enum weir_status check_times(const struct weir_flow_supervisor_options *options,
+                                    struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (int i = 0; i < WEIR_RECONCILER_COUNT && status == WEIR_OK; i++) {
+        char field[FIELD_SIZE];
+
+        (void)weir_text_format(field, sizeof field, "interval_ms of %s",
+                               RECONCILERS[i].name);
+        status = check_ms(field, options->interval_ms[i],
+                          WEIR_SCAN_INTERVAL_MIN / WEIR_MILLISECONDS(1),
+                          WEIR_DURATION_MAX / WEIR_MILLISECONDS(1), error);
+    }
+    if (status == WEIR_OK)
+        status = check_ms("dependency_stale_ms", options->dependency_stale_ms, 0,
+                          WEIR_FLOW_DURATION_MS_MAX, error);
+    if (status == WEIR_OK)
+        status = check_ms("retention_ms", options->retention_ms, 0,
+                          WEIR_FLOW_DURATION_MS_MAX, error);
+    return status;
+}
+
+static enum weir_status check_filter(const struct weir_flow_supervisor_options *options,
+                                     struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+    size_t size;
+
+    if (options->name_space != NULL)
+        status = weir_printable_check("name_space", options->name_space,
+                                      WEIR_NAMESPACE_SIZE_MAX, error);
+    if (status != WEIR_OK)
+        return status;
+    if ((options->tag_key == NULL) != (options->tag_value == NULL))
+        return weir_error_set(error, WEIR_INVALID, "%s is NULL, must be given with %s",
+                              options->tag_key == NULL ? "tag_key" : "tag_value",
+                              options->tag_key == NULL ? "tag_value" : "tag_key");
+    if (options->tag_key == NULL)
+        return WEIR_OK;
+    status = weir_tag_key_check(options->tag_key, error);
+    if (status != WEIR_OK)
+        return status;
+    size = strnlen(options->tag_value, WEIR_TAG_SIZE_MAX + 1);
+    if (size > WEIR_TAG_SIZE_MAX)
+        return weir_error_set(error, WEIR_INVALID, "tag_value has more than %d bytes",
+                              WEIR_TAG_SIZE_MAX);
+    if (!weir_utf8_valid((struct weir_str){options->tag_value, size}))
+        return weir_error_set(error, WEIR_INVALID, "tag_value must be UTF-8");
+    return WEIR_OK;
+}
+
+static enum weir_status check_options(const struct weir_flow_supervisor_options *options,
+                                      struct weir_error *error)
+{
+    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
+
+    if (status == WEIR_OK && options->flow == NULL)
+        status = weir_error_set(error, WEIR_INVALID, "flow is NULL, must be an engine");
+    if (status == WEIR_OK)
+        status = check_times(options, error);
+    if (status != WEIR_OK)
+        return status;
+    if (options->budget_partitions < 1 || options->budget_partitions > PARTITIONS_MAX)
+        return weir_error_set(error, WEIR_INVALID,
+                              "budget_partitions is %" PRIu32 ", must be from 1 to %d",
+                              options->budget_partitions, PARTITIONS_MAX);
+    return check_filter(options, error);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static struct weir_str copy_text(char **room, const char *text)
+{
+    size_t size = text != NULL ? strlen(text) : 0;
+    struct weir_str copy = {*room, size};
+
+    if (size == 0)
+        return weir_str("");
+    memcpy(*room, text, size);
+    *room += size;
+    return copy;
+}
+
+/* The filter's texts, copied. An empty value of a tag is one, so the key decides. */
+static enum weir_status copy_filter(struct weir_flow_supervisor *self,
+                                    const struct weir_flow_supervisor_options *options,
+                                    struct weir_error *error)
+{
+    char *room;
+
+    self->texts =
+        weir_heap_zalloc(self->heap, WEIR_NAMESPACE_SIZE_MAX + 2 * WEIR_TAG_SIZE_MAX);
+    if (self->texts == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+    room = self->texts;
+    self->filter.name_space = copy_text(&room, options->name_space);
+    self->filter.tag_key = copy_text(&room, options->tag_key);
+    self->filter.tag_value = copy_text(&room, options->tag_value);
+    return WEIR_OK;
+}
+
+/* One thread for each, so that one who waits for the database holds up nobody. */
+static enum weir_status find_executor(struct weir_flow_supervisor *self,
+                                      struct weir_executor *given,
+                                      struct weir_error *error)
+{
+    struct weir_executor_options options;
+
+    self->executor = given;
+    if (given != NULL)
+        return WEIR_OK;
+    weir_executor_options_init(&options);
+    options.heap = self->heap;
+    options.log = *weir_db_log(self->flow->db);
+    options.threads = 0;
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        options.threads += RECONCILERS[i].kind != NULL;
+    self->own_executor = true;
+    return weir_executor_create(&options, &self->executor, error);
+}
+
+static enum weir_status add_task(struct weir_flow_supervisor *self,
+                                 enum weir_reconciler which,
+                                 const struct weir_flow_supervisor_options *options,
+                                 struct weir_error *error)
+{
+    struct weir_reconciler_task *task = &self->tasks[which];
+    struct weir_scan_options scan;
+    enum weir_status status;
+
+    task->kind = RECONCILERS[which].kind;
+    task->flow = self->flow;
+    task->db = self->flow->db;
+    task->store = &self->flow->store;
+    task->heap = self->heap;
+    task->partitions = self->flow->partitions;
+    task->lookout = &self->lookout;
+    task->interval_us = options->interval_ms[which] * 1000;
+    if (which == WEIR_RECONCILER_HOUSEKEEPING)
+        task->age_us = options->retention_ms * 1000;
+    if (which == WEIR_RECONCILER_DEPENDENCY)
+        task->age_us = options->dependency_stale_ms * 1000;
+    status = weir_reconciler_init(task, error);
+    if (status != WEIR_OK)
+        return status;
+
+    weir_scan_options_init(&scan);
+    scan.name = RECONCILERS[which].name;
+    scan.interval_ns = WEIR_MILLISECONDS(options->interval_ms[which]);
+    scan.filtered = true;
+    scan.tick = task->kind->tick;
+    scan.state = task;
+    return weir_scanner_add(self->scanner, &scan, error);
+}
+
+static enum weir_status assemble(struct weir_flow_supervisor *self,
+                                 const struct weir_flow_supervisor_options *options,
+                                 struct weir_error *error)
+{
+    struct weir_scanner_options scanner;
+    enum weir_status status = copy_filter(self, options, error);
+
+    if (status == WEIR_OK)
+        status = find_executor(self, options->executor, error);
+    if (status == WEIR_OK) {
+        status = weir_lookout_init(&self->lookout);
+        self->looking = status == WEIR_OK;
+    }
+    if (status != WEIR_OK)
+        return status;
+    weir_scanner_options_init(&scanner);
+    scanner.name = "flow";
+    scanner.filter = &self->filter;
+    scanner.heap = self->heap;
+    scanner.log = *weir_db_log(self->flow->db);
+    status = weir_scanner_create(self->executor, &scanner, &self->scanner, error);
+    for (int i = 0; i < WEIR_RECONCILER_COUNT && status == WEIR_OK; i++) {
+        if (RECONCILERS[i].kind != NULL)
+            status = add_task(self, (enum weir_reconciler)i, options, error);
+    }
+    return status;
+}
+
+enum weir_status
+weir_flow_supervisor_create(const struct weir_flow_supervisor_options *options,
+                            struct weir_flow_supervisor **out, struct weir_error *error)
+{
+    struct weir_flow_supervisor *self;
+    enum weir_status status = check_options(options, error);
+
+    *out = NULL;
+    if (status == WEIR_OK) {
+        self = weir_heap_zalloc(options->flow->heap, sizeof *self);
+        if (self == NULL)
+            status = weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+    }
+    if (status == WEIR_OK) {
+        self->flow = options->flow;
+        self->heap = options->flow->heap;
+        status = assemble(self, options, error);
+        if (status == WEIR_OK)
+            *out = self;
+        else
+            weir_flow_supervisor_destroy(self);
+    }
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "create supervisor");
+    return status;
+}
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+static void hear(void *state, const struct weir_tidings *tidings)
+{
+    struct weir_flow_supervisor *self = state;
+    int64_t now_ns = weir_executor_now(self->executor);
+
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
+        if (weir_reconciler_hears(&self->tasks[i], tidings, now_ns))
+            weir_scanner_wake(self->scanner, RECONCILERS[i].name);
+    }
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+enum weir_status weir_flow_supervisor_start(struct weir_flow_supervisor *self,
+                                            struct weir_error *error)
+{
+    enum weir_status status;
+
+    /* It listens before the first look: what is committed in between is heard or seen. */
+    if (!self->listening) {
+        self->ear = (struct weir_flow_ear){.heard = hear, .state = self};
+        weir_flow_listen(self->flow, &self->ear);
+        self->listening = true;
+    }
+    status = weir_scanner_start(self->scanner, error);
+    if (status != WEIR_OK)
+        return status;
+    (void)WEIR_POINT(weir_db_config(self->flow->db)->points, "supervisor.started");
+    if (!self->executor->simulated)
+        weir_flow_watch(self->flow);
+    return WEIR_OK;
+}
+
+static size_t stop(struct weir_flow_supervisor *self, int64_t grace_ns)
+{
+    size_t unfinished = weir_scanner_stop(self->scanner, grace_ns);
+
+    for (int i = 0; i < WEIR_RECONCILER_COUNT && unfinished > 0; i++) {
+        if (self->tasks[i].kind != NULL)
+            weir_reconciler_abort(&self->tasks[i]);
+    }
+    return unfinished;
+}
+
+size_t weir_flow_supervisor_stop(struct weir_flow_supervisor *self, int64_t grace_ns)
+{
+    return stop(self, grace_ns);
+}
+
+/* A statement that begins just after it was cancelled is cancelled the next time. */
+static void wait_for_ticks(struct weir_flow_supervisor *self)
+{
+    int64_t pause_ns = ABORT_PAUSE_MIN;
+
+    for (size_t left = stop(self, 0); left > 0; left = stop(self, pause_ns)) {
+        if (pause_ns < ABORT_PAUSE_MAX)
+            pause_ns *= 2;
+    }
+}
+
+void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
+{
+    if (self == NULL)
+        return;
+    if (self->listening)
+        weir_flow_unlisten(self->flow, &self->ear);
+    if (self->scanner != NULL)
+        wait_for_ticks(self);
+    weir_scanner_destroy(self->scanner);
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
+        weir_reconciler_fini(&self->tasks[i]);
+    if (self->looking)
+        weir_lookout_fini(&self->lookout);
+    if (self->own_executor)
+        weir_executor_destroy(self->executor);
+    weir_heap_free(self->heap, self->texts);
+    weir_heap_free(self->heap, self);
+}
+
+size_t weir_flow_supervisor_read(struct weir_flow_supervisor *self,
+                                 struct weir_scan_info *out, size_t count)
+{
+    return weir_scanner_read(self->scanner, out, count);
+}

@@ -1,0 +1,755 @@
+/*
+ * signal.c - what the world tells suspended executions, and what they are told of it.
+ *
+ * Who shows no good token is answered before anything else is looked at or locked, and always in the
+ * same words. Then the execution's row is locked: signals, timeouts and operators come one after the
+ * other, and each finds what the one before has left.
+ *
+ * A waitpoint that is there knows by its signals which keys it has seen. Of one that is gone, and of
+ * operators, who mean whichever waitpoint has that key, signal_keys.h knows it.
+ */
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/heap.h"
+#include "base/noun.h"
+#include "base/point.h"
+#include "base/utf8.h"
+#include "db/db.h"
+#include "db/pause.h"
+#include "execution/events.h"
+#include "execution/executions.h"
+#include "execution/wait/secrets.h"
+#include "execution/wait/signal_keys.h"
+#include "execution/wait/waits.h"
+
+enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 1 };
+
+/* One call. */
+struct delivery {
+    struct weir_flow *flow;
+    const struct weir_execution_id *id;
+    const struct weir_signal *signal;
+    const char *waitpoint_key; /* of an operator, who needs no token; else NULL */
+    struct weir_signal_row row;
+    char own_key[UUID_TEXT_SIZE]; /* of one without */
+    bool keyed;                   /* it has a key of the caller's */
+
+    /* of one transaction */
+    struct weir_arena arena;
+    struct weir_loaded loaded;
+    struct weir_waitpoint_rows waitpoints;
+    const struct weir_waitpoint_row *waitpoint;
+    size_t came; /* signals, with this one */
+    int64_t now_us;
+    bool repeated; /* its key tells what became of it, and that is all */
+    enum weir_signal_effect effect;
+    struct weir_tidings tidings;
+};
+
+/* Where tests plant bugs. */
+static struct weir_points *points_of(const struct delivery *self)
+{
+    return weir_db_config(self->flow->db)->points;
+}
+
+/* ---- checking ------------------------------------------------------------------------------ */
+
+static enum weir_status check_text(const char *name, struct weir_str text,
+                                   size_t size_max, struct weir_error *error)
+{
+    if (text.size > size_max)
+        return weir_error_set(error, WEIR_TOO_LARGE,
+                              "%s has %zu bytes, must have at most %zu", name, text.size,
+                              size_max);
+    if (!weir_utf8_valid(text))
+        return weir_error_set(error, WEIR_INVALID, "%s must be UTF-8", name);
+    return WEIR_OK;
+}
+
+static struct weir_str or_nothing(const char *text)
+{
+    return weir_str(text != NULL ? text : "");
+}
+
+static enum weir_status check_signal(const struct weir_signal *signal,
+                                     struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (!weir_condition_is_word(or_nothing(signal->name), WEIR_SIGNAL_NAME_SIZE_MAX))
+        return weir_error_set(error, WEIR_INVALID,
+                              "name must have 1 to %d letters, digits and \"_-.:/\"",
+                              WEIR_SIGNAL_NAME_SIZE_MAX);
+    if (signal->payload_size > WEIR_SIGNAL_PAYLOAD_MAX)
+        return weir_error_set(error, WEIR_TOO_LARGE,
+                              "payload has %zu bytes, must have at most %d",
+                              signal->payload_size, WEIR_SIGNAL_PAYLOAD_MAX);
+    if (signal->payload == NULL && signal->payload_size > 0)
+        return weir_error_set(error, WEIR_INVALID, "payload is NULL, must be %zu %s",
+                              signal->payload_size,
+                              WEIR_NOUN(signal->payload_size, "byte", "bytes"));
+    status = check_text("source_type", or_nothing(signal->source_type),
+                        WEIR_SIGNAL_SOURCE_SIZE_MAX, error);
+    if (status == WEIR_OK)
+        status = check_text("source", or_nothing(signal->source),
+                            WEIR_SIGNAL_SOURCE_SIZE_MAX, error);
+    if (status == WEIR_OK)
+        status = check_text("key", or_nothing(signal->key), WEIR_IDEMPOTENCY_KEY_SIZE_MAX,
+                            error);
+    return status;
+}
+
+/* ---- who may ------------------------------------------------------------------------------- */
+
+static enum weir_status deny(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_DENIED, "the token is not good for this waitpoint");
+}
+
+static const struct weir_waitpoint_row *find_uuid(const struct delivery *self)
+{
+    for (size_t i = 0; i < self->waitpoints.count; i++) {
+        if (memcmp(self->waitpoints.rows[i].uuid, self->signal->waitpoint,
+                   WEIR_UUID_SIZE) == 0)
+            return &self->waitpoints.rows[i];
+    }
+    return NULL;
+}
+
+static const struct weir_waitpoint_row *find_key(const struct delivery *self)
+{
+    for (size_t i = self->waitpoints.count; i > 0; i--) {
+        if (weir_str_equal(self->waitpoints.rows[i - 1].key,
+                           weir_str(self->waitpoint_key)))
+            return &self->waitpoints.rows[i - 1];
+    }
+    return NULL;
+}
+
+static struct weir_str key_id_of(const struct delivery *self)
+{
+    return weir_token_key_id(self->signal->token != NULL ? self->signal->token : "");
+}
+
+/* Is it the token of the waitpoint that is named, which has this key? */
+static enum weir_status check_token(const struct delivery *self,
+                                    struct weir_connection *connection,
+                                    struct weir_str waitpoint_key,
+                                    struct weir_error *error)
+{
+    struct weir_token_subject subject = {self->id, self->signal->waitpoint,
+                                         waitpoint_key};
+    struct weir_str key_id = key_id_of(self);
+    char expected[WEIR_TOKEN_TEXT_SIZE];
+    struct weir_secret secret;
+    bool good = false;
+    enum weir_status status =
+        weir_secrets_find(connection, key_id, self->now_us, &secret, error);
+
+    if (status == WEIR_OK)
+        status = weir_token_make(&secret, &subject, expected, error);
+    if (status == WEIR_OK)
+        good = weir_token_equal(expected, self->signal->token);
+    OPENSSL_cleanse(&secret, sizeof secret);
+    OPENSSL_cleanse(expected, sizeof expected);
+    if (status == WEIR_NO_ROW || (status == WEIR_OK && !good))
+        return deny(error);
+    return status;
+}
+
+static enum weir_status look_at_waitpoints(struct delivery *self,
+                                           struct weir_connection *connection,
+                                           struct weir_error *error)
+{
+    enum weir_status status =
+        weir_store_clock(connection, &self->loaded, &self->now_us, error);
+
+    if (status == WEIR_OK)
+        status = weir_waitpoints_read(connection, self->loaded.rows[0].row.no,
+                                      &self->arena, &self->waitpoints, error);
+    if (status == WEIR_OK)
+        self->waitpoint = self->waitpoint_key == NULL ? find_uuid(self) : find_key(self);
+    return status;
+}
+
+static struct weir_signal_key key_of(const struct delivery *self)
+{
+    bool operator= self->waitpoint_key != NULL;
+
+    return (struct weir_signal_key){
+        .no = self->loaded.rows[0].row.no,
+        .waitpoint = operator? NULL : self->signal->waitpoint,
+        .waitpoint_key = or_nothing(self->waitpoint_key),
+        .key = self->row.idempotency_key,
+    };
+}
+
+static enum weir_status mismatch(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_MISMATCH,
+                          "its key was used before for another signal");
+}
+
+/* Has its key been used before, if it has one? Whoever shows a bad token does not learn it. */
+static enum weir_status recall(struct delivery *self, struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    struct weir_signal_key key = key_of(self);
+    struct weir_signal_use before;
+    uint8_t digest[WEIR_MD5_SIZE];
+    enum weir_status status;
+
+    if (!self->keyed)
+        return WEIR_OK;
+    status = weir_signal_key_find(connection, &key, self->now_us, &self->arena, &before,
+                                  error);
+    if (status == WEIR_NO_ROW)
+        return WEIR_OK;
+    if (status == WEIR_OK && self->waitpoint_key == NULL)
+        status = check_token(self, connection, before.waitpoint_key, error);
+    if (status != WEIR_OK)
+        return status;
+    self->repeated = true;
+    self->effect = before.late ? WEIR_SIGNAL_LATE : WEIR_SIGNAL_DUPLICATE;
+    weir_signal_digest(&self->row, digest);
+    return memcmp(digest, before.digest, WEIR_MD5_SIZE) == 0 ? WEIR_OK : mismatch(error);
+}
+
+/* The waitpoint is not there, or not any more: then it may have taken this very signal. */
+static enum weir_status admit_repeat(struct delivery *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
+{
+    enum weir_status status = recall(self, connection, error);
+
+    return status == WEIR_OK && !self->repeated ? deny(error) : status;
+}
+
+/* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for nobody. */
+static enum weir_status admit(struct delivery *self, struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status =
+        weir_store_get(&self->flow->store, connection, self->id, &self->loaded, error);
+
+    if (status == WEIR_NOT_FOUND)
+        return deny(error);
+    if (status == WEIR_OK)
+        status = look_at_waitpoints(self, connection, error);
+    if (status != WEIR_OK)
+        return status;
+    if (self->waitpoint == NULL)
+        return admit_repeat(self, connection, error);
+    if (!weir_str_equal(key_id_of(self), self->waitpoint->key_id))
+        return deny(error);
+    return check_token(self, connection, self->waitpoint->key, error);
+}
+
+static enum weir_status refuse(const struct delivery *self, const char *what,
+                               struct weir_error *error)
+{
+    if (self->waitpoint_key == NULL)
+        return deny(error);
+    return weir_error_set(error, WEIR_NOT_FOUND, "%s", what);
+}
+
+/* By its number where that is known by now: a number means one execution for ever. */
+static enum weir_status lock(struct delivery *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    const struct weir_store *store = &self->flow->store;
+    int64_t no;
+
+    if (self->waitpoint_key != NULL)
+        return weir_store_load_by_id(store, connection, self->id, 1, &self->loaded,
+                                     error);
+    no = self->loaded.rows[0].row.no;
+    return weir_store_load(store, connection, &no, 1, &self->loaded, error);
+}
+
+/* Under the lock: the waitpoint may be gone since the token was looked at. */
+static enum weir_status find_waitpoint(struct delivery *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    enum weir_status status = look_at_waitpoints(self, connection, error);
+
+    if (status == WEIR_OK && (self->waitpoint_key != NULL || self->waitpoint == NULL))
+        status = recall(self, connection, error);
+    if (status == WEIR_OK && self->waitpoint == NULL && !self->repeated)
+        return refuse(self, "it has no waitpoint of this key", error);
+    return status;
+}
+
+static enum weir_status begin(struct delivery *self, struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    self->tidings = (struct weir_tidings){.ready = false};
+    self->repeated = false;
+    weir_arena_reset(&self->arena);
+    if (self->waitpoint_key == NULL)
+        status = admit(self, connection, error);
+    if (status != WEIR_OK || self->repeated)
+        return status;
+    status = lock(self, connection, error);
+    if (status == WEIR_OK && self->loaded.count == 0)
+        return refuse(self, "there is no such execution", error);
+    return status == WEIR_OK ? find_waitpoint(self, connection, error) : status;
+}
+
+/* ---- what it does -------------------------------------------------------------------------- */
+
+struct gathering {
+    struct delivery *delivery;
+    struct weir_signal_seen *seen;
+    size_t count;
+    size_t room;
+};
+
+static bool is_active(const struct delivery *self, const uint8_t *uuid)
+{
+    for (size_t i = 0; i < self->waitpoints.count; i++) {
+        if (memcmp(self->waitpoints.rows[i].uuid, uuid, WEIR_UUID_SIZE) == 0)
+            return self->waitpoints.rows[i].state == WEIR_WAITPOINT_ACTIVE;
+    }
+    return false;
+}
+
+static enum weir_status gather(void *state, const struct weir_signal_row *row,
+                               struct weir_error *error)
+{
+    struct gathering *self = state;
+
+    if (self->count == self->room || !is_active(self->delivery, row->waitpoint))
+        return WEIR_OK;
+    return weir_signal_see(&self->delivery->arena, row, &self->seen[self->count++],
+                           error);
+}
+
+/* Do all that have come suffice? */
+static enum weir_status evaluate(struct delivery *self,
+                                 struct weir_connection *connection, int64_t no,
+                                 const struct weir_condition *condition, bool *holds,
+                                 struct weir_error *error)
+{
+    struct gathering gathering = {.delivery = self, .room = self->came};
+    enum weir_status status;
+
+    gathering.seen =
+        weir_arena_alloc(&self->arena, (gathering.room + 1) * sizeof *gathering.seen);
+    if (gathering.seen == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
+                              gathering.room,
+                              WEIR_NOUN(gathering.room, "signal", "signals"));
+    status =
+        weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &gathering, error);
+    *holds = status == WEIR_OK &&
+             (weir_condition_holds(condition, gathering.seen, gathering.count) !=
+              WEIR_POINT(points_of(self), "signal.judges_wrongly"));
+    return status;
+}
+
+static enum weir_status resume(struct delivery *self, struct weir_connection *connection,
+                               int64_t delay_us, struct weir_error *error)
+{
+    struct weir_change change = {.stored = &self->loaded.rows[0]};
+    enum weir_ruling ruling =
+        weir_rule_resume(&change.stored->row, weir_sat_add_i64(self->now_us, delay_us),
+                         self->now_us, &change.consequence);
+
+    if (ruling != WEIR_RULING_DONE)
+        return WEIR_OK; /* it is not suspended: judge() knows */
+    self->effect = WEIR_SIGNAL_RESUMED;
+    return weir_deed_leave(self->flow, connection, &change, 1, self->now_us,
+                           &self->tidings, error);
+}
+
+static enum weir_status judge(struct delivery *self, struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    int64_t no = self->loaded.rows[0].row.no;
+    struct weir_signal_seen seen;
+    struct weir_suspension_row suspension;
+    struct weir_condition *condition = NULL;
+    bool holds = false;
+    enum weir_status status =
+        weir_waits_read(connection, no, &self->arena, &suspension, error);
+
+    if (status == WEIR_NO_ROW)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "it is suspended, and nothing says until when");
+    if (status == WEIR_OK) {
+        condition = weir_arena_alloc(&self->arena, sizeof *condition);
+        if (condition == NULL)
+            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a condition");
+        status = weir_condition_parse(condition, suspension.condition, error);
+    }
+    if (status == WEIR_OK)
+        status = evaluate(self, connection, no, condition, &holds, error);
+    if (status != WEIR_OK)
+        return status;
+    seen = (struct weir_signal_seen){self->waitpoint->key, self->row.name,
+                                     self->row.source_type, self->row.source};
+    self->effect =
+        weir_condition_wants(condition, &seen) ? WEIR_SIGNAL_KEPT : WEIR_SIGNAL_IGNORED;
+    return holds ? resume(self, connection, suspension.resume_delay_us, error) : WEIR_OK;
+}
+
+static bool is_same(const struct weir_signal_row *a, const struct weir_signal_row *b)
+{
+    return weir_str_equal(a->name, b->name) &&
+           weir_str_equal(a->source_type, b->source_type) &&
+           weir_str_equal(a->source, b->source) && weir_str_equal(a->payload, b->payload);
+}
+
+/* One with this key has come before: it must have been the same. */
+static enum weir_status compare(struct delivery *self, struct weir_connection *connection,
+                                struct weir_error *error)
+{
+    struct weir_signal_row before;
+    enum weir_status status =
+        weir_signal_find(connection, self->loaded.rows[0].row.no, self->waitpoint->uuid,
+                         self->row.idempotency_key, &self->arena, &before, error);
+
+    self->effect = WEIR_SIGNAL_DUPLICATE;
+    return status == WEIR_OK && !is_same(&before, &self->row) ? mismatch(error) : status;
+}
+
+/* The wait is over: what came in time and is repeated is told so all the same. */
+static enum weir_status come_late(struct delivery *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    enum weir_status status = compare(self, connection, error);
+
+    if (status == WEIR_NO_ROW) {
+        self->effect = WEIR_SIGNAL_LATE;
+        status = WEIR_OK;
+    }
+    return status;
+}
+
+static bool is_late(const struct delivery *self)
+{
+    const struct weir_waitpoint_row *waitpoint = self->waitpoint;
+
+    return weir_state_is_over(self->loaded.rows[0].row.state) ||
+           waitpoint->state >= WEIR_WAITPOINT_CLOSED ||
+           (waitpoint->until_us > 0 && waitpoint->until_us <= self->now_us);
+}
+
+static enum weir_status check_room(struct delivery *self,
+                                   struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    int64_t count = 0;
+    enum weir_status status =
+        weir_signals_count(connection, self->loaded.rows[0].row.no, &count, error);
+
+    if (status == WEIR_OK && count >= WEIR_SIGNALS_MAX)
+        return weir_error_set(error, WEIR_FULL, "it has %" PRId64 " %s already", count,
+                              WEIR_NOUN(count, "signal", "signals"));
+    self->came = (size_t)count + 1;
+    return status;
+}
+
+/* The waitpoint takes it, unless it has it already. */
+static enum weir_status take(struct delivery *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    bool added = false;
+    enum weir_status status = check_room(self, connection, error);
+
+    memcpy(self->row.waitpoint, self->waitpoint->uuid, WEIR_UUID_SIZE);
+    self->row.came_us = self->now_us;
+    if (status == WEIR_OK)
+        status = weir_signal_add(connection, self->loaded.rows[0].row.no, &self->row,
+                                 &added, error);
+    if (status == WEIR_OK && !added)
+        return compare(self, connection, error);
+    self->effect = WEIR_SIGNAL_BUFFERED;
+    if (status == WEIR_OK && self->waitpoint->state == WEIR_WAITPOINT_ACTIVE)
+        status = judge(self, connection, error);
+    if (status == WEIR_OK)
+        status = weir_events_signal(self->flow, connection, &self->loaded.rows[0],
+                                    &self->row, self->waitpoint->key,
+                                    weir_signal_effect_name(self->effect), self->now_us,
+                                    &self->tidings.events, error);
+    return status;
+}
+
+/*
+ * A repeat of an operator's must not reach the waitpoint of the next suspension, also when it was late
+ * or a repeat already. One with a token never reaches another waitpoint: of those that changed
+ * nothing nothing is kept, or whoever has a token could fill the table.
+ */
+static enum weir_status remember(struct delivery *self,
+                                 struct weir_connection *connection,
+                                 struct weir_error *error)
+{
+    struct weir_signal_key key = key_of(self);
+    struct weir_signal_use use = {.waitpoint_key = self->waitpoint->key,
+                                  .late = self->effect == WEIR_SIGNAL_LATE};
+
+    if (!self->keyed ||
+        (self->waitpoint_key == NULL && self->effect >= WEIR_SIGNAL_DUPLICATE))
+        return WEIR_OK;
+    weir_signal_digest(&self->row, use.digest);
+    return weir_signal_key_keep(connection, &key, &use, self->now_us, error);
+}
+
+static enum weir_status deliver(struct weir_connection *connection, void *argument,
+                                struct weir_error *error)
+{
+    struct delivery *self = argument;
+    enum weir_status status = begin(self, connection, error);
+
+    if (status != WEIR_OK || self->repeated)
+        return status;
+    if (is_late(self) && !WEIR_POINT(points_of(self), "signal.comes_late"))
+        status = come_late(self, connection, error);
+    else
+        status = take(self, connection, error);
+    return status == WEIR_OK ? remember(self, connection, error) : status;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+static void write_hex(const uint8_t *bytes, char *out)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+
+    for (int i = 0; i < WEIR_UUID_SIZE; i++) {
+        *out++ = DIGITS[bytes[i] >> 4];
+        *out++ = DIGITS[bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+static void pack(struct delivery *self)
+{
+    const struct weir_signal *signal = self->signal;
+    struct weir_mint mint;
+
+    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_uuid(&mint, self->row.uuid);
+    write_hex(self->row.uuid, self->own_key);
+    self->keyed = signal->key != NULL && signal->key[0] != '\0' &&
+                  !WEIR_POINT(points_of(self), "signal.no_memory");
+    self->row.idempotency_key = weir_str(self->keyed ? signal->key : self->own_key);
+    self->row.name = weir_str(signal->name);
+    self->row.source_type = or_nothing(signal->source_type);
+    self->row.source = or_nothing(signal->source);
+    self->row.payload = signal->payload_size > 0
+                            ? (struct weir_str){signal->payload, signal->payload_size}
+                            : weir_str("");
+}
+
+static enum weir_status send(struct delivery *self, enum weir_signal_effect *effect,
+                             struct weir_error *error)
+{
+    enum weir_status status = check_signal(self->signal, error);
+
+    if (status != WEIR_OK)
+        return status;
+    pack(self);
+    weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
+    weir_loaded_init(&self->loaded, self->flow->heap, 1);
+    status = weir_transact_soon(self->flow->db, deliver, self, error);
+    if (status == WEIR_OK) {
+        *effect = self->effect;
+        weir_deed_tell(self->flow, &self->tidings);
+    }
+    weir_loaded_fini(&self->loaded);
+    weir_arena_fini(&self->arena);
+    return status;
+}
+
+enum weir_status weir_flow_signal(struct weir_flow *self,
+                                  const struct weir_signal *signal,
+                                  enum weir_signal_effect *effect,
+                                  struct weir_error *error)
+{
+    struct delivery delivery = {.flow = self, .id = &signal->id, .signal = signal};
+
+    return send(&delivery, effect, error);
+}
+
+enum weir_status
+weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
+                  const char *waitpoint_key, const struct weir_signal *signal,
+                  enum weir_signal_effect *effect, struct weir_error *error)
+{
+    struct delivery delivery = {
+        .flow = self, .id = id, .signal = signal, .waitpoint_key = waitpoint_key};
+
+    if (!weir_condition_is_word(or_nothing(waitpoint_key), WEIR_WAITPOINT_KEY_SIZE_MAX))
+        return weir_error_set(error, WEIR_INVALID,
+                              "the key of a waitpoint must have 1 to %d letters, digits "
+                              "and \"_-.:/\"",
+                              WEIR_WAITPOINT_KEY_SIZE_MAX);
+    return send(&delivery, effect, error);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* One call that reads. */
+struct reading {
+    struct weir_flow *flow;
+    weir_signal_visit_fn visit_signal;
+    weir_waitpoint_visit_fn visit_waitpoint;
+    void *state;
+    struct weir_arena arena;
+    struct weir_loaded loaded;
+};
+
+static enum weir_status find(struct reading *self, struct weir_connection *connection,
+                             const struct weir_execution_id *id, struct weir_error *error)
+{
+    return weir_store_get(&self->flow->store, connection, id, &self->loaded, error);
+}
+
+/* Texts of rows have no zero behind them. */
+static const char *terminated(struct weir_arena *arena, struct weir_str text)
+{
+    char *copy = weir_arena_alloc(arena, text.size + 1);
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    return copy;
+}
+
+static enum weir_status show_signal(void *state, const struct weir_signal_row *row,
+                                    struct weir_error *error)
+{
+    struct reading *self = state;
+    struct weir_signal_info info = {
+        .waitpoint_key = terminated(&self->arena, row->waitpoint_key),
+        .name = terminated(&self->arena, row->name),
+        .source_type = terminated(&self->arena, row->source_type),
+        .source = terminated(&self->arena, row->source),
+        .payload = row->payload.size > 0 ? row->payload.data : NULL,
+        .payload_size = row->payload.size,
+        .came_us = row->came_us,
+    };
+
+    memcpy(info.uuid, row->uuid, WEIR_UUID_SIZE);
+    memcpy(info.waitpoint, row->waitpoint, WEIR_UUID_SIZE);
+    if (info.waitpoint_key == NULL || info.name == NULL || info.source_type == NULL ||
+        info.source == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for signals");
+    self->visit_signal(self->state, &info);
+    weir_arena_reset(&self->arena);
+    return WEIR_OK;
+}
+
+enum weir_status weir_flow_signals(struct weir_flow *self,
+                                   const struct weir_execution_id *id,
+                                   weir_signal_visit_fn visit, void *state,
+                                   struct weir_error *error)
+{
+    struct reading reading = {.flow = self, .visit_signal = visit, .state = state};
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+
+    weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
+    weir_loaded_init(&reading.loaded, self->heap, 1);
+    if (status == WEIR_OK)
+        status = find(&reading, connection, id, error);
+    if (status == WEIR_OK)
+        status =
+            weir_signals_visit(connection, reading.loaded.rows[0].row.no,
+                               WEIR_SIGNALS_WITH_PAYLOAD, show_signal, &reading, error);
+    weir_loaded_fini(&reading.loaded);
+    weir_arena_fini(&reading.arena);
+    weir_db_release(self->db, connection);
+    return status;
+}
+
+/* Of a secret that is gone, or that the caller may not read, there is no fingerprint. */
+static enum weir_status fingerprint(struct weir_connection *connection,
+                                    const struct weir_execution_id *id,
+                                    const struct weir_waitpoint_row *row, char *out,
+                                    struct weir_error *error)
+{
+    struct weir_token_subject subject = {id, row->uuid, row->key};
+    char token[WEIR_TOKEN_TEXT_SIZE];
+    struct weir_secret secret;
+    enum weir_status status =
+        weir_secrets_find(connection, row->key_id, 0, &secret, error);
+
+    out[0] = '\0';
+    if (status == WEIR_NO_ROW || status == WEIR_DENIED) {
+        weir_error_clear(error);
+        return WEIR_OK;
+    }
+    if (status == WEIR_OK)
+        status = weir_token_make(&secret, &subject, token, error);
+    if (status == WEIR_OK)
+        status = weir_token_fingerprint(token, out, error);
+    OPENSSL_cleanse(&secret, sizeof secret);
+    OPENSSL_cleanse(token, sizeof token);
+    return status;
+}
+
+static enum weir_status show_waitpoint(struct reading *self,
+                                       struct weir_connection *connection,
+                                       const struct weir_waitpoint_row *row,
+                                       struct weir_error *error)
+{
+    const struct weir_execution_row *execution = &self->loaded.rows[0].row;
+    int64_t count = 0;
+    struct weir_waitpoint_info info = {
+        .key = terminated(&self->arena, row->key),
+        .key_id = terminated(&self->arena, row->key_id),
+        .state = row->state,
+        .created_us = row->created_us,
+        .until_us = row->until_us,
+    };
+    enum weir_status status =
+        fingerprint(connection, &execution->id, row, info.fingerprint, error);
+
+    if (status == WEIR_OK && (info.key == NULL || info.key_id == NULL))
+        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for waitpoints");
+    if (status == WEIR_OK)
+        status =
+            weir_signals_count_at(connection, execution->no, row->uuid, &count, error);
+    if (status != WEIR_OK)
+        return status;
+    memcpy(info.uuid, row->uuid, WEIR_UUID_SIZE);
+    info.signals = (uint32_t)count;
+    self->visit_waitpoint(self->state, &info);
+    return WEIR_OK;
+}
+
+enum weir_status weir_flow_waitpoints(struct weir_flow *self,
+                                      const struct weir_execution_id *id,
+                                      weir_waitpoint_visit_fn visit, void *state,
+                                      struct weir_error *error)
+{
+    struct reading reading = {.flow = self, .visit_waitpoint = visit, .state = state};
+    struct weir_waitpoint_rows waitpoints = {.count = 0};
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+
+    weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
+    weir_loaded_init(&reading.loaded, self->heap, 1);
+    if (status == WEIR_OK)
+        status = find(&reading, connection, id, error);
+    if (status == WEIR_OK)
+        status = weir_waitpoints_read(connection, reading.loaded.rows[0].row.no,
+                                      &reading.arena, &waitpoints, error);
+    for (size_t i = 0; i < waitpoints.count && status == WEIR_OK; i++)
+        status = show_waitpoint(&reading, connection, &waitpoints.rows[i], error);
+    weir_loaded_fini(&reading.loaded);
+    weir_arena_fini(&reading.arena);
+    weir_db_release(self->db, connection);
+    return status;
+}

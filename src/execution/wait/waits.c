@@ -1,0 +1,565 @@
+/*
+ * waits.c - see waits.h.
+ *
+ * An execution has few waitpoints and, mostly, few signals, so statements are about one execution and
+ * by the primary key. Closing is set-based: reconcilers and cancellations close many at once.
+ */
+#include "execution/wait/waits.h"
+
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/heap.h"
+#include "base/noun.h"
+#include "db/migrate.h"
+#include "outbox/columns.h"
+
+static const struct weir_sql SQL_OPEN = {
+    .name = "open suspension",
+    .text = "INSERT INTO {p}_suspension (no, reason, since_us, ended_us, timeout_us,"
+            " resume_delay_us, condition) VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})"
+            " ON CONFLICT (no) DO UPDATE SET reason = excluded.reason,"
+            " since_us = excluded.since_us, ended_us = excluded.ended_us,"
+            " timeout_us = excluded.timeout_us,"
+            " resume_delay_us = excluded.resume_delay_us, condition = excluded.condition",
+    .parameters = "iiiiiit",
+};
+
+/* Columns of a suspension, in the order of read_suspension(). */
+#define SUSPENSION_COLUMNS                                                               \
+    "s.reason, s.since_us, s.ended_us, s.timeout_us, s.resume_delay_us, s.condition"
+static const struct weir_sql SQL_READ = {
+    .name = "read suspension",
+    .text = "SELECT " SUSPENSION_COLUMNS " FROM {p}_suspension s WHERE s.no = {1}",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_LOOK = {
+    .name = "look at suspension",
+    .text = "SELECT " SUSPENSION_COLUMNS ", e.state, e.due_us, e.on_timeout"
+            " FROM {p}_suspension s JOIN {p}_execution e ON e.no = s.no WHERE s.no = {1}",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_CLOSE[WEIR_ENGINE_COUNT][2] = {
+    [WEIR_SQLITE] = {{.name = "close waitpoints",
+                      .text = "UPDATE {p}_waitpoint SET state = 2, until_us = 0"
+                              " WHERE no = {1} AND state = 1",
+                      .parameters = "i"},
+                     {.name = "close suspension",
+                      .text = "UPDATE {p}_suspension SET ended_us = {2} WHERE no = {1}",
+                      .parameters = "ii"}},
+    [WEIR_POSTGRESQL] = {{.name = "close waitpoints",
+                          .text = "UPDATE {p}_waitpoint w SET state = 2, until_us = 0"
+                                  " FROM unnest({1}) AS u (no) WHERE w.no = u.no"
+                                  " AND w.state = 1 AND u.no > 0"
+                                  " AND u.no < 9223372036854775807",
+                          .parameters = "I"},
+                         {.name = "close suspensions",
+                          .text = "UPDATE {p}_suspension s SET ended_us = {2}"
+                                  " FROM unnest({1}) AS u (no) WHERE s.no = u.no"
+                                  " AND u.no > 0 AND u.no < 9223372036854775807",
+                          .parameters = "Ii"}},
+};
+static const struct weir_sql SQL_WAITPOINTS = {
+    .name = "read waitpoints",
+    .text = "SELECT uuid, state, name, key_id, created_us, until_us FROM {p}_waitpoint"
+            " WHERE no = {1} ORDER BY created_us, name, uuid",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_ADD_WAITPOINT = {
+    .name = "add waitpoint",
+    .text = "INSERT INTO {p}_waitpoint (no, uuid, state, name, key_id, created_us,"
+            " until_us) VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7})",
+    .parameters = "ibittii",
+};
+static const struct weir_sql SQL_SET_WAITPOINT = {
+    .name = "set waitpoint",
+    .text = "UPDATE {p}_waitpoint SET state = {3}, until_us = 0 WHERE no = {1}"
+            " AND uuid = {2}",
+    .parameters = "ibi",
+};
+static const struct weir_sql SQL_SWEEP_SIGNALS = {
+    .name = "sweep signals",
+    .text = "DELETE FROM {p}_signal WHERE no = {1} AND waitpoint NOT IN"
+            " (SELECT uuid FROM {p}_waitpoint WHERE no = {1} AND state < 2"
+            " AND (until_us = 0 OR until_us > {2}))",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_SWEEP_WAITPOINTS = {
+    .name = "sweep waitpoints",
+    .text = "DELETE FROM {p}_waitpoint WHERE no = {1} AND NOT (state < 2"
+            " AND (until_us = 0 OR until_us > {2}))",
+    .parameters = "ii",
+};
+
+static const struct weir_sql SQL_EXPIRE = {
+    .name = "expire waitpoints",
+    .text = "DELETE FROM {p}_waitpoint WHERE no = {1} AND until_us > 0"
+            " AND until_us <= {2}",
+    .parameters = "ii",
+};
+
+/* By the index on until_us. Signals of such a waitpoint go with the execution, or its next
+ * suspension. */
+static const struct weir_sql SQL_FORGET[WEIR_ENGINE_COUNT] = {
+    [WEIR_SQLITE] = {.name = "forget waitpoints",
+                     .text = "DELETE FROM {p}_waitpoint WHERE (no, uuid) IN"
+                             " (SELECT no, uuid FROM {p}_waitpoint WHERE until_us > 0"
+                             " AND until_us <= {1} ORDER BY until_us LIMIT {2})",
+                     .parameters = "ii"},
+    [WEIR_POSTGRESQL] = {.name = "forget waitpoints",
+                         .text = "DELETE FROM {p}_waitpoint w USING"
+                                 " (SELECT no, uuid FROM {p}_waitpoint"
+                                 " WHERE until_us > 0 AND until_us <= {1}"
+                                 " ORDER BY until_us LIMIT (SELECT {2})"
+                                 " FOR UPDATE SKIP LOCKED) d"
+                                 " WHERE w.no = d.no AND w.uuid = d.uuid",
+                         .parameters = "ii"},
+};
+static const struct weir_sql SQL_ADD_SIGNAL = {
+    .name = "add signal",
+    .text = "INSERT INTO {p}_signal (no, waitpoint, key, uuid, name, source_type, source,"
+            " payload, came_us) VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9})"
+            " ON CONFLICT DO NOTHING",
+    .parameters = "ibtbtttbi",
+};
+
+/* Columns of a signal, in the order of read_signal(). */
+#define SIGNAL_COLUMNS(payload)                                                          \
+    "SELECT s.uuid, s.waitpoint, s.key, s.name, s.source_type, s.source, " payload       \
+    ", s.came_us, COALESCE(w.name, '') FROM {p}_signal s LEFT JOIN {p}_waitpoint w"      \
+    " ON w.no = s.no AND w.uuid = s.waitpoint WHERE s.no = {1}"
+static const struct weir_sql SQL_SIGNAL = {
+    .name = "find signal",
+    .text = SIGNAL_COLUMNS("s.payload") " AND s.waitpoint = {2} AND s.key = {3}",
+    .parameters = "ibt",
+};
+static const struct weir_sql SQL_SIGNALS[] = {
+    [WEIR_SIGNALS_BARE] = {.name = "read signals without payload",
+                           .text = SIGNAL_COLUMNS("NULL") " ORDER BY s.came_us, s.uuid",
+                           .parameters = "i"},
+    [WEIR_SIGNALS_WITH_PAYLOAD] = {.name = "read signals",
+                                   .text = SIGNAL_COLUMNS(
+                                       "s.payload") " ORDER BY s.came_us, s.uuid",
+                                   .parameters = "i"},
+};
+static const struct weir_sql SQL_COUNT = {
+    .name = "count signals",
+    .text = "SELECT count(*) FROM {p}_signal WHERE no = {1}",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_COUNT_AT = {
+    .name = "count signals at a waitpoint",
+    .text = "SELECT count(*) FROM {p}_signal WHERE no = {1} AND waitpoint = {2}",
+    .parameters = "ib",
+};
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
+}
+
+static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t *out,
+                                  struct weir_error *error)
+{
+    struct weir_str uuid = weir_rows_bytes(rows, column);
+
+    if (uuid.size != WEIR_UUID_SIZE)
+        return weir_error_set(error, WEIR_SCHEMA, "a stored uuid has %zu %s", uuid.size,
+                              WEIR_NOUN(uuid.size, "byte", "bytes"));
+    memcpy(out, uuid.data, WEIR_UUID_SIZE);
+    return WEIR_OK;
+}
+
+/* ---- suspensions --------------------------------------------------------------------------- */
+
+enum weir_status weir_waits_open(struct weir_connection *connection,
+                                 const struct weir_suspension_row *row,
+                                 struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_OPEN,
+        VALUES(weir_integer(row->no), weir_integer(row->reason),
+               weir_integer(row->since_us), weir_integer(row->ended_us),
+               weir_integer(row->timeout_us), weir_integer(row->resume_delay_us),
+               weir_text(row->condition)),
+        NULL, error);
+}
+
+static enum weir_status read_suspension(struct weir_rows *rows, int64_t no,
+                                        struct weir_arena *arena,
+                                        struct weir_suspension_row *out,
+                                        struct weir_error *error)
+{
+    int64_t reason = weir_rows_integer(rows, 0);
+
+    if (reason < 0 || reason >= WEIR_SUSPEND_REASON_COUNT)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "a suspension has reason %lld, which this library does not "
+                              "know: install a newer weir",
+                              (long long)reason);
+    *out = (struct weir_suspension_row){
+        .no = no,
+        .reason = (enum weir_suspend_reason)reason,
+        .since_us = weir_rows_integer(rows, 1),
+        .ended_us = weir_rows_integer(rows, 2),
+        .timeout_us = weir_rows_integer(rows, 3),
+        .resume_delay_us = weir_rows_integer(rows, 4),
+        .condition = weir_rows_text(rows, 5),
+    };
+    return weir_arena_keep(arena, &out->condition) ? WEIR_OK : no_memory(error);
+}
+
+enum weir_status weir_waits_read(struct weir_connection *connection, int64_t no,
+                                 struct weir_arena *arena,
+                                 struct weir_suspension_row *out,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_READ, VALUES(weir_integer(no)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = read_suspension(&rows, no, arena, out, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+static enum weir_status read_standing(struct weir_rows *rows,
+                                      struct weir_suspension_standing *out,
+                                      struct weir_error *error)
+{
+    int64_t on_timeout = weir_rows_integer(rows, 8);
+
+    if (!weir_on_timeout_is_known(on_timeout))
+        return weir_error_set(
+            error, WEIR_SCHEMA,
+            "a suspension ends in way %lld, which this library does not "
+            "know: install a newer weir",
+            (long long)on_timeout);
+    *out = (struct weir_suspension_standing){
+        .suspended = weir_rows_integer(rows, 6) == WEIR_EXEC_SUSPENDED,
+        .due_us = weir_rows_integer(rows, 7),
+        .on_timeout = (enum weir_on_timeout)on_timeout,
+    };
+    return WEIR_OK;
+}
+
+enum weir_status weir_waits_look(struct weir_connection *connection, int64_t no,
+                                 struct weir_arena *arena,
+                                 struct weir_suspension_row *out,
+                                 struct weir_suspension_standing *standing,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_LOOK, VALUES(weir_integer(no)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = read_suspension(&rows, no, arena, out, error);
+    if (status == WEIR_OK)
+        status = read_standing(&rows, standing, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+static enum weir_status close_each(struct weir_connection *connection, const int64_t *nos,
+                                   size_t count, int64_t now_us, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        status = weir_connection_execute(connection, &SQL_CLOSE[WEIR_SQLITE][0],
+                                         VALUES(weir_integer(nos[i])), NULL, error);
+        if (status == WEIR_OK)
+            status = weir_connection_execute(
+                connection, &SQL_CLOSE[WEIR_SQLITE][1],
+                VALUES(weir_integer(nos[i]), weir_integer(now_us)), NULL, error);
+    }
+    return status;
+}
+
+static enum weir_status close_all(const struct weir_store *store,
+                                  struct weir_connection *connection, const int64_t *nos,
+                                  size_t count, int64_t now_us, struct weir_error *error)
+{
+    struct weir_step steps[2];
+    struct weir_value values[2];
+    struct weir_columns table;
+    enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_columns_set(&table, 0, i, weir_integer(nos[i]));
+    if (status == WEIR_OK) {
+        values[0] = weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count);
+        values[1] = weir_integer(now_us);
+        for (size_t i = 0; i < 2; i++)
+            steps[i] =
+                (struct weir_step){&SQL_CLOSE[WEIR_POSTGRESQL][i], values, i + 1, 0};
+        status = weir_connection_execute_steps(connection, steps, 2, error);
+    }
+    weir_columns_fini(&table);
+    return status;
+}
+
+/* With the commit: mostly a signal has ended it, and somebody waits for the answer. */
+static enum weir_status close_later(struct weir_postscript *postscript, int64_t no,
+                                    int64_t now_us)
+{
+    weir_postscript_add(postscript, &SQL_CLOSE[WEIR_SQLITE][0], VALUES(weir_integer(no)));
+    weir_postscript_add(postscript, &SQL_CLOSE[WEIR_SQLITE][1],
+                        VALUES(weir_integer(no), weir_integer(now_us)));
+    return WEIR_OK;
+}
+
+enum weir_status weir_waits_close(const struct weir_store *store,
+                                  struct weir_connection *connection, const int64_t *nos,
+                                  size_t count, int64_t now_us,
+                                  struct weir_postscript *postscript,
+                                  struct weir_error *error)
+{
+    if (count == 0)
+        return WEIR_OK;
+    if (count == 1 && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        return close_later(postscript, nos[0], now_us);
+    return weir_connection_engine(connection) == WEIR_SQLITE
+               ? close_each(connection, nos, count, now_us, error)
+               : close_all(store, connection, nos, count, now_us, error);
+}
+
+/* ---- waitpoints ---------------------------------------------------------------------------- */
+
+static enum weir_status read_waitpoint(struct weir_rows *rows, struct weir_arena *arena,
+                                       struct weir_waitpoint_row *out,
+                                       struct weir_error *error)
+{
+    int64_t state = weir_rows_integer(rows, 1);
+    enum weir_status status = read_uuid(rows, 0, out->uuid, error);
+
+    if (status == WEIR_OK && (state < 0 || state > WEIR_WAITPOINT_EXPIRED))
+        status = weir_error_set(error, WEIR_SCHEMA,
+                                "a waitpoint has state %lld, which this library does not "
+                                "know: install a newer weir",
+                                (long long)state);
+    if (status != WEIR_OK)
+        return status;
+    out->state = (enum weir_waitpoint_state)state;
+    out->key = weir_rows_text(rows, 2);
+    out->key_id = weir_rows_text(rows, 3);
+    out->created_us = weir_rows_integer(rows, 4);
+    out->until_us = weir_rows_integer(rows, 5);
+    return weir_arena_keep(arena, &out->key) && weir_arena_keep(arena, &out->key_id)
+               ? WEIR_OK
+               : no_memory(error);
+}
+
+enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_t no,
+                                      struct weir_arena *arena,
+                                      struct weir_waitpoint_rows *out,
+                                      struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_WAITPOINTS, VALUES(weir_integer(no)), &rows, error);
+
+    out->count = 0;
+    out->rows = weir_arena_alloc(arena, WEIR_WAITPOINT_ROWS_MAX * sizeof *out->rows);
+    if (status == WEIR_OK && out->rows == NULL)
+        status = no_memory(error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        if (out->count == WEIR_WAITPOINT_ROWS_MAX)
+            status = weir_error_set(error, WEIR_TOO_LARGE, "more than %d waitpoints",
+                                    WEIR_WAITPOINT_ROWS_MAX);
+        else
+            status = read_waitpoint(&rows, arena, &out->rows[out->count++], error);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_waitpoint_add(struct weir_connection *connection, int64_t no,
+                                    const struct weir_waitpoint_row *row,
+                                    struct weir_error *error)
+{
+    return weir_connection_execute(
+        connection, &SQL_ADD_WAITPOINT,
+        VALUES(weir_integer(no), weir_bytes(row->uuid, WEIR_UUID_SIZE),
+               weir_integer(row->state), weir_text(row->key), weir_text(row->key_id),
+               weir_integer(row->created_us), weir_integer(row->until_us)),
+        NULL, error);
+}
+
+enum weir_status weir_waitpoint_set(struct weir_connection *connection, int64_t no,
+                                    const uint8_t *uuid, enum weir_waitpoint_state state,
+                                    bool *there, struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_SET_WAITPOINT,
+        VALUES(weir_integer(no), weir_bytes(uuid, WEIR_UUID_SIZE), weir_integer(state)),
+        &changed, error);
+
+    *there = status == WEIR_OK && changed == 1;
+    return status;
+}
+
+enum weir_status weir_waitpoints_sweep(struct weir_connection *connection, int64_t no,
+                                       int64_t now_us, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_SWEEP_SIGNALS, VALUES(weir_integer(no), weir_integer(now_us)),
+        NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(connection, &SQL_SWEEP_WAITPOINTS,
+                                         VALUES(weir_integer(no), weir_integer(now_us)),
+                                         NULL, error);
+    return status;
+}
+
+enum weir_status weir_waitpoints_expire(struct weir_connection *connection, int64_t no,
+                                        int64_t now_us, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_EXPIRE,
+                                   VALUES(weir_integer(no), weir_integer(now_us)), NULL,
+                                   error);
+}
+
+enum weir_status weir_waitpoints_forget(struct weir_connection *connection,
+                                        int64_t now_us, size_t limit, size_t *removed,
+                                        struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_FORGET[weir_connection_engine(connection)],
+        VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
+
+    *removed = status == WEIR_OK ? (size_t)changed : 0;
+    return status;
+}
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+enum weir_status weir_signal_add(struct weir_connection *connection, int64_t no,
+                                 const struct weir_signal_row *row, bool *added,
+                                 struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_ADD_SIGNAL,
+        VALUES(weir_integer(no), weir_bytes(row->waitpoint, WEIR_UUID_SIZE),
+               weir_text(row->idempotency_key), weir_bytes(row->uuid, WEIR_UUID_SIZE),
+               weir_text(row->name), weir_text(row->source_type), weir_text(row->source),
+               weir_bytes(row->payload.data, row->payload.size),
+               weir_integer(row->came_us)),
+        &changed, error);
+
+    *added = status == WEIR_OK && changed == 1;
+    return status;
+}
+
+static enum weir_status read_signal(struct weir_rows *rows, struct weir_signal_row *out,
+                                    struct weir_error *error)
+{
+    enum weir_status status = read_uuid(rows, 0, out->uuid, error);
+
+    if (status == WEIR_OK)
+        status = read_uuid(rows, 1, out->waitpoint, error);
+    out->idempotency_key = weir_rows_text(rows, 2);
+    out->name = weir_rows_text(rows, 3);
+    out->source_type = weir_rows_text(rows, 4);
+    out->source = weir_rows_text(rows, 5);
+    out->payload = weir_rows_bytes(rows, 6);
+    out->came_us = weir_rows_integer(rows, 7);
+    out->waitpoint_key = weir_rows_text(rows, 8);
+    return status;
+}
+
+static enum weir_status keep_signal(struct weir_signal_row *row, struct weir_arena *arena,
+                                    struct weir_error *error)
+{
+    struct weir_str *const texts[] = {&row->waitpoint_key, &row->idempotency_key,
+                                      &row->name,          &row->source_type,
+                                      &row->source,        &row->payload};
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+    return status;
+}
+
+enum weir_status weir_signal_find(struct weir_connection *connection, int64_t no,
+                                  const uint8_t *waitpoint, struct weir_str key,
+                                  struct weir_arena *arena, struct weir_signal_row *out,
+                                  struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_SIGNAL,
+        VALUES(weir_integer(no), weir_bytes(waitpoint, WEIR_UUID_SIZE), weir_text(key)),
+        &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = read_signal(&rows, out, error);
+    if (status == WEIR_OK)
+        status = keep_signal(out, arena, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+enum weir_status weir_signals_visit(struct weir_connection *connection, int64_t no,
+                                    enum weir_signal_part part,
+                                    weir_signal_row_visit_fn visit, void *state,
+                                    struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_SIGNALS[part], VALUES(weir_integer(no)), &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct weir_signal_row row;
+
+        status = read_signal(&rows, &row, error);
+        if (status == WEIR_OK)
+            status = visit(state, &row, error);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_signal_see(struct weir_arena *arena,
+                                 const struct weir_signal_row *row,
+                                 struct weir_signal_seen *out, struct weir_error *error)
+{
+    struct weir_str *const texts[] = {&out->key, &out->name, &out->source_type,
+                                      &out->source};
+    enum weir_status status = WEIR_OK;
+
+    *out = (struct weir_signal_seen){row->waitpoint_key, row->name, row->source_type,
+                                     row->source};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+    return status;
+}
+
+enum weir_status weir_signals_count(struct weir_connection *connection, int64_t no,
+                                    int64_t *out, struct weir_error *error)
+{
+    return weir_connection_query_integer(connection, &SQL_COUNT, VALUES(weir_integer(no)),
+                                         out, error);
+}
+
+enum weir_status weir_signals_count_at(struct weir_connection *connection, int64_t no,
+                                       const uint8_t *waitpoint, int64_t *out,
+                                       struct weir_error *error)
+{
+    return weir_connection_query_integer(
+        connection, &SQL_COUNT_AT,
+        VALUES(weir_integer(no), weir_bytes(waitpoint, WEIR_UUID_SIZE)), out, error);
+}

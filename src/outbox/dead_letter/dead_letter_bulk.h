@@ -1,0 +1,70 @@
+/*
+ * dead_letter_bulk.h - all dead letters of a scope, step by step.
+ *
+ * Each step is a transaction of its own (or a savepoint of the caller's): it picks the next
+ * letters, locks them and changes them. Steps go through the ids upwards and end at the highest
+ * one that was there at the beginning, so that letters which come back meanwhile are not taken
+ * again, and the work ends.
+ *
+ *     |xxxxxxxx|xxxxxxxx|........|........|   new ones
+ *       step 1   step 2                   ^ highest id at the beginning
+ *
+ * A crash between two steps, or within one, leaves each letter either changed or as it was:
+ * repeating does the rest.
+ */
+#ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_BULK_H
+#define WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_BULK_H
+
+#include "outbox/dead_letter/dead_letter_rows.h"
+#include "outbox/dead_letter/dead_letter_scope.h"
+#include "outbox/outbox.h"
+
+/*
+ * {8}: above this id; {9}: up to that one; {10}: how many; {11}: now. By the primary key, a pass over
+ * the table in all steps together; SQLite has to be told so (`how`), or it goes by the status and
+ * sorts all that are left in each step.
+ */
+#define WEIR_LETTER_STEP(how, which)                                                     \
+    "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
+    " WHERE " which " <= {11} AND d.id > {8} AND d.id <= {9} AND " WEIR_LETTER_FILTER    \
+    " ORDER BY d.id LIMIT (SELECT {10})"
+#define WEIR_LETTER_STEP_LETTERS WEIR_LETTER_FILTER_LETTERS "iiii"
+#define WEIR_LETTER_STEP_OPEN(how)                                                       \
+    WEIR_LETTER_STEP(how, WEIR_LETTER_OPEN " AND d.deadline_us")
+#define WEIR_LETTER_STEP_CLOSED(how)                                                     \
+    WEIR_LETTER_STEP(how, WEIR_LETTER_CLOSED " AND d.completed_us")
+
+/* MariaDB. `lock`: how. */
+#define WEIR_LETTER_STEP_MARIA(which, lock)                                              \
+    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id FROM {p}_dead_letter d FORCE INDEX (PRIMARY)" \
+                              " WHERE " which " <= {11} AND d.id > {8} AND d.id <= {9}"  \
+                              " AND " WEIR_LETTER_FILTER,                                \
+                              which " <= {11}", "x.id", "{10}", lock)
+#define WEIR_LETTER_STEP_OPEN_MARIA(lock)                                                \
+    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_OPEN " AND d.deadline_us", lock)
+#define WEIR_LETTER_STEP_CLOSED_MARIA(lock)                                              \
+    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_CLOSED " AND d.completed_us", lock)
+
+/* Change the first `count` picks, at least one. May be called again, in a new transaction. */
+typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
+                                                struct weir_connection *connection,
+                                                const struct weir_letter_picks *picks,
+                                                size_t count, int64_t now_us,
+                                                struct weir_error *error);
+
+struct weir_letter_bulk {
+    struct weir_outbox *outbox;
+    const struct weir_dead_letter_scope *scope;
+    const struct weir_sql *pick; /* by engine: WEIR_LETTER_STEP() */
+    weir_letter_step_fn step;
+    weir_dead_letter_progress_fn progress; /* NULL: none */
+    void *state;
+};
+
+/* out->done is right also after a failure. WEIR_CANCELLED: `progress` said so. */
+WEIR_CHECKED enum weir_status weir_letter_bulk_run(const struct weir_letter_bulk *self,
+                                                   struct weir_connection *connection,
+                                                   struct weir_dead_letter_progress *out,
+                                                   struct weir_error *error);
+
+#endif

@@ -1,0 +1,279 @@
+/*
+ * dead_letter_choice.c - see dead_letter_choice.h.
+ */
+#include "outbox/dead_letter/dead_letter_choice.h"
+
+#include <stdlib.h>
+
+#include "base/heap.h"
+#include "base/noun.h"
+#include "outbox/inside.h"
+
+#define LOCK_LETTERS                                                                     \
+    "SELECT d.id, d.status, d.token, d.deadline_us, length(d.payload), d.failed_us"      \
+    " FROM {p}_dead_letter d WHERE d.id"
+
+/* By the primary key. Sorted below the lock, or locked one by one in this order, so two decisions
+ * never wait for each other in a circle. */
+static const struct weir_sql SQL_LOCK[] = {
+    [WEIR_SQLITE] = {.name = "lock dead letter",
+                     .text = LOCK_LETTERS " = {1}",
+                     .parameters = "i"},
+    [WEIR_POSTGRESQL] = {.name = "lock dead letters",
+                         .text = LOCK_LETTERS " = ANY ({1}) ORDER BY d.id FOR UPDATE",
+                         .parameters = "I"},
+    [WEIR_MARIADB] = {.name = "lock dead letter",
+                      .text = LOCK_LETTERS " = {1} FOR UPDATE",
+                      .parameters = "i"},
+};
+
+/* One of the ids. */
+struct item {
+    int64_t id;
+    size_t index; /* in the caller's list */
+    bool found;
+    bool change;
+    enum weir_dead_letter_status was;
+    bool foreign; /* claimed with another token */
+    struct weir_letter_pick pick;
+    enum weir_status verdict;
+};
+
+struct decision {
+    const struct weir_letter_decision *rule;
+    struct item *items;     /* owned; by id */
+    struct weir_value *ids; /* owned; as many */
+    size_t count;
+    size_t at; /* of the row that comes next */
+    int64_t now_us;
+    struct weir_letter_picks picks; /* those to change */
+};
+
+/* ---- judging ------------------------------------------------------------------------------ */
+
+static enum weir_dead_letter_status stored_status(struct weir_str text)
+{
+    int status = 0;
+
+    while (status < WEIR_DEAD_LETTER_ANY &&
+           !weir_str_equal(text, weir_str(weir_dead_letter_status_name(
+                                     (enum weir_dead_letter_status)status))))
+        status++;
+    return (enum weir_dead_letter_status)status;
+}
+
+static void judge(const struct decision *self, struct item *item, int64_t row_token,
+                  int64_t deadline_us)
+{
+    const struct weir_letter_decision *rule = self->rule;
+    bool ours = rule->choice->token != 0 && rule->choice->token == row_token;
+    bool claimed = item->was == WEIR_DEAD_LETTER_REPROCESSING;
+    bool pending =
+        item->was == WEIR_DEAD_LETTER_PENDING || (claimed && deadline_us <= self->now_us);
+
+    item->foreign = claimed && !ours;
+    if (ours && item->was == rule->becomes)
+        item->verdict = WEIR_OK;
+    else if ((claimed && ours) || (pending && rule->takes_pending)) {
+        item->verdict = WEIR_OK;
+        item->change = true;
+    } else
+        item->verdict = WEIR_FENCED;
+}
+
+/* Rows come in the order of their ids, as the items are; the same id may be among these twice. */
+static void take_row(struct decision *self, struct weir_rows *rows)
+{
+    int64_t id = weir_rows_integer(rows, 0);
+    bool first = true;
+
+    while (self->at < self->count && self->items[self->at].id < id)
+        self->at++;
+    for (size_t i = self->at; i < self->count && self->items[i].id == id; i++) {
+        struct item *item = &self->items[i];
+
+        item->found = true;
+        item->was = stored_status(weir_rows_text(rows, 1));
+        item->pick = (struct weir_letter_pick){
+            .id = id,
+            .size = weir_rows_integer(rows, 4),
+            .failed_us = weir_rows_integer(rows, 5),
+        };
+        judge(self, item, weir_rows_integer(rows, 2), weir_rows_integer(rows, 3));
+        item->change = item->change && first;
+        first = false;
+    }
+}
+
+/* ---- the transaction ---------------------------------------------------------------------- */
+
+static enum weir_status lock(struct decision *self, struct weir_connection *connection,
+                             struct weir_value ids, struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_engine(connection);
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_LOCK[engine], &ids, 1, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        take_row(self, &rows);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status lock_all(struct decision *self,
+                                 struct weir_connection *connection,
+                                 struct weir_error *error)
+{
+    bool together = weir_connection_engine(connection) == WEIR_POSTGRESQL;
+    enum weir_status status = WEIR_OK;
+
+    if (together)
+        return lock(self, connection,
+                    weir_array(WEIR_TYPE_INTEGER, self->ids, self->count), error);
+    for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
+        status = lock(self, connection, self->ids[i], error);
+    return status;
+}
+
+static void begin_anew(struct decision *self)
+{
+    self->picks.count = 0;
+    self->at = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        self->items[i].found = false;
+        self->items[i].change = false;
+        self->items[i].verdict = WEIR_NOT_FOUND;
+    }
+}
+
+static enum weir_status decide(struct weir_connection *connection, void *argument,
+                               struct weir_error *error)
+{
+    struct decision *self = argument;
+    enum weir_status status = weir_connection_clock(connection, &self->now_us, error);
+
+    begin_anew(self);
+    if (status == WEIR_OK)
+        status = lock_all(self, connection, error);
+    if (status != WEIR_OK)
+        return status;
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->items[i].change)
+            self->picks.items[self->picks.count++] = self->items[i].pick;
+    }
+    if (self->picks.count == 0)
+        return WEIR_OK;
+    return self->rule->act(self->rule, connection, &self->picks, self->now_us, error);
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static enum weir_status tell(const struct decision *self, const struct item *refused,
+                             size_t refused_count, struct weir_error *error)
+{
+    if (refused->found)
+        (void)weir_error_set(
+            error, refused->verdict, "dead letter %lld is %s%s and was not %s",
+            (long long)refused->id, weir_dead_letter_status_name(refused->was),
+            refused->foreign ? " under another token" : "", self->rule->done);
+    else
+        (void)weir_error_set(error, refused->verdict, "there is no dead letter %lld",
+                             (long long)refused->id);
+    if (self->count > 1)
+        weir_error_prefix(error, "%zu of %zu %s not %s", refused_count, self->count,
+                          WEIR_NOUN(self->count, "dead letter", "dead letters"),
+                          self->rule->done);
+    return refused->verdict;
+}
+
+/* Give every verdict; the first refusal in the caller's order is the answer. */
+static enum weir_status sum_up(const struct decision *self, enum weir_status *verdicts,
+                               struct weir_error *error)
+{
+    const struct item *refused = NULL;
+    size_t refused_count = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        const struct item *item = &self->items[i];
+
+        if (verdicts != NULL)
+            verdicts[item->index] = item->verdict;
+        if (item->verdict == WEIR_OK)
+            continue;
+        refused_count++;
+        if (refused == NULL || item->index < refused->index)
+            refused = item;
+    }
+    return refused == NULL ? WEIR_OK : tell(self, refused, refused_count, error);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct item *left = a;
+    const struct item *right = b;
+
+    if (left->id != right->id)
+        return left->id < right->id ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static enum weir_status check(const struct weir_letter_decision *self,
+                              struct weir_error *error)
+{
+    const struct weir_dead_letter_choice *choice = self->choice;
+
+    if (choice->count > WEIR_DEAD_LETTER_LIMIT_MAX)
+        return weir_error_set(error, WEIR_OUT_OF_RANGE, "%zu %s at once, the limit is %d",
+                              choice->count,
+                              WEIR_NOUN(choice->count, "dead letter", "dead letters"),
+                              WEIR_DEAD_LETTER_LIMIT_MAX);
+    if (choice->token < 0 || (choice->token == 0 && !self->takes_pending))
+        return weir_error_set(error, WEIR_INVALID,
+                              "token is %lld, must be the one of a claim",
+                              (long long)choice->token);
+    return WEIR_OK;
+}
+
+static enum weir_status prepare(struct decision *self, struct weir_error *error)
+{
+    const struct weir_heap *heap = self->rule->outbox->heap;
+
+    self->items = weir_heap_zalloc_array(heap, self->count, sizeof *self->items);
+    self->ids = weir_heap_zalloc_array(heap, self->count, sizeof *self->ids);
+    self->picks.items =
+        weir_heap_zalloc_array(heap, self->count, sizeof *self->picks.items);
+    if (self->items == NULL || self->ids == NULL || self->picks.items == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", self->count,
+                              WEIR_NOUN(self->count, "dead letter", "dead letters"));
+    for (size_t i = 0; i < self->count; i++)
+        self->items[i] = (struct item){.id = self->rule->choice->ids[i], .index = i};
+    qsort(self->items, self->count, sizeof *self->items, compare_ids);
+    for (size_t i = 0; i < self->count; i++)
+        self->ids[i] = weir_integer(self->items[i].id);
+    return WEIR_OK;
+}
+
+enum weir_status weir_letter_decide(const struct weir_letter_decision *self,
+                                    struct weir_connection *connection,
+                                    enum weir_status *verdicts, struct weir_error *error)
+{
+    const struct weir_heap *heap = self->outbox->heap;
+    struct decision decision = {.rule = self, .count = self->choice->count};
+    enum weir_status status = check(self, error);
+
+    if (status != WEIR_OK || self->choice->count == 0)
+        return status;
+    weir_letter_picks_init(&decision.picks, heap);
+    status = prepare(&decision, error);
+    if (status == WEIR_OK)
+        status = weir_inside(self->outbox, connection, decide, &decision, error);
+    if (status == WEIR_OK)
+        status = sum_up(&decision, verdicts, error);
+    weir_letter_picks_fini(&decision.picks);
+    weir_heap_free(heap, decision.items);
+    weir_heap_free(heap, decision.ids);
+    return status;
+}

@@ -1,0 +1,225 @@
+/*
+ * dead_letter_claim.c - claiming dead letters, and what becomes of a claim.
+ *
+ * The token of the last claim stays in the row when the claim is resolved or rejected. It proves
+ * who has decided, so that a decision whose answer was lost may be repeated and does nothing. Any
+ * other decision replaces it, and a late owner is refused.
+ */
+#include "base/arena.h"
+#include "base/duration.h"
+#include "db/pause.h"
+#include "outbox/dead_letter/dead_letter_choice.h"
+#include "outbox/dead_letter/dead_letter_scope.h"
+#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/inside.h"
+#include "outbox/plain_text.h"
+
+#define TIMEOUT_MIN_NS WEIR_MILLISECONDS(1)
+#define TIMEOUT_MAX_NS (30 * 24 * WEIR_HOURS(1))
+
+/* By the index of open ones, in its order, which SQLite has to be told (`how`). {8}: now; {9}: how
+ * many. */
+#define CLAIMABLE WEIR_LETTER_OPEN " AND d.deadline_us <= {8}"
+#define PICK_CLAIMABLE(how)                                                              \
+    "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
+    " WHERE " CLAIMABLE " AND " WEIR_LETTER_FILTER                                       \
+    " ORDER BY d.deadline_us, d.id LIMIT (SELECT {9})"
+
+/* In the same order: what is pending has no deadline, and comes first in the index as well. */
+#define PICK_CLAIMABLE_MARIA                                                             \
+    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id, d.status, d.deadline_us"                     \
+                              " FROM {p}_dead_letter d"                                  \
+                              " FORCE INDEX ({n}_dead_letter_open) WHERE " CLAIMABLE     \
+                              " AND " WEIR_LETTER_FILTER,                                \
+                              CLAIMABLE, "x.status, x.deadline_us, x.id", "{9}",         \
+                              WEIR_LETTER_SKIP_LOCKED_MARIA)
+
+/* What somebody else is at is skipped: two claims at once get different rows. */
+const struct weir_sql weir_letter_sql_claim[] = {
+    [WEIR_SQLITE] = {.name = "pick dead letters",
+                     .text = PICK_CLAIMABLE(" INDEXED BY {n}_dead_letter_open"),
+                     .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
+    [WEIR_POSTGRESQL] = {.name = "pick dead letters",
+                         .text = PICK_CLAIMABLE("") " FOR UPDATE OF d SKIP LOCKED",
+                         .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
+    [WEIR_MARIADB] = {.name = "pick dead letters",
+                      .text = PICK_CLAIMABLE_MARIA,
+                      .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
+};
+
+/* Rows that are locked. */
+static const struct weir_sql SQL_CLAIM[] =
+    WEIR_LETTER_BY_IDS("claim dead letters",
+                       "UPDATE {p}_dead_letter SET status = 'reprocessing', token = {2},"
+                       " deadline_us = {3} WHERE id",
+                       "", "ii");
+static const struct weir_sql SQL_RESOLVE[] = WEIR_LETTER_BY_IDS(
+    "resolve dead letters",
+    "UPDATE {p}_dead_letter SET status = 'resolved', completed_us = {2},"
+    " deadline_us = 0 WHERE id",
+    "", "i");
+static const struct weir_sql SQL_REJECT[] = WEIR_LETTER_BY_IDS(
+    "reject dead letters",
+    "UPDATE {p}_dead_letter SET status = 'pending', failed_us = {2}, error = {3},"
+    " attempts = CASE WHEN attempts < 2147483647 THEN attempts + 1 ELSE attempts END,"
+    " deadline_us = 0 WHERE id",
+    "", "it");
+
+/* ---- claiming ----------------------------------------------------------------------------- */
+
+struct claim {
+    const struct weir_dead_letter_scope *scope;
+    int64_t timeout_us;
+    struct weir_dead_letter_claim *out;
+    struct weir_letter_picks picks;
+    struct weir_letters letters;
+};
+
+static enum weir_status pick(struct claim *self, struct weir_connection *connection,
+                             int64_t now_us, size_t limit, struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_engine(connection);
+    struct weir_value values[WEIR_LETTER_FILTER_SIZE + 2];
+    struct weir_letter_filter filter;
+    enum weir_status status =
+        weir_letter_scope_resolve(self->scope, connection, &filter, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_letter_filter_bind(&filter, values);
+    values[WEIR_LETTER_FILTER_SIZE] = weir_integer(now_us);
+    values[WEIR_LETTER_FILTER_SIZE + 1] = weir_integer((int64_t)limit);
+    return weir_letter_picks_read(&self->picks, connection,
+                                  &weir_letter_sql_claim[engine], values,
+                                  WEIR_LETTER_FILTER_SIZE + 2, error);
+}
+
+static enum weir_status claim(struct weir_connection *connection, void *argument,
+                              struct weir_error *error)
+{
+    struct claim *self = argument;
+    size_t limit = self->scope->limit != 0 ? (size_t)self->scope->limit
+                                           : WEIR_DEAD_LETTER_LIMIT_DEFAULT;
+    struct weir_value values[3];
+    int64_t now_us = 0;
+    enum weir_status status = weir_connection_clock(connection, &now_us, error);
+
+    if (status == WEIR_OK)
+        status = pick(self, connection, now_us, limit, error);
+    if (status != WEIR_OK)
+        return status;
+    self->out->deadline_us = now_us + self->timeout_us;
+    self->out->count = weir_letter_picks_fitting(&self->picks, 0, limit);
+    values[1] = weir_integer(self->out->token);
+    values[2] = weir_integer(self->out->deadline_us);
+    status = weir_letters_change(connection, SQL_CLAIM, self->picks.items,
+                                 self->out->count, values, 3, error);
+    if (status == WEIR_OK)
+        status = weir_letters_fetch(&self->letters, connection, self->picks.items,
+                                    self->out->count, now_us, error);
+    return status;
+}
+
+enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
+                                        struct weir_connection *connection,
+                                        const struct weir_dead_letter_scope *scope,
+                                        int64_t timeout_ns, weir_dead_letter_fn visit,
+                                        void *state, struct weir_dead_letter_claim *out,
+                                        struct weir_error *error)
+{
+    struct claim self = {.scope = scope, .timeout_us = timeout_ns / 1000, .out = out};
+    enum weir_status status =
+        weir_letter_scope_check(scope, WEIR_DEAD_LETTER_LIMIT_MAX, error);
+
+    *out = (struct weir_dead_letter_claim){
+        .token = (int64_t)(weir_pause_random() >> 1) | 1, /* never 0 */
+    };
+    if (status == WEIR_OK)
+        status = weir_duration_check("timeout_ns", timeout_ns, TIMEOUT_MIN_NS,
+                                     TIMEOUT_MAX_NS, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_letter_picks_init(&self.picks, outbox->heap);
+    weir_letters_init(&self.letters, outbox->heap);
+    status = weir_inside(outbox, connection, claim, &self, error);
+    if (status == WEIR_OK)
+        weir_letters_visit(&self.letters, visit, state);
+    else
+        out->count = 0;
+    weir_letters_fini(&self.letters);
+    weir_letter_picks_fini(&self.picks);
+    return status;
+}
+
+/* ---- what becomes of it ------------------------------------------------------------------- */
+
+static enum weir_status resolve(const struct weir_letter_decision *self,
+                                struct weir_connection *connection,
+                                const struct weir_letter_picks *picks, int64_t now_us,
+                                struct weir_error *error)
+{
+    struct weir_value values[2] = {[1] = weir_integer(now_us)};
+
+    (void)self;
+    return weir_letters_change(connection, SQL_RESOLVE, picks->items, picks->count,
+                               values, 2, error);
+}
+
+enum weir_status weir_dead_letter_resolve(struct weir_outbox *outbox,
+                                          struct weir_connection *connection,
+                                          const struct weir_dead_letter_choice *choice,
+                                          enum weir_status *verdicts,
+                                          struct weir_error *error)
+{
+    const struct weir_letter_decision decision = {
+        .outbox = outbox,
+        .choice = choice,
+        .done = "resolved",
+        .becomes = WEIR_DEAD_LETTER_RESOLVED,
+        .act = resolve,
+    };
+
+    return weir_letter_decide(&decision, connection, verdicts, error);
+}
+
+static enum weir_status reject(const struct weir_letter_decision *self,
+                               struct weir_connection *connection,
+                               const struct weir_letter_picks *picks, int64_t now_us,
+                               struct weir_error *error)
+{
+    const struct weir_str *reason = self->argument;
+    struct weir_value values[3] = {[1] = weir_integer(now_us), [2] = weir_text(*reason)};
+
+    return weir_letters_change(connection, SQL_REJECT, picks->items, picks->count, values,
+                               3, error);
+}
+
+enum weir_status weir_dead_letter_reject(struct weir_outbox *outbox,
+                                         struct weir_connection *connection,
+                                         const struct weir_dead_letter_choice *choice,
+                                         const char *reason, enum weir_status *verdicts,
+                                         struct weir_error *error)
+{
+    struct weir_str plain = {NULL, 0};
+    const struct weir_letter_decision decision = {
+        .outbox = outbox,
+        .choice = choice,
+        .done = "rejected",
+        .becomes = WEIR_DEAD_LETTER_PENDING,
+        .act = reject,
+        .argument = &plain,
+    };
+    struct weir_arena texts;
+    enum weir_status status;
+
+    if (reason == NULL || reason[0] == '\0')
+        return weir_error_set(error, WEIR_INVALID, "a reject needs a reason");
+    weir_arena_init(&texts, outbox->heap, 2 * WEIR_PLAIN_TEXT_SIZE_MAX);
+    status = weir_plain_text(&texts, weir_str(reason), &plain);
+    if (status == WEIR_OK)
+        status = weir_letter_decide(&decision, connection, verdicts, error);
+    else
+        (void)weir_error_set(error, status, "no memory for the reason");
+    weir_arena_fini(&texts);
+    return status;
+}

@@ -1,0 +1,392 @@
+/*
+ * dead_letter_rows.c - see dead_letter_rows.h.
+ */
+#include "outbox/dead_letter/dead_letter_rows.h"
+
+#include <string.h>
+
+#include "base/heap.h"
+#include "outbox/columns.h"
+#include "outbox/headers.h"
+#include "outbox/log/place.h"
+
+/* `content`: headers and payload. */
+#define LETTER_COLUMNS(content)                                                          \
+    "SELECT d.id, q.name, s.name, d.pid, d.seq, d.uid, d.message_key, d.type, " content  \
+    ", d.created_us, d.failed_us, d.attempts, d.error, d.status,"                        \
+    " d.deadline_us, d.completed_us, d.requeued_uid"
+#define OPEN "d.headers, d.payload"
+#define SEALED "NULL, NULL"
+#define LETTER_NAMES                                                                     \
+    " JOIN {p}_subscription s ON s.id = d.subscription JOIN {p}_queue q ON q.id = "      \
+    "s.queue"
+
+#define FETCH_ONE(content)                                                               \
+    {                                                                                    \
+        .name = "read dead letter",                                                      \
+        .text = LETTER_COLUMNS(content) " FROM {p}_dead_letter d" LETTER_NAMES           \
+                                        " WHERE d.id = {1}",                             \
+        .parameters = "i",                                                               \
+    }
+#define FETCH_MANY(content)                                                              \
+    {                                                                                    \
+        .name = "read dead letters",                                                     \
+        .text = LETTER_COLUMNS(content) " FROM unnest({1}) WITH ORDINALITY AS a (id, n)" \
+                                        " JOIN {p}_dead_letter d ON d.id = a.id"         \
+                                        "" LETTER_NAMES " ORDER BY a.n",                 \
+        .parameters = "I",                                                               \
+    }
+
+/* By the primary key, in the order that is asked for. */
+static const struct weir_sql SQL_FETCH[] = {
+    [WEIR_SQLITE] = FETCH_ONE(OPEN),
+    [WEIR_MARIADB] = FETCH_ONE(OPEN),
+    [WEIR_POSTGRESQL] = FETCH_MANY(OPEN),
+};
+static const struct weir_sql SQL_FETCH_SEALED[] = {
+    [WEIR_SQLITE] = FETCH_ONE(SEALED),
+    [WEIR_MARIADB] = FETCH_ONE(SEALED),
+    [WEIR_POSTGRESQL] = FETCH_MANY(SEALED),
+};
+
+/* Rows that are locked. */
+static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
+    "remove dead letters", "DELETE FROM {p}_dead_letter WHERE id", "", "");
+
+enum { TEXTS_SIZE_MAX = 512 * 1024 * 1024, PICKS_MIN = 128 };
+
+static enum weir_status no_memory(struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NO_MEMORY, "dead letters: out of memory");
+}
+
+/* Are the ids of a statement one array? */
+static bool takes_arrays(struct weir_connection *connection)
+{
+    return weir_connection_engine(connection) == WEIR_POSTGRESQL;
+}
+
+/* ---- picks -------------------------------------------------------------------------------- */
+
+void weir_letter_picks_init(struct weir_letter_picks *self, const struct weir_heap *heap)
+{
+    *self = (struct weir_letter_picks){.heap = heap};
+}
+
+void weir_letter_picks_fini(struct weir_letter_picks *self)
+{
+    weir_heap_free(self->heap, self->items);
+    self->items = NULL;
+    self->count = self->capacity = 0;
+}
+
+static enum weir_status add_pick(struct weir_letter_picks *self,
+                                 struct weir_letter_pick pick, struct weir_error *error)
+{
+    size_t capacity = self->capacity == 0 ? PICKS_MIN : self->capacity * 2;
+    struct weir_letter_pick *items;
+
+    if (self->count == self->capacity) {
+        items = weir_heap_resize(self->heap, self->items, capacity * sizeof *items);
+        if (items == NULL)
+            return no_memory(error);
+        self->items = items;
+        self->capacity = capacity;
+    }
+    self->items[self->count++] = pick;
+    return WEIR_OK;
+}
+
+enum weir_status weir_letter_picks_read(struct weir_letter_picks *self,
+                                        struct weir_connection *connection,
+                                        const struct weir_sql *sql,
+                                        const struct weir_value *values,
+                                        size_t value_count, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, sql, values, value_count, &rows, error);
+
+    self->count = 0;
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_pick(self,
+                          (struct weir_letter_pick){
+                              .id = weir_rows_integer(&rows, 0),
+                              .size = weir_rows_integer(&rows, 1),
+                              .failed_us = weir_rows_integer(&rows, 2),
+                          },
+                          error);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+size_t weir_letter_picks_fitting(const struct weir_letter_picks *self, size_t from,
+                                 size_t count_max)
+{
+    int64_t bytes = 0;
+    size_t n = 0;
+
+    while (from + n < self->count && n < count_max) {
+        bytes += self->items[from + n].size;
+        if (n > 0 && bytes > WEIR_LETTER_BYTES_MAX)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* ---- letters ------------------------------------------------------------------------------ */
+
+void weir_letters_init(struct weir_letters *self, const struct weir_heap *heap)
+{
+    *self = (struct weir_letters){.count = 0};
+    weir_arena_init(&self->texts, heap, TEXTS_SIZE_MAX);
+}
+
+void weir_letters_fini(struct weir_letters *self)
+{
+    weir_arena_fini(&self->texts);
+    self->items = NULL;
+    self->count = 0;
+}
+
+/* A copy with a zero behind it. NULL: no memory. */
+static char *keep(struct weir_letters *self, struct weir_str text)
+{
+    char *copy = weir_arena_alloc(&self->texts, text.size + 1);
+
+    if (copy == NULL)
+        return NULL;
+    if (text.size > 0)
+        memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    return copy;
+}
+
+static void copy_uid(uint8_t *out, struct weir_str uid)
+{
+    if (uid.size == WEIR_UID_SIZE)
+        memcpy(out, uid.data, WEIR_UID_SIZE);
+}
+
+/* Headers that nobody can read are none, as for a handler. False: no memory. */
+static bool keep_headers(struct weir_letters *self, struct weir_rows *rows,
+                         struct weir_letter *letter)
+{
+    struct weir_str json = weir_rows_text(rows, 8);
+    struct weir_headers headers;
+    size_t size = 0;
+    size_t count = 0;
+    void *memory;
+
+    if (weir_rows_is_null(rows, 8))
+        return true;
+    letter->headers_json = (struct weir_str){keep(self, json), json.size};
+    if (letter->headers_json.data == NULL)
+        return false;
+    if (weir_headers_measure(json, &size, &count, NULL) != WEIR_OK || size == 0)
+        return true;
+    memory = weir_arena_alloc(&self->texts, size);
+    if (memory == NULL)
+        return false;
+    headers = weir_headers_place(json, memory, count);
+    letter->shown.headers = headers.list;
+    letter->shown.header_count = headers.count;
+    return true;
+}
+
+/* What the row says, and what time has made of it. */
+static enum weir_status read_status(struct weir_rows *rows, int64_t now_us,
+                                    struct weir_dead_letter *letter,
+                                    struct weir_error *error)
+{
+    struct weir_str text = weir_rows_text(rows, 14);
+
+    for (int i = 0; i < WEIR_DEAD_LETTER_ANY; i++) {
+        enum weir_dead_letter_status status = (enum weir_dead_letter_status)i;
+
+        if (!weir_str_equal(text, weir_str(weir_dead_letter_status_name(status))))
+            continue;
+        letter->status = status;
+        if (status == WEIR_DEAD_LETTER_REPROCESSING && letter->deadline_us <= now_us) {
+            letter->status = WEIR_DEAD_LETTER_PENDING;
+            letter->deadline_us = 0;
+        }
+        return WEIR_OK;
+    }
+    return weir_error_set(
+        error, WEIR_SCHEMA, "dead letter %lld has the unknown status \"%.*s\"",
+        (long long)letter->id, text.size < 50 ? (int)text.size : 50, text.data);
+}
+
+static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *rows,
+                                   int64_t now_us, struct weir_error *error)
+{
+    struct weir_letter *letter = &self->items[self->count];
+    struct weir_dead_letter *shown = &letter->shown;
+    bool sealed = weir_rows_is_null(rows, 9);
+    struct weir_str payload = weir_rows_bytes(rows, 9);
+
+    *letter = (struct weir_letter){.pid = weir_rows_integer(rows, 3)};
+    *shown = (struct weir_dead_letter){
+        .id = weir_rows_integer(rows, 0),
+        .queue = keep(self, weir_rows_text(rows, 1)),
+        .subscription = keep(self, weir_rows_text(rows, 2)),
+        .partition = weir_pid_partition(letter->pid),
+        .seq = weir_rows_integer(rows, 4),
+        .key = weir_rows_is_null(rows, 6) ? NULL : keep(self, weir_rows_text(rows, 6)),
+        .type = keep(self, weir_rows_text(rows, 7)),
+        .payload = sealed ? NULL : keep(self, payload),
+        .payload_size = payload.size,
+        .created_us = weir_rows_integer(rows, 10),
+        .failed_us = weir_rows_integer(rows, 11),
+        .attempts = (uint32_t)weir_rows_integer(rows, 12),
+        .reason = keep(self, weir_rows_text(rows, 13)),
+        .deadline_us = weir_rows_integer(rows, 15),
+        .completed_us = weir_rows_integer(rows, 16),
+        .requeued = !weir_rows_is_null(rows, 17),
+    };
+    copy_uid(shown->uid, weir_rows_bytes(rows, 5));
+    copy_uid(shown->requeued_uid, weir_rows_bytes(rows, 17));
+    if (shown->queue == NULL || shown->subscription == NULL || shown->type == NULL ||
+        (shown->payload == NULL && !sealed) || shown->reason == NULL ||
+        (shown->key == NULL && !weir_rows_is_null(rows, 6)) ||
+        !keep_headers(self, rows, letter))
+        return no_memory(error);
+    self->count++;
+    return read_status(rows, now_us, shown, error);
+}
+
+/* One statement: of one letter, or of an array of them. */
+static enum weir_status fetch(struct weir_letters *self,
+                              struct weir_connection *connection, struct weir_value ids,
+                              int64_t now_us, struct weir_error *error)
+{
+    const struct weir_sql *sql = self->sealed ? SQL_FETCH_SEALED : SQL_FETCH;
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &sql[weir_connection_engine(connection)], &ids, 1, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_letter(self, &rows, now_us, error);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* The ids of the picks as one column. */
+static enum weir_status list_ids(struct weir_columns *out, const struct weir_heap *heap,
+                                 const struct weir_letter_pick *picks, size_t count,
+                                 struct weir_error *error)
+{
+    enum weir_status status = weir_columns_init(out, heap, 1, count, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        weir_columns_set(out, 0, i, weir_integer(picks[i].id));
+    return status;
+}
+
+enum weir_status weir_letters_fetch(struct weir_letters *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_letter_pick *picks, size_t count,
+                                    int64_t now_us, struct weir_error *error)
+{
+    struct weir_columns ids = {.cells = NULL};
+    enum weir_status status;
+
+    self->count = 0;
+    weir_arena_reset(&self->texts);
+    if (count == 0)
+        return WEIR_OK;
+    self->items = weir_arena_alloc(&self->texts, count * sizeof *self->items);
+    if (self->items == NULL)
+        return no_memory(error);
+    status = list_ids(&ids, self->texts.heap, picks, count, error);
+    if (status == WEIR_OK && takes_arrays(connection)) {
+        status = fetch(self, connection,
+                       weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count), now_us,
+                       error);
+    } else {
+        for (size_t i = 0; i < count && status == WEIR_OK; i++)
+            status = fetch(self, connection, ids.cells[i], now_us, error);
+    }
+    weir_columns_fini(&ids);
+    return status;
+}
+
+void weir_letters_visit(const struct weir_letters *self, weir_dead_letter_fn visit,
+                        void *state)
+{
+    for (size_t i = 0; i < self->count; i++)
+        visit(state, &self->items[i].shown);
+}
+
+/* ---- changing ----------------------------------------------------------------------------- */
+
+static enum weir_status change_together(struct weir_connection *connection,
+                                        const struct weir_sql *sql,
+                                        const struct weir_letter_pick *picks,
+                                        size_t count, struct weir_value *values,
+                                        size_t value_count, struct weir_error *error)
+{
+    struct weir_columns ids = {.cells = NULL};
+    enum weir_status status =
+        list_ids(&ids, weir_connection_config(connection)->heap, picks, count, error);
+
+    if (status == WEIR_OK) {
+        values[0] = weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count);
+        status =
+            weir_connection_execute(connection, sql, values, value_count, NULL, error);
+    }
+    weir_columns_fini(&ids);
+    return status;
+}
+
+/* The values are the same for each of them. */
+static enum weir_status change_each(struct weir_connection *connection,
+                                    const struct weir_sql *sql,
+                                    const struct weir_letter_pick *picks, size_t count,
+                                    const struct weir_value *values, size_t value_count,
+                                    struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct weir_value *rows =
+        weir_heap_zalloc_array(heap, count, value_count * sizeof *rows);
+    enum weir_status status;
+
+    if (rows == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(rows + i * value_count, values, value_count * sizeof *rows);
+        rows[i * value_count] = weir_integer(picks[i].id);
+    }
+    status = weir_connection_execute_many(connection, sql, rows, count, value_count, NULL,
+                                          error);
+    weir_heap_free(heap, rows);
+    return status;
+}
+
+enum weir_status weir_letters_change(struct weir_connection *connection,
+                                     const struct weir_sql *sql,
+                                     const struct weir_letter_pick *picks, size_t count,
+                                     struct weir_value *values, size_t value_count,
+                                     struct weir_error *error)
+{
+    const struct weir_sql *chosen = &sql[weir_connection_engine(connection)];
+
+    if (count == 0)
+        return WEIR_OK;
+    values[0] = weir_null();
+    if (takes_arrays(connection))
+        return change_together(connection, chosen, picks, count, values, value_count,
+                               error);
+    return change_each(connection, chosen, picks, count, values, value_count, error);
+}
+
+enum weir_status weir_letters_remove(struct weir_connection *connection,
+                                     const struct weir_letter_pick *picks, size_t count,
+                                     struct weir_error *error)
+{
+    struct weir_value ids;
+
+    return weir_letters_change(connection, SQL_REMOVE, picks, count, &ids, 1, error);
+}

@@ -1,0 +1,155 @@
+/*
+ * retention.c - the worker that removes dead letters whose time is over.
+ *
+ * Those that were resolved or discarded longer ago than their queue keeps them. Never those that
+ * wait for a decision. It looks as seldom as the sweep does without load, and in bounded steps;
+ * what another process is removing at the moment is left to it.
+ */
+#include "base/heap.h"
+#include "base/log.h"
+#include "db/transact.h"
+#include "outbox/dead_letter/dead_letter_rows.h"
+#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/outbox.h"
+
+/*
+ * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none younger than
+ * {3} is looked at, which no queue lets go. {2} is now: a clock in the statement would be asked
+ * for each row. 64: place.h.
+ */
+#define EXPIRED(columns, how, join, queue)                                               \
+    "SELECT " columns " FROM {p}_dead_letter d" how join " {p}_queue q ON q.id = " queue \
+    " WHERE " WEIR_LETTER_CLOSED " AND d.completed_us < {3}"                             \
+    " AND q.retention_us > 0 AND d.completed_us < {2} - q.retention_us"
+#define EXPIRED_PICKS(how)                                                               \
+    EXPIRED("d.id, length(d.payload), d.failed_us", how, " JOIN", "d.pid / 64")          \
+    " ORDER BY d.completed_us LIMIT (SELECT {1})"
+
+/* Those without a time are open. */
+#define EXPIRED_MARIA                                                                    \
+    EXPIRED("d.id, d.completed_us", " FORCE INDEX ({n}_dead_letter_closed)",             \
+            " STRAIGHT_JOIN", "d.pid DIV 64")                                            \
+    " AND d.completed_us > 0"
+
+const struct weir_sql weir_letter_sql_expire[] = {
+    [WEIR_SQLITE] = {.name = "pick old dead letters",
+                     .text = EXPIRED_PICKS(" INDEXED BY {n}_dead_letter_closed"),
+                     .parameters = "iii"},
+    [WEIR_POSTGRESQL] = {.name = "pick old dead letters",
+                         .text = EXPIRED_PICKS("") " FOR UPDATE OF d SKIP LOCKED",
+                         .parameters = "iii"},
+    [WEIR_MARIADB] = {.name = "pick old dead letters",
+                      .text = WEIR_LETTER_LOOK_AND_LOCK(EXPIRED_MARIA, WEIR_LETTER_CLOSED,
+                                                        "x.completed_us", "{1}",
+                                                        WEIR_LETTER_SKIP_LOCKED_MARIA),
+                      .parameters = "iii"},
+};
+
+/* A small table; so that nothing is written where no queue has a limit. */
+static const struct weir_sql SQL_SHORTEST = {
+    .name = "look for retention",
+    .text = "SELECT coalesce(min(retention_us), 0) FROM {p}_queue WHERE retention_us > 0",
+    .parameters = "",
+};
+
+enum { STEPS_PER_RUN = 16 };
+
+struct weir_retention {
+    struct weir_outbox *outbox;
+    struct weir_outbox_report report;
+};
+
+/* One step. */
+struct expiry {
+    int64_t shortest_us; /* that any queue keeps them; 0: all do for ever */
+    struct weir_letter_picks picks;
+};
+
+static enum weir_status remove_old(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_engine(connection);
+    struct expiry *self = argument;
+    int64_t now_us = 0;
+    enum weir_status status = weir_connection_clock(connection, &now_us, error);
+
+    if (status == WEIR_OK)
+        status = weir_letter_picks_read(
+            &self->picks, connection, &weir_letter_sql_expire[engine],
+            VALUES(weir_integer(WEIR_DEAD_LETTER_STEP), weir_integer(now_us),
+                   weir_integer(now_us - self->shortest_us)),
+            error);
+    if (status == WEIR_OK)
+        status =
+            weir_letters_remove(connection, self->picks.items, self->picks.count, error);
+    return status;
+}
+
+static enum weir_status expire(struct weir_outbox *outbox, size_t *removed,
+                               struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct expiry self = {.shortest_us = 0};
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+
+    weir_letter_picks_init(&self.picks, outbox->heap);
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(connection, &SQL_SHORTEST, NO_VALUES,
+                                               &self.shortest_us, error);
+    if (status == WEIR_OK && self.shortest_us > 0)
+        status = weir_transact_on(connection, remove_old, &self, error);
+    weir_db_release(outbox->db, connection);
+    *removed = status == WEIR_OK ? self.picks.count : 0;
+    weir_letter_picks_fini(&self.picks);
+    return status;
+}
+
+static enum weir_status retain(struct weir_context *context, void *state,
+                               struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_retention *self = state;
+    struct weir_outbox *outbox = self->outbox;
+    size_t removed = WEIR_DEAD_LETTER_STEP;
+    enum weir_status status = WEIR_OK;
+
+    self->report.messages = 0;
+    for (int i = 0; i < STEPS_PER_RUN && removed == WEIR_DEAD_LETTER_STEP &&
+                    status == WEIR_OK && !weir_context_cancelled(context);
+         i++) {
+        status = expire(outbox, &removed, error);
+        self->report.messages += removed;
+    }
+    if (self->report.messages > 0)
+        weir_log_event(outbox->words, WEIR_LOG_INFO, "outbox.dead_letters_removed",
+                       "count=%llu", (unsigned long long)self->report.messages);
+    *out = status == WEIR_OK && removed == WEIR_DEAD_LETTER_STEP
+               ? weir_proceed()
+               : weir_sleep_for(outbox->tuning[WEIR_KIND_SWEEP].idle_ns);
+    *out = weir_directive_with(*out, &weir_outbox_report_type, &self->report);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "retention");
+    return status;
+}
+
+enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
+                                      struct weir_error *error)
+{
+    struct weir_retention *self = weir_heap_zalloc(outbox->heap, sizeof *self);
+    struct weir_staff_options options = {.category = "retention"};
+
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "start the retention");
+    self->outbox = outbox;
+    outbox->retention = self;
+    weir_worker_options_init(&options.worker);
+    options.worker.name = "retention";
+    options.worker.action = retain;
+    options.worker.state = self;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_RETENTION];
+    options.worker.notifier_count = 1;
+    options.worker.shared = outbox->shared;
+    options.worker.pace = weir_pace_none();
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
+    options.worker.backoff.max_ns = WEIR_SECONDS(60);
+    return weir_outbox_spawn(outbox, &options, error);
+}

@@ -1,0 +1,416 @@
+/*
+ * ack.c - see ack.h.
+ *
+ * I1  A position changes only while its lease row is locked, in the transaction that compares
+ *     the lease and the version with what the ack was made of.
+ * I2  Lease rows are locked in the order of (subscription, partition), here and in lease.c.
+ *     Large groups are sorted as a whole, so that this holds across the statements of a group.
+ *
+ * How a group is moved is different on each engine: postgres/ack.c, mariadb/ack.c, sqlite/ack.c. On SQLite
+ * the transaction is the lock.
+ */
+#include "outbox/delivery/ack.h"
+
+#include <stdlib.h>
+
+#include "base/heap.h"
+#include "base/noun.h"
+#include "outbox/columns_json.h"
+#include "outbox/dead_letter/dead_letter.h"
+#include "outbox/delivery/ack_move.h"
+#include "outbox/plain_text.h"
+
+/* What read_position() reads. */
+#define POSITION "cut, last_id, seq, version, attempts, retry_us, alone, epoch, trying"
+
+/* The last entry of the index. */
+static const struct weir_sql SQL_READ = {
+    .name = "read position",
+    .text = "SELECT " POSITION " FROM {p}_ack"
+            " WHERE subscription = {1} AND pid = {2} ORDER BY version DESC LIMIT 1",
+    .parameters = "ii",
+};
+
+/* The same for each row of an array; or of a text, where a position is one row. */
+static const struct weir_sql SQL_READ_ALL_PG = {
+    .name = "read positions",
+    .text = "SELECT " POSITION ", a.n FROM unnest({1}, {2}) WITH ORDINALITY"
+            " AS a (subscription, pid, n)"
+            " CROSS JOIN LATERAL (SELECT " POSITION " FROM {p}_ack k"
+            " WHERE k.subscription = a.subscription AND k.pid = a.pid"
+            " ORDER BY k.version DESC LIMIT 1) newest",
+    .parameters = "II",
+};
+static const struct weir_sql SQL_READ_ALL_MARIA = {
+    .name = "read positions",
+    .text = "SELECT " POSITION ", p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS"
+            " (n FOR ORDINALITY, s BIGINT PATH '$[0]', p BIGINT PATH '$[1]')) p"
+            " STRAIGHT_JOIN {p}_ack k FORCE INDEX (PRIMARY) ON k.subscription = p.s AND "
+            "k.pid = p.p",
+    .parameters = "t",
+};
+enum { POSITION_NUMBER = 9 }; /* the column of a.n: from 1 */
+
+/* No index keeps a second one away on PostgreSQL: only for a subscription of the same
+ * transaction. */
+static const struct weir_sql SQL_BEGIN_ACK_PG = {
+    .name = "begin positions",
+    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+            " last_id, seq) SELECT s, p, 0, 0, '', c, i, 0"
+            " FROM unnest({1}, {2}, {3}, {4}) AS a (s, p, c, i)",
+    .parameters = "IIII",
+};
+static const struct weir_sql SQL_BEGIN_ACK_PLAIN = {
+    .name = "begin position",
+    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+            " last_id, seq) VALUES ({1}, {2}, 0, 0, '', {3}, {4}, 0)",
+    .parameters = "iiii",
+};
+
+enum { TEXTS_SIZE_MAX = 64 * 1024 * 1024 };
+
+static const weir_ack_group_fn MOVES[] = {
+    [WEIR_SQLITE] = weir_ack_move_sqlite,
+    [WEIR_POSTGRESQL] = weir_ack_move_pg,
+    [WEIR_MARIADB] = weir_ack_move_maria,
+};
+
+/* ---- the group ---------------------------------------------------------------------------- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    struct weir_lease_key left = (*(struct weir_ack *const *)a)->key;
+    struct weir_lease_key right = (*(struct weir_ack *const *)b)->key;
+
+    if (left.subscription != right.subscription)
+        return left.subscription < right.subscription ? -1 : 1;
+    if (left.pid != right.pid)
+        return left.pid < right.pid ? -1 : 1;
+    return 0;
+}
+
+static enum weir_status sort_acks(struct weir_ack_group *self, struct weir_ack *acks,
+                                  struct weir_error *error)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        self->acks[i] = &acks[i];
+        self->rejection_count += acks[i].rejection_count;
+        self->is_mark |= acks[i].is_mark;
+    }
+    if (self->is_mark && self->count > 1)
+        return weir_error_set(error, WEIR_INVALID, "a mark among %zu acks", self->count);
+    qsort(self->acks, self->count, sizeof *self->acks, compare_keys);
+    for (size_t i = 1; i < self->count; i++) {
+        struct weir_lease_key key = self->acks[i]->key;
+
+        if (compare_keys(&self->acks[i - 1], &self->acks[i]) == 0)
+            return weir_error_set(error, WEIR_INVALID,
+                                  "two acks of subscription %lld, partition %lld",
+                                  (long long)key.subscription, (long long)key.pid);
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status clean(struct weir_ack_group *self, struct weir_str text,
+                              struct weir_str *out, struct weir_error *error)
+{
+    if (weir_plain_text(&self->texts, text, out) == WEIR_OK)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for the text of a failure");
+}
+
+static int64_t clamp_attempts(uint32_t attempts)
+{
+    return attempts < INT32_MAX ? attempts : INT32_MAX;
+}
+
+enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
+                                    struct weir_value *out, struct weir_error *error)
+{
+    const struct weir_ack *ack = self->acks[at];
+    const struct weir_position *next = &ack->next;
+    struct weir_str text;
+    enum weir_status status = clean(self, ack->error, &text, error);
+
+    if (status != WEIR_OK)
+        return status;
+    out[WEIR_ACK_SUBSCRIPTION] = weir_integer(ack->key.subscription);
+    out[WEIR_ACK_PARTITION] = weir_integer(ack->key.pid);
+    out[WEIR_ACK_EPOCH] = weir_integer(ack->epoch);
+    out[WEIR_ACK_VERSION] = weir_integer(next->version);
+    out[WEIR_ACK_CUT] = weir_integer(next->place.cut);
+    out[WEIR_ACK_LAST_ID] = weir_integer(next->place.id);
+    out[WEIR_ACK_SEQ] = weir_integer(next->seq);
+    out[WEIR_ACK_ATTEMPTS] = weir_integer(clamp_attempts(next->attempts));
+    out[WEIR_ACK_ALONE] = weir_integer(clamp_attempts(next->alone));
+    out[WEIR_ACK_RETRY_US] = weir_integer(next->retry_us);
+    out[WEIR_ACK_ERROR] = weir_text(text);
+    out[WEIR_ACK_FORGET] = weir_boolean(ack->clear_crashes);
+    return WEIR_OK;
+}
+
+enum weir_status weir_ack_group_mark(struct weir_ack_group *self, struct weir_value *out,
+                                     struct weir_error *error)
+{
+    struct weir_value row[WEIR_ACK_COLUMNS];
+    enum weir_status status = weir_ack_group_row(self, 0, row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    out[0] = row[WEIR_ACK_SUBSCRIPTION];
+    out[1] = row[WEIR_ACK_PARTITION];
+    out[2] = row[WEIR_ACK_EPOCH];
+    out[3] = row[WEIR_ACK_VERSION];
+    out[4] = row[WEIR_ACK_ATTEMPTS];
+    out[5] = row[WEIR_ACK_ALONE];
+    out[6] = row[WEIR_ACK_ERROR];
+    out[7] = weir_integer(self->acks[0]->next.trying);
+    out[8] = weir_integer(self->owner);
+    return WEIR_OK;
+}
+
+enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
+                                       struct weir_connection *connection,
+                                       struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct weir_dead_letter_entry *entries;
+    size_t count = 0;
+    enum weir_status status = WEIR_OK;
+
+    if (self->rejection_count == 0)
+        return WEIR_OK;
+    entries = weir_heap_zalloc_array(heap, self->rejection_count, sizeof *entries);
+    if (entries == NULL)
+        return weir_error_set(
+            error, WEIR_NO_MEMORY, "no memory for %zu %s", self->rejection_count,
+            WEIR_NOUN(self->rejection_count, "dead letter", "dead letters"));
+    for (size_t i = 0; i < self->count; i++) {
+        const struct weir_ack *ack = self->acks[i];
+
+        for (size_t j = 0; ack->accepted && j < ack->rejection_count; j++) {
+            entries[count] = (struct weir_dead_letter_entry){
+                .key = ack->key, .rejection = &ack->rejections[j]};
+            status = status != WEIR_OK ? status
+                                       : clean(self, ack->rejections[j].reason,
+                                               &entries[count].reason, error);
+            count++;
+        }
+    }
+    if (status == WEIR_OK)
+        status = weir_dead_letter_store(connection, entries, count, error);
+    weir_heap_free(heap, entries);
+    return status;
+}
+
+static enum weir_status move_all(struct weir_connection *connection, int64_t owner,
+                                 struct weir_ack *acks, size_t count, bool alone,
+                                 struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct weir_ack_group move = {
+        .owner = owner, .count = count, .table = {.heap = heap}};
+    enum weir_status status;
+
+    for (size_t i = 0; i < count; i++)
+        acks[i].accepted = false;
+    if (count == 0)
+        return WEIR_OK;
+    weir_arena_init(&move.texts, heap, TEXTS_SIZE_MAX);
+    move.acks = weir_heap_zalloc_array(heap, count, sizeof *move.acks);
+    if (move.acks == NULL)
+        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu acks", count);
+    else
+        status = sort_acks(&move, acks, error);
+    if (status == WEIR_OK)
+        status =
+            MOVES[weir_connection_engine(connection)](&move, connection, alone, error);
+    for (size_t i = 0; i < count && status != WEIR_OK; i++)
+        acks[i].accepted = false;
+
+    weir_columns_fini(&move.table);
+    weir_heap_free(heap, move.acks);
+    weir_arena_fini(&move.texts);
+    return status;
+}
+
+enum weir_status weir_ack_move(struct weir_connection *connection, int64_t owner,
+                               struct weir_ack *acks, size_t count,
+                               struct weir_error *error)
+{
+    return move_all(connection, owner, acks, count, true, error);
+}
+
+enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_t owner,
+                                      struct weir_ack *acks, size_t count,
+                                      struct weir_error *error)
+{
+    return move_all(connection, owner, acks, count, false, error);
+}
+
+/* ---- reading and beginning ---------------------------------------------------------------- */
+
+static struct weir_position read_position(struct weir_rows *rows)
+{
+    return (struct weir_position){
+        .place = {weir_rows_integer(rows, 0), weir_rows_integer(rows, 1)},
+        .seq = weir_rows_integer(rows, 2),
+        .version = weir_rows_integer(rows, 3),
+        .attempts = (uint32_t)weir_rows_integer(rows, 4),
+        .retry_us = weir_rows_integer(rows, 5),
+        .alone = (uint32_t)weir_rows_integer(rows, 6),
+        .epoch = weir_rows_integer(rows, 7),
+        .trying = weir_rows_integer(rows, 8),
+    };
+}
+
+static enum weir_status tell_missing(struct weir_lease_key key, struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_SCHEMA,
+                          "subscription %lld has no position in partition %lld",
+                          (long long)key.subscription, (long long)key.pid);
+}
+
+enum weir_status weir_ack_read(struct weir_connection *connection,
+                               struct weir_lease_key key, struct weir_position *out,
+                               struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_READ,
+        VALUES(weir_integer(key.subscription), weir_integer(key.pid)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        *out = read_position(&rows);
+        status = weir_rows_next(&rows, error); /* tells a column that was misread */
+        status = status == WEIR_NO_ROW ? WEIR_OK : status;
+    } else if (status == WEIR_NO_ROW) {
+        status = tell_missing(key, error);
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+/* The keys of so many leases, as the engine takes them: two arrays, or a text in `text`. */
+static enum weir_status query_positions(struct weir_connection *connection,
+                                        const struct weir_columns *keys, size_t count,
+                                        struct weir_buf *text, struct weir_rows *rows,
+                                        struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        return weir_connection_query(
+            connection, &SQL_READ_ALL_PG,
+            VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
+                   weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
+            rows, error);
+    status = weir_columns_json(keys, 2, 0, count, text, error);
+    if (status == WEIR_OK)
+        status =
+            weir_connection_query(connection, &SQL_READ_ALL_MARIA,
+                                  VALUES(weir_text(weir_buf_get(text))), rows, error);
+    return status;
+}
+
+/* A position that is not found keeps its version of -1. */
+static enum weir_status read_positions(struct weir_connection *connection,
+                                       const struct weir_columns *keys, size_t count,
+                                       struct weir_position *positions,
+                                       struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_buf text;
+    enum weir_status status;
+
+    weir_buf_init(&text, keys->heap, WEIR_VALUE_SIZE_MAX);
+    status = query_positions(connection, keys, count, &text, &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        size_t at = (size_t)weir_rows_integer(&rows, POSITION_NUMBER) - 1;
+
+        if (at < count)
+            positions[at] = read_position(&rows);
+    }
+    weir_rows_close(&rows);
+    weir_buf_fini(&text);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status read_together(struct weir_connection *connection,
+                                      const struct weir_lease *leases, size_t count,
+                                      struct weir_position *positions,
+                                      struct weir_error *error)
+{
+    struct weir_columns keys;
+    enum weir_status status = weir_columns_init(
+        &keys, weir_connection_config(connection)->heap, 2, count, error);
+
+    if (status == WEIR_OK) {
+        for (size_t i = 0; i < count; i++) {
+            weir_columns_set(&keys, 0, i, weir_integer(leases[i].key.subscription));
+            weir_columns_set(&keys, 1, i, weir_integer(leases[i].key.pid));
+            positions[i].version = -1;
+        }
+        status = read_positions(connection, &keys, count, positions, error);
+    }
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (positions[i].version < 0)
+            status = tell_missing(leases[i].key, error);
+    }
+    weir_columns_fini(&keys);
+    return status;
+}
+
+/* In one transaction: the file is locked once. */
+static enum weir_status read_one_by_one(struct weir_connection *connection,
+                                        const struct weir_lease *leases, size_t count,
+                                        struct weir_position *positions,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_connection_begin_read(connection, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = weir_ack_read(connection, leases[i].key, &positions[i], error);
+    weir_connection_rollback(connection);
+    return status;
+}
+
+enum weir_status weir_ack_read_all(struct weir_connection *connection,
+                                   const struct weir_lease *leases, size_t count,
+                                   struct weir_position *positions,
+                                   struct weir_error *error)
+{
+    if (count == 0)
+        return WEIR_OK;
+    return weir_connection_engine(connection) == WEIR_SQLITE
+               ? read_one_by_one(connection, leases, count, positions, error)
+               : read_together(connection, leases, count, positions, error);
+}
+
+enum weir_status weir_ack_begin(struct weir_connection *connection,
+                                const struct weir_lease_key *keys, size_t count,
+                                struct weir_place place, struct weir_error *error)
+{
+    enum { TOGETHER = 64, WIDTH = 4 };
+    struct weir_value values[TOGETHER * WIDTH];
+    const struct weir_sql *sql = weir_connection_engine(connection) == WEIR_POSTGRESQL
+                                     ? &SQL_BEGIN_ACK_PG
+                                     : &SQL_BEGIN_ACK_PLAIN;
+    enum weir_status status = WEIR_OK;
+
+    for (size_t done = 0; done < count && status == WEIR_OK;) {
+        size_t n = 0;
+
+        for (; n < TOGETHER && done < count; n++, done++) {
+            values[WIDTH * n] = weir_integer(keys[done].subscription);
+            values[WIDTH * n + 1] = weir_integer(keys[done].pid);
+            values[WIDTH * n + 2] = weir_integer(place.cut);
+            values[WIDTH * n + 3] = weir_integer(place.id);
+        }
+        status =
+            weir_connection_execute_many(connection, sql, values, n, WIDTH, NULL, error);
+    }
+    return status;
+}

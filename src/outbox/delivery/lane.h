@@ -1,0 +1,167 @@
+/*
+ * lane.h - the inside of roster.h: lanes and the roster itself.
+ *
+ * Three sources share it: roster.c (life, and what the keeper does), roster_read.c (readers) and
+ * roster_call.c (handler threads and the acker). All of it is under the roster's lock.
+ *
+ *   I1  the parcels of a lane are consecutive messages of its partition, the first one right
+ *       behind `position`, the last one right before or at `read`
+ *   I2  a lane that is not behind has every message up to the front of the main reader
+ *   I3  a lane is in the list of its state (ready, retrying, acking) and in no other
+ *   I4  a lane that was lost is in no list of lanes; it lives on only for a handler or an ack
+ *       that still has it
+ *   I5  `bytes` of the roster is the sum over all parcels
+ *   I6  a lane reads on from before what was removed of its queue only if its lease was ours after
+ *       that removal: then nothing behind `read` is missing, and numbers are right
+ *   I7  a lane with a mark of its own (mark.h) runs, or its ack is under way, or it is leaving
+ *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its mark says
+ *       "alone", and nobody else who may end the process is called alone beside it
+ */
+#ifndef WEIR_OUTBOX_DELIVERY_LANE_H
+#define WEIR_OUTBOX_DELIVERY_LANE_H
+
+#include "outbox/delivery/roster.h"
+#include "ward/lock.h"
+#include "weir/notifier.h"
+
+enum weir_lane_state {
+    WEIR_LANE_IDLE,
+    WEIR_LANE_READY,
+    WEIR_LANE_RUNNING,
+    WEIR_LANE_ACKING,
+    WEIR_LANE_RETRYING,
+    WEIR_LANE_LEAVING
+};
+
+struct weir_lane {
+    struct weir_list turn; /* I3; of an orphan: in the roster's `orphans` */
+    struct weir_post *post;
+    struct weir_lease lease;
+    int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
+    int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
+    enum weir_lane_state state;
+    struct weir_position position; /* as stored, and with what a mark has told */
+    struct weir_mode mode;
+
+    struct weir_list parcels;
+    size_t count;
+    size_t bytes;
+    struct weir_place read; /* everything up to here is in `parcels`, or passed */
+    int64_t seq_read;
+    struct weir_removal asked; /* its lease was ours when that was removed (I6) */
+    bool given;                /* a message has been in it since it was admitted */
+    bool behind;
+    bool near;       /* one more page of the follower and it is at the front */
+    bool blocked;    /* it was full in the middle of the follower's page */
+    bool in_page[2]; /* by reader: the page under way is for it too */
+
+    bool leaving; /* given up as soon as nothing is under way */
+    bool lost;
+    bool overrun;  /* the call's budget is over: its lease is not renewed any more */
+    bool forgiven; /* its crashes were none of a message's; to be told to the database */
+    bool suspect;  /* an owner before us ended with a mark of its head */
+
+    /* the call, and then its ack */
+    struct weir_batch *batch;     /* the handler's, while it runs */
+    struct weir_mode mode_before; /* as it was when the call began */
+    size_t call_count;
+    int64_t begun_ns;
+    int64_t deadline_ns;
+    int64_t due_ns; /* of a retry */
+    bool collected; /* the acker has it */
+    struct weir_position next;
+    size_t processed;
+    bool retry;
+    bool clear_crashes;
+    bool clearing; /* the ack does nothing but end a mark */
+    char error[WEIR_ERROR_TEXT_SIZE];
+    struct weir_batch_rejection *reasons; /* owned */
+    struct weir_rejection *rejections;    /* owned; views of parcels and reasons */
+    size_t rejection_count;
+    bool given_up; /* what is rejected has failed too often */
+};
+
+struct weir_roster {
+    struct weir_roster_options options;
+
+    struct weir_lock lock;    /* guards all that follows */
+    struct weir_lane **lanes; /* owned; by pid, then subscription */
+    size_t lane_count;
+    size_t lane_capacity;
+    struct weir_list ready;    /* oldest first */
+    struct weir_list retrying; /* soonest first */
+    struct weir_list acking;   /* oldest first */
+    struct weir_list orphans;
+    size_t bytes;
+    size_t messages;
+    size_t running;
+    struct weir_lane *trial; /* I8; NULL: none */
+    size_t holds;            /* the outbox's, and one per call */
+    bool closed;
+    int64_t clock_offset_us; /* database's clock minus ours */
+
+    bool front_known;
+    struct weir_place front;
+    struct weir_place follower_target; /* the front when its page began */
+    bool waits[2];                     /* the reader was sent away */
+    int64_t *pids[2];                  /* owned: of the page under way */
+    size_t pid_capacity[2];
+    struct weir_removal *removals[2]; /* owned: of its queues; as many */
+};
+
+/* ---- lanes (roster.c) -------------------------------------------------------------------- */
+
+/* The first lane of a partition, or the place where it would be; and the one of a key. */
+size_t weir_roster_find_pid(const struct weir_roster *self, int64_t pid)
+    WEIR_REQUIRES(self->lock);
+struct weir_lane *weir_roster_find(const struct weir_roster *self,
+                                   struct weir_lease_key key, int64_t epoch)
+    WEIR_REQUIRES(self->lock);
+
+/* Drop what is behind the first `keep` parcels; the lane is behind then, if anything went. */
+void weir_lane_trim(struct weir_roster *self, struct weir_lane *lane, size_t keep)
+    WEIR_REQUIRES(self->lock);
+
+/* Pass the first `count` parcels. */
+void weir_lane_pass(struct weir_roster *self, struct weir_lane *lane, size_t count)
+    WEIR_REQUIRES(self->lock);
+
+/* To a state, into its list. */
+void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
+                    enum weir_lane_state state) WEIR_REQUIRES(self->lock);
+
+/* Begin from what is stored, and from the mark that an owner before us has left. */
+void weir_lane_adopt(struct weir_roster *self, struct weir_lane *lane,
+                     const struct weir_position *position) WEIR_REQUIRES(self->lock);
+
+/* The ack that ends its mark; counts what the mark has told. */
+void weir_lane_describe_clearing(struct weir_lane *lane);
+
+/* Nothing is under way any more: ready, idle, or leaving. */
+void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock);
+
+/* Take it out of the roster. Freed at once, or when handler and acker are done with it. */
+void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock);
+void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock); /* the same, and it is counted as lost */
+void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane);
+void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock);
+
+/* A roster whose owner is gone has nobody to ring for. */
+static inline void weir_roster_ring(struct weir_notifier *bell)
+{
+    if (bell != NULL)
+        weir_notifier_notify_one(bell);
+}
+
+/* There may be something to read again. */
+void weir_roster_wake_readers(struct weir_roster *self) WEIR_REQUIRES(self->lock);
+
+/* Give up a hold; true: it was the last, free it after unlocking with roster_free(). */
+bool weir_roster_drop_hold(struct weir_roster *self) WEIR_REQUIRES(self->lock);
+void weir_roster_free(struct weir_roster *self);
+
+#endif

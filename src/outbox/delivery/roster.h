@@ -1,0 +1,328 @@
+/*
+ * roster.h - the lanes of a process, and whose turn it is.
+ *
+ * A *lane* is one partition of one subscription that this process holds the lease of: the
+ * messages read for it and not yet acknowledged, and its state. A *post* is one handler: all
+ * its lanes share options and permits.
+ *
+ *                 read        take              finish              settle
+ *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or retrying
+ *              readers        handler threads   acker            ^  lost: the lane is gone
+ *                                  |                             |
+ *                                  +-- describe, commit, passed -+  transactional
+ *
+ *   idle      nothing waits in memory
+ *   ready     something waits; ready lanes run in the order in which they became ready
+ *   running   a handler has the first messages
+ *   acking    the outcome is on its way to the database
+ *   retrying  the head failed; nothing shortens the wait
+ *   leaving   given up at the end of its batch, waits for its release
+ *
+ * Two *readers* fill the lanes. The main one reads the log once for all lanes that are
+ * *attached*: they have everything up to its front. A lane that is full, or was taken over with
+ * an older position, is *behind*: the follower reads for those, from the oldest of them, and a
+ * lane is attached again when it has reached the front. So a lane that stands still costs the
+ * others nothing.
+ *
+ *   log  ------------------------------------------------------>
+ *               ^ lane behind   ^ lane behind       ^ front of the main reader, all attached
+ *               '-- follower begins here
+ *
+ * What waits in memory is bounded in bytes. A message in memory is never the only copy: the
+ * roster may drop any that no handler has, and read it again later.
+ *
+ * Order    Ready lanes: oldest first; one that has run goes to the back.
+ * Threads  Any thread. One lock, held for memory only, never for the database or a handler.
+ * Memory   Messages from `heap`, up to memory_max; a page may exceed it once.
+ */
+#ifndef WEIR_OUTBOX_DELIVERY_ROSTER_H
+#define WEIR_OUTBOX_DELIVERY_ROSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "outbox/delivery/ack.h"
+#include "outbox/delivery/batch.h"
+#include "outbox/delivery/meter.h"
+#include "outbox/delivery/mode.h"
+#include "outbox/delivery/parcel.h"
+#include "outbox/delivery/rate.h"
+#include "outbox/lease/lease.h"
+#include "weir/heap.h"
+#include "weir/outbox.h"
+
+struct weir_lane;
+struct weir_notifier;
+struct weir_roster;
+
+/* What operators have decided about a post. */
+struct weir_post_state {
+    bool queue_paused; /* delivery to all subscriptions of the queue */
+    bool paused;       /* delivery to this one */
+    bool removed;      /* the subscription is gone, perhaps with its queue */
+};
+
+/* One handler. Filled in before the first lane, constant from then on, but for what the roster
+ * keeps for itself. */
+struct weir_post {
+    const char *queue; /* owned by the outbox, as all of this */
+    const char *subscription;
+    int64_t queue_id;
+    int64_t subscription_id;
+    int32_t partitions;
+    weir_message_fn on_message;       /* or */
+    weir_batch_fn on_batch;           /* or */
+    weir_message_tx_fn on_message_tx; /* or */
+    weir_batch_tx_fn on_batch_tx;
+    void *state;
+    uint32_t permits; /* 0: no limit of its own */
+    struct weir_tuning tuning;
+    int64_t lease_ns;
+    int64_t budget_ns;
+    struct weir_meter meter;
+    struct weir_rate rate; /* the keeper's: of messages acknowledged */
+
+    /* the roster's, under its lock */
+    uint32_t attempts_max; /* of the queue; 0: no limit */
+    uint32_t running;
+    uint32_t lanes;
+    struct weir_post_state decided;
+};
+
+struct weir_roster_options {
+    const struct weir_heap *heap;   /* borrowed */
+    struct weir_executor *executor; /* borrowed: the clock */
+    size_t memory_max;
+    uint32_t page_rows;
+    struct weir_notifier *work;    /* borrowed: a lane is ready */
+    struct weir_notifier *acks;    /* an ack waits */
+    struct weir_notifier *room[2]; /* by reader: it may be worth looking again */
+    struct weir_notifier *keeper;  /* a lane is leaving, or was lost */
+    struct weir_points *points;    /* for tests; NULL: none */
+};
+
+enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };
+
+struct weir_roster_info {
+    size_t lanes;
+    size_t behind;
+    size_t ready;
+    size_t running;
+    size_t acking;
+    size_t retrying;
+    size_t messages; /* in memory */
+    size_t bytes;
+};
+
+WEIR_CHECKED enum weir_status
+weir_roster_create(const struct weir_roster_options *options, struct weir_roster **out);
+
+/* Gives up the caller's hold: the last call that still runs frees it. NULL is fine. */
+void weir_roster_destroy(struct weir_roster *self);
+
+void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out);
+
+/* The same for the lanes of one post. */
+void weir_roster_read_post(struct weir_roster *self, const struct weir_post *post,
+                           struct weir_roster_info *out);
+
+/* ---- for the keeper: lanes come and go -------------------------------------------------- */
+
+/* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()): make its lane. `retry_in_ns` is what is
+ * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
+WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
+                                                struct weir_post *post,
+                                                const struct weir_lease *lease,
+                                                const struct weir_position *position,
+                                                int64_t retry_in_ns, int64_t taken_ns);
+
+/* The lease was lost: forget the lane. A handler that runs is told to stop; what it answers
+ * counts for nothing. */
+void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch);
+
+/* All of them at once: whatever we hold may be somebody else's by now. Returns how many there were. */
+size_t weir_roster_lose_all(struct weir_roster *self);
+
+/* Leases to renew: all but those of calls whose budget is over, which are told to stop.
+ * `post` NULL: of all. Returns how many there are; fills up to `count`. */
+size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
+                          struct weir_lease *out, size_t count);
+
+/* The lease of a lane was extended at `renewed_ns`, by the same clock (before the statement). */
+void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
+                         int64_t epoch, int64_t renewed_ns);
+
+/* Let up to `count` lanes of a post go at the end of their batch, those without work first. */
+void weir_roster_surrender(struct weir_roster *self, struct weir_post *post,
+                           size_t count);
+
+/* Lanes that are done leaving: removed here, to be released. With `all`, every lane that no
+ * handler has. Returns how many of `count` were given. Each comes with the ack that says where
+ * it is, if that is worth storing. */
+size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
+                                struct weir_lease *out, struct weir_ack *acks,
+                                size_t count);
+
+/* Is there a lane of this lease, or a handler that still hangs on it? */
+bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key,
+                       int64_t epoch);
+
+/*
+ * Partitions of this subscription that must not be taken: those that have a lane, and those whose
+ * handler hangs beyond its lease. A lane may be here though its lease has run out: that is noticed
+ * when it is renewed, or acks, and two lanes of one partition would deliver it at the same time.
+ */
+size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
+                            size_t count);
+
+/* Returns whether it was removed before. */
+bool weir_roster_set_post(struct weir_roster *self, struct weir_post *post,
+                          struct weir_post_state state);
+
+/* One of the two pauses of a post: of its queue, or its own. */
+void weir_roster_pause_queue(struct weir_roster *self, struct weir_post *post,
+                             bool paused);
+void weir_roster_pause_post(struct weir_roster *self, struct weir_post *post,
+                            bool paused);
+void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
+                                  uint32_t attempts_max);
+uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post);
+
+/* Lanes taken over from an owner that died, of which it is now known that nothing waited: up to
+ * `count`; each is told once. */
+size_t weir_roster_take_forgiven(struct weir_roster *self, struct weir_lease *out,
+                                 size_t count);
+
+/* The database's clock minus the executor's, so that a wait can be stored. */
+void weir_roster_set_clock(struct weir_roster *self, int64_t offset_us);
+
+/* Have the place stored of each lane in which nothing has waited for long. */
+void weir_roster_store_drained(struct weir_roster *self);
+
+/* When leases() should be asked again: a budget is over then, or the lease of a call that is over
+ * its budget. WEIR_FOREVER: no call runs. */
+int64_t weir_roster_next_deadline(struct weir_roster *self);
+
+/* ---- for the readers -------------------------------------------------------------------- */
+
+/* What to read next: `after`, pids, queues and limits of *page. False: nothing to do until `room`
+ * is notified. Pids and removals belong to the roster until route(). */
+bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
+                           struct weir_page *page);
+
+/*
+ * Lanes of this page that read on from before what was removed of their queue: if somebody else
+ * had the partition meanwhile, messages may be missing in the page, and those behind them would get
+ * wrong numbers. Ask about their leases before route(). Returns how many there are; fills up to
+ * `count`. Each is named once for each removal.
+ */
+size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
+                           const struct weir_page *page, struct weir_lease *out,
+                           size_t count);
+
+/* The answer, by `kept` of each: those that are not ours any more are lost. */
+void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
+                        const struct weir_lease *leases, size_t count);
+
+/* Hand a page out; takes the parcels. `page` as read() left it. */
+void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
+                       const struct weir_page *page, struct weir_list *parcels);
+
+/* The page could not be read. */
+void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind);
+
+/* The log ends before where the main reader is: its last commits were lost with a primary, and what
+ * comes in their place has to be read. Lanes that have read them have lost their leases as well. */
+void weir_roster_lose_front(struct weir_roster *self);
+
+/* ---- for handler threads ---------------------------------------------------------------- */
+
+struct weir_call {
+    struct weir_lane *lane; /* the roster's */
+    struct weir_post *post;
+    int32_t partition;
+    uint32_t attempts;
+    struct weir_lease lease;
+    int64_t deadline_ns;
+    size_t count; /* of messages, from the lane's first on */
+    const struct weir_parcel *first;
+    bool needs_mark;      /* store `mark` before the handler is called */
+    struct weir_ack mark; /* valid until the call ends */
+};
+
+/* The lane whose turn it is. Of suspects (mark.h) one at a time, up to its ack; those first whose
+ * calls alone have failed least, so that a killer does not keep the innocent waiting. False: none; *wait_ns says how long until a retry is due. */
+bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns);
+
+/* From the parcel after `parcel` in its lane. */
+const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
+
+/* The mark of the call is stored. False: the lane was lost meanwhile, do not call. */
+WEIR_CHECKED bool weir_roster_marked(struct weir_roster *self, struct weir_call *call);
+
+/* The batch that the handler is given, so that it can be told to stop. Its budget begins. */
+void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
+                       struct weir_batch *batch);
+
+/* The handler has answered: takes the batch's rejections; the ack is on its way. */
+void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
+                        struct weir_batch *batch, enum weir_outcome outcome,
+                        const char *reason);
+
+/*
+ * The same for a handler that runs inside the transaction of the ack. describe() says in *ack what
+ * to store; what it points to stays until one of the others, or finish(), ends the call. It may
+ * be followed by finish(), if the transaction fails: then nothing of the description counts.
+ * `outcome` WEIR_REJECT is about messages that were not answered for: they come again one by
+ * one. WEIR_FENCED: the lane was lost; WEIR_NO_MEMORY.
+ */
+WEIR_CHECKED enum weir_status
+weir_roster_describe(struct weir_roster *self, struct weir_call *call,
+                     struct weir_batch *batch, enum weir_outcome outcome,
+                     const char *reason, struct weir_ack *ack);
+
+/* It was committed: the lane goes on behind it. */
+void weir_roster_passed(struct weir_roster *self, struct weir_call *call);
+
+/* The handler was not called: let somebody try again. `marked`: the mark of the call is stored, or
+ * nobody knows; it ends first. */
+void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool marked);
+
+/* Somebody else has the partition: the lane is gone. */
+void weir_roster_forsake(struct weir_roster *self, struct weir_call *call);
+
+/* ---- for the acker ---------------------------------------------------------------------- */
+
+/* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns how many. What
+ * they point to stays until settle() or uncollect(), one of which follows if there were any. */
+size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size_t count);
+
+/* After the commit: `accepted` of each decides. */
+void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
+                        size_t count);
+
+/* They were not committed: let them wait again. */
+void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks,
+                           size_t count);
+
+/* Nobody knows: begin anew from the stored position. */
+void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
+                         int64_t epoch, const struct weir_position *position);
+
+static inline bool weir_post_is_paused(const struct weir_post *self)
+{
+    return self->decided.queue_paused || self->decided.paused;
+}
+
+/* Do its handlers run inside the transaction of the ack? */
+static inline bool weir_post_is_transactional(const struct weir_post *self)
+{
+    return self->on_message_tx != NULL || self->on_batch_tx != NULL;
+}
+
+/* From now on no call begins and running ones are told to stop. */
+void weir_roster_close(struct weir_roster *self);
+
+#endif

@@ -1,0 +1,466 @@
+/*
+ * roster_read.c - what the readers do with the roster: choose a page, hand it out.
+ *
+ * A page is read without the lock, so lanes come, go and fill up meanwhile. `in_page` is what
+ * makes that safe: a lane gets messages of a page only if it took part when the page was chosen
+ * and nothing has moved its `read` since. Whoever moves it otherwise (trim, restart) takes the
+ * lane out of the page.
+ *
+ * Attaching needs care for the same reason. A lane that is behind is attached only between two
+ * pages of the main reader, when it has read at least as far as the front. Under load the front
+ * moves on while the follower reads, so a lane that was *near* when the follower's page began
+ * makes the main reader wait for one more page of the follower, which then reaches the front.
+ *
+ * Numbers are counted from the place where a lane was read to, so nothing behind it may be missing.
+ * While the lease is ours nobody else moves the position, and the sweep removes nothing behind it.
+ * But our clock may have stood still (a suspended host, a paused virtual machine), another process
+ * may have passed messages of the lane, and the sweep removed them. So a page tells what was removed
+ * of its queues, as of its rows or later, and a lane that reads on from before that is asked about.
+ */
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/heap.h"
+#include "base/point.h"
+#include "outbox/delivery/lane.h"
+#include "outbox/log/page.h"
+#include "weir/executor.h"
+
+enum { LANE_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024 };
+
+/* A handler that takes longer than this lends the memory of its lane to others. */
+#define SLOW_NS WEIR_MILLISECONDS(100)
+
+/* ---- how full a lane is ---------------------------------------------------------------- */
+
+static size_t count_max(const struct weir_lane *lane)
+{
+    size_t twice = (size_t)lane->post->tuning.batch * 2;
+
+    return twice > LANE_COUNT_MAX ? twice : LANE_COUNT_MAX;
+}
+
+/* A lane that cannot run now has no use for more than its next batch. */
+static bool stands_still(const struct weir_lane *lane)
+{
+    return lane->state == WEIR_LANE_RETRYING || weir_post_is_paused(lane->post) ||
+           lane->overrun || lane->suspect;
+}
+
+static bool is_full(const struct weir_roster *self, const struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    if (lane->count == 0)
+        return false;
+    if (stands_still(lane))
+        return lane->count >= (size_t)lane->post->tuning.batch * 2;
+    return lane->count >= count_max(lane) || lane->bytes >= self->options.memory_max / 4;
+}
+
+static bool runs_for_long(const struct weir_roster *self, const struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    return lane->state == WEIR_LANE_RUNNING &&
+           weir_executor_now(self->options.executor) - lane->begun_ns > SLOW_NS;
+}
+
+/* Should the follower read for it? What lend_memory() took it should not get again at once: the
+ * follower would read the same part of the log over and over. */
+static bool wants_more(const struct weir_roster *self, const struct weir_lane *lane)
+    WEIR_REQUIRES(self->lock)
+{
+    if (!lane->behind || lane->leaving)
+        return false;
+    if (stands_still(lane) || runs_for_long(self, lane))
+        return lane->count < lane->post->tuning.batch;
+    return lane->count <= count_max(lane) / 2 &&
+           lane->bytes <= self->options.memory_max / 8;
+}
+
+/* Take back what lanes that stand still, or run for long, will not need soon. */
+static void lend_memory(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+        size_t keep = lane->post->tuning.batch;
+
+        if (lane->state == WEIR_LANE_RUNNING && lane->call_count > keep)
+            keep = lane->call_count;
+        if (runs_for_long(self, lane) || stands_still(lane))
+            weir_lane_trim(self, lane, keep);
+    }
+}
+
+/* By order of a test: drop all but the next message, as if memory were short. */
+static void forget_all(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+        bool under_way =
+            lane->state == WEIR_LANE_RUNNING || lane->state == WEIR_LANE_ACKING;
+
+        weir_lane_trim(self, lane, under_way ? lane->call_count : 1);
+    }
+}
+
+static bool has_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    if (self->bytes < self->options.memory_max)
+        return true;
+    lend_memory(self);
+    return self->bytes < self->options.memory_max;
+}
+
+/* ---- choosing a page ------------------------------------------------------------------- */
+
+static bool reserve_pids(struct weir_roster *self, enum weir_reader_kind kind)
+    WEIR_REQUIRES(self->lock)
+{
+    const struct weir_heap *heap = self->options.heap;
+    struct weir_removal *removals;
+    int64_t *pids;
+
+    if (self->pid_capacity[kind] >= self->lane_count)
+        return true;
+    pids = weir_heap_resize(heap, self->pids[kind], self->lane_capacity * sizeof *pids);
+    if (pids == NULL)
+        return false;
+    self->pids[kind] = pids;
+    removals = weir_heap_resize(heap, self->removals[kind],
+                                self->lane_capacity * sizeof *removals);
+    if (removals == NULL)
+        return false;
+    self->removals[kind] = removals;
+    self->pid_capacity[kind] = self->lane_capacity;
+    return true;
+}
+
+/* Lanes are in the order of their pids, so equal ones are neighbours, and those of a queue too. */
+static void enrol(struct weir_roster *self, enum weir_reader_kind kind,
+                  struct weir_lane *lane, struct weir_page *page)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_removal *removals = self->removals[kind];
+    int64_t *pids = self->pids[kind];
+    int64_t pid = lane->lease.key.pid;
+    int64_t queue_id = weir_pid_queue(pid);
+
+    lane->in_page[kind] = true;
+    if (page->pid_count == 0 || pids[page->pid_count - 1] != pid)
+        pids[page->pid_count++] = pid;
+    if (page->removal_count == 0 ||
+        removals[page->removal_count - 1].queue_id != queue_id)
+        removals[page->removal_count++] = (struct weir_removal){.queue_id = queue_id};
+}
+
+/*
+ * Where the main reader begins when nobody is attached: at the place that half of the lanes
+ * have not reached. The lowest would make one lane that has stood still for days hold back all
+ * others; that one is the follower's business.
+ */
+static struct weir_place choose_front(const struct weir_roster *self)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_place best = self->lanes[0]->read;
+    size_t wanted = (self->lane_count - 1) / 2;
+
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_place place = self->lanes[i]->read;
+        size_t lower = 0;
+        size_t equal = 0;
+
+        for (size_t k = 0; k < self->lane_count; k++) {
+            lower += weir_place_before(self->lanes[k]->read, place);
+            equal += weir_place_equal(self->lanes[k]->read, place);
+        }
+        if (lower <= wanted && wanted < lower + equal)
+            return place;
+    }
+    return best;
+}
+
+static bool anybody_attached(const struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        if (!self->lanes[i]->behind)
+            return true;
+    }
+    return false;
+}
+
+static void attach_those_at_front(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+
+        if (lane->behind && !weir_place_before(lane->read, self->front) &&
+            !is_full(self, lane)) {
+            lane->behind = false;
+            lane->near = false;
+            lane->in_page[WEIR_READER_FOLLOWER] = false;
+        }
+    }
+}
+
+static bool somebody_is_near(const struct weir_roster *self) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        if (self->lanes[i]->near && wants_more(self, self->lanes[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool choose_main(struct weir_roster *self, struct weir_page *page)
+    WEIR_REQUIRES(self->lock)
+{
+    if (!self->front_known || !anybody_attached(self)) {
+        self->front = choose_front(self);
+        self->front_known = true;
+    }
+    attach_those_at_front(self);
+    if (somebody_is_near(self)) {
+        weir_roster_ring(self->options.room[WEIR_READER_FOLLOWER]);
+        return false;
+    }
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+
+        lane->in_page[WEIR_READER_MAIN] = false;
+        if (!lane->behind)
+            enrol(self, WEIR_READER_MAIN, lane, page);
+        else if (wants_more(self, lane) && self->waits[WEIR_READER_FOLLOWER]) {
+            self->waits[WEIR_READER_FOLLOWER] = false;
+            weir_roster_ring(self->options.room[WEIR_READER_FOLLOWER]);
+        }
+    }
+    page->after = self->front;
+    return page->pid_count > 0;
+}
+
+static bool choose_follower(struct weir_roster *self, struct weir_page *page)
+    WEIR_REQUIRES(self->lock)
+{
+    if (!self->front_known)
+        return false;
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+
+        lane->in_page[WEIR_READER_FOLLOWER] = false;
+        lane->blocked = false;
+        if (!wants_more(self, lane) || !weir_place_before(lane->read, self->front))
+            continue;
+        if (page->pid_count == 0 || weir_place_before(lane->read, page->after))
+            page->after = lane->read;
+        enrol(self, WEIR_READER_FOLLOWER, lane, page);
+    }
+    self->follower_target = self->front;
+    return page->pid_count > 0;
+}
+
+bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
+                           struct weir_page *page)
+{
+    bool chosen = false;
+
+    memset(page, 0, sizeof *page);
+    page->row_max = self->options.page_rows;
+    page->payload_max = PAGE_BYTES_MAX;
+    if (self->options.memory_max / 4 < PAGE_BYTES_MAX)
+        page->payload_max = (int64_t)(self->options.memory_max / 4);
+
+    if (WEIR_POINT(self->options.points, "roster.small_page"))
+        page->row_max = 1;
+
+    weir_lock_acquire(&self->lock);
+    if (WEIR_POINT(self->options.points, "roster.forget"))
+        forget_all(self);
+    if (self->lane_count == 0)
+        self->front_known = false;
+    else if (!self->closed && has_room(self) && reserve_pids(self, kind))
+        chosen = kind == WEIR_READER_MAIN ? choose_main(self, page)
+                                          : choose_follower(self, page);
+    page->pids = self->pids[kind];
+    page->removals = self->removals[kind];
+    self->waits[kind] = !chosen;
+    weir_lock_release(&self->lock);
+    return chosen;
+}
+
+/* ---- asking whether a lane is still ours ------------------------------------------------ */
+
+/* Not lost by itself: the place is that of the furthest partition of the queue, and a slow one is
+ * rightly behind it. */
+static bool is_doubted(const struct weir_lane *lane, const struct weir_page *page)
+{
+    const struct weir_removal *removal =
+        weir_page_find_removal(page, weir_pid_queue(lane->lease.key.pid));
+
+    return removal != NULL && weir_place_before(lane->read, removal->place) &&
+           (removal->count != lane->asked.count ||
+            !weir_place_equal(removal->place, lane->asked.place));
+}
+
+size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
+                           const struct weir_page *page, struct weir_lease *out,
+                           size_t count)
+{
+    size_t found = 0;
+
+    weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < self->lane_count; i++) {
+        const struct weir_lane *lane = self->lanes[i];
+
+        if (!lane->in_page[kind] || !is_doubted(lane, page))
+            continue;
+        if (found < count)
+            out[found] = lane->lease;
+        found++;
+    }
+    weir_lock_release(&self->lock);
+    return found;
+}
+
+void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
+                        const struct weir_lease *leases, size_t count)
+{
+    weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct weir_lane *lane = weir_roster_find(self, leases[i].key, leases[i].epoch);
+
+        if (lane == NULL)
+            continue;
+        if (leases[i].kept) {
+            lane->asked =
+                *weir_page_find_removal(page, weir_pid_queue(leases[i].key.pid));
+        } else {
+            weir_lane_lose(self, lane);
+            weir_roster_ring(self->options.keeper); /* it may be taken again */
+        }
+    }
+    weir_lock_release(&self->lock);
+}
+
+/* ---- handing it out -------------------------------------------------------------------- */
+
+static void push(struct weir_roster *self, struct weir_lane *lane,
+                 struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
+{
+    parcel->seq = ++lane->seq_read;
+    lane->read = parcel->place;
+    lane->given = true;
+    lane->count++;
+    lane->bytes += parcel->size;
+    self->messages++;
+    self->bytes += parcel->size;
+    weir_list_append(&lane->parcels, &parcel->link);
+    if (lane->state == WEIR_LANE_IDLE)
+        weir_lane_move(self, lane, WEIR_LANE_READY);
+}
+
+/* A lane without room misses this message, and so all later ones of the page. */
+static void leave_behind(struct weir_lane *lane, enum weir_reader_kind kind)
+{
+    if (kind == WEIR_READER_FOLLOWER) {
+        lane->blocked = true;
+        lane->near = false;
+    } else {
+        lane->behind = true;
+        lane->near = false;
+        lane->in_page[WEIR_READER_MAIN] = false;
+    }
+}
+
+static bool takes(const struct weir_lane *lane, enum weir_reader_kind kind,
+                  const struct weir_parcel *parcel)
+{
+    return lane->in_page[kind] && !(kind == WEIR_READER_FOLLOWER && lane->blocked) &&
+           weir_place_before(lane->read, parcel->place);
+}
+
+/* Give `parcel` to every lane that is waiting for it; the first gets the original. */
+static void hand_out(struct weir_roster *self, enum weir_reader_kind kind,
+                     struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
+{
+    const struct weir_heap *heap = self->options.heap;
+    struct weir_parcel *original = parcel;
+
+    for (size_t i = weir_roster_find_pid(self, parcel->pid);
+         i < self->lane_count && self->lanes[i]->lease.key.pid == parcel->pid; i++) {
+        struct weir_lane *lane = self->lanes[i];
+        struct weir_parcel *own = original;
+
+        if (!takes(lane, kind, parcel))
+            continue;
+        if (WEIR_POINT(self->options.points, "roster.skip")) {
+            lane->read = parcel->place; /* a bug, for tests that must find it */
+            continue;
+        }
+        if (own == NULL)
+            own = weir_parcel_copy(heap, parcel);
+        if (own == NULL || is_full(self, lane)) {
+            leave_behind(lane, kind);
+            if (own != original)
+                weir_heap_free(heap, own);
+            continue;
+        }
+        original = NULL;
+        push(self, lane, own);
+    }
+    weir_heap_free(heap, original);
+}
+
+/* Everything up to the end of the page was offered. */
+static void move_on(struct weir_roster *self, enum weir_reader_kind kind,
+                    const struct weir_page *page) WEIR_REQUIRES(self->lock)
+{
+    for (size_t i = 0; i < self->lane_count; i++) {
+        struct weir_lane *lane = self->lanes[i];
+
+        if (!lane->in_page[kind] || (kind == WEIR_READER_FOLLOWER && lane->blocked))
+            continue;
+        lane->read = weir_place_later(lane->read, page->end);
+        lane->in_page[kind] = false;
+        if (kind == WEIR_READER_FOLLOWER)
+            lane->near = !weir_place_before(lane->read, self->follower_target) &&
+                         weir_place_before(lane->read, self->front);
+        else if (page->at_head && lane->lease.crashes > 0 && !lane->given) {
+            lane->lease.crashes = 0; /* nothing waited: nobody died of a message */
+            lane->forgiven = true;
+            lane->suspect = false;
+            weir_mode_init(&lane->mode);
+            weir_roster_ring(self->options.keeper);
+        }
+    }
+}
+
+void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
+                       const struct weir_page *page, struct weir_list *parcels)
+{
+    struct weir_list *link;
+
+    weir_lock_acquire(&self->lock);
+    while ((link = weir_list_take_first(parcels)) != NULL)
+        hand_out(self, kind, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
+    move_on(self, kind, page);
+    if (kind == WEIR_READER_MAIN)
+        self->front = page->end;
+    else
+        weir_roster_wake_readers(self); /* somebody may have reached the front */
+    weir_lock_release(&self->lock);
+}
+
+void weir_roster_lose_front(struct weir_roster *self)
+{
+    weir_lock_acquire(&self->lock);
+    self->front_known = false;
+    weir_lock_release(&self->lock);
+}
+
+void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind)
+{
+    weir_lock_acquire(&self->lock);
+    for (size_t i = 0; i < self->lane_count; i++)
+        self->lanes[i]->in_page[kind] = false;
+    weir_lock_release(&self->lock);
+}

@@ -1,0 +1,815 @@
+/*
+ * keeper.c - keeps the leases of a process, and its share of the partitions.
+ *
+ * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
+ * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
+ * that the process is alive, and takes or gives up partitions until it has its share (member.h).
+ *
+ * A process that has died without its lock (liveness.h) is *buried*: its leases end, and then its
+ * membership, in this order, so that whoever buries and dies leaves it to the next one. Several may
+ * bury it at once.
+ *
+ * When our own liveness session is lost others may believe us dead, and be at our partitions already.
+ * So all lanes are given up at once, before anything is said to the database; running handlers are
+ * told to stop, and their acks are refused. Then the process comes back under another number: what is
+ * left of the former one is released, and partitions are taken as a newcomer takes them.
+ *
+ * Lost is also a session that others do not see, because they look on another server
+ * (liveness.h). So from each connection it is looked for before a beat on it says that there is
+ * one; and while there is no connection to be had, a session on a server that takes no writes
+ * is given up.
+ *
+ * A process in which a handler hangs cannot take that partition again, and the others have their
+ * shares. So a partition that lies about for two beats is taken beyond the share; another one is
+ * given up for it, held for longer, which that process can take.
+ *
+ *   renew   every third of the shortest lease
+ *   beat    as often, at most every 3 s; sooner while somebody should give us something, when
+ *           somebody has come, gone or died, and when the time of somebody who does not beat is over
+ *   look    at the others, while there are any (presence.h)
+ *
+ * If the database cannot be reached leases run out by themselves. No call begins once our own
+ * clock says that they have; and what was running is refused when it acks.
+ */
+#include "base/arith.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "db/pause.h"
+#include "outbox/delivery/mark.h"
+#include "outbox/lease/member.h"
+#include "outbox/lease/presence.h"
+#include "outbox/outbox.h"
+#include "ward/executor.h"
+#include "weir/subscription.h"
+
+#define BEAT_MAX_NS WEIR_SECONDS(3)
+#define BEAT_SOON_NS WEIR_MILLISECONDS(250)
+
+enum { OCCUPIED_MAX = 2 * WEIR_PARTITIONS_MAX, LEAVE_ATTEMPTS = 3 };
+
+struct weir_keeper {
+    struct weir_outbox *outbox;
+    int64_t renew_ns; /* when next, by the clock that leases end by */
+    int64_t beat_ns;  /* by the one that timers go by */
+    struct weir_presence presence;
+    int64_t former; /* our number before; something may be left of it; 0: none */
+    bool untidy;    /* leases may have our name that we know nothing of */
+    struct weir_share *shares; /* owned; one per post */
+    int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
+    struct weir_lease *leases; /* owned; room for all lanes there can be */
+    struct weir_ack *acks;     /* owned; as many */
+    struct weir_position *positions; /* owned; as many */
+    size_t lease_max;
+};
+
+/* ---- leaving --------------------------------------------------------------------------- */
+
+/* Lanes that nothing waits for also say how far the log was read for them. Those with a mark end it,
+ * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
+static enum weir_status store_places(struct weir_keeper *self,
+                                     struct weir_connection *connection, size_t count,
+                                     struct weir_error *error)
+{
+    int64_t owner = self->outbox->owner;
+    size_t worth = 0;
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        if (self->acks[i].is_mark)
+            status = weir_ack_move(connection, owner, &self->acks[i], 1, error);
+        else if (self->acks[i].epoch != 0)
+            self->acks[worth++] = self->acks[i];
+    }
+    if (status != WEIR_OK || worth == 0)
+        return status;
+    return weir_ack_move(connection, owner, self->acks, worth, error);
+}
+
+static enum weir_status release_leaving(struct weir_keeper *self,
+                                        struct weir_connection *connection, bool all,
+                                        struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t count = weir_roster_take_leaving(outbox->roster, all, self->leases, self->acks,
+                                            self->lease_max);
+    enum weir_status status = WEIR_OK;
+
+    if (count == 0)
+        return WEIR_OK;
+    if (store_places(self, connection, count, error) != WEIR_OK)
+        weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.place_not_stored",
+                       "count=%zu", count); /* costs the next owner some reading */
+    (void)WEIR_POINT(outbox->points, "keeper.leaving");
+    if (WEIR_POINT(outbox->points, "keeper.cannot_release"))
+        status = weir_error_set(error, WEIR_LOST, "lost by order of a test");
+    else
+        status =
+            weir_lease_release(connection, outbox->owner, self->leases, count, error);
+    self->untidy |= status != WEIR_OK; /* the roster has forgotten them already */
+    (void)WEIR_POINT(outbox->points, "keeper.released");
+    if (status == WEIR_OK && !atomic_load(&outbox->alone)) {
+        status = weir_wake_send(connection, outbox->channel, error);
+        weir_wake_signal(outbox->db, outbox->channel);
+    }
+    return status;
+}
+
+static enum weir_status forgive(struct weir_keeper *self,
+                                struct weir_connection *connection,
+                                struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t count =
+        weir_roster_take_forgiven(outbox->roster, self->leases, self->lease_max);
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = weir_lease_forgive(connection, outbox->owner, &self->leases[i], error);
+    return status;
+}
+
+/* ---- renewing -------------------------------------------------------------------------- */
+
+static int64_t shortest_lease(const struct weir_outbox *outbox)
+{
+    int64_t shortest_ns = WEIR_FOREVER;
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        if (outbox->posts[i]->lease_ns < shortest_ns)
+            shortest_ns = outbox->posts[i]->lease_ns;
+    }
+    return shortest_ns;
+}
+
+static int64_t beat_interval(const struct weir_outbox *outbox)
+{
+    int64_t third_ns = shortest_lease(outbox) / 3;
+
+    return third_ns < BEAT_MAX_NS ? third_ns : BEAT_MAX_NS;
+}
+
+static const struct weir_post *find_post(const struct weir_outbox *outbox,
+                                         int64_t subscription)
+{
+    const struct weir_post *post = NULL;
+
+    for (size_t i = 0; i < outbox->post_count && post == NULL; i++) {
+        if (outbox->posts[i]->subscription_id == subscription)
+            post = outbox->posts[i];
+    }
+    return post;
+}
+
+static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
+{
+    struct weir_outbox *outbox = self->outbox;
+    const struct weir_post *post = find_post(outbox, lease->key.subscription);
+
+    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+                   "queue=%s subscription=%s partition=%d", post->queue,
+                   post->subscription, weir_pid_partition(lease->key.pid));
+    weir_roster_lose(outbox->roster, lease->key, lease->epoch);
+    self->beat_ns = 0; /* and look for another one */
+}
+
+/* The leases of all posts that last as long as that of posts[first]; none if one before it does:
+ * then they were renewed with that. */
+static size_t list_leases(struct weir_keeper *self, size_t first)
+{
+    const struct weir_outbox *outbox = self->outbox;
+    int64_t lease_ns = outbox->posts[first]->lease_ns;
+    size_t count = 0;
+
+    for (size_t i = 0; i < first; i++) {
+        if (outbox->posts[i]->lease_ns == lease_ns)
+            return 0;
+    }
+    for (size_t i = first; i < outbox->post_count; i++) {
+        if (outbox->posts[i]->lease_ns == lease_ns)
+            count += weir_roster_leases(outbox->roster, outbox->posts[i],
+                                        self->leases + count, self->lease_max - count);
+    }
+    return count;
+}
+
+/* Of one length in one statement: a process that has nothing to do still renews. */
+static enum weir_status renew_like(struct weir_keeper *self,
+                                   struct weir_connection *connection, size_t first,
+                                   struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
+    size_t count = list_leases(self, first);
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    status =
+        weir_lease_renew(connection, outbox->owner, outbox->posts[first]->lease_ns / 1000,
+                         self->leases, count, error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        const struct weir_lease *lease = &self->leases[i];
+
+        if (lease->kept)
+            weir_roster_renewed(outbox->roster, lease->key, lease->epoch, now_ns);
+        else
+            note_lost(self, lease);
+    }
+    return status;
+}
+
+static enum weir_status renew(struct weir_keeper *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++)
+        status = renew_like(self, connection, i, error);
+    (void)WEIR_POINT(outbox->points, "keeper.renewed");
+    if (status == WEIR_OK)
+        self->renew_ns = weir_sat_add_i64(now_ns, shortest_lease(outbox) / 3);
+    return status;
+}
+
+/* ---- shares ---------------------------------------------------------------------------- */
+
+/* What an owner that died has left is worth a line: it leads to a dead letter. */
+static void log_mark(const struct weir_outbox *outbox, const struct weir_post *post,
+                     const struct weir_lease *lease, const struct weir_position *position)
+{
+    enum weir_mark mark = weir_mark_find(position, lease);
+
+    if (mark != WEIR_MARK_NONE)
+        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.suspect",
+                       "queue=%s subscription=%s partition=%d seq=%lld text=\"%s\"",
+                       post->queue, post->subscription,
+                       weir_pid_partition(lease->key.pid), (long long)position->seq + 1,
+                       mark == WEIR_MARK_ALONE
+                           ? "its process ended in its call alone: a failed attempt"
+                           : "a process ended in its call: it is called alone");
+}
+
+static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
+                              const struct weir_lease *lease,
+                              const struct weir_position *position, int64_t now_us,
+                              int64_t taken_ns, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t wait_ns =
+        position->retry_us > now_us ? (position->retry_us - now_us) * 1000 : 0;
+    enum weir_status status =
+        weir_roster_admit(outbox->roster, post, lease, position, wait_ns, taken_ns);
+
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, "take a partition: %s",
+                              weir_status_text(status));
+    weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.lease_taken",
+                   "queue=%s subscription=%s partition=%d epoch=%lld crashes=%u",
+                   post->queue, post->subscription, weir_pid_partition(lease->key.pid),
+                   (long long)lease->epoch, lease->crashes);
+    log_mark(outbox, post, lease, position);
+    return WEIR_OK;
+}
+
+static enum weir_status admit_all(struct weir_keeper *self,
+                                  struct weir_connection *connection, size_t index,
+                                  size_t count, int64_t taken_ns,
+                                  struct weir_error *error)
+{
+    struct weir_post *post = self->outbox->posts[index];
+    int64_t now_us = self->shares[index].now_us;
+    enum weir_status status =
+        weir_ack_read_all(connection, self->leases, count, self->positions, error);
+
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = admit(self, post, &self->leases[i], &self->positions[i], now_us,
+                       taken_ns, error);
+    return status;
+}
+
+/*
+ * A take whose answer was lost, or that could not be turned into lanes, or a release that failed,
+ * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
+ */
+static enum weir_status tidy_post(struct weir_keeper *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_post *post, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    size_t found = 0;
+    size_t strange = 0;
+    enum weir_status status =
+        weir_lease_list(connection, outbox->owner, post->subscription_id, self->leases,
+                        self->lease_max, &found, error);
+
+    for (size_t i = 0; i < found && status == WEIR_OK; i++) {
+        if (!weir_roster_knows(outbox->roster, self->leases[i].key,
+                               self->leases[i].epoch))
+            self->leases[strange++] = self->leases[i];
+    }
+    if (status != WEIR_OK || strange == 0)
+        return status;
+    return weir_lease_release(connection, outbox->owner, self->leases, strange, error);
+}
+
+static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < self->outbox->post_count && status == WEIR_OK; i++)
+        status = tidy_post(self, connection, self->outbox->posts[i], error);
+    self->untidy = status != WEIR_OK;
+    return status;
+}
+
+/* Take up to `wanted` partitions of a post, just after a look at its share. */
+static enum weir_status take(struct weir_keeper *self, struct weir_connection *connection,
+                             size_t index, size_t wanted, size_t *taken,
+                             struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    const struct weir_post *post = outbox->posts[index];
+    int64_t occupied[OCCUPIED_MAX];
+    size_t occupied_count = weir_roster_occupied(outbox->roster, post->subscription_id,
+                                                 occupied, OCCUPIED_MAX);
+    int64_t now_ns = weir_executor_boot_now(outbox->executor);
+    enum weir_status status;
+
+    status = weir_lease_take(connection, outbox->owner, post->subscription_id,
+                             post->lease_ns / 1000, occupied, occupied_count,
+                             self->leases, wanted, taken, error);
+    if (status == WEIR_OK && WEIR_POINT(outbox->points, "keeper.unanswered"))
+        status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
+    self->untidy |= status != WEIR_OK;
+    if (status != WEIR_OK)
+        return status;
+    (void)WEIR_POINT(outbox->points, "keeper.taken");
+    status = admit_all(self, connection, index, *taken, now_ns, error);
+    self->untidy |= status != WEIR_OK;
+    weir_outbox_ring(outbox, WEIR_BELL_MAIN);
+    weir_outbox_ring(outbox, WEIR_BELL_FOLLOWER);
+    return status;
+}
+
+/* Just after something ends in `left_us` (-1: nothing does), or at `look_ns` if that is sooner. */
+static int64_t look_after(int64_t left_us, int64_t look_ns)
+{
+    if (left_us < 0 || left_us >= look_ns / 1000)
+        return look_ns;
+    return left_us * 1000 + WEIR_MILLISECONDS(1);
+}
+
+/* When to look again. Whoever is alive beats long before its time is over, so we are woken only by
+ * one that is late, or has a far shorter lease than ours: of that not all the time. */
+static int64_t next_look(const struct weir_share *share, uint32_t held, int64_t beat_ns)
+{
+    int64_t look_ns = look_after(share->next_dead_us, beat_ns);
+
+    if (look_ns < BEAT_SOON_NS && BEAT_SOON_NS < beat_ns)
+        look_ns = BEAT_SOON_NS;
+    if (held >= share->share)
+        return look_ns;
+    if (share->free > 0 || share->surplus > 0)
+        return BEAT_SOON_NS;
+    return look_after(share->next_free_us, look_ns);
+}
+
+/* Has a partition been free for so long that those below their share cannot want it? */
+static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
+{
+    const struct weir_share *share = &self->shares[index];
+    int64_t *since_ns = &self->lying_ns[index];
+    int64_t now_ns = weir_executor_now(self->outbox->executor);
+    bool free = held == share->share && share->free > 0;
+    bool long_enough =
+        free && *since_ns != 0 && now_ns - *since_ns > 2 * beat_interval(self->outbox);
+
+    if (!free || long_enough)
+        *since_ns = 0;
+    else if (*since_ns == 0)
+        *since_ns = now_ns;
+    return long_enough;
+}
+
+/* A subscription that is gone is not made again: where it stood is gone with it. */
+static void note_state(struct weir_keeper *self, struct weir_post *post,
+                       const struct weir_share *share)
+{
+    struct weir_outbox *outbox = self->outbox;
+    bool was_removed = weir_roster_set_post(
+        outbox->roster, post,
+        (struct weir_post_state){share->queue_paused, share->paused, share->removed});
+
+    if (share->removed && !was_removed)
+        weir_log_event(outbox->words, WEIR_LOG_ERROR, "outbox.subscription_gone",
+                       "queue=%s subscription=%s text=\"the subscription was removed: "
+                       "nothing is delivered to it any more\"",
+                       post->queue, post->subscription);
+}
+
+static enum weir_status balance(struct weir_keeper *self,
+                                struct weir_connection *connection, size_t index,
+                                int64_t *look_ns, struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_post *post = outbox->posts[index];
+    const struct weir_share *share = &self->shares[index];
+    uint32_t held = weir_roster_post_lanes(outbox->roster, post);
+    enum weir_status status = WEIR_OK;
+    size_t taken = 0;
+
+    note_state(self, post, share);
+    if (share->held < held)
+        self->renew_ns = 0; /* some were taken away from us: find out which */
+    weir_roster_set_attempts_max(outbox->roster, post, share->attempts_max);
+    if (share->removed)
+        weir_roster_surrender(outbox->roster, post, held);
+    else if (held > share->share)
+        weir_roster_surrender(outbox->roster, post, held - share->share);
+    else if (held < share->share && share->free > 0)
+        status = take(self, connection, index, share->share - held, &taken, error);
+    else if (lies_about(self, index, held))
+        status = take(self, connection, index, 1, &taken, error);
+    if (status == WEIR_OK)
+        *look_ns = next_look(share, held + (uint32_t)taken, *look_ns);
+    return status;
+}
+
+/* Between the database's clock and ours; our wall clock was `before_us` when it was asked. */
+static void set_clock(struct weir_keeper *self, int64_t before_us)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        int64_t now_us = self->shares[i].now_us;
+
+        if (now_us != 0) {
+            weir_roster_set_clock(outbox->roster, now_us - ours_us);
+            weir_presence_note_clock(&self->presence, before_us, weir_wall_clock_us(),
+                                     now_us);
+            return;
+        }
+    }
+}
+
+/* What each handler has got done, for whoever looks at this process from outside. */
+static void publish(struct weir_keeper *self)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t now_ns = weir_executor_now(outbox->executor);
+
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        struct weir_post *post = outbox->posts[i];
+        struct weir_share *share = &self->shares[i];
+
+        share->delivered = weir_meter_read(&post->meter, WEIR_METER_ACKED);
+        share->rate = weir_rate_look(&post->rate, share->delivered, now_ns);
+    }
+}
+
+static enum weir_status beat(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t lease_ns = shortest_lease(outbox);
+    int64_t look_ns = beat_interval(outbox);
+    int64_t soonest_ns = look_ns;
+    struct weir_member member = {.duration_us = lease_ns / 1000};
+    int64_t before_us = weir_wall_clock_us();
+    bool alone = true;
+    enum weir_status status;
+
+    publish(self);
+    weir_presence_describe(&self->presence, &member);
+    status =
+        weir_member_beat(connection, &member, self->shares, outbox->post_count, error);
+    if (status != WEIR_OK)
+        return status;
+    (void)WEIR_POINT(outbox->points, "keeper.beaten");
+    set_clock(self, before_us);
+    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
+        int64_t post_look_ns = look_ns;
+
+        status = balance(self, connection, i, &post_look_ns, error);
+        alone = alone && self->shares[i].members <= 1;
+        if (post_look_ns < soonest_ns)
+            soonest_ns = post_look_ns;
+    }
+    atomic_store(&outbox->alone, alone);
+    weir_presence_note_others(&self->presence, alone);
+    weir_roster_store_drained(outbox->roster);
+    if (status == WEIR_OK)
+        self->beat_ns = weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
+    return status;
+}
+
+/* ---- life and death -------------------------------------------------------------------- */
+
+/* All leases of a number, and then its membership. */
+static enum weir_status clear(struct weir_keeper *self,
+                              struct weir_connection *connection, int64_t number,
+                              bool dead, struct weir_error *error)
+{
+    size_t found = 0;
+    enum weir_status status;
+
+    do {
+        status = weir_lease_list_all(connection, number, self->leases, self->lease_max,
+                                     &found, error);
+        if (status == WEIR_OK)
+            status = (dead ? weir_lease_end : weir_lease_release)(
+                connection, number, self->leases, found, error);
+    } while (status == WEIR_OK && found == self->lease_max);
+    if (status == WEIR_OK)
+        status = weir_member_leave(connection, number, error);
+    return status;
+}
+
+static enum weir_status bury(struct weir_keeper *self, struct weir_connection *connection,
+                             const struct weir_census *census, struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < census->dead_count && status == WEIR_OK; i++) {
+        (void)WEIR_POINT(self->outbox->points, "keeper.burying");
+        status = clear(self, connection, census->dead[i], true, error);
+        (void)WEIR_POINT(self->outbox->points, "keeper.buried");
+    }
+    return status;
+}
+
+/* Before anything is said to the database: it may be away, and others may be faster. */
+static void fence_if_lost(struct weir_keeper *self)
+{
+    struct weir_outbox *outbox = self->outbox;
+    int64_t number;
+    size_t lanes;
+
+    if (!weir_presence_is_lost(&self->presence))
+        return;
+    lanes = weir_roster_lose_all(outbox->roster);
+    number = weir_presence_forsake(&self->presence);
+    if (self->former == 0) /* else nothing was done under this one */
+        self->former = number;
+    self->beat_ns = 0;
+    weir_log_event(
+        outbox->words, WEIR_LOG_WARNING, "outbox.liveness_lost",
+        "partitions=%zu text=\"the session of the liveness lock was lost or left "
+        "behind: all partitions are given up and taken again\"",
+        lanes);
+}
+
+/* Nobody says that it is alive by its lock where the lock is not seen. */
+static enum weir_status appear(struct weir_keeper *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    enum weir_status status;
+
+    weir_presence_enter(&self->presence);
+    status = weir_presence_confirm(&self->presence, connection, error);
+    fence_if_lost(self);
+    return status;
+}
+
+/* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
+static void doubt(struct weir_keeper *self)
+{
+    weir_presence_doubt(&self->presence, beat_interval(self->outbox));
+    fence_if_lost(self);
+}
+
+static enum weir_status come_back(struct weir_keeper *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
+{
+    enum weir_status status;
+
+    if (self->former == 0)
+        return WEIR_OK;
+    status = clear(self, connection, self->former, false, error);
+    if (status == WEIR_OK)
+        self->former = 0;
+    return status;
+}
+
+static enum weir_status look(struct weir_keeper *self, struct weir_connection *connection,
+                             struct weir_error *error)
+{
+    struct weir_census census;
+    enum weir_status status =
+        weir_presence_look(&self->presence, connection, &census, error);
+
+    if (status != WEIR_OK) {
+        weir_log_event(self->outbox->words, WEIR_LOG_DEBUG, "outbox.not_looked",
+                       "text=\"%s\"", error->text);
+        fence_if_lost(self);
+        return weir_connection_link(connection)->lost
+                   ? status
+                   : come_back(self, connection, error);
+    }
+    status = bury(self, connection, &census, error);
+    if (census.changed || census.dead_count > 0)
+        self->beat_ns = 0;
+    return status;
+}
+
+/* ---- the worker ------------------------------------------------------------------------ */
+
+static enum weir_status round_once(struct weir_keeper *self,
+                                   struct weir_connection *connection,
+                                   struct weir_error *error)
+{
+    struct weir_executor *executor = self->outbox->executor;
+    enum weir_status status = come_back(self, connection, error);
+
+    if (status == WEIR_OK)
+        status = release_leaving(self, connection, false, error);
+    if (status == WEIR_OK && self->untidy)
+        status = tidy(self, connection, error);
+    if (status == WEIR_OK)
+        status = forgive(self, connection, error);
+    if (status == WEIR_OK && weir_executor_boot_now(executor) >= self->renew_ns)
+        status = renew(self, connection, error);
+    if (status == WEIR_OK)
+        status = look(self, connection, error);
+    if (status == WEIR_OK && (weir_executor_now(executor) >= self->beat_ns ||
+                              WEIR_POINT(self->outbox->points, "keeper.eager")))
+        status = beat(self, connection, error);
+    return status;
+}
+
+static int64_t sooner(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static enum weir_status keep(struct weir_context *context, void *state,
+                             struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_keeper *self = state;
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_connection *connection = NULL;
+    enum weir_status status;
+    int64_t next_ns;
+
+    fence_if_lost(self);
+    status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_LOST)
+        doubt(self);
+    if (status == WEIR_OK)
+        status = appear(self, connection, error);
+    if (status == WEIR_OK)
+        status = round_once(self, connection, error);
+    weir_db_release(outbox->db, connection);
+    (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
+    next_ns = sooner(self->beat_ns, sooner(weir_presence_next(&self->presence),
+                                           weir_roster_next_deadline(outbox->roster)));
+    *out = weir_sleep_for(sooner(
+        weir_sat_sub_i64(next_ns, weir_context_now(context)),
+        weir_sat_sub_i64(self->renew_ns, weir_executor_boot_now(outbox->executor))));
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "keep the leases");
+    return status;
+}
+
+static size_t most_lanes(const struct weir_outbox *outbox)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < outbox->post_count; i++)
+        most += (size_t)outbox->posts[i]->partitions;
+    return most;
+}
+
+enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_keeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
+    struct weir_connection *connection = NULL;
+    enum weir_status status;
+
+    if (self == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+    outbox->keeper = self;
+    self->outbox = outbox;
+    weir_presence_init(&self->presence, outbox);
+    self->lease_max = most_lanes(outbox) + 1;
+    self->shares = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+                                          sizeof *self->shares);
+    self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+                                            sizeof *self->lying_ns);
+    self->leases =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->leases);
+    self->acks =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->acks);
+    self->positions =
+        weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->positions);
+    if (self->shares == NULL || self->lying_ns == NULL || self->leases == NULL ||
+        self->acks == NULL || self->positions == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+    for (size_t i = 0; i < outbox->post_count; i++) {
+        self->shares[i].subscription = outbox->posts[i]->subscription_id;
+        self->shares[i].partitions = outbox->posts[i]->partitions;
+    }
+    if (outbox->post_count == 0)
+        return WEIR_OK;
+    status = weir_outbox_connect(outbox, &connection, error);
+    if (status == WEIR_OK)
+        status = appear(self, connection, error);
+    if (status == WEIR_OK)
+        status = beat(self, connection, error);
+    self->renew_ns = weir_sat_add_i64(weir_executor_boot_now(outbox->executor),
+                                      shortest_lease(outbox) / 3);
+    weir_db_release(outbox->db, connection);
+    if (status == WEIR_OK)
+        status = weir_outbox_check_subscriptions(outbox, error);
+    if (status != WEIR_OK)
+        weir_error_prefix(error, "take partitions");
+    return status;
+}
+
+enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error *error)
+{
+    struct weir_staff_options options = {.category = "keeper"};
+
+    if (outbox->post_count == 0)
+        return WEIR_OK;
+    weir_worker_options_init(&options.worker);
+    options.worker.name = "keeper";
+    options.worker.action = keep;
+    options.worker.state = outbox->keeper;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_KEEPER];
+    options.worker.notifier_count = 1;
+    options.worker.pace = weir_pace_none();
+    options.worker.worker_class = WEIR_WORKER_RESERVED;
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(50);
+    options.worker.backoff.max_ns = WEIR_SECONDS(1);
+    return weir_outbox_spawn(outbox, &options, error);
+}
+
+/* Give up all leases that nothing runs under, those that we may hold unknowingly too. */
+static enum weir_status leave(struct weir_keeper *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error)
+{
+    enum weir_status status = come_back(self, connection, error);
+
+    if (status == WEIR_OK)
+        status = release_leaving(self, connection, true, error);
+    if (status == WEIR_OK && self->untidy)
+        status = tidy(self, connection, error);
+    if (status == WEIR_OK)
+        status = weir_member_leave(connection, self->outbox->owner, error);
+    return status;
+}
+
+/* A connection that was lost, perhaps long ago, must not cost the others a whole lease: once more
+ * on another one. But who cannot connect does not wait for it again. */
+static enum weir_status leave_patiently(struct weir_keeper *self,
+                                        struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    enum weir_status status = WEIR_LOST;
+
+    for (int i = 0; i < LEAVE_ATTEMPTS && status != WEIR_OK; i++) {
+        struct weir_connection *connection = NULL;
+
+        status = weir_outbox_connect(outbox, &connection, error);
+        if (status != WEIR_OK)
+            return status;
+        status = leave(self, connection, error);
+        weir_db_release(outbox->db, connection);
+    }
+    return status;
+}
+
+void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
+{
+    struct weir_keeper *self = outbox->keeper;
+    struct weir_error error;
+    enum weir_status status = WEIR_OK;
+
+    if (self == NULL)
+        return;
+    weir_error_clear(&error);
+    if (how == WEIR_DEPART_RELEASING && outbox->post_count > 0 && self->leases != NULL &&
+        self->acks != NULL)
+        status = leave_patiently(self, &error);
+    if (status != WEIR_OK)
+        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.not_released",
+                       "text=\"%s\"", error.text);
+    weir_presence_fini(&self->presence);
+    weir_heap_free(outbox->heap, self->shares);
+    weir_heap_free(outbox->heap, self->lying_ns);
+    weir_heap_free(outbox->heap, self->leases);
+    weir_heap_free(outbox->heap, self->acks);
+    weir_heap_free(outbox->heap, self->positions);
+    weir_heap_free(outbox->heap, self);
+    outbox->keeper = NULL;
+}

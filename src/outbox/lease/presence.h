@@ -1,0 +1,103 @@
+/*
+ * presence.h - this process among the others: what it is known by, and what it notices of them.
+ *
+ *              enter                      is_lost
+ *   by lease ---------> by lock, session ---------> forsake: another number, by lease
+ *      ^  |                                              |
+ *      |  '--- it cannot be had: tried again             |
+ *      '-------------------------------------------------'
+ *
+ * While others are there it looks at them, several times a second if it has a session (liveness.h): who
+ * has died, whether somebody has come or gone, and what an operator should know: a wrong clock, a
+ * name used twice, an older library. Each such finding is in the log once. Alone it asks nobody
+ * anything.
+ *
+ * After a session was lost, perhaps because the database has restarted, nobody is judged for two
+ * seconds from the next one on: the others may be on their way back too.
+ *
+ * Threads  The keeper's.
+ */
+#ifndef WEIR_OUTBOX_LEASE_PRESENCE_H
+#define WEIR_OUTBOX_LEASE_PRESENCE_H
+
+#include "outbox/lease/liveness.h"
+
+struct weir_outbox;
+
+enum { WEIR_PRESENCE_TOLD_MAX = 32, WEIR_PRESENCE_DEAD_MAX = 16 };
+
+enum weir_presence_finding {
+    WEIR_FOUND_NAME_TWICE,
+    WEIR_FOUND_OLDER_LIBRARY,
+    WEIR_FOUND_CLOCK_AHEAD,
+    WEIR_FOUND_OWN_CLOCK
+};
+
+struct weir_presence {
+    struct weir_outbox *outbox;     /* borrowed */
+    struct weir_liveness *liveness; /* owned; NULL: known by our lease */
+    bool possible;                  /* there can be a session */
+    bool said;                      /* that there is none, in the log */
+    bool lost_before;               /* a session was */
+    int64_t began_ns;
+    int64_t enter_ns; /* when to try to get a session again */
+    int64_t judge_ns; /* nobody is judged before */
+    int64_t look_ns;  /* when to look at the others; WEIR_FOREVER: there are none */
+    size_t peers;     /* at the last look */
+    int64_t clock_off_us;
+
+    struct {
+        int64_t number;
+        enum weir_presence_finding finding;
+    } told[WEIR_PRESENCE_TOLD_MAX]; /* a ring: the oldest is forgotten */
+    size_t told_count;
+};
+
+/* What a look has found. */
+struct weir_census {
+    int64_t dead[WEIR_PRESENCE_DEAD_MAX]; /* more of them are found by the next one */
+    size_t dead_count;
+    bool changed; /* somebody has come or gone since the last look */
+};
+
+void weir_presence_init(struct weir_presence *self, struct weir_outbox *outbox);
+void weir_presence_fini(struct weir_presence *self);
+
+/* Get a session, if there is none and it is time to try. */
+void weir_presence_enter(struct weir_presence *self);
+
+/* Is it seen from this connection, or of any use when there is none? See liveness.h. */
+WEIR_CHECKED enum weir_status weir_presence_confirm(struct weir_presence *self,
+                                                    struct weir_connection *connection,
+                                                    struct weir_error *error);
+void weir_presence_doubt(struct weir_presence *self, int64_t patience_ns);
+
+/* There was a session, and it is gone, or of no use. Without a round trip. */
+bool weir_presence_is_lost(struct weir_presence *self);
+
+/* Give it up, and the number with it. Returns that number. */
+int64_t weir_presence_forsake(struct weir_presence *self);
+
+/* What to beat with. */
+void weir_presence_describe(const struct weir_presence *self, struct weir_member *out);
+
+/* A beat was answered: our wall clock before and after it, and the database's. */
+void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
+                              int64_t after_us, int64_t database_us);
+
+/* Is somebody else there? That decides about looking. */
+void weir_presence_note_others(struct weir_presence *self, bool alone);
+
+/* Is this version of the library older than ours? One that says nothing is. */
+bool weir_presence_is_older(struct weir_str library);
+
+/* Look at the others, if it is time. */
+WEIR_CHECKED enum weir_status weir_presence_look(struct weir_presence *self,
+                                                 struct weir_connection *connection,
+                                                 struct weir_census *out,
+                                                 struct weir_error *error);
+
+/* When there is something to do next. */
+int64_t weir_presence_next(const struct weir_presence *self);
+
+#endif

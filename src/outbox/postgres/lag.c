@@ -1,0 +1,618 @@
+/*
+ * lag.c - how much waits, on PostgreSQL.
+ *
+ * Where a position's rows can be is told by its mark (postgres/lag_statements.c): behind it, or late. Many
+ * late rows lie side by side, as those of one large transaction; then the mark is moved back before
+ * them, and they are rows like all others. The log has no index by partition, so rows are looked at
+ * one by one, from the lowest mark on. Three things end that: more messages wait than are counted
+ * exactly, more rows lie there than are looked at, or it takes too long. The first two do not have
+ * to be found out by counting:
+ *
+ *   sample   of a long stretch a few ids in each of SAMPLE_COUNT equal parts are looked at first.
+ *            When they say that more wait than are counted, nobody counts: see is_surely_more().
+ *   pieces   how many ids there are to look at follows from the segments that have rows.
+ *
+ * Then the answer is what the sample says, and marked as an estimate; but for the positions close to
+ * the end, which are counted all the same: a subscription that has caught up is told exactly
+ * beside one that never moves.
+ *
+ * Each statement reads the positions anew, at its own moment. What is counted is counted by one
+ * statement; the others only decide what to ask for.
+ */
+#include "outbox/postgres/lag.h"
+
+#include "base/heap.h"
+#include "db/pause.h"
+#include "outbox/patience.h"
+#include "outbox/postgres/statements.h"
+#include "weir/inspect.h"
+
+enum {
+    SAMPLE_COUNT = 256, /* parts of a stretch */
+    SAMPLE_IDS = 16,    /* looked at in each of them */
+    LATE_FEW = 10000,   /* late rows that are looked up by transaction */
+    STRIP_IDS = 16384,  /* between two looks at the clock */
+    NEAR_IDS = 20000,   /* before the end: counted also when the rest is estimated */
+    PIECES_MAX = 1024, /* segments: a billion rows; what is behind them is taken as one */
+};
+
+struct amount {
+    int64_t waiting;
+    int64_t oldest_us; /* 0: none */
+};
+
+/* One subscription in one partition. */
+struct entry {
+    int64_t subscription;
+    int64_t pid;
+    int64_t lo;    /* its mark */
+    int64_t begin; /* before its first late row, or its mark */
+    bool listed;   /* `counted` is of what was looked at */
+    bool exact;    /* and that is everything; otherwise `sampled` is an estimate */
+    struct amount counted;
+    struct amount sampled;
+};
+
+/* Ids, `first` to `last`. */
+struct piece {
+    int64_t first;
+    int64_t last;
+};
+
+struct tally {
+    const struct weir_heap *heap;       /* borrowed */
+    struct weir_connection *connection; /* borrowed */
+    struct weir_lag_question question;
+    uint32_t segment_bits;
+    struct entry *entries; /* owned; by partition, then subscription */
+    size_t count;
+    int64_t last_id;
+    int64_t late_count;
+    int64_t late_id; /* the first; 0: none */
+    bool sampled;
+    int64_t span;  /* ids that were sampled from */
+    size_t pieces; /* in which they lie */
+    struct piece piece[PIECES_MAX];
+};
+
+static enum weir_status no_row_is_ok(enum weir_status status)
+{
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* ---- marks -------------------------------------------------------------------------------- */
+
+static enum weir_status add_entry(struct tally *self, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    size_t all = (size_t)weir_rows_integer(rows, 6);
+
+    if (self->entries == NULL)
+        self->entries = weir_heap_zalloc_array(self->heap, all, sizeof *self->entries);
+    if (self->entries == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+    self->entries[self->count++] = (struct entry){
+        .subscription = weir_rows_integer(rows, 0),
+        .pid = weir_rows_integer(rows, 1),
+        .lo = weir_rows_integer(rows, 2),
+        .begin = weir_rows_integer(rows, 7),
+    };
+    self->last_id = weir_rows_integer(rows, 3);
+    self->late_count = weir_rows_integer(rows, 4);
+    self->late_id = weir_rows_integer(rows, 5);
+    return WEIR_OK;
+}
+
+static bool has_many_late(const struct tally *self)
+{
+    return self->late_count == LATE_FEW;
+}
+
+/* No mark has to be further back than the first late row there is. */
+static void move_marks_back(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        struct entry *entry = &self->entries[i];
+        int64_t mark = entry->begin >= self->late_id ? entry->begin : self->late_id - 1;
+
+        entry->lo = mark < entry->lo ? mark : entry->lo;
+    }
+}
+
+static enum weir_status read_marks(struct tally *self, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        self->connection, &weir_pg_sql_lag_marks,
+        VALUES(weir_integer(self->question.queue_id), weir_integer(LATE_FEW)), &rows,
+        error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_entry(self, &rows, error);
+    weir_rows_close(&rows);
+    if (has_many_late(self))
+        move_marks_back(self);
+    return no_row_is_ok(status);
+}
+
+static int64_t lowest_mark(const struct tally *self)
+{
+    int64_t lowest = INT64_MAX;
+
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->entries[i].lo < lowest)
+            lowest = self->entries[i].lo;
+    }
+    return lowest;
+}
+
+static struct entry *find_entry(struct tally *self, struct weir_rows *rows)
+{
+    int64_t subscription = weir_rows_integer(rows, 0);
+    int64_t pid = weir_rows_integer(rows, 1);
+
+    for (size_t i = 0; i < self->count; i++) {
+        struct entry *entry = &self->entries[i];
+
+        if (entry->subscription == subscription && entry->pid == pid)
+            return entry;
+    }
+    return NULL; /* it has subscribed just now */
+}
+
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+/* Side by side they are one. */
+static void add_piece(struct tally *self, int64_t first, int64_t last)
+{
+    if (self->pieces > 0 && self->piece[self->pieces - 1].last + 1 == first)
+        self->piece[self->pieces - 1].last = last;
+    else
+        self->piece[self->pieces++] = (struct piece){first, last};
+}
+
+static int64_t ids_behind(const struct tally *self, int64_t id)
+{
+    int64_t ids = 0;
+
+    for (size_t i = 0; i < self->pieces; i++) {
+        const struct piece *piece = &self->piece[i];
+        int64_t before = piece->first > id ? piece->first - 1 : id;
+
+        ids += piece->last > before ? piece->last - before : 0;
+    }
+    return ids;
+}
+
+static enum weir_status read_pieces(struct tally *self, int64_t after_id,
+                                    struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        self->connection, &weir_pg_sql_lag_pieces,
+        VALUES(weir_integer(after_id), weir_integer(self->segment_bits),
+               weir_integer(PIECES_MAX)),
+        &rows, error);
+
+    for (size_t i = 1; status == WEIR_OK; i++) {
+        status = weir_rows_next(&rows, error);
+        if (status == WEIR_OK)
+            add_piece(self, weir_rows_integer(&rows, 0),
+                      i < PIECES_MAX ? weir_rows_integer(&rows, 1) : self->last_id);
+    }
+    weir_rows_close(&rows);
+    self->span = ids_behind(self, after_id);
+    return no_row_is_ok(status);
+}
+
+/* ---- counting ----------------------------------------------------------------------------- */
+
+/*
+ * Where the strips begin that are counted, behind each of *starts, which the caller frees: they go
+ * on to the next, so where no rows are does not matter.
+ */
+static enum weir_status list_strips(const struct tally *self, int64_t mark,
+                                    struct weir_value **starts, size_t *count,
+                                    struct weir_error *error)
+{
+    size_t most = (size_t)(ids_behind(self, mark) / STRIP_IDS) + self->pieces + 1;
+
+    *count = 0;
+    *starts = weir_heap_zalloc_array(self->heap, most, sizeof **starts);
+    if (*starts == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+    (*starts)[(*count)++] = weir_integer(mark);
+    for (size_t i = 0; i < self->pieces; i++) {
+        const struct piece *piece = &self->piece[i];
+        int64_t after = piece->first > mark ? piece->first - 1 : mark;
+
+        for (after += STRIP_IDS; after < piece->last; after += STRIP_IDS)
+            (*starts)[(*count)++] = weir_integer(after);
+    }
+    return WEIR_OK;
+}
+
+static void note_count(struct tally *self, struct weir_rows *rows, bool *stopped)
+{
+    struct entry *entry = find_entry(self, rows);
+    int64_t waiting = weir_rows_integer(rows, 2);
+
+    *stopped = *stopped || weir_rows_boolean(rows, 4);
+    if (entry == NULL)
+        return;
+    entry->listed = true;
+    if (waiting > 0)
+        entry->counted = (struct amount){waiting, weir_rows_integer(rows, 3)};
+}
+
+static void clear_counts(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        self->entries[i].listed = false;
+        self->entries[i].counted = (struct amount){0, 0};
+    }
+}
+
+static void trust_counts(struct tally *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        self->entries[i].exact = self->entries[i].listed;
+}
+
+static enum weir_status query_count(struct tally *self, int64_t mark, int64_t begin_min,
+                                    struct weir_value strips, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    const struct weir_lag_question *question = &self->question;
+    int64_t sure = question->look_us > 0 ? question->look_sure / STRIP_IDS : INT64_MAX;
+    int64_t late_max = begin_min > 0 ? 0 : LATE_FEW;
+
+    return weir_connection_query(
+        self->connection, &weir_pg_sql_lag_count,
+        VALUES(weir_integer(question->queue_id), weir_integer(mark),
+               weir_integer(begin_min), strips, weir_integer(WEIR_LAG_EXACT_MAX + 1),
+               weir_integer(late_max), weir_integer(question->look_max),
+               weir_integer(sure), weir_integer(question->look_us)),
+        rows, error);
+}
+
+/*
+ * Everything for the positions that have their mark behind `mark`, and if `begin_min` is not 0 their
+ * late rows behind that; exact unless it is too much.
+ */
+static enum weir_status count_from(struct tally *self, int64_t mark, int64_t begin_min,
+                                   struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_value *starts = NULL;
+    size_t count = 0;
+    bool stopped = false;
+    enum weir_status status = list_strips(self, mark, &starts, &count, error);
+
+    if (status == WEIR_OK)
+        status = query_count(self, mark, begin_min,
+                             weir_array(WEIR_TYPE_INTEGER, starts, count), &rows, error);
+    clear_counts(self);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        note_count(self, &rows, &stopped);
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW && !stopped)
+        trust_counts(self);
+    weir_heap_free(self->heap, starts);
+    return no_row_is_ok(status);
+}
+
+/* ---- sampling ----------------------------------------------------------------------------- */
+
+/* The id before the one with this number among those of all pieces, from 0. */
+static int64_t id_before(const struct tally *self, int64_t number)
+{
+    size_t i = 0;
+
+    while (i + 1 < self->pieces && number > self->piece[i].last - self->piece[i].first) {
+        number -= self->piece[i].last - self->piece[i].first + 1;
+        i++;
+    }
+    return self->piece[i].first + number - 1;
+}
+
+/*
+ * Somewhere in each part, by chance; in the first part at its beginning, where the oldest are.
+ * Returns how many ids are looked at in each.
+ */
+static int64_t place_samples(const struct tally *self,
+                             struct weir_value starts[SAMPLE_COUNT])
+{
+    int64_t part = self->span / SAMPLE_COUNT;
+    int64_t ids = part < SAMPLE_IDS ? part : SAMPLE_IDS;
+
+    for (int i = 0; i < SAMPLE_COUNT; i++) {
+        int64_t room = part - ids;
+        int64_t chance =
+            room > 0 && i > 0 ? (int64_t)(weir_pause_random() % (uint64_t)room) : 0;
+
+        starts[i] = weir_integer(id_before(self, self->span * i / SAMPLE_COUNT + chance));
+    }
+    return ids;
+}
+
+static void note_sample(struct tally *self, struct weir_rows *rows, int64_t ids)
+{
+    struct entry *entry = find_entry(self, rows);
+    double seen = (double)weir_rows_integer(rows, 2);
+
+    if (entry == NULL)
+        return;
+    if (seen > 0)
+        seen *= (double)self->span / (double)(ids * SAMPLE_COUNT);
+    entry->sampled = (struct amount){
+        .waiting = (int64_t)seen + weir_rows_integer(rows, 3),
+        .oldest_us = weir_rows_integer(rows, 4),
+    };
+}
+
+static enum weir_status take_sample(struct tally *self, int64_t after_id,
+                                    struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct weir_value starts[SAMPLE_COUNT];
+    int64_t ids = 0;
+    enum weir_status status = read_pieces(self, after_id, error);
+
+    if (status == WEIR_OK && self->pieces > 0)
+        ids = place_samples(self, starts);
+    if (status == WEIR_OK)
+        status = weir_connection_query(
+            self->connection, &weir_pg_sql_lag_sample,
+            VALUES(weir_integer(self->question.queue_id),
+                   weir_array(WEIR_TYPE_INTEGER, starts, ids > 0 ? SAMPLE_COUNT : 0),
+                   weir_integer(ids), weir_integer(after_id), weir_integer(LATE_FEW)),
+            &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        note_sample(self, &rows, ids);
+    weir_rows_close(&rows);
+    self->sampled = true;
+    return no_row_is_ok(status);
+}
+
+static enum weir_status sample(struct tally *self, struct weir_error *error)
+{
+    return self->sampled ? WEIR_OK : take_sample(self, lowest_mark(self), error);
+}
+
+static int64_t waiting_for(const struct tally *self, int64_t subscription)
+{
+    int64_t waiting = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->entries[i].subscription == subscription)
+            waiting += self->entries[i].sampled.waiting;
+    }
+    return waiting;
+}
+
+/*
+ * Does more wait than is counted? Suppose not: then the share q of all ids, or less, waits. Each
+ * sample tells a share between 0 and 1 of its part, and each was placed by chance but for the
+ * first, which is left out as if all of it waited. Their variance is at most v = q (1 - q). By
+ * Bernstein's inequality the mean of n such numbers is by t above theirs with a probability of at
+ * most exp(-n t^2 / (2 v + 2 t / 3)). Where that is below exp(-21), one in a billion, more wait.
+ */
+static bool is_surely_more(const struct tally *self)
+{
+    const double n = SAMPLE_COUNT - 1;
+    double part = (double)self->span / (double)SAMPLE_COUNT;
+    double most = 0;
+    double q;
+    double v;
+    double t;
+
+    for (size_t i = 0; i < self->count; i++) {
+        double waiting = (double)waiting_for(self, self->entries[i].subscription);
+
+        most = waiting > most ? waiting : most;
+    }
+    if (most - part <= (double)WEIR_LAG_EXACT_MAX)
+        return false;
+    q = (double)WEIR_LAG_EXACT_MAX / (part * n);
+    v = q < 0.5 ? q * (1 - q) : 0.25;
+    t = (most - part) / (part * n) - q;
+    return n * t * t > 21 * (2 * v + 2 * t / 3);
+}
+
+/* ---- estimating --------------------------------------------------------------------------- */
+
+/* Rows counted up to an id, if it goes on like that to the last id. */
+static int64_t extrapolate(int64_t count, int64_t first_id, int64_t counted_id,
+                           int64_t last_id)
+{
+    if (counted_id <= first_id || last_id <= counted_id)
+        return count;
+    return (int64_t)((double)count * (double)(last_id - first_id) /
+                     (double)(counted_id - first_id));
+}
+
+/* Of some rows set aside so many stand in the log too, where they are counted. */
+static int64_t without_doubled(int64_t count, int64_t probed, int64_t doubled)
+{
+    if (probed == 0)
+        return count;
+    return count - (int64_t)((double)count * (double)doubled / (double)probed);
+}
+
+static void add_to_sample(struct entry *entry, int64_t count, int64_t oldest_us)
+{
+    struct amount *sampled = &entry->sampled;
+
+    sampled->waiting += count;
+    if (sampled->oldest_us == 0 || oldest_us < sampled->oldest_us)
+        sampled->oldest_us = oldest_us;
+}
+
+static enum weir_status add_aside(struct tally *self, const struct weir_sql *sql,
+                                  struct weir_error *error)
+{
+    int64_t max = WEIR_LAG_EXACT_MAX / (int64_t)self->count + 1;
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        self->connection, sql,
+        VALUES(weir_integer(self->question.queue_id), weir_integer(max)), &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct entry *entry = find_entry(self, &rows);
+        int64_t count = weir_rows_integer(&rows, 2);
+
+        if (entry == NULL)
+            continue;
+        if (count == max)
+            count = extrapolate(count, weir_rows_integer(&rows, 3),
+                                weir_rows_integer(&rows, 4), weir_rows_integer(&rows, 5));
+        count = without_doubled(count, weir_rows_integer(&rows, 7),
+                                weir_rows_integer(&rows, 8));
+        add_to_sample(entry, count, weir_rows_integer(&rows, 6));
+    }
+    weir_rows_close(&rows);
+    return no_row_is_ok(status);
+}
+
+/* Those that are close to the end, if any. */
+static enum weir_status count_near(struct tally *self, struct weir_error *error)
+{
+    int64_t mark = self->last_id - NEAR_IDS;
+
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->entries[i].begin >= mark)
+            return count_from(self, mark, mark, error);
+    }
+    return WEIR_OK;
+}
+
+static enum weir_status estimate(struct tally *self, struct weir_error *error)
+{
+    enum weir_status status = sample(self, error);
+
+    if (status == WEIR_OK)
+        status = add_aside(self, &weir_pg_sql_lag_aside, error);
+    if (status == WEIR_OK)
+        status = count_near(self, error);
+    return status;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static bool is_long(const struct tally *self)
+{
+    return self->last_id - lowest_mark(self) > WEIR_LAG_EXACT_MAX;
+}
+
+/* Counting makes all of them so, or none. */
+static bool is_exact(const struct tally *self)
+{
+    return self->entries[0].exact;
+}
+
+static enum weir_status count_all(struct tally *self, struct weir_error *error)
+{
+    bool too_much = false;
+    enum weir_status status = read_marks(self, error);
+
+    if (status != WEIR_OK || self->count == 0)
+        return status;
+    if (is_long(self)) {
+        status = sample(self, error);
+        too_much = is_surely_more(self) ||
+                   ids_behind(self, lowest_mark(self)) > self->question.look_max;
+    }
+    if (status == WEIR_OK && !too_much)
+        status = count_from(self, lowest_mark(self), 0, error);
+    if (status == WEIR_OK && !is_exact(self))
+        status = estimate(self, error);
+    return status;
+}
+
+/* ---- guessing ----------------------------------------------------------------------------- */
+
+static void forget_entries(struct tally *self)
+{
+    weir_heap_free(self->heap, self->entries);
+    self->entries = NULL;
+    self->count = 0;
+}
+
+static enum weir_status guess(struct tally *self, struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status;
+
+    forget_entries(self);
+    status = weir_connection_query(self->connection, &weir_pg_sql_lag_guess,
+                                   VALUES(weir_integer(self->question.queue_id)), &rows,
+                                   error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        status = add_entry(self, &rows, error);
+        if (status == WEIR_OK)
+            self->entries[self->count - 1].sampled.waiting = weir_rows_integer(&rows, 8);
+    }
+    weir_rows_close(&rows);
+    if (status == WEIR_NO_ROW && self->count > 0)
+        status = add_aside(self, &weir_pg_sql_lag_aside_alone, error);
+    return no_row_is_ok(status);
+}
+
+/* Without waiting for the sweep, if there is no time for that. */
+static enum weir_status count_or_guess(struct tally *self, struct weir_error *error)
+{
+    enum weir_status status;
+    bool locked = false;
+
+    if (self->question.look_us == 0)
+        return count_all(self, error);
+    status = weir_patience_lose(self->connection, error);
+    if (status == WEIR_OK)
+        status = weir_patience_regain(self->connection, count_all(self, error), &locked,
+                                      error);
+    if (status == WEIR_OK && locked)
+        status = guess(self, error);
+    return status;
+}
+
+static struct weir_lag lag_of(const struct entry *entry)
+{
+    const struct amount *amount = entry->exact ? &entry->counted : &entry->sampled;
+
+    return (struct weir_lag){
+        .pid = entry->pid,
+        .subscription = entry->subscription,
+        .waiting = amount->waiting,
+        .oldest_us = amount->oldest_us,
+        .estimate = !entry->exact,
+    };
+}
+
+enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
+                             struct weir_connection *connection,
+                             const struct weir_lag_question *question, weir_lag_fn visit,
+                             void *state, struct weir_error *error)
+{
+    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    struct tally *tally = weir_heap_zalloc(heap, sizeof *tally);
+    enum weir_status status;
+
+    if (tally == NULL)
+        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+    tally->heap = heap;
+    tally->connection = connection;
+    tally->question = *question;
+    tally->segment_bits = self->segment_bits;
+    status = count_or_guess(tally, error);
+    for (size_t i = 0; i < tally->count && status == WEIR_OK; i++) {
+        struct weir_lag lag = lag_of(&tally->entries[i]);
+
+        /* An estimate of none is told too: there may be some. */
+        if (lag.waiting > 0 || lag.estimate)
+            visit(state, &lag);
+    }
+    weir_heap_free(heap, tally->entries);
+    weir_heap_free(heap, tally);
+    return status;
+}

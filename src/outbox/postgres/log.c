@@ -1,0 +1,116 @@
+/*
+ * log.c - the log on PostgreSQL.
+ *
+ *   postgres/append.c   producers
+ *   postgres/cut.c      what is committed becomes a cut
+ *   postgres/read.c     from cut to cut, by the statements of postgres/page.c
+ *   postgres/lag.c      what waits
+ *   postgres/sweep.c    what all have passed is removed
+ *
+ * A message has a transaction id and a message id, taken in that order and before commit. Neither
+ * is the order of commits. The order that everybody reads in is (cut, id): cuts follow each
+ * other as snapshots do, so whoever began after another had committed comes later, and a
+ * transaction that takes an hour delays nobody but itself.
+ *
+ * The log has eight leaves by (id >> segment_bits) & 7. They are emptied by TRUNCATE, which is
+ * not for older snapshots: every statement that reads rows has a snapshot of its own.
+ */
+#include "outbox/log/log.h"
+#include "outbox/postgres/append.h"
+#include "outbox/postgres/cut.h"
+#include "outbox/postgres/lag.h"
+#include "outbox/postgres/read.h"
+#include "outbox/postgres/sweep.h"
+
+/* By primary key. The newest cut by the index on no, backwards. */
+static const struct weir_sql SQL_START = {
+    .name = "start",
+    .text = "SELECT q.removed_cut, q.removed_id,"
+            " (SELECT no FROM {p}_cut ORDER BY no DESC LIMIT 1)"
+            " FROM {p}_queue q WHERE q.id = {1}",
+    .parameters = "i",
+};
+
+static const struct weir_sql SQL_NEWEST = {
+    .name = "newest cut",
+    .text = "SELECT no FROM {p}_cut ORDER BY no DESC LIMIT 1",
+};
+
+/* Not transactional and without dead rows. Whoever has said that he watches takes only that back,
+ * and whoever watches beside him says so again soon. */
+static const struct weir_sql SQL_WATCH = {
+    .name = "watch",
+    .text = "SELECT setval('{q}_asleep', {now})",
+};
+static const struct weir_sql SQL_SLEEP = {
+    .name = "sleep",
+    .text = "SELECT setval('{q}_asleep', 2)",
+};
+
+static enum weir_status pg_advance(const struct weir_outbox_log *self,
+                                   struct weir_connection *connection,
+                                   struct weir_place known, bool may_cut,
+                                   const char *channel, struct weir_place *head,
+                                   bool *moved, struct weir_error *error)
+{
+    int64_t newest = 0;
+    enum weir_status status =
+        may_cut ? weir_pg_cut_catch_up(connection, channel, &newest, error)
+                : weir_connection_query_integer(connection, &SQL_NEWEST, NO_VALUES,
+                                                &newest, error);
+
+    (void)self;
+    *head = (struct weir_place){.cut = newest};
+    *moved = status == WEIR_OK && weir_place_before(known, *head);
+    return status;
+}
+
+static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
+                                        struct weir_connection *connection, bool watching,
+                                        struct weir_error *error)
+{
+    (void)self;
+    return weir_connection_execute(connection, watching ? &SQL_WATCH : &SQL_SLEEP,
+                                   NO_VALUES, NULL, error);
+}
+
+/*
+ * "Now" is behind the newest cut there is: no cut may be made in this transaction. Whoever wants
+ * it to be behind what is committed calls advance() before the transaction begins.
+ */
+static enum weir_status pg_start(const struct weir_outbox_log *self,
+                                 struct weir_connection *connection, int64_t queue_id,
+                                 bool now, struct weir_place *out,
+                                 struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_START, VALUES(weir_integer(queue_id)), &rows, error);
+
+    (void)self;
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        struct weir_place newest = {.cut = weir_rows_integer(&rows, 2)};
+
+        *out = (struct weir_place){.cut = weir_rows_integer(&rows, 0),
+                                   .id = weir_rows_integer(&rows, 1)};
+        if (now)
+            *out = weir_place_later(*out, newest);
+    } else if (status == WEIR_NO_ROW) {
+        status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no such queue");
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+const struct weir_log_ops weir_log_postgresql = {
+    .engine = WEIR_POSTGRESQL,
+    .append = weir_pg_append,
+    .advance = pg_advance,
+    .say_watching = pg_say_watching,
+    .read = weir_pg_read,
+    .start = pg_start,
+    .lag = weir_pg_lag,
+    .sweep = weir_pg_sweep,
+};

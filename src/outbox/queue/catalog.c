@@ -1,0 +1,908 @@
+/*
+ * catalog.c - see catalog.h.
+ *
+ * A process asks for its queues and subscriptions whenever it starts, and nearly always they are
+ * there: so it looks first, and only then makes them, in the knowledge that others may be making
+ * the same. Whoever comes second finds what the first has made.
+ *
+ * Subscribing takes a lock shared, removing a queue and the sweep take it alone: what a
+ * subscription starts with is not removed under its hands, and no subscription is made of a queue
+ * that is going. PostgreSQL has locks for that, MariaDB a row of the counters; on SQLite there is
+ * one writer at a time.
+ */
+#include "outbox/queue/catalog.h"
+
+#include "base/noun.h"
+#include "outbox/delivery/ack.h"
+#include "outbox/lease/lease.h"
+#include "outbox/log/place.h"
+#include "outbox/queue/backlog.h"
+#include "outbox/queue/policies.h"
+#include "outbox/queue/stored_queue.h"
+#include "outbox/schema.h"
+
+#include "base/quote.h"
+#include "db/transact.h"
+#include "weir/message.h"
+
+#define STRINGIZE(number) STRINGIZE_(number)
+#define STRINGIZE_(number) #number
+
+/* ---- queues ------------------------------------------------------------------------------- */
+
+/* By the unique index on the name. */
+static const struct weir_sql SQL_FIND_QUEUE = {
+    .name = "find queue",
+    .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
+            " retention_us, retain_us, going_us FROM {p}_queue WHERE name = {1}",
+    .parameters = "t",
+};
+
+/*
+ * MariaDB: a producer holds the entry of the name until its transaction ends: a current read, by the
+ * unique index, which has all of it, so that neither the row nor a gap is locked. Who marks or removes
+ * the queue wants it alone, for a second, since others that look the queue up wait behind it; the
+ * transaction is repeated.
+ */
+#define BY_NAME "SELECT id FROM {p}_queue FORCE INDEX (name) WHERE name = {1} "
+static const struct weir_sql SQL_HOLD_NAME_MARIA = {
+    .name = "hold queue",
+    .text = BY_NAME "LOCK IN SHARE MODE",
+    .parameters = "t",
+};
+static const struct weir_sql SQL_LOCK_NAME_MARIA = {
+    .name = "lock queue",
+    .text = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR " BY_NAME "FOR UPDATE",
+    .parameters = "t",
+};
+
+/* A small table. */
+static const struct weir_sql SQL_READ_QUEUES = {
+    .name = "read rows of queues",
+    .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
+            " retention_us, retain_us, name FROM {p}_queue ORDER BY name",
+    .parameters = "",
+};
+
+/* Repeating changes nothing. With a server it uses up an id each time: only when the queue was
+ * not found. */
+#define ADD_QUEUE(once)                                                                  \
+    {                                                                                    \
+        .name = "add queue",                                                             \
+        .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"          \
+                " attempts_max, retention_us, retain_us, created_us)"                    \
+                " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {now})" once,               \
+        .parameters = "tiiiiii",                                                         \
+    }
+static const struct weir_sql SQL_ADD_QUEUE[] = {
+    [WEIR_SQLITE] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
+    [WEIR_POSTGRESQL] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
+    [WEIR_MARIADB] = ADD_QUEUE(" ON DUPLICATE KEY UPDATE id = id"),
+};
+
+/* By the id. A policy that is NULL here stays, also beside another process that changes it. */
+static const struct weir_sql SQL_CHANGE_QUEUE = {
+    .name = "change queue",
+    .text = "UPDATE {p}_queue SET unread = coalesce({2}, unread),"
+            " backlog_max = coalesce({3}, backlog_max),"
+            " attempts_max = coalesce({4}, attempts_max),"
+            " retention_us = coalesce({5}, retention_us),"
+            " retain_us = coalesce({6}, retain_us) WHERE id = {1}",
+    .parameters = "iiiiii",
+};
+
+/* By the id: a producer may hold the entry of the name for as long as its transaction lasts. */
+static const struct weir_sql SQL_PAUSE_QUEUE = {
+    .name = "pause queue",
+    .text = "UPDATE {p}_queue SET paused = {2}"
+            " WHERE id = (SELECT q.id FROM {p}_queue q WHERE q.name = {1})",
+    .parameters = "tf",
+};
+
+static struct weir_stored_queue take_stored(struct weir_rows *rows)
+{
+    return (struct weir_stored_queue){
+        .id = weir_rows_integer(rows, 0),
+        .partitions = weir_rows_integer(rows, 1),
+        .unread = weir_rows_integer(rows, 3),
+        .backlog_max = weir_rows_integer(rows, 4),
+        .attempts_max = weir_rows_integer(rows, 5),
+        .retention_us = weir_rows_integer(rows, 6),
+        .retain_us = weir_rows_integer(rows, 7),
+    };
+}
+
+/* Of what was checked. */
+static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool paused)
+{
+    return (struct weir_queue_row){
+        .id = stored->id,
+        .partitions = (int32_t)stored->partitions,
+        .paused = paused,
+        .unread = (enum weir_unread)stored->unread,
+        .backlog_max = stored->backlog_max,
+        .attempts_max = (uint32_t)stored->attempts_max,
+        .retention_us = stored->retention_us,
+        .retain_us = stored->retain_us,
+    };
+}
+
+/* The clock is asked only for a queue that has a mark. Not by {now}: an application's connection to
+ * SQLite does not know it. */
+static enum weir_status judge_mark(struct weir_connection *connection, int64_t going_us,
+                                   bool *going, struct weir_error *error)
+{
+    int64_t now_us = 0;
+    enum weir_status status = WEIR_OK;
+
+    if (going_us > 0)
+        status = weir_connection_clock(connection, &now_us, error);
+    *going = status == WEIR_OK && going_us > now_us;
+    return status;
+}
+
+/* WEIR_NO_ROW: there is none. */
+static enum weir_status look_for_queue(struct weir_connection *connection,
+                                       const char *name, struct weir_queue_row *out,
+                                       struct weir_error *error)
+{
+    struct weir_stored_queue stored = {0};
+    struct weir_rows rows;
+    bool paused = false;
+    int64_t going_us = 0;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        stored = take_stored(&rows);
+        paused = weir_rows_boolean(&rows, 2);
+        going_us = weir_rows_integer(&rows, 8);
+        status = weir_rows_next(&rows, error); /* tells a column that was misread */
+        status = status == WEIR_NO_ROW ? WEIR_OK : status;
+        if (status == WEIR_OK)
+            status = weir_stored_queue_check(&stored, name, error);
+    }
+    weir_rows_close(&rows);
+    if (status == WEIR_OK) {
+        *out = row_of(&stored, paused);
+        status = judge_mark(connection, going_us, &out->going, error);
+    }
+    return status;
+}
+
+static enum weir_status is_going(const char *name, struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_BUSY, "queue \"%s\" is being removed", name);
+}
+
+static enum weir_status no_queue(const char *name, struct weir_error *error)
+{
+    return weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%s\"", name);
+}
+
+enum weir_status weir_catalog_find_queue(struct weir_connection *connection,
+                                         const char *name, struct weir_queue_row *out,
+                                         struct weir_error *error)
+{
+    enum weir_status status = look_for_queue(connection, name, out, error);
+
+    return status == WEIR_NO_ROW ? no_queue(name, error) : status;
+}
+
+enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
+                                         weir_catalog_flaw_fn tell, void *state,
+                                         struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_READ_QUEUES, NO_VALUES, &rows, error);
+
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+        struct weir_stored_queue stored = take_stored(&rows);
+        struct weir_str name = weir_rows_text(&rows, 8);
+        struct weir_quote shown;
+        struct weir_error flaw = {0};
+
+        if (weir_stored_queue_check(&stored, weir_quote_str(&shown, name), &flaw) !=
+            WEIR_OK)
+            tell(state, flaw.text);
+    }
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_status find_held(struct weir_connection *connection, const char *name,
+                                  struct weir_queue_row *out, struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status = weir_connection_query_integer(
+        connection, &SQL_HOLD_NAME_MARIA, VALUES(weir_text(weir_str(name))), &id, error);
+
+    if (status == WEIR_NO_ROW)
+        return no_queue(name, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, name, out, error);
+    if (status == WEIR_OK && out->id != id) /* another one than the snapshot shows */
+        return no_queue(name, error);
+    return status;
+}
+
+enum weir_status weir_catalog_find_for_producer(struct weir_connection *connection,
+                                                const char *name,
+                                                struct weir_queue_row *out,
+                                                struct weir_error *error)
+{
+    enum weir_status status = weir_connection_engine(connection) == WEIR_MARIADB
+                                  ? find_held(connection, name, out, error)
+                                  : weir_catalog_find_queue(connection, name, out, error);
+
+    return status == WEIR_OK && out->going ? is_going(name, error) : status;
+}
+
+struct putting {
+    enum weir_catalog_put put;
+    const struct weir_queue_options *options;
+    struct weir_queue_row *out;
+    struct weir_queue_change *change; /* NULL: not asked for */
+};
+
+static enum weir_status insert_queue(struct weir_connection *connection,
+                                     const struct weir_queue_options *options,
+                                     struct weir_queue_row *out, struct weir_error *error)
+{
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_ADD_QUEUE[weir_connection_engine(connection)],
+        VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
+               weir_integer(options->unread), weir_integer(options->backlog_max),
+               weir_integer(options->attempts_max),
+               weir_integer(options->dead_letter_retention_ns / 1000),
+               weir_integer(options->retain_ns / 1000)),
+        NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, options->name, out, error);
+    return status;
+}
+
+static enum weir_status find_or_insert(struct weir_connection *connection,
+                                       const struct putting *self, bool *added,
+                                       struct weir_error *error)
+{
+    enum weir_status status =
+        look_for_queue(connection, self->options->name, self->out, error);
+
+    *added = false;
+    if (status != WEIR_NO_ROW)
+        return status;
+    if (self->put == WEIR_CATALOG_SET)
+        return no_queue(self->options->name, error);
+    *added = true;
+    return insert_queue(connection, self->options, self->out, error);
+}
+
+static struct weir_value policy(uint32_t wanted, enum weir_queue_policy which,
+                                int64_t value)
+{
+    return (wanted & which) != 0 ? weir_integer(value) : weir_null();
+}
+
+static enum weir_status change_policies(struct weir_connection *connection,
+                                        const struct weir_queue_options *options,
+                                        uint32_t wanted, struct weir_queue_row *row,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_CHANGE_QUEUE,
+        VALUES(weir_integer(row->id), policy(wanted, WEIR_POLICY_UNREAD, options->unread),
+               policy(wanted, WEIR_POLICY_BACKLOG_MAX, options->backlog_max),
+               policy(wanted, WEIR_POLICY_ATTEMPTS_MAX, options->attempts_max),
+               policy(wanted, WEIR_POLICY_DEAD_LETTER_RETENTION,
+                      options->dead_letter_retention_ns / 1000),
+               policy(wanted, WEIR_POLICY_RETAIN, options->retain_ns / 1000)),
+        NULL, error);
+
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, options->name, row, error);
+    return status;
+}
+
+static struct weir_queue_options options_of(const struct weir_queue_row *row,
+                                            const char *name)
+{
+    return (struct weir_queue_options){
+        .name = name,
+        .partitions = row->partitions,
+        .unread = row->unread,
+        .backlog_max = row->backlog_max,
+        .attempts_max = row->attempts_max,
+        .dead_letter_retention_ns = row->retention_us * 1000,
+        .retain_ns = row->retain_us * 1000,
+    };
+}
+
+static void tell_change(const struct putting *self,
+                        const struct weir_queue_options *before, bool added)
+{
+    const struct weir_queue_options now = options_of(self->out, self->options->name);
+
+    if (self->change != NULL)
+        *self->change = (struct weir_queue_change){
+            .added = added,
+            .changed = weir_policies_differing(before, &now),
+            .before = *before,
+            .now = now,
+        };
+}
+
+static enum weir_status put_queue(struct weir_connection *connection, void *argument,
+                                  struct weir_error *error)
+{
+    const struct putting *self = argument;
+    const struct weir_queue_options *options = self->options;
+    struct weir_queue_row *out = self->out;
+    struct weir_queue_options before;
+    uint32_t wanted;
+    bool added;
+    enum weir_status status = find_or_insert(connection, self, &added, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (out->going)
+        return is_going(options->name, error);
+    if (options->partitions != 0 && out->partitions != options->partitions)
+        return weir_error_set(error, WEIR_MISMATCH,
+                              "queue \"%s\" has %d %s, not %d as asked for",
+                              options->name, (int)out->partitions,
+                              WEIR_NOUN(out->partitions, "partition", "partitions"),
+                              (int)options->partitions);
+    before = options_of(out, options->name);
+    wanted = weir_policies_named(options) & weir_policies_differing(options, &before);
+    if (wanted != 0)
+        status = change_policies(connection, options, wanted, out, error);
+    tell_change(self, &before, added);
+    return status;
+}
+
+enum weir_status weir_catalog_put_queue(struct weir_connection *connection,
+                                        enum weir_catalog_put put,
+                                        const struct weir_queue_options *options,
+                                        struct weir_queue_row *out,
+                                        struct weir_queue_change *change,
+                                        struct weir_error *error)
+{
+    struct putting putting = {
+        .put = put, .options = options, .out = out, .change = change};
+
+    return weir_transact_on(connection, put_queue, &putting, error);
+}
+
+enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
+                                        const struct weir_queue_options *options,
+                                        struct weir_queue_row *out,
+                                        struct weir_error *error)
+{
+    return weir_catalog_put_queue(connection, WEIR_CATALOG_ADD, options, out, NULL,
+                                  error);
+}
+
+enum weir_status weir_catalog_pause(struct weir_connection *connection, const char *name,
+                                    bool paused, struct weir_error *error)
+{
+    int64_t changed = 0;
+    enum weir_status status = weir_connection_execute(
+        connection, &SQL_PAUSE_QUEUE,
+        VALUES(weir_text(weir_str(name)), weir_boolean(paused)), &changed, error);
+
+    return status == WEIR_OK && changed == 0 ? no_queue(name, error) : status;
+}
+
+/* ---- subscriptions ------------------------------------------------------------------------ */
+
+#define SUBSCRIBE_LOCK "(hashtext('{n}'), " STRINGIZE(WEIR_LOCK_SUBSCRIBE_NUMBER) ")"
+#define WEIR_LOCK_SUBSCRIBE_NUMBER 2
+_Static_assert(WEIR_LOCK_SUBSCRIBE_NUMBER == WEIR_LOCK_SUBSCRIBE,
+               "the text of a statement cannot name an enum");
+
+/* Until the end of the transaction. */
+#define MARIA_SUBSCRIBE_ROW "SELECT value FROM {p}_counter WHERE name = 'subscribe'"
+static const struct weir_sql SQL_LOCK_SHARED[] = {
+    [WEIR_POSTGRESQL] = {.name = "lock for subscribing",
+                         .text = "SELECT pg_advisory_xact_lock_shared" SUBSCRIBE_LOCK},
+    [WEIR_MARIADB] = {.name = "lock for subscribing",
+                      .text = MARIA_SUBSCRIBE_ROW " LOCK IN SHARE MODE"},
+};
+static const struct weir_sql SQL_LOCK_ALONE[] = {
+    [WEIR_POSTGRESQL] = {.name = "lock for removing",
+                         .text = "SELECT pg_advisory_xact_lock" SUBSCRIBE_LOCK},
+    [WEIR_MARIADB] = {.name = "lock for removing",
+                      .text = MARIA_SUBSCRIBE_ROW " FOR UPDATE"},
+};
+
+/* By the unique index. */
+static const struct weir_sql SQL_FIND_SUBSCRIPTION = {
+    .name = "find subscription",
+    .text = "SELECT id, serving FROM {p}_subscription WHERE queue = {1} AND name = {2}",
+    .parameters = "it",
+};
+
+/*
+ * Only of a queue that is there. Waits for another one that makes the same, and gives no row when
+ * that one has made it. (IGNORE lets more pass than a row that is there, but names are checked;
+ * an ON DUPLICATE KEY would give the other one's row.)
+ */
+#define SUBSCRIBE(insert, once)                                                          \
+    {                                                                                    \
+        .name = "subscribe",                                                             \
+        .text = insert " INTO {p}_subscription (queue, name, serving, created_us)"       \
+                       " SELECT id, {2}, {3}, {now} FROM {p}_queue WHERE id = {1}" once  \
+                       " RETURNING id",                                                  \
+        .parameters = "iti",                                                             \
+    }
+static const struct weir_sql SQL_SUBSCRIBE[] = {
+    [WEIR_SQLITE] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
+    [WEIR_POSTGRESQL] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
+    [WEIR_MARIADB] = SUBSCRIBE("INSERT IGNORE", ""),
+};
+
+struct subscribing {
+    const struct weir_outbox_log *log;
+    const struct weir_queue_row *queue;
+    const char *name;
+    enum weir_serving serving;
+    enum weir_start start;
+    int64_t id;
+};
+
+static const char *serving_text(enum weir_serving serving)
+{
+    return serving == WEIR_SERVED_BY_SINK ? "a sink" : "handlers";
+}
+
+/* WEIR_NO_ROW: there is none. */
+static enum weir_status look_for_subscription(struct weir_connection *connection,
+                                              struct subscribing *self,
+                                              struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_serving serving = self->serving;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_FIND_SUBSCRIPTION,
+        VALUES(weir_integer(self->queue->id), weir_text(weir_str(self->name))), &rows,
+        error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        self->id = weir_rows_integer(&rows, 0);
+        serving = (enum weir_serving)weir_rows_integer(&rows, 1);
+    }
+    weir_rows_close(&rows);
+    if (status == WEIR_OK && serving != self->serving)
+        return weir_error_set(
+            error, WEIR_MISMATCH, "subscription \"%s\" is served by %s, not by %s",
+            self->name, serving_text(serving), serving_text(self->serving));
+    return status;
+}
+
+/* A position and a lease for each partition. */
+static enum weir_status begin_partitions(struct weir_connection *connection,
+                                         struct subscribing *self,
+                                         struct weir_error *error)
+{
+    struct weir_lease_key keys[WEIR_PARTITIONS_MAX];
+    size_t count = (size_t)self->queue->partitions;
+    struct weir_place place;
+    enum weir_status status =
+        self->log->ops->start(self->log, connection, self->queue->id,
+                              self->start == WEIR_START_NOW, &place, error);
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] =
+            (struct weir_lease_key){self->id, weir_pid(self->queue->id, (int32_t)i)};
+    if (status == WEIR_OK)
+        status = weir_ack_begin(connection, keys, count, place, error);
+    if (status == WEIR_OK)
+        status = weir_lease_begin(connection, keys, count, error);
+    return status;
+}
+
+/* One of the tables above, by engine. */
+static enum weir_status lock(struct weir_connection *connection,
+                             const struct weir_sql *locks, struct weir_error *error)
+{
+    enum weir_engine engine = weir_connection_engine(connection);
+
+    if (engine == WEIR_SQLITE)
+        return WEIR_OK;
+    return weir_connection_execute(connection, &locks[engine], NO_VALUES, NULL, error);
+}
+
+enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
+                                         struct weir_error *error)
+{
+    return lock(connection, SQL_LOCK_ALONE, error);
+}
+
+static enum weir_status subscribe(struct weir_connection *connection, void *argument,
+                                  struct weir_error *error)
+{
+    struct subscribing *self = argument;
+    enum weir_engine engine = weir_connection_engine(connection);
+    enum weir_status status = lock(connection, SQL_LOCK_SHARED, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(connection, &SQL_SUBSCRIBE[engine],
+                                               VALUES(weir_integer(self->queue->id),
+                                                      weir_text(weir_str(self->name)),
+                                                      weir_integer(self->serving)),
+                                               &self->id, error);
+    if (status == WEIR_OK)
+        return begin_partitions(connection, self, error);
+    if (status != WEIR_NO_ROW)
+        return status;
+    status = look_for_subscription(connection, self, error);
+    if (status == WEIR_NO_ROW)
+        status = weir_error_set(error, WEIR_NOT_FOUND, "the queue was removed");
+    return status;
+}
+
+enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
+                                        struct weir_connection *connection,
+                                        const struct weir_queue_row *queue,
+                                        const char *name, enum weir_serving serving,
+                                        enum weir_start start, int64_t *out,
+                                        struct weir_error *error)
+{
+    struct subscribing self = {log, queue, name, serving, start, 0};
+    struct weir_place head;
+    enum weir_status status = look_for_subscription(connection, &self, error);
+
+    if (status == WEIR_NO_ROW) {
+        /* Now: behind everything that is committed, also what nobody has made readable yet. */
+        status = start == WEIR_START_NOW
+                     ? weir_log_catch_up(log, connection, &head, error)
+                     : WEIR_OK;
+        if (status == WEIR_OK)
+            status = weir_transact_on(connection, subscribe, &self, error);
+    }
+    if (status == WEIR_OK)
+        *out = self.id;
+    return status;
+}
+
+enum weir_status weir_catalog_check_serving(struct weir_connection *connection,
+                                            const struct weir_queue_row *queue,
+                                            const char *name, enum weir_serving serving,
+                                            struct weir_error *error)
+{
+    struct subscribing self = {.queue = queue, .name = name, .serving = serving};
+    enum weir_status status = look_for_subscription(connection, &self, error);
+
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+/* ---- removing ----------------------------------------------------------------------------- */
+
+#define ITS_SUBSCRIPTIONS "(SELECT id FROM {p}_subscription WHERE queue = {1})"
+
+/* By the unique index, subscription by subscription. */
+static const struct weir_sql SQL_COUNT_LETTERS = {
+    .name = "count dead letters",
+    .text =
+        "SELECT count(*) FROM {p}_dead_letter WHERE subscription IN " ITS_SUBSCRIPTIONS
+        " AND status IN ('pending', 'reprocessing')",
+    .parameters = "i",
+};
+
+/*
+ * What belongs to the subscriptions. Each may be repeated. The leases come first, in the order in
+ * which acks lock them (ack.c), so that none of them waits for us while we wait for it.
+ *
+ * Positions on PostgreSQL stay: deleting would leave dead rows in a table that is never vacuumed,
+ * and the rotation carries forward only what belongs to a subscription.
+ */
+#define REMOVE_OF(which)                                                                 \
+    {.name = "remove leases",                                                            \
+     .text = "DELETE FROM {p}_lease WHERE subscription " which,                          \
+     .parameters = "i"},                                                                 \
+        {.name = "remove members",                                                       \
+         .text = "DELETE FROM {p}_member WHERE subscription " which,                     \
+         .parameters = "i"},                                                             \
+    {                                                                                    \
+        .name = "remove dead letters",                                                   \
+        .text = "DELETE FROM {p}_dead_letter WHERE subscription " which,                 \
+        .parameters = "i"                                                                \
+    }
+enum { REMOVE_OF_COUNT = 4 };
+static const struct weir_sql SQL_REMOVE_OF_SQLITE[REMOVE_OF_COUNT] = {
+    {.name = "remove positions",
+     .text = "DELETE FROM {p}_ack WHERE subscription IN " ITS_SUBSCRIPTIONS,
+     .parameters = "i"},
+    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
+};
+static const struct weir_sql SQL_REMOVE_OF_PG[REMOVE_OF_COUNT] = {
+    {.name = "lock leases of the queue",
+     .text = "SELECT 1 FROM {p}_lease WHERE subscription IN " ITS_SUBSCRIPTIONS
+             " ORDER BY subscription, pid FOR UPDATE",
+     .parameters = "i"},
+    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
+};
+
+/* Of one subscription. With a sub-select it would read whole tables, lock what it passes, and
+ * wait for acks of other queues. */
+static const struct weir_sql SQL_REMOVE_OF_MARIA[] = {
+    REMOVE_OF("= {1}"),
+    {.name = "remove positions",
+     .text = "DELETE FROM {p}_ack WHERE subscription = {1}",
+     .parameters = "i"},
+};
+static const struct weir_sql SQL_NEXT_SUBSCRIPTION = {
+    .name = "next subscription",
+    .text = "SELECT min(id) FROM {p}_subscription WHERE queue = {1} AND id > {2}",
+    .parameters = "ii",
+};
+
+/* Behind everything that is found by the subscriptions. */
+static const struct weir_sql SQL_REMOVE[] = {
+    {.name = "remove subscriptions",
+     .text = "DELETE FROM {p}_subscription WHERE queue = {1}",
+     .parameters = "i"},
+    {.name = "remove messages set aside", /* 64: place.h */
+     .text = "DELETE FROM {p}_aside WHERE pid >= {1} * 64"
+             " AND pid < {1} * 64 + 64",
+     .parameters = "i"},
+    {.name = "remove queue",
+     .text = "DELETE FROM {p}_queue WHERE id = {1}",
+     .parameters = "i"},
+};
+
+enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
+
+/* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks through the
+ * log until it finds one: no index has the partition, and queues are seldom removed. */
+#define KEPT_IN(messages)                                                                \
+    "SELECT 1 FROM {p}_" messages " m"                                                   \
+    " JOIN {p}_queue q ON q.id = {1} AND q.unread = 0"                                   \
+    " WHERE m.pid >= q.id * 64 AND m.pid < q.id * 64 + 64"                               \
+    " AND NOT EXISTS (SELECT 1 FROM {p}_subscription s WHERE s.queue = q.id) LIMIT 1"
+#define FIND_KEPT(rows)                                                                  \
+    {                                                                                    \
+        .name = "find kept messages", .text = "SELECT count(*) FROM (" rows ") kept",    \
+        .parameters = "i",                                                               \
+    }
+static const struct weir_sql SQL_KEPT_FOR_NOBODY[] = {
+    [WEIR_SQLITE] = FIND_KEPT(KEPT_IN("log")),
+    [WEIR_POSTGRESQL] = FIND_KEPT(KEPT_IN("log")),
+    [WEIR_MARIADB] =
+        FIND_KEPT("(" KEPT_IN("log") ") UNION ALL (" KEPT_IN("incoming") ")"),
+};
+
+struct removal {
+    const struct weir_outbox_log *log;
+    const char *name;
+    bool force;
+    int64_t duration_us; /* of the mark */
+    int64_t queue_id;    /* out */
+};
+
+static void add_waiting(void *state, const struct weir_lag *lag)
+{
+    /* An estimate of none is no promise that there is none. */
+    *(int64_t *)state += lag->waiting > 0 ? lag->waiting : lag->estimate;
+}
+
+static enum weir_status refuse_busy(struct removal *self,
+                                    struct weir_connection *connection, int64_t queue,
+                                    struct weir_error *error)
+{
+    int64_t waiting = 0;
+    int64_t letters = 0;
+    struct weir_lag_question question = {.queue_id = queue,
+                                         .look_max = WEIR_LAG_LOOK_MAX};
+    enum weir_status status = self->log->ops->lag(self->log, connection, &question,
+                                                  add_waiting, &waiting, error);
+
+    if (status == WEIR_OK && waiting == 0)
+        status = weir_connection_query_integer(
+            connection, &SQL_KEPT_FOR_NOBODY[weir_connection_engine(connection)],
+            VALUES(weir_integer(queue)), &waiting, error);
+    if (status == WEIR_OK && waiting > 0)
+        return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has messages that wait",
+                              self->name);
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(
+            connection, &SQL_COUNT_LETTERS, VALUES(weir_integer(queue)), &letters, error);
+    if (status == WEIR_OK && letters > 0)
+        return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has %lld %s to decide on",
+                              self->name, (long long)letters,
+                              WEIR_NOUN(letters, "dead letter", "dead letters"));
+    return status;
+}
+
+/* All of these with the same value. */
+static enum weir_status run_all(struct weir_connection *connection,
+                                const struct weir_sql *sql, size_t count, int64_t id,
+                                struct weir_error *error)
+{
+    const struct weir_value value = weir_integer(id);
+    struct weir_step steps[REMOVE_OF_COUNT];
+
+    for (size_t i = 0; i < count; i++)
+        steps[i] = (struct weir_step){.sql = &sql[i], .values = &value, .value_count = 1};
+    return weir_connection_execute_steps(connection, steps, count, error);
+}
+
+/* One after the other, by their numbers: the order of the locks. */
+static enum weir_status remove_one_by_one(struct weir_connection *connection,
+                                          int64_t queue, struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status;
+
+    do {
+        status = weir_connection_query_integer(
+            connection, &SQL_NEXT_SUBSCRIPTION,
+            VALUES(weir_integer(queue), weir_integer(id)), &id, error);
+        if (status == WEIR_OK && id > 0)
+            status = run_all(connection, SQL_REMOVE_OF_MARIA, REMOVE_OF_COUNT, id, error);
+    } while (status == WEIR_OK && id > 0);
+    return status;
+}
+
+static enum weir_status remove_of_subscriptions(struct weir_connection *connection,
+                                                int64_t queue, struct weir_error *error)
+{
+    switch (weir_connection_engine(connection)) {
+    case WEIR_SQLITE:
+        return run_all(connection, SQL_REMOVE_OF_SQLITE, REMOVE_OF_COUNT, queue, error);
+    case WEIR_POSTGRESQL:
+        return run_all(connection, SQL_REMOVE_OF_PG, REMOVE_OF_COUNT, queue, error);
+    case WEIR_MARIADB:
+        break;
+    }
+    return remove_one_by_one(connection, queue, error);
+}
+
+static enum weir_status remove_rows(struct weir_connection *connection, int64_t queue,
+                                    struct weir_error *error)
+{
+    enum weir_status status = remove_of_subscriptions(connection, queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_backlog_remove(connection, queue, error);
+    if (status == WEIR_OK)
+        status = run_all(connection, SQL_REMOVE, REMOVE_COUNT, queue, error);
+    return status;
+}
+
+static const struct weir_sql SQL_MARK = {
+    .name = "mark queue",
+    .text = "UPDATE {p}_queue SET going_us = {now} + {2} WHERE id = {1}",
+    .parameters = "ii",
+};
+static const struct weir_sql SQL_UNMARK = {
+    .name = "unmark queue",
+    .text = "UPDATE {p}_queue SET going_us = 0 WHERE id = {1}",
+    .parameters = "i",
+};
+
+/* Is it still marked, and for long enough to remove it? */
+static const struct weir_sql SQL_IS_MARKED = {
+    .name = "is the queue marked",
+    .text =
+        "SELECT count(*) FROM {p}_queue WHERE id = {1} AND going_us > {now} + 5000000",
+    .parameters = "i",
+};
+
+static enum weir_status lock_name(struct weir_connection *connection, const char *name,
+                                  struct weir_error *error)
+{
+    int64_t id = 0;
+    enum weir_status status;
+
+    if (weir_connection_engine(connection) != WEIR_MARIADB)
+        return WEIR_OK;
+    status = weir_connection_query_integer(connection, &SQL_LOCK_NAME_MARIA,
+                                           VALUES(weir_text(weir_str(name))), &id, error);
+    return status == WEIR_NO_ROW ? no_queue(name, error) : status;
+}
+
+/* Under the lock: find the queue, and may it go? */
+static enum weir_status judge(struct removal *self, struct weir_connection *connection,
+                              struct weir_queue_row *queue, struct weir_error *error)
+{
+    enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
+
+    if (status == WEIR_OK)
+        status = lock_name(connection, self->name, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, self->name, queue, error);
+    if (status == WEIR_OK && !self->force)
+        status = refuse_busy(self, connection, queue->id, error);
+    return status;
+}
+
+static enum weir_status mark_queue(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    struct removal *self = argument;
+    struct weir_queue_row queue = {0};
+    enum weir_status status = judge(self, connection, &queue, error);
+
+    if (status == WEIR_OK && queue.going)
+        return weir_error_set(error, WEIR_BUSY,
+                              "queue \"%s\" is being removed by another process",
+                              self->name);
+    if (status == WEIR_OK)
+        status = weir_connection_execute(
+            connection, &SQL_MARK,
+            VALUES(weir_integer(queue.id), weir_integer(self->duration_us)), NULL, error);
+    self->queue_id = queue.id;
+    return status;
+}
+
+/* The name was not had in any attempt. */
+static enum weir_status tell_held(struct weir_connection *connection, const char *name,
+                                  enum weir_status status, struct weir_error *error)
+{
+    if (status != WEIR_LOCKED || weir_connection_engine(connection) != WEIR_MARIADB)
+        return status;
+    return weir_error_set(error, WEIR_BUSY,
+                          "queue \"%s\": transactions are open that may have enqueued",
+                          name);
+}
+
+enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
+                                   struct weir_connection *connection, const char *name,
+                                   bool force, int64_t duration_us, int64_t *queue_id,
+                                   struct weir_error *error)
+{
+    struct removal removal = {
+        .log = log, .name = name, .force = force, .duration_us = duration_us};
+    enum weir_status status = weir_transact_on(connection, mark_queue, &removal, error);
+
+    *queue_id = removal.queue_id;
+    if (status == WEIR_LOCKED && weir_connection_engine(connection) == WEIR_MARIADB)
+        return weir_error_set(
+            error, WEIR_BUSY,
+            "queue \"%s\": transactions are open that may have enqueued", name);
+    return status;
+}
+
+void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id)
+{
+    (void)!weir_connection_execute(connection, &SQL_UNMARK,
+                                   VALUES(weir_integer(queue_id)), NULL, NULL);
+}
+
+static enum weir_status remove_queue(struct weir_connection *connection, void *argument,
+                                     struct weir_error *error)
+{
+    struct removal *self = argument;
+    struct weir_queue_row queue = {0};
+    int64_t marked = 0;
+    enum weir_status status = judge(self, connection, &queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(
+            connection, &SQL_IS_MARKED, VALUES(weir_integer(queue.id)), &marked, error);
+    if (status == WEIR_OK && marked == 0)
+        return weir_error_set(error, WEIR_BUSY,
+                              "queue \"%s\" was not removed in time: try again",
+                              self->name);
+    if (status == WEIR_OK)
+        status = remove_rows(connection, queue.id, error);
+    return status;
+}
+
+enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
+                                     struct weir_connection *connection, const char *name,
+                                     bool force, struct weir_error *error)
+{
+    struct removal removal = {.log = log, .name = name, .force = force};
+    enum weir_status status = weir_transact_on(connection, remove_queue, &removal, error);
+
+    return tell_held(connection, name, status, error);
+}

@@ -1,0 +1,117 @@
+/*
+ * publisher.c - the worker that publishes how much waits in queues with a limit (backlog.h).
+ *
+ * In each process that delivers, whatever it serves. Once a second it looks at all queues with a
+ * limit and counts those whose number no other process has published meanwhile. A count that takes
+ * long is followed by a rest, so that half of the time at most is spent with counting; the rest is
+ * shorter than the age at which producers count by themselves. Where no queue has a limit the worker
+ * looks seldom: a limit that is new is kept by producers until then.
+ */
+#include <string.h>
+
+#include "outbox/outbox.h"
+#include "outbox/queue/backlog.h"
+
+#define IDLE_NS WEIR_SECONDS(5)
+#define PERIOD_NS (WEIR_BACKLOG_PERIOD_US * 1000)
+#define REST_NS_MAX WEIR_SECONDS(2)
+
+/* A small table. */
+static const struct weir_sql SQL_NEXT = {
+    .name = "next queue with a limit",
+    .text = "SELECT id, name FROM {p}_queue WHERE backlog_max > 0 AND id > {1}"
+            " ORDER BY id LIMIT 1",
+    .parameters = "i",
+};
+
+struct limited {
+    int64_t id;
+    char name[WEIR_QUEUE_NAME_SIZE_MAX + 1];
+};
+
+/* WEIR_NO_ROW: there are no more. */
+static enum weir_status next(struct weir_connection *connection, struct limited *queue,
+                             struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_NEXT, VALUES(weir_integer(queue->id)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        struct weir_str name = weir_rows_text(&rows, 1);
+        size_t size = name.size < sizeof queue->name ? name.size : 0;
+
+        queue->id = weir_rows_integer(&rows, 0);
+        memcpy(queue->name, name.data, size);
+        queue->name[size] = '\0';
+    }
+    weir_rows_close(&rows);
+    return status;
+}
+
+static enum weir_status publish_all(struct weir_outbox *outbox,
+                                    struct weir_context *context, size_t *count,
+                                    struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    struct limited queue = {.id = 0};
+    bool mine;
+    enum weir_status status = weir_outbox_connect(outbox, &connection, error);
+
+    *count = 0;
+    while (status == WEIR_OK && !weir_context_cancelled(context)) {
+        status = next(connection, &queue, error);
+        if (status != WEIR_OK)
+            break;
+        (*count)++;
+        status = weir_backlog_publish(outbox, connection, queue.name, queue.id,
+                                      WEIR_BACKLOG_PERIOD_US, &mine, error);
+    }
+    weir_db_release(outbox->db, connection);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static int64_t rest_of(size_t count, int64_t took_ns)
+{
+    if (count == 0)
+        return IDLE_NS;
+    if (took_ns < PERIOD_NS)
+        return PERIOD_NS;
+    return took_ns < REST_NS_MAX ? took_ns : REST_NS_MAX;
+}
+
+static enum weir_status publish(struct weir_context *context, void *state,
+                                struct weir_directive *out, struct weir_error *error)
+{
+    struct weir_outbox *outbox = state;
+    int64_t begun_ns = weir_context_now(context);
+    size_t count = 0;
+    enum weir_status status = publish_all(outbox, context, &count, error);
+
+    if (status != WEIR_OK) {
+        weir_error_prefix(error, "publish backlogs");
+        return status;
+    }
+    *out = weir_sleep_for(rest_of(count, weir_context_now(context) - begun_ns));
+    return WEIR_OK;
+}
+
+enum weir_status weir_publisher_spawn(struct weir_outbox *outbox,
+                                      struct weir_error *error)
+{
+    struct weir_staff_options options = {.category = "publisher"};
+
+    weir_worker_options_init(&options.worker);
+    options.worker.name = "publisher";
+    options.worker.action = publish;
+    options.worker.state = outbox;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_PUBLISHER];
+    options.worker.notifier_count = 1;
+    options.worker.shared = outbox->shared;
+    options.worker.pace = weir_pace_none();
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
+    options.worker.backoff.max_ns = WEIR_SECONDS(60);
+    return weir_outbox_spawn(outbox, &options, error);
+}

@@ -1,0 +1,137 @@
+/*
+ * liveness.c - the liveness lock on SQLite: one byte of a file beside the database.
+ *
+ *   DATABASE-weir   always empty; a process locks the byte at its number
+ *
+ * The lock is that of an open file, not of a process: it ends with the last descriptor, two outboxes of
+ * one process do not share it, and closing another descriptor does not lose it. The file is never
+ * removed: who had it open would lock one that nobody else sees. When somebody else removes it, that is
+ * noticed, as the loss of the session. SQLite's own files are not touched: closing one of them would
+ * drop its locks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/permissions.h"
+#include "base/text.h"
+#include "outbox/lease/liveness_ops.h"
+
+#define SUFFIX "-weir"
+
+/* By the name that SQLite has found out, symbolic links followed, so that all have the same. */
+static enum weir_status name_file(struct weir_liveness *self, struct weir_db *db,
+                                  struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_db_acquire(db, &connection, error);
+    const char *database = NULL;
+    size_t size;
+
+    if (status == WEIR_OK)
+        database = sqlite3_db_filename(weir_connection_native(connection), "main");
+    if (status == WEIR_OK && (database == NULL || *database == '\0'))
+        status = weir_error_set(error, WEIR_FAILED, "the database has no file");
+    if (status == WEIR_OK) {
+        size = strlen(database) + sizeof SUFFIX;
+        self->path = weir_heap_alloc(self->heap, size);
+        if (self->path != NULL)
+            (void)weir_text_format(self->path, size, "%s" SUFFIX, database);
+        else
+            status = weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+    }
+    weir_db_release(db, connection);
+    return status;
+}
+
+static enum weir_status fail(const struct weir_liveness *self, const char *what,
+                             struct weir_error *error)
+{
+    int number = errno;
+    char why[64];
+
+    return weir_error_set(error, WEIR_SYSTEM, "%s \"%.150s\": %s", what, self->path,
+                          strerror_r(number, why, sizeof why));
+}
+
+/* Who may use the database may use it, as with SQLite's own files. */
+static enum weir_status open_file(struct weir_liveness *self, struct weir_error *error)
+{
+    struct stat database = {.st_mode = WEIR_PERMISSIONS_OWNER};
+    size_t size = strlen(self->path) - strlen(SUFFIX);
+    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+
+    self->path[size] = '\0';
+    (void)stat(self->path, &database);
+    self->path[size] = SUFFIX[0];
+    self->file = open(self->path, flags | O_CREAT | O_EXCL, database.st_mode & 0666);
+    if (self->file >= 0)
+        (void)fchmod(self->file, database.st_mode & 0666); /* whatever the umask */
+    else if (errno == EEXIST)
+        self->file = open(self->path, flags);
+    return self->file >= 0 ? WEIR_OK : fail(self, "cannot open", error);
+}
+
+static struct flock byte_at(int64_t number)
+{
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
+}
+
+static enum weir_status lock(struct weir_liveness *self, struct weir_error *error)
+{
+    struct flock byte = byte_at(self->number);
+
+    if (fcntl(self->file, F_OFD_SETLK, &byte) != 0)
+        return fail(self, "cannot lock", error);
+    return WEIR_OK;
+}
+
+static enum weir_status start(struct weir_liveness *self, struct weir_db *db,
+                              struct weir_error *error)
+{
+    enum weir_status status = name_file(self, db, error);
+
+    if (status == WEIR_OK)
+        status = open_file(self, error);
+    if (status == WEIR_OK)
+        status = lock(self, error);
+    return status;
+}
+
+/* It is lost when others look at another file. */
+static bool is_held(struct weir_liveness *self)
+{
+    struct stat ours;
+    struct stat theirs;
+
+    return fstat(self->file, &ours) == 0 && stat(self->path, &theirs) == 0 &&
+           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/* What cannot be told is no death. */
+static bool holds(struct weir_liveness *self, struct weir_rows *rows, int64_t number)
+{
+    struct flock byte = byte_at(number);
+
+    (void)rows;
+    return fcntl(self->file, F_OFD_GETLK, &byte) != 0 || byte.l_type != F_UNLCK;
+}
+
+static void end(struct weir_liveness *self)
+{
+    if (self->file >= 0)
+        (void)close(self->file);
+    weir_heap_free(self->heap, self->path);
+}
+
+const struct weir_liveness_ops weir_liveness_sqlite = {
+    .open = start,
+    .is_held = is_held,
+    .holds = holds,
+    .close = end,
+};

@@ -1,0 +1,352 @@
+/*
+ * subscription.c - see subscription.h, and the operators' functions of weir/subscription.h.
+ *
+ * A subscription is removed by deleting its leases first: the row of a lease is what every ack, mark
+ * and renewal compares with, so whoever still delivers is refused from then on. Positions on
+ * PostgreSQL stay where they are, in a table that is never vacuumed; the rotation carries forward only
+ * what belongs to a subscription. Numbers of subscriptions are never used again.
+ */
+#include "outbox/subscription/subscription.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/noun.h"
+#include "base/point.h"
+#include "db/transact.h"
+#include "outbox/names.h"
+#include "outbox/outbox.h"
+#include "weir/subscription.h"
+
+/* By the unique index. */
+static const struct weir_sql SQL_FIND = {
+    .name = "find subscription",
+    .text = "SELECT id FROM {p}_subscription WHERE queue = {1} AND name = {2}",
+    .parameters = "it",
+};
+
+static const struct weir_sql SQL_PAUSE = {
+    .name = "pause subscription",
+    .text = "UPDATE {p}_subscription SET paused = {2} WHERE id = {1}",
+    .parameters = "if",
+};
+
+/* In the order in which acks lock them (ack.c). SQLite: the transaction is the lock. */
+static const struct weir_sql SQL_LOCK_LEASES = {
+    .name = "lock leases of the subscription",
+    .text = "SELECT pid FROM {p}_lease WHERE subscription = {1} ORDER BY pid FOR UPDATE",
+    .parameters = "i",
+};
+
+/* Live processes: how many, one of them, and how long all of them count as alive at most. */
+static const struct weir_sql SQL_SERVED = {
+    .name = "who serves the subscription",
+    .text = "SELECT count(*), coalesce(min(m.name), ''),"
+            " coalesce(max(m.until_us) - {now}, 0) FROM {p}_member m"
+            " WHERE m.subscription = {1} AND m.until_us > {now}",
+    .parameters = "i",
+};
+
+/* By the unique index. */
+static const struct weir_sql SQL_COUNT_LETTERS = {
+    .name = "count dead letters of the subscription",
+    .text = "SELECT count(*) FROM {p}_dead_letter WHERE subscription = {1}"
+            " AND status IN ('pending', 'reprocessing')",
+    .parameters = "i",
+};
+
+/* By keys. Leases first; positions are not removed on PostgreSQL. */
+static const struct weir_sql SQL_REMOVE[] = {
+    {.name = "remove leases",
+     .text = "DELETE FROM {p}_lease WHERE subscription = {1}",
+     .parameters = "i"},
+    {.name = "remove members",
+     .text = "DELETE FROM {p}_member WHERE subscription = {1}",
+     .parameters = "i"},
+    {.name = "remove dead letters",
+     .text = "DELETE FROM {p}_dead_letter WHERE subscription = {1}",
+     .parameters = "i"},
+    {.name = "remove subscription",
+     .text = "DELETE FROM {p}_subscription WHERE id = {1}",
+     .parameters = "i"},
+    {.name = "remove positions",
+     .text = "DELETE FROM {p}_ack WHERE subscription = {1}",
+     .parameters = "i"},
+};
+enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
+
+/* By primary keys. */
+static const struct weir_sql SQL_CHECK = {
+    .name = "check subscription",
+    .text = "SELECT (SELECT count(*) FROM {p}_queue WHERE id = {1}),"
+            " (SELECT count(*) FROM {p}_subscription WHERE id = {2})",
+    .parameters = "ii",
+};
+
+/* ---- finding and locking ------------------------------------------------------------------- */
+
+enum weir_status weir_subscription_find(struct weir_connection *connection,
+                                        const char *queue, const char *name,
+                                        struct weir_subscription_row *out,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_queue_name_check("queue name", queue, error);
+
+    if (status == WEIR_OK)
+        status = weir_queue_name_check("subscription name", name, error);
+    if (status == WEIR_OK)
+        status = weir_catalog_find_queue(connection, queue, &out->queue, error);
+    if (status == WEIR_OK)
+        status = weir_connection_query_integer(
+            connection, &SQL_FIND,
+            VALUES(weir_integer(out->queue.id), weir_text(weir_str(name))), &out->id,
+            error);
+    if (status == WEIR_NO_ROW)
+        status =
+            weir_error_set(error, WEIR_NOT_FOUND,
+                           "queue \"%.80s\" has no subscription \"%.80s\"", queue, name);
+    return status;
+}
+
+enum weir_status weir_subscription_lock(struct weir_connection *connection,
+                                        const char *queue, const char *name,
+                                        struct weir_subscription_row *out,
+                                        struct weir_error *error)
+{
+    enum weir_status status = weir_catalog_lock_alone(connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_subscription_find(connection, queue, name, out, error);
+    if (status == WEIR_OK && weir_connection_engine(connection) != WEIR_SQLITE)
+        status = weir_connection_execute(connection, &SQL_LOCK_LEASES,
+                                         VALUES(weir_integer(out->id)), NULL, error);
+    return status;
+}
+
+enum weir_status weir_subscription_check(struct weir_connection *connection,
+                                         int64_t queue_id, int64_t subscription_id,
+                                         const char *queue, const char *name,
+                                         struct weir_error *error)
+{
+    struct weir_rows rows;
+    bool has_queue = false;
+    bool is_there = false;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_CHECK,
+        VALUES(weir_integer(queue_id), weir_integer(subscription_id)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK) {
+        has_queue = weir_rows_integer(&rows, 0) > 0;
+        is_there = weir_rows_integer(&rows, 1) > 0;
+    }
+    weir_rows_close(&rows);
+    if (status != WEIR_OK || is_there)
+        return status;
+    if (!has_queue)
+        return weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%.80s\"",
+                              queue);
+    return weir_error_set(error, WEIR_NOT_FOUND,
+                          "subscription \"%.80s\" of queue \"%.80s\" was removed", name,
+                          queue);
+}
+
+/* ---- pausing ------------------------------------------------------------------------------- */
+
+enum weir_status weir_subscription_pause(struct weir_connection *connection,
+                                         const char *queue, const char *name, bool paused,
+                                         struct weir_error *error)
+{
+    struct weir_subscription_row row;
+    enum weir_status status =
+        weir_subscription_find(connection, queue, name, &row, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute(
+            connection, &SQL_PAUSE, VALUES(weir_integer(row.id), weir_boolean(paused)),
+            NULL, error);
+    return status;
+}
+
+/* ---- removing ------------------------------------------------------------------------------ */
+
+struct removal {
+    const char *queue;
+    const char *name;
+    bool force;
+};
+
+static enum weir_status refuse_served(const struct removal *self, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    int64_t others = weir_rows_integer(rows, 0) - 1;
+    int64_t alive_s = weir_rows_integer(rows, 2) / 1000000 + 1;
+    struct weir_str process = weir_rows_text(rows, 1);
+
+    if (others < 0)
+        return WEIR_OK;
+    if (others == 0)
+        return weir_error_set(
+            error, WEIR_BUSY,
+            "subscription \"%.60s\" of queue \"%.60s\" is served by "
+            "%.*s, which counts as alive for up to %" PRId64 " s without a sign of life",
+            self->name, self->queue, (int)(process.size < 80 ? process.size : 80),
+            process.data, alive_s);
+    return weir_error_set(error, WEIR_BUSY,
+                          "subscription \"%.60s\" of queue \"%.60s\" is served by %.*s "
+                          "and %" PRId64 " other %s",
+                          self->name, self->queue,
+                          (int)(process.size < 80 ? process.size : 80), process.data,
+                          others, WEIR_NOUN(others, "process", "processes"));
+}
+
+static enum weir_status check_served(const struct removal *self,
+                                     struct weir_connection *connection, int64_t id,
+                                     struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_SERVED, VALUES(weir_integer(id)), &rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = refuse_served(self, &rows, error);
+    weir_rows_close(&rows);
+    return status;
+}
+
+static enum weir_status check_letters(const struct removal *self,
+                                      struct weir_connection *connection, int64_t id,
+                                      struct weir_error *error)
+{
+    int64_t letters = 0;
+    enum weir_status status = weir_connection_query_integer(
+        connection, &SQL_COUNT_LETTERS, VALUES(weir_integer(id)), &letters, error);
+
+    if (status == WEIR_OK && letters > 0)
+        return weir_error_set(error, WEIR_BUSY,
+                              "subscription \"%.80s\" of queue \"%.80s\" has %" PRId64
+                              " %s to decide on",
+                              self->name, self->queue, letters,
+                              WEIR_NOUN(letters, "dead letter", "dead letters"));
+    return status;
+}
+
+static enum weir_status remove_rows(struct weir_connection *connection, int64_t id,
+                                    struct weir_error *error)
+{
+    const struct weir_value value = weir_integer(id);
+    struct weir_step steps[REMOVE_COUNT];
+    size_t count = REMOVE_COUNT;
+
+    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
+        count--;
+    for (size_t i = 0; i < count; i++)
+        steps[i] =
+            (struct weir_step){.sql = &SQL_REMOVE[i], .values = &value, .value_count = 1};
+    return weir_connection_execute_steps(connection, steps, count, error);
+}
+
+static enum weir_status remove_locked(struct weir_connection *connection, void *argument,
+                                      struct weir_error *error)
+{
+    const struct removal *self = argument;
+    struct weir_subscription_row row;
+    enum weir_status status =
+        weir_subscription_lock(connection, self->queue, self->name, &row, error);
+
+    if (status == WEIR_OK && !self->force)
+        status = check_served(self, connection, row.id, error);
+    if (status == WEIR_OK && !self->force)
+        status = check_letters(self, connection, row.id, error);
+    if (status == WEIR_OK)
+        status = remove_rows(connection, row.id, error);
+    (void)WEIR_POINT(weir_connection_config(connection)->points, "subscription.removing");
+    return status;
+}
+
+enum weir_status weir_subscription_remove(struct weir_connection *connection,
+                                          const char *queue, const char *name, bool force,
+                                          struct weir_error *error)
+{
+    struct removal removal = {queue, name, force};
+
+    return weir_transact_on(connection, remove_locked, &removal, error);
+}
+
+/* ---- operators ----------------------------------------------------------------------------- */
+
+static void note_paused(struct weir_outbox *self, const char *queue, const char *name,
+                        bool paused)
+{
+    for (size_t i = 0; i < self->post_count && self->roster != NULL; i++) {
+        struct weir_post *post = self->posts[i];
+
+        if (strcmp(post->queue, queue) == 0 && strcmp(post->subscription, name) == 0)
+            weir_roster_pause_post(self->roster, post, paused);
+    }
+}
+
+static enum weir_status set_paused(struct weir_outbox *self, const char *queue,
+                                   const char *name, bool paused,
+                                   struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(self, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_subscription_pause(connection, queue, name, paused, error);
+    weir_db_release(self->db, connection);
+    if (status == WEIR_OK)
+        note_paused(self, queue, name, paused);
+    return status;
+}
+
+enum weir_status weir_outbox_pause_subscription(struct weir_outbox *self,
+                                                const char *queue,
+                                                const char *subscription,
+                                                struct weir_error *error)
+{
+    return set_paused(self, queue, subscription, true, error);
+}
+
+enum weir_status weir_outbox_resume_subscription(struct weir_outbox *self,
+                                                 const char *queue,
+                                                 const char *subscription,
+                                                 struct weir_error *error)
+{
+    return set_paused(self, queue, subscription, false, error);
+}
+
+enum weir_status weir_outbox_remove_subscription(struct weir_outbox *self,
+                                                 const char *queue,
+                                                 const char *subscription, bool force,
+                                                 struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(self, &connection, error);
+
+    if (status == WEIR_OK)
+        status = weir_subscription_remove(connection, queue, subscription, force, error);
+    weir_db_release(self->db, connection);
+    return status;
+}
+
+enum weir_status weir_outbox_check_subscriptions(struct weir_outbox *self,
+                                                 struct weir_error *error)
+{
+    struct weir_connection *connection = NULL;
+    enum weir_status status = weir_outbox_connect(self, &connection, error);
+
+    for (size_t i = 0; i < self->post_count && status == WEIR_OK; i++) {
+        const struct weir_post *post = self->posts[i];
+
+        status =
+            weir_subscription_check(connection, post->queue_id, post->subscription_id,
+                                    post->queue, post->subscription, error);
+    }
+    weir_db_release(self->db, connection);
+    return status;
+}
