@@ -1,0 +1,1 @@
+#include "db/url.h"

@@ -1,0 +1,1 @@
+#include "outbox/postgres/cut.h"

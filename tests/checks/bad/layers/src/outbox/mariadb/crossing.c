@@ -1,0 +1,1 @@
+#include "outbox/sqlite/log.h"

@@ -1,0 +1,2 @@
+#include "db/sqlite/space.h"
+#include "outbox/sqlite/log.h"

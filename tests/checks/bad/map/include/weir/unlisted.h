@@ -1,0 +1,1 @@
+extern int weir_sample_public;

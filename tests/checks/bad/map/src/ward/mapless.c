@@ -1,0 +1,1 @@
+int weir_sample_mapless;
