@@ -10,7 +10,7 @@ import struct
 import sys
 
 ENGINES = ("sqlite", "postgresql", "mariadb")
-WORDS = {"sqlite": "sqlite", "pg": "postgresql", "postgresql": "postgresql",
+WORDS = {"sqlite": "sqlite", "pg": "postgresql", "postgres": "postgresql", "postgresql": "postgresql",
          "maria": "mariadb", "mariadb": "mariadb"}
 
 # The first word of a statement, or a table of ours anywhere.
