@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "db/home.h"

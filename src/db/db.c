@@ -328,7 +328,7 @@ bool weir_db_note_signal(struct weir_db *self, bool sent)
            atomic_exchange(&self->signal_failed, !sent) == sent;
 }
 
-void weir_db_set_points(struct weir_db *self, struct weir_points *points)
+void weir_db_set_fault_points(struct weir_db *self, struct weir_fault_points *points)
 {
     self->config.points = points;
 }

@@ -33,7 +33,7 @@ bool weir_db_note_signal(struct weir_db *self, bool sent);
  * front of every statement, which is a point of its own name, and of every commit ("db.commit");
  * of those that travel together, if they are told to travel "db.one_by_one".
  */
-void weir_db_set_points(struct weir_db *self, struct weir_points *points);
+void weir_db_set_fault_points(struct weir_db *self, struct weir_fault_points *points);
 
 /* For tests: what the end of a process does. Closes all connections in the middle of whatever they
  * do, and frees nothing else; nobody may touch the database handle or its connections again. */

@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "db/home.h"
 #include "db/pause.h"

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "base/random.h"
 #include "db/db.h"
 #include "db/pause.h"
@@ -254,7 +254,7 @@ static void end_unclaimed(struct errand *self, struct weir_change *change, int64
 
 static void judge_one(struct errand *self, struct weir_change *change, int64_t now_us)
 {
-    struct weir_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     struct weir_claimant claimant = claimant_of(self->options);
     enum weir_ruling ruling = WEIR_RULING_NOTHING;
 
@@ -279,7 +279,7 @@ static bool is_for_later(const struct weir_stored *stored)
 static enum weir_status judge(struct errand *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
-    struct weir_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->loaded.count && self->claimed < self->wanted; i++) {

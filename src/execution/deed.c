@@ -6,8 +6,8 @@
  */
 #include "execution/deed.h"
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "execution/events.h"
@@ -161,7 +161,7 @@ static enum weir_status store_lists(struct weir_flow *flow,
                                     struct weir_postscript *postscript,
                                     struct weir_error *error)
 {
-    struct weir_points *points = weir_db_config(flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(flow->db)->points;
     bool forgetful = WEIR_POINT(points, "deed.no_attempt"); /* a bug */
     const struct weir_rewrite rewrite = {
         .rows = lists->rows,

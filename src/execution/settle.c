@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "execution/executions.h"
@@ -182,7 +182,7 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
 /* A row changes once at most: a second claim with another epoch cannot be current as well. */
 static enum weir_ruling settle(struct session *self, size_t index, int64_t now_us)
 {
-    struct weir_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     struct weir_settlement *item = &self->settlements[index];
     struct weir_change change = {.stored = find(&self->loaded, &item->claim)};
     enum weir_ruling ruling;

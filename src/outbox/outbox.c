@@ -184,7 +184,8 @@ void weir_outbox_destroy(struct weir_outbox *self)
     weir_heap_free(self->heap, self);
 }
 
-void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points)
+void weir_outbox_set_fault_points(struct weir_outbox *self,
+                                  struct weir_fault_points *points)
 {
     self->points = points;
     self->log.points = points;

@@ -64,7 +64,7 @@ struct weir_outbox {
     const struct weir_log *words; /* of it: where we log to */
     struct weir_outbox_options options;
     struct weir_tuning tuning[WEIR_KIND_COUNT];
-    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_fault_points *points; /* for tests; NULL: none */
     _Atomic int64_t owner; /* this process in leases and members: random; another one when
                               its liveness session was lost (liveness.h) */
     char name[WEIR_PROCESS_NAME_SIZE];
@@ -108,7 +108,8 @@ struct weir_outbox {
 };
 
 /* For tests: named places in the workers. Before start(). */
-void weir_outbox_set_points(struct weir_outbox *self, struct weir_points *points);
+void weir_outbox_set_fault_points(struct weir_outbox *self,
+                                  struct weir_fault_points *points);
 
 /* Who serves this subscription; NULL: nobody in this outbox. Constant until destroy(). */
 const struct weir_post *weir_outbox_find_post(const struct weir_outbox *self,

@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "db/pause.h"
 #include "sink/chunk.h"
 #include "sink/sink.h"
@@ -49,7 +49,7 @@ enum {
 struct file_sink {
     struct weir_sink sink;
     char *path;
-    struct weir_points *points;
+    struct weir_fault_points *points;
     struct weir_group group; /* of those who have written and wait for the disk */
     int fd;
 

@@ -35,15 +35,15 @@
 #include "weir/heap.h"
 #include "weir/log.h"
 
-struct weir_points;
+struct weir_fault_points;
 struct weir_sink;
 
 struct weir_sink_options {
-    const struct weir_heap *heap; /* borrowed until close(); NULL: the C library's */
-    const struct weir_log *log;   /* borrowed until close(); NULL: silence */
-    int64_t stop_grace_ns;        /* what a process may still take when stop comes */
-    uint32_t permissions;         /* of a file that is made */
-    struct weir_points *points;   /* for tests; NULL: none */
+    const struct weir_heap *heap;     /* borrowed until close(); NULL: the C library's */
+    const struct weir_log *log;       /* borrowed until close(); NULL: silence */
+    int64_t stop_grace_ns;            /* what a process may still take when stop comes */
+    uint32_t permissions;             /* of a file that is made */
+    struct weir_fault_points *points; /* for tests; NULL: none */
 };
 
 /* How the last delivery went. Class STOP: no delivery will ever work again. */

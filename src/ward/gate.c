@@ -12,8 +12,8 @@
 #include "ward/gate.h"
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "ward/context.h"
 
 static void check_invariants(const struct weir_gate *self)

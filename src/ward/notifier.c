@@ -10,8 +10,8 @@
 #include "ward/notifier.h"
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "ward/context.h"
 
 enum weir_status weir_notifier_create(struct weir_executor *executor,

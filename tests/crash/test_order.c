@@ -276,15 +276,15 @@ OUTBOX_POSTGRESQL_TEST(order, needs_acks_that_compare_behind_the_lock)
     struct weir_db *db = fixture_open(fixture, &options);
     struct weir_connection *first = fixture_take(fixture);
     struct weir_connection *second;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_lease lease;
     struct weir_ack ack;
 
     desk_open(fixture, 1);
     check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    weir_points_init(&points);
-    weir_points_arm(&points, "ack.one_statement", 1);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "ack.one_statement", 1);
+    weir_db_set_fault_points(db, &points);
     check_db(weir_db_acquire(db, &second, &fixture->error), WEIR_OK);
     ack = (struct weir_ack){.key = lease.key,
                             .epoch = lease.epoch,

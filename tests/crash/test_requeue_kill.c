@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/letter_scene.h"
 #include "lib/process.h"
 #include "outbox/outbox.h"
@@ -31,18 +31,18 @@ static int requeue_and_die(const char *url)
     struct weir_outbox_options options;
     struct weir_db_options db_options;
     struct weir_outbox *outbox;
-    struct weir_points points;
+    struct weir_fault_points points;
 
     weir_db_options_init(&db_options);
     weir_outbox_options_init(&options);
     weir_dead_letter_scope_init(&scope);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "requeue.appended", 2, die, NULL);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "requeue.appended", 2, die, NULL);
     db_options.url = url;
     if (weir_db_create(&db_options, &options.db, NULL) != WEIR_OK ||
         weir_outbox_create(&options, &outbox, NULL) != WEIR_OK)
         return EXIT_FAILURE;
-    weir_outbox_set_points(outbox, &points);
+    weir_outbox_set_fault_points(outbox, &points);
     return weir_dead_letter_requeue_all(outbox, &scope, NULL, NULL, &progress, NULL) ==
                    WEIR_OK
                ? EXIT_SUCCESS

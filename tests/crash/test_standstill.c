@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/db/child.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
@@ -32,14 +32,15 @@ static void stop_here(void *argument)
 }
 
 /* In the child: a database of its own that stops the process. */
-static struct weir_db *open_victim(const struct victim *self, struct weir_points *points)
+static struct weir_db *open_victim(const struct victim *self,
+                                   struct weir_fault_points *points)
 {
     struct weir_db_options options = fixture_options(self->fixture);
     struct weir_db *db = fixture_open(self->fixture, &options);
 
-    weir_points_init(points);
-    weir_points_arm_call(points, self->point, self->pass, stop_here, NULL);
-    weir_db_set_points(db, points);
+    weir_fault_points_init(points);
+    weir_fault_points_arm_call(points, self->point, self->pass, stop_here, NULL);
+    weir_db_set_fault_points(db, points);
     return db;
 }
 
@@ -69,13 +70,13 @@ static void end_victim(pid_t pid)
 static int deliver_until_stopped(void *argument)
 {
     struct victim *self = argument;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_outbox_options options = scene_options(self->fixture, "victim");
     struct weir_outbox *outbox;
 
     options.db = open_victim(self, &points);
     outbox = scene_create(self->fixture, &options);
-    weir_outbox_set_points(outbox, &points);
+    weir_outbox_set_fault_points(outbox, &points);
     scene_serve(self->fixture, outbox, "orders", recorder_new());
     scene_start(self->fixture, outbox);
     (void)pause();
@@ -109,12 +110,12 @@ static int sweep_until_stopped(void *argument)
 {
     struct victim *self = argument;
     struct fixture own = *self->fixture;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_outbox *outbox;
 
     own.db = open_victim(self, &points);
     outbox = scene_sweeping(&own, "victim");
-    weir_outbox_set_points(outbox, &points);
+    weir_outbox_set_fault_points(outbox, &points);
     scene_serve(&own, outbox, "orders", recorder_new());
     scene_start(&own, outbox);
     (void)pause();
@@ -156,7 +157,7 @@ static enum weir_status spend(struct fixture *fixture, struct weir_flow *flow)
 static int report_until_stopped(void *argument)
 {
     struct victim *self = argument;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow =
         works_open_with(self->fixture, open_victim(self, &points), NULL);
 

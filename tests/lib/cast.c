@@ -250,8 +250,9 @@ static void say(void *state, enum weir_log_level level, const char *line)
             cast_now_us() / 1000, *process, weir_log_level_name(level), line);
 }
 
-struct weir_db *cast_open_db(const struct fixture *fixture, struct weir_points *points,
-                             uint32_t *process, struct weir_error *error)
+struct weir_db *cast_open_db(const struct fixture *fixture,
+                             struct weir_fault_points *points, uint32_t *process,
+                             struct weir_error *error)
 {
     struct weir_db_options options;
     struct weir_db *db = NULL;
@@ -264,6 +265,6 @@ struct weir_db *cast_open_db(const struct fixture *fixture, struct weir_points *
             (struct weir_log){.write = say, .state = process, .minimum = WEIR_LOG_INFO};
     if (weir_db_create(&options, &db, error) != WEIR_OK)
         return NULL;
-    weir_db_set_points(db, points);
+    weir_db_set_fault_points(db, points);
     return db;
 }

@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/engines.h"
 #include "weir/db.h"
 
@@ -104,7 +104,8 @@ cast_give_up(struct cast_board *board, const char *format, va_list args);
 /* A database handle of this process, with these points. WEIR_VERBOSE=1: what the library has to say
  * goes to the error output, with the time and the process's number, which is borrowed. NULL, with a
  * text, when it cannot be made. */
-struct weir_db *cast_open_db(const struct fixture *fixture, struct weir_points *points,
-                             uint32_t *process, struct weir_error *error);
+struct weir_db *cast_open_db(const struct fixture *fixture,
+                             struct weir_fault_points *points, uint32_t *process,
+                             struct weir_error *error);
 
 #endif

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/process.h"
 #include "outbox/outbox.h"
@@ -131,23 +131,24 @@ static void print_line(void *state, enum weir_log_level level, const char *line)
     fprintf(stderr, "%s %s\n", weir_log_level_name(level), line);
 }
 
-static void arm_faults(const struct crew_options *orders, struct weir_points *faults)
+static void arm_faults(const struct crew_options *orders,
+                       struct weir_fault_points *faults)
 {
-    weir_points_init(faults);
+    weir_fault_points_init(faults);
     if (orders->lose_every != 0)
-        weir_points_arm(faults, "db.lose", orders->lose_every);
+        weir_fault_points_arm(faults, "db.lose", orders->lose_every);
     if (orders->fail_every != 0)
-        weir_points_arm(faults, "db.fail", orders->fail_every);
+        weir_fault_points_arm(faults, "db.fail", orders->fail_every);
     if (orders->lose_reply_every != 0)
-        weir_points_arm(faults, "db.lose_after_commit", orders->lose_reply_every);
+        weir_fault_points_arm(faults, "db.lose_after_commit", orders->lose_reply_every);
 }
 
 /* `program --crew URL LEDGER PROCESS`: serve until SIGTERM. */
 static int work(char **arguments)
 {
     struct crew_member self = {.process = (uint32_t)strtoul(arguments[4], NULL, 10)};
-    struct weir_points points;
-    struct weir_points faults;
+    struct weir_fault_points points;
+    struct weir_fault_points faults;
     struct weir_db_options options;
     struct weir_db *db = NULL;
     struct weir_error error;
@@ -158,10 +159,10 @@ static int work(char **arguments)
     sigaddset(&wanted, SIGTERM);
     (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     self.ledger = map_ledger(arguments[3]);
-    weir_points_init(&points);
+    weir_fault_points_init(&points);
     if (self.ledger->point[0] != '\0')
-        weir_points_arm_call(&points, self.ledger->point, self.ledger->point_at,
-                             kill_myself, NULL);
+        weir_fault_points_arm_call(&points, self.ledger->point, self.ledger->point_at,
+                                   kill_myself, NULL);
     weir_db_options_init(&options);
     options.url = arguments[2];
     options.log = (struct weir_log){.write = print_line, .minimum = WEIR_LOG_INFO};
@@ -170,7 +171,7 @@ static int work(char **arguments)
         return EXIT_FAILURE;
     }
     arm_faults(&self.ledger->options, &faults);
-    weir_db_set_points(db, &faults);
+    weir_db_set_fault_points(db, &faults);
     serve(&self, &(struct crew_joining){.db = db, .points = &points, .patient = true});
     atomic_fetch_add(&self.ledger->ready, 1);
     (void)sigwait(&wanted, &got);
@@ -275,7 +276,7 @@ static void serve(struct crew_member *self, const struct crew_joining *how)
     do {
         status = weir_outbox_create(&options, &self->outbox, &error);
     } while (try_again(how, &tries, status, &error));
-    weir_outbox_set_points(self->outbox, how->points);
+    weir_outbox_set_fault_points(self->outbox, how->points);
     tuning.batch = orders->batch;
     tuning.retry_base_ns = orders->retry_ns;
     tuning.retry_max_ns = orders->retry_ns;

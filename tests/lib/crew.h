@@ -121,10 +121,10 @@ void crew_end(struct crew *self, pid_t pid);
 
 /* Members. */
 struct crew_joining {
-    struct weir_db *db;         /* becomes the member's; NULL: one of its own */
-    struct weir_points *points; /* NULL: none */
-    bool patient;               /* try each step again while it fails */
-    weir_batch_fn on_batch;     /* NULL: crew_handle, with the member */
+    struct weir_db *db;               /* becomes the member's; NULL: one of its own */
+    struct weir_fault_points *points; /* NULL: none */
+    bool patient;                     /* try each step again while it fails */
+    weir_batch_fn on_batch;           /* NULL: crew_handle, with the member */
     void *state;
 };
 struct crew_member *crew_join(struct crew *self);

@@ -337,10 +337,11 @@ static struct flow_crash_stage *make_stage(struct flow_crash *run)
              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     check(stage != MAP_FAILED);
-    weir_points_init(&stage->points);
+    weir_fault_points_init(&stage->points);
     if (run->options->lose_every > 0)
-        weir_points_arm(&stage->points, "db.lose_after_commit", run->options->lose_every);
-    weir_points_set_oracle(&stage->points, pass, run);
+        weir_fault_points_arm(&stage->points, "db.lose_after_commit",
+                              run->options->lose_every);
+    weir_fault_points_set_oracle(&stage->points, pass, run);
     return stage;
 }
 

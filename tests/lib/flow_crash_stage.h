@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/cast.h"
 #include "lib/flow_crash.h"
 #include "weir/flow.h"
@@ -89,7 +89,7 @@ struct flow_crash_claim {
 
 struct flow_crash_stage {
     struct cast_board board; /* orders: a signal, and in front of which statement */
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool leave[FLOW_CRASH_SEATS];
     _Atomic bool ready[FLOW_CRASH_SEATS];
     _Atomic uint32_t processes; /* numbers given */

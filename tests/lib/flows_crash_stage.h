@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/cast.h"
 #include "lib/flows_crash.h"
 #include "weir/budget.h"
@@ -181,7 +181,7 @@ struct flows_crash_report {
 
 struct flows_crash_stage {
     struct cast_board board; /* orders: a signal, and in front of which statement */
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool leave[FLOWS_CRASH_SEATS];
     _Atomic bool ready[FLOWS_CRASH_SEATS];
     _Atomic uint32_t processes; /* numbers given */

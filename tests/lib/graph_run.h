@@ -79,7 +79,7 @@ struct graph_plan graph_plan_shrink(const struct graph_plan *plan, graph_run_fn 
 struct graph_run *graph_run_create(const struct graph_plan *plan, bool loud);
 void graph_run_destroy(struct graph_run *self);
 
-/* For weir_points_set_oracle(). */
+/* For weir_fault_points_set_oracle(). */
 bool graph_run_decides(void *run, const char *point);
 
 void graph_run_go(struct graph_run *self, const struct graph_ground *ground);

@@ -37,7 +37,7 @@ struct host {
     struct weir_heap heap;
     struct weir_list blocks;
     int64_t block_count;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_sim *sim;
     struct weir_ward *ward;
     struct weir_db *db;
@@ -124,8 +124,9 @@ struct host *host_boot(const struct host_options *options)
     self->options = *options;
     self->heap = (struct weir_heap){.resize = resize, .state = self};
     weir_list_init(&self->blocks);
-    weir_points_init(&self->points);
-    weir_points_set_oracle(&self->points, options->oracle, options->oracle_argument);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_set_oracle(&self->points, options->oracle,
+                                 options->oracle_argument);
     check_status(weir_sim_create(&(struct weir_sim_options){.heap = &self->heap,
                                                             .seed = options->seed},
                                  &self->sim, NULL),
@@ -135,7 +136,7 @@ struct host *host_boot(const struct host_options *options)
     db.url = options->url;
     db.executor = host_executor(self);
     check_status(weir_db_create(&db, &self->db, NULL), WEIR_OK);
-    weir_db_set_points(self->db, &self->points);
+    weir_db_set_fault_points(self->db, &self->points);
     check_status(weir_ward_create(host_executor(self),
                                   &(struct weir_ward_options){.name = options->name},
                                   &self->ward, NULL),
@@ -231,7 +232,7 @@ struct weir_executor *host_executor(struct host *self)
     return weir_sim_executor(self->sim);
 }
 
-struct weir_points *host_points(struct host *self)
+struct weir_fault_points *host_points(struct host *self)
 {
     return &self->points;
 }

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "weir/context.h"
 #include "weir/db.h"
 
@@ -71,6 +71,6 @@ void host_set_wall_error(struct host *self, int64_t error_us);
 const char *host_name(const struct host *self);
 struct weir_db *host_db(struct host *self);
 struct weir_executor *host_executor(struct host *self);
-struct weir_points *host_points(struct host *self);
+struct weir_fault_points *host_points(struct host *self);
 
 #endif

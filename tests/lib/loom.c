@@ -56,12 +56,12 @@ static void open_session(struct loom *loom, struct loom_session *self)
     struct weir_db_options options;
 
     self->loom = loom;
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     self->log = (struct weir_outbox_log){.segment_bits = BITS, .points = &self->points};
     weir_db_options_init(&options);
     options.url = fixture->url;
     self->db = fixture_open(fixture, &options);
-    weir_db_set_points(self->db, &self->points);
+    weir_db_set_fault_points(self->db, &self->points);
     check_db(weir_db_acquire(self->db, &self->connection, &fixture->error), WEIR_OK);
     self->bare = weir_connection_native(self->connection);
 }
@@ -262,9 +262,9 @@ void loom_arm(struct strand *strand, const char *name)
 
 void loom_disarm(struct loom_session *self)
 {
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     if (self->loom->plant != NULL)
-        weir_points_arm(&self->points, self->loom->plant, 1);
+        weir_fault_points_arm(&self->points, self->loom->plant, 1);
 }
 
 /* One step; true when the round has more of them. */

@@ -27,7 +27,7 @@
 #ifndef WEIR_TEST_LOOM_H
 #define WEIR_TEST_LOOM_H
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/engines.h"
 #include "lib/weave.h"
 #include "outbox/delivery/ack.h"
@@ -67,8 +67,8 @@ struct loom_session {
     struct weir_connection *connection;
     PGconn *bare; /* the same one, for statements that are not the product's */
     struct weir_outbox_log log;
-    struct weir_points points; /* of its database and its log */
-    bool reads;                /* got is compared with what a newcomer reads */
+    struct weir_fault_points points; /* of its database and its log */
+    bool reads;                      /* got is compared with what a newcomer reads */
     struct loom_reading got;
     struct weir_error error;
 };

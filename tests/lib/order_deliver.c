@@ -103,7 +103,7 @@ static void deliver_for_a_while(struct order_run *run, uint32_t number,
     options.memory_max = 2 * 1024 * 1024;
     options.stats_interval_ns = 0;
     order_must(run, "create", weir_outbox_create(&options, &outbox, &error), &error);
-    weir_outbox_set_points(outbox, &stage->points);
+    weir_outbox_set_fault_points(outbox, &stage->points);
     add_handler(run, outbox, &readers[ORDER_DEFAULT]);
     if (number == 0)
         add_handler(run, outbox, &readers[ORDER_AUDIT]);

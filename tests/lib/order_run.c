@@ -406,13 +406,13 @@ static struct order_stage *make_stage(const struct order_options *options)
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     check(stage != MAP_FAILED);
-    weir_points_init(&stage->points);
-    weir_points_arm(&stage->points, "sweep.truncated", UINT64_MAX); /* counts */
+    weir_fault_points_init(&stage->points);
+    weir_fault_points_arm(&stage->points, "sweep.truncated", UINT64_MAX); /* counts */
     if (options->plant != NULL)
-        weir_points_arm(&stage->points, options->plant, 1);
+        weir_fault_points_arm(&stage->points, options->plant, 1);
     if (options->linger != NULL)
-        weir_points_set_oracle(&stage->points, linger,
-                               (void *)(uintptr_t)options->linger);
+        weir_fault_points_set_oracle(&stage->points, linger,
+                                     (void *)(uintptr_t)options->linger);
     for (int i = 0; i < LEDGER_STREAMS; i++)
         atomic_store(&stage->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
                                                 LEDGER_PARTITIONS));

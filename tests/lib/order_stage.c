@@ -82,6 +82,6 @@ struct weir_db *order_open_db(struct order_run *self)
     if (getenv("WEIR_VERBOSE") != NULL)
         options.log = (struct weir_log){.write = say, .minimum = WEIR_LOG_INFO};
     order_must(self, "open", weir_db_create(&options, &db, &error), &error);
-    weir_db_set_points(db, &self->stage->points);
+    weir_db_set_fault_points(db, &self->stage->points);
     return db;
 }

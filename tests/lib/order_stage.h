@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/order_run.h"
 #include "weir/db.h"
 
@@ -34,7 +34,7 @@ struct order_stage {
     _Atomic uint32_t stopped[ORDER_DELIVERERS];
     _Atomic int32_t
         slow[LEDGER_STREAMS]; /* partition with a slow handler; below 0: none */
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool troubled;
     char trouble[512];
 };

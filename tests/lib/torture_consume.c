@@ -274,7 +274,7 @@ static void start(struct consumer *self, struct weir_db *db, struct reader *read
     while (failed(self, "create", weir_outbox_create(&options, &self->outbox, &error),
                   &error))
         continue;
-    weir_outbox_set_points(self->outbox, &run->stage->points);
+    weir_outbox_set_fault_points(self->outbox, &run->stage->points);
     for (int i = 0; i < TORTURE_QUEUES * LEDGER_STREAMS; i++) {
         readers[i] = (struct reader){run, i / LEDGER_STREAMS, i % LEDGER_STREAMS};
         add_handler(self, &readers[i]);

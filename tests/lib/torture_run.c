@@ -474,30 +474,30 @@ static void add_queues(struct fixture *fixture, uint32_t attempts_max)
     weir_outbox_destroy(outbox);
 }
 
-static void plant(struct weir_points *points, enum torture_plant plant)
+static void plant(struct weir_fault_points *points, enum torture_plant plant)
 {
     enum { NOW_AND_THEN = 50 };
 
     switch (plant) {
     case TORTURE_ACK_UNASKED:
-        weir_points_arm(points, "caller.unasked", NOW_AND_THEN);
+        weir_fault_points_arm(points, "caller.unasked", NOW_AND_THEN);
         break;
     case TORTURE_ACK_ANYHOW:
-        weir_points_arm(points, "ack.no_epoch", 1);
-        weir_points_arm(points, "ack.no_version", 1);
-        weir_points_arm(points, "ack.no_compare", 1);
+        weir_fault_points_arm(points, "ack.no_epoch", 1);
+        weir_fault_points_arm(points, "ack.no_version", 1);
+        weir_fault_points_arm(points, "ack.no_compare", 1);
         break;
     case TORTURE_SKIP_READ:
-        weir_points_arm(points, "roster.skip", NOW_AND_THEN);
+        weir_fault_points_arm(points, "roster.skip", NOW_AND_THEN);
         break;
     case TORTURE_ACK_OUTSIDE:
-        weir_points_arm(points, "tx.split", 1);
+        weir_fault_points_arm(points, "tx.split", 1);
         break;
     case TORTURE_NO_LIMIT:
-        weir_points_arm(points, "db.no_limit", 1);
+        weir_fault_points_arm(points, "db.no_limit", 1);
         break;
     case TORTURE_COUNT_DEATHS:
-        weir_points_arm(points, "roster.count_deaths", 1);
+        weir_fault_points_arm(points, "roster.count_deaths", 1);
         break;
     case TORTURE_SOUND:
     case TORTURE_ENQUEUE_OUTSIDE:
@@ -523,9 +523,9 @@ static struct torture_stage *make_stage(struct torture *torture)
                                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     check(stage != MAP_FAILED);
-    weir_points_init(&stage->points);
+    weir_fault_points_init(&stage->points);
     plant(&stage->points, torture->options->plant);
-    weir_points_set_oracle(&stage->points, pass, torture);
+    weir_fault_points_set_oracle(&stage->points, pass, torture);
     return stage;
 }
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/cast.h"
 #include "lib/torture.h"
 #include "weir/db.h"
@@ -85,7 +85,7 @@ struct torture_stage {
     _Atomic uint32_t consumers;         /* numbers given */
     _Atomic uint32_t
         ready[TORTURE_SEATS]; /* number of the consumer that delivers, plus one */
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic uint32_t fault_count;
     struct torture_fault faults[TORTURE_FAULTS_MAX];
     _Atomic size_t record_count;

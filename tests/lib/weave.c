@@ -62,11 +62,11 @@ static void step_at_point(void *argument)
     strand_step(argument);
 }
 
-void strand_arm(struct strand *self, struct weir_points *points, const char *name)
+void strand_arm(struct strand *self, struct weir_fault_points *points, const char *name)
 {
-    struct weir_point *point;
+    struct weir_fault_point *point;
 
-    weir_points_arm_call(points, name, 1, step_at_point, self);
+    weir_fault_points_arm_call(points, name, 1, step_at_point, self);
     point = &points->armed[points->armed_count - 1];
     point->once = false; /* every pass */
 }

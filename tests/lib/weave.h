@@ -15,7 +15,7 @@
  * After the order all strands run to their ends in turn. So the same order gives the same
  * run, and nothing depends on time.
  *
- * Steps may be places in product code: strand_arm() makes a fault point of base/point.h one.
+ * Steps may be places in product code: strand_arm() makes a fault point of base/fault_point.h one.
  *
  * Orders that are the same. A part says of each step what it reads, what it adds to and what it
  * changes, as bits whose meaning is the test's. Two steps of different strands *commute* when
@@ -37,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 
 enum { WEAVE_STRANDS_MAX = 3, WEAVE_STEPS_MAX = 6, WEAVE_ORDER_MAX = 18 };
 
@@ -78,7 +78,7 @@ struct strand {
 void strand_step(struct strand *self);
 
 /* Every pass of the point is the end of a step. */
-void strand_arm(struct strand *self, struct weir_points *points, const char *name);
+void strand_arm(struct strand *self, struct weir_fault_points *points, const char *name);
 
 /* Run strands in one order. `monitor` is asked who waits for whom. */
 void weave_run(struct strand *strands, size_t count, PGconn *monitor,

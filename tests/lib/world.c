@@ -415,7 +415,7 @@ static enum weir_status fill_outbox(struct consumer *self, struct weir_outbox *o
     status = weir_outbox_add_queue(outbox, &queue, error);
     if (self == &self->world->producer)
         return status;
-    weir_outbox_set_points(outbox, host_points(self->host));
+    weir_outbox_set_fault_points(outbox, host_points(self->host));
     for (uint32_t i = 0; i < self->world->plan->streams && status == WEIR_OK; i++)
         status = add_service(self, outbox, (int)i, error);
     if (status == WEIR_OK)

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/random.h"
 #include "lib/test.h"
 #include "ward/executor.h"
@@ -71,7 +71,7 @@ struct line {
 struct world {
     uint64_t seed;
     struct weir_random random;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_sim *sim;
     struct weir_ward *ward;
     struct weir_gate *gates[GATES_MAX];
@@ -446,9 +446,9 @@ static void open_world(struct world *world, uint64_t seed, const char *planted_b
     check_status(
         weir_sim_create(&(struct weir_sim_options){.seed = seed}, &world->sim, NULL),
         WEIR_OK);
-    weir_points_init(&world->points);
+    weir_fault_points_init(&world->points);
     if (planted_bug != NULL)
-        weir_points_arm(&world->points, planted_bug, 1 + below(world, 40));
+        weir_fault_points_arm(&world->points, planted_bug, 1 + below(world, 40));
     weir_sim_executor(world->sim)->points = &world->points;
     weir_sim_executor(world->sim)->observer = watch_move;
     weir_sim_executor(world->sim)->observer_state = world;

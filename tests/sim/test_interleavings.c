@@ -157,7 +157,7 @@ static void step_through_cut(struct strand *strand)
 {
     struct loom_session *self = strand->state;
 
-    weir_points_arm(&self->points, "db.one_by_one", 1);
+    weir_fault_points_arm(&self->points, "db.one_by_one", 1);
     loom_arm(strand, "cut hi");
     loom_arm(strand, "cut own");
     loom_arm(strand, "cut snapshot");

@@ -84,7 +84,7 @@ static struct weir_outbox *open_outbox(struct person *self, struct host *host)
     queue.name = "q";
     queue.partitions = PARTITIONS;
     check_status(weir_outbox_add_queue(outbox, &queue, NULL), WEIR_OK);
-    weir_outbox_set_points(outbox, host_points(host));
+    weir_outbox_set_fault_points(outbox, host_points(host));
     weir_handler_options_init(&handler);
     handler.queue = "q";
     handler.on_message = on_message;

@@ -24,8 +24,8 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "db/mariadb/error.h"
 #include "db/mariadb/session.h"

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
-#include "base/point.h"
 #include "db/signal.h"
 #include "db/watch.h"
 #include "ward/system.h"
@@ -31,7 +31,7 @@
 struct signal_watch {
     struct weir_watch watch; /* its fd is ours, or -1 while it rests */
     const struct weir_heap *heap;
-    struct weir_points *points;
+    struct weir_fault_points *points;
     int fd;
     struct stat file; /* that is watched */
     int64_t compare_ns;

@@ -16,7 +16,7 @@
 #include <libpq-fe.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/text.h"
 #include "db/postgres/decode.h"
 #include "db/postgres/link.h"

@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "db/postgres/conninfo.h"
 #include "db/watch.h"
 #include "ward/system.h"
@@ -38,7 +38,7 @@ enum stage { CONNECTING, ASKING, LISTENING };
 struct pg_watch {
     struct weir_watch watch;
     const struct weir_heap *heap;
-    struct weir_points *points;
+    struct weir_fault_points *points;
     struct weir_db *db;
     uint64_t generation; /* of the database, when this began */
     bool several_hosts;

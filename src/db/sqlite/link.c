@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/sqlite/error.h"
 #include "db/sqlite/writers.h"
 

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/random.h"
 #include "db/driver.h"
 #include "db/pause.h"

@@ -33,9 +33,9 @@
 #include <unistd.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
-#include "base/point.h"
 #include "db/watch.h"
 #include "weir/time.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/md5.h"
-#include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
@@ -357,7 +357,7 @@ enum weir_status weir_budget_change(struct weir_flow *self,
 /* ---- report -------------------------------------------------------------------------------- */
 
 /* Where tests plant bugs. */
-static struct weir_points *points_of(const struct charge *self)
+static struct weir_fault_points *points_of(const struct charge *self)
 {
     return weir_db_config(self->flow->db)->points;
 }

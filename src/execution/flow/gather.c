@@ -8,8 +8,8 @@
  */
 #include "execution/flow/gather.h"
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "execution/flow/composition.h"
@@ -203,7 +203,7 @@ static enum weir_status gather_chunk(struct gathering *self, size_t begin, size_
 /* Of what is in memory already. */
 static bool is_enough(const struct gathering *self)
 {
-    struct weir_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     size_t size_max = WEIR_POINT(points, "gather.little") ? 1 : TOGETHER_SIZE_MAX;
 
     return self->size >= size_max;

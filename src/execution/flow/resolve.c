@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "execution/flow/numbers.h"
@@ -55,7 +55,7 @@ static enum weir_status no_memory(struct weir_error *error)
 }
 
 /* Where tests plant bugs. */
-static struct weir_points *points_of(const struct weir_resolution *self)
+static struct weir_fault_points *points_of(const struct weir_resolution *self)
 {
     return weir_db_config(self->flow->db)->points;
 }

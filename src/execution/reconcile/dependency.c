@@ -5,7 +5,7 @@
  * transaction should take, whose rest is told and done at once; and what went wrong in a way that
  * nobody knows of, which is found by what is stored, when it is older than the stale threshold.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "execution/flow/edge_store.h"
 #include "execution/reconcile/portions.h"

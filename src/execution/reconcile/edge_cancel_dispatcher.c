@@ -12,8 +12,8 @@
  */
 #include <stdlib.h>
 
+#include "base/fault_point.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "execution/flow/group_store.h"
 #include "execution/reconcile/portions.h"

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "db/transact.h"
 #include "ward/failures.h"
@@ -26,7 +26,7 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was found");
 }
 
-static struct weir_points *points_of(const struct weir_portions *self)
+static struct weir_fault_points *points_of(const struct weir_portions *self)
 {
     return weir_db_config(self->task->db)->points;
 }

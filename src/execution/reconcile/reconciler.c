@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "db/transact.h"
@@ -264,7 +264,7 @@ static enum weir_status remove_rows(struct batch *self,
 static enum weir_status store(struct batch *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
-    struct weir_points *points = weir_db_config(self->round->task->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->round->task->db)->points;
     enum weir_status status;
 
     if (self->changed == 0)

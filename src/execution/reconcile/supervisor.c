@@ -15,8 +15,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "db/db.h"

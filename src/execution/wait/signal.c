@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "db/pause.h"
@@ -50,7 +50,7 @@ struct delivery {
 };
 
 /* Where tests plant bugs. */
-static struct weir_points *points_of(const struct delivery *self)
+static struct weir_fault_points *points_of(const struct delivery *self)
 {
     return weir_db_config(self->flow->db)->points;
 }

@@ -12,8 +12,8 @@
  */
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "db/pause.h"
 #include "outbox/dead_letter/dead_letter_bulk.h"

@@ -5,8 +5,8 @@
  * all lanes that finished meanwhile. After a commit of which nobody knows the outcome each lane
  * of the group forgets what it has and begins at the position that is stored.
  */
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "outbox/outbox.h"
 
 enum { GROUP_MAX = 256 };

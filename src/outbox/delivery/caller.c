@@ -19,10 +19,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "outbox/delivery/batch.h"
 #include "outbox/delivery/mark.h"
@@ -258,7 +258,7 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
                                 struct weir_call *call, struct weir_error *error)
 {
     struct weir_roster *roster = outbox->roster;
-    struct weir_points *points = outbox->points;
+    struct weir_fault_points *points = outbox->points;
     struct weir_reason reason = {""};
     struct weir_batch batch;
     struct weir_message *messages = unpack(context, call, &batch);

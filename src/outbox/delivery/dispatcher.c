@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "db/db.h"
 #include "outbox/delivery/vigil.h"
 #include "outbox/outbox.h"

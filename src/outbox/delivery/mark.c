@@ -3,7 +3,7 @@
  */
 #include "outbox/delivery/mark.h"
 
-#include "base/point.h"
+#include "base/fault_point.h"
 
 /* Older versions on PostgreSQL have theirs too; the table is small. */
 static const struct weir_sql SQL_FORGET_ALL = {

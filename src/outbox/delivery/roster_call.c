@@ -8,9 +8,9 @@
 
 #include "base/arith.h"
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "outbox/delivery/lane.h"
 #include "outbox/delivery/mark.h"

@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "outbox/delivery/lane.h"
 #include "outbox/log/page.h"
 #include "weir/executor.h"

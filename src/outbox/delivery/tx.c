@@ -8,7 +8,7 @@
 #include "outbox/delivery/tx.h"
 
 #include "base/assert.h"
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "outbox/delivery/mark.h"
 #include "weir/time.h"

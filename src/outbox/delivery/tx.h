@@ -63,11 +63,11 @@
 #include "weir/error.h"
 
 struct weir_db;
-struct weir_points;
+struct weir_fault_points;
 
 struct weir_tx_options {
-    struct weir_db *db;         /* borrowed */
-    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_db *db;               /* borrowed */
+    struct weir_fault_points *points; /* for tests; NULL: none */
     int64_t owner;
     struct weir_lease lease; /* under which the call runs */
     int64_t limit_us;        /* how long the call may last */

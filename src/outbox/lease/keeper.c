@@ -32,9 +32,9 @@
  * clock says that they have; and what was running is refused when it acks.
  */
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "db/pause.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/lease/member.h"

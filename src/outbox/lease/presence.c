@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/fault_point.h"
 #include "base/log.h"
-#include "base/point.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
 #include "weir/version.h"

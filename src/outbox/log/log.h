@@ -42,7 +42,7 @@ struct weir_outbox_log {
     const struct weir_log_ops *ops;
     uint32_t
         segment_bits; /* PostgreSQL: a segment holds 2^bits ids; from the meta table */
-    struct weir_points *points; /* for tests; NULL: none */
+    struct weir_fault_points *points; /* for tests; NULL: none */
     const struct weir_sweep_limits
         *limits; /* likewise; NULL: those of postgres/sweep.h */
 };

@@ -29,8 +29,8 @@
 
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/pause.h"
 #include "weir/time.h"
 

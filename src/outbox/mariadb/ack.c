@@ -17,8 +17,8 @@
  * ours is unlocked again when the next one is looked up, so behind all there is a key of none: who
  * has been stopped, and goes on for a moment, keeps no new owner from its work.
  */
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "outbox/columns_json.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/once.h"

@@ -11,8 +11,8 @@
 #include <mysqld_error.h>
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 
 enum {
     FEW_ROWS = 64,        /* whose parameters fit on the stack */

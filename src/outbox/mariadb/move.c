@@ -9,8 +9,8 @@
 #include "outbox/mariadb/log.h"
 
 #include "base/buf.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "db/pause.h"
 #include "db/transact.h"
@@ -176,11 +176,11 @@ struct pick {
 };
 
 struct move {
-    struct weir_points *points; /* for tests; NULL: none */
-    int64_t head;               /* place of the last row of the log */
-    int64_t rotated;            /* the head when the newest era began */
-    int64_t end;                /* ids below it were taken before the pick */
-    int64_t eras[ERAS_MAX];     /* ascending; 0: none */
+    struct weir_fault_points *points; /* for tests; NULL: none */
+    int64_t head;                     /* place of the last row of the log */
+    int64_t rotated;                  /* the head when the newest era began */
+    int64_t end;                      /* ids below it were taken before the pick */
+    int64_t eras[ERAS_MAX];           /* ascending; 0: none */
     size_t era_count;
     bool due;           /* out: the newest era has had its rows */
     int64_t begun;      /* out: the era that was added; 0: none */

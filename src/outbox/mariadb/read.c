@@ -17,8 +17,8 @@
 #include "outbox/mariadb/log.h"
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "outbox/log/page.h"
 
 enum {

@@ -10,7 +10,7 @@
  * second statement sees is the newest, and stays it until the commit. In one statement the
  * snapshot would be older than the lock: two acks of the same version both find theirs to be next.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
 
 /* As weir_connection_begin_own(), but able to travel with the statement behind it. */

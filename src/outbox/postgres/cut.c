@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/pause.h"
 #include "outbox/postgres/statements.h"
 #include "weir/time.h"
@@ -181,7 +181,7 @@ static enum weir_status make_after(struct weir_connection *connection,
                                    struct weir_value after, const char *channel,
                                    bool *made, struct weir_error *error)
 {
-    struct weir_points *points = weir_connection_config(connection)->points;
+    struct weir_fault_points *points = weir_connection_config(connection)->points;
     bool unlocked = WEIR_POINT(points, "cut.no_lock");     /* a bug: against I4 */
     bool unchecked = WEIR_POINT(points, "cut.behind_ack"); /* a bug: against I1 */
     struct weir_value name = channel != NULL ? weir_text(weir_str(channel)) : weir_null();

@@ -20,7 +20,7 @@
  */
 #include "outbox/postgres/page.h"
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "outbox/log/page.h"
 #include "outbox/postgres/statements.h"
 
@@ -285,7 +285,7 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
                                    const struct weir_pg_cut *cut, int64_t *from,
                                    struct weir_error *error)
 {
-    struct weir_points *points = weir_connection_config(self->connection)->points;
+    struct weir_fault_points *points = weir_connection_config(self->connection)->points;
     bool listed_only =
         WEIR_POINT(points, "cut.skip_unfinished"); /* a bug: postgres/cut.c, I2 */
     int64_t first = 0;

@@ -29,7 +29,7 @@
  */
 #include "outbox/postgres/restore.h"
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/text.h"
 #include "db/transact.h"
 #include "outbox/log/log.h"
@@ -280,7 +280,7 @@ static enum weir_status set_aside(struct weir_connection *connection,
                                   const struct weir_sql *sql, int64_t newest,
                                   int64_t unseen, struct weir_error *error)
 {
-    struct weir_points *points = weir_connection_config(connection)->points;
+    struct weir_fault_points *points = weir_connection_config(connection)->points;
     int64_t after = 0;
     int64_t last = 0;
     enum weir_status status;

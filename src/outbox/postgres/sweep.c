@@ -40,7 +40,7 @@
 
 #include <stdio.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/pause.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"

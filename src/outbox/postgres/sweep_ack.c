@@ -13,7 +13,7 @@
  * by nobody. But a dump that does not see that leaves were emptied would look for these cuts, so
  * the judgement is a copy like the others, with a number and the wait.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"
 

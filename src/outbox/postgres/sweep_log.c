@@ -22,7 +22,7 @@
  * Retained rows are passed ones that their queue keeps for a while (weir_queue_options.retain_ns). The
  * leaf they are in stays.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/pause.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"

@@ -3,7 +3,7 @@
  */
 #include "outbox/queue/backlog.h"
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "outbox/outbox.h"

@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fault_point.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "db/pause.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/queue/registry.h"

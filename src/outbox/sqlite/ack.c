@@ -2,7 +2,7 @@
  * ack.c - moving positions on SQLite: one after the other. The transaction is the lock, and
  * a statement costs no round trip.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/once.h"
 
@@ -61,7 +61,7 @@ enum { MOVE_VALUES = WEIR_ACK_COLUMNS, MOVE_BUGS = 3 };
 static const struct weir_sql *choose_move(struct weir_connection *connection,
                                           struct weir_value *bugs, size_t *bug_count)
 {
-    struct weir_points *points = weir_connection_config(connection)->points;
+    struct weir_fault_points *points = weir_connection_config(connection)->points;
     bool no_epoch = WEIR_POINT(points, "ack.no_epoch");
     bool no_version = WEIR_POINT(points, "ack.no_version");
     bool no_seq = WEIR_POINT(points, "ack.no_seq");

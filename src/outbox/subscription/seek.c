@@ -14,8 +14,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/fault_point.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "base/text.h"
 #include "db/transact.h"
 #include "outbox/delivery/ack.h"

@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/noun.h"
-#include "base/point.h"
 #include "db/transact.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"

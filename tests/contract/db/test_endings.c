@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "db/transact.h"
 #include "lib/engines.h"
@@ -321,17 +321,17 @@ static void lose(struct fixture *fixture, const char *point, enum weir_status ex
                  int64_t rows)
 {
     struct weir_connection *connection = make_items(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct finale finale;
 
     begin_later(fixture, connection);
     add(fixture, connection, 1);
     end_with(&finale, connection, 2);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, point, 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, point, 1);
+    weir_db_set_fault_points(fixture->db, &points);
     check_db(weir_connection_commit(connection, &fixture->error), expected);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 
     check_int(finale.released, 1);
     fixture_give(fixture, connection);

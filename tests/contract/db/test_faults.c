@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "db/sqlite/writers.h"
 #include "db/transact.h"
@@ -61,7 +61,7 @@ struct outcome {
 };
 
 static void make_items(struct fixture *fixture);
-static void arm(struct weir_points *points, const struct fault *fault);
+static void arm(struct weir_fault_points *points, const struct fault *fault);
 static struct outcome work(struct weir_db *db, enum weir_engine engine,
                            struct weir_error *error);
 
@@ -109,7 +109,7 @@ static bool run_with(struct fixture *fixture, const struct fault *fault)
 {
     struct weir_db_options options = fixture_options(fixture);
     struct weir_faulty_heap heap;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct outcome outcome;
     struct weir_db *db;
     int64_t left_over;
@@ -119,7 +119,7 @@ static bool run_with(struct fixture *fixture, const struct fault *fault)
     options.heap = &heap.heap;
     db = fixture_open(fixture, &options);
     arm(&points, fault);
-    weir_db_set_points(db, &points);
+    weir_db_set_fault_points(db, &points);
     weir_error_clear(&fixture->error);
 
     outcome = work(db, fixture->engine, &fixture->error);
@@ -128,7 +128,7 @@ static bool run_with(struct fixture *fixture, const struct fault *fault)
     if (met)
         check_outcome(fixture, fault, &outcome);
     /* A fault in the last clean-up is met by nobody; it must still have no effect. */
-    weir_points_init(&points);
+    weir_fault_points_init(&points);
     fixture_ask(fixture, "DELETE FROM weir_item");
     wait_until((outcome = work(db, fixture->engine, &fixture->error)).status !=
                WEIR_LOST); /* attempts to connect are spaced out */
@@ -191,15 +191,15 @@ ENGINE_TEST(fault, is_overcome_by_trying_again_unless_the_commit_is_in_doubt)
     for (uint64_t at = 1; met; at++) {
         struct weir_db *db;
         struct weir_db_options options = fixture_options(fixture);
-        struct weir_points points;
+        struct weir_fault_points points;
         enum weir_status status;
         int64_t seen;
 
         check(at < CALLS_MAX);
         db = fixture_open(fixture, &options);
-        weir_points_init(&points);
-        weir_points_arm_once(&points, "db.lose", at);
-        weir_db_set_points(db, &points);
+        weir_fault_points_init(&points);
+        weir_fault_points_arm_once(&points, "db.lose", at);
+        weir_db_set_fault_points(db, &points);
 
         status = weir_transact(db, add_one, NULL, &fixture->error);
 
@@ -329,12 +329,12 @@ SERVER_TEST(fault, of_the_wire_is_overcome_by_trying_again)
 SQLITE_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
 {
     struct weir_connection *connection;
-    struct weir_points points;
+    struct weir_fault_points points;
 
     make_items(fixture);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "db.lose_after_commit", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "db.lose_after_commit", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(add_one(connection, NULL, &fixture->error), WEIR_OK);
@@ -357,16 +357,16 @@ static uint64_t told(const struct fixture *fixture)
 SQLITE_TEST(fault, that_loses_a_transaction_tells_those_who_wait_for_its_lock)
 {
     struct weir_connection *connection;
-    struct weir_points points;
+    struct weir_fault_points points;
     uint64_t before;
 
     make_items(fixture);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(add_one(connection, NULL, &fixture->error), WEIR_OK);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "db.lose", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "db.lose", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     before = told(fixture);
     check_db(
         weir_connection_execute_text(connection, "DELETE FROM {p}_item", &fixture->error),
@@ -374,7 +374,7 @@ SQLITE_TEST(fault, that_loses_a_transaction_tells_those_who_wait_for_its_lock)
 
     check_int(told(fixture), before + 1);
     check(fixture_is_unlocked(fixture, "weir_item"));
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     fixture_give(fixture, connection);
     check_int(told(fixture), before + 1);
 }
@@ -460,16 +460,17 @@ static void make_items(struct fixture *fixture)
 
 static void fail_from_now_on(void *argument)
 {
-    weir_points_arm(argument, "db.fail", 1);
+    weir_fault_points_arm(argument, "db.fail", 1);
 }
 
-static void arm(struct weir_points *points, const struct fault *fault)
+static void arm(struct weir_fault_points *points, const struct fault *fault)
 {
-    weir_points_init(points);
+    weir_fault_points_init(points);
     if (fault->persistent)
-        weir_points_arm_call(points, fault->point, fault->at, fail_from_now_on, points);
+        weir_fault_points_arm_call(points, fault->point, fault->at, fail_from_now_on,
+                                   points);
     else
-        weir_points_arm_once(points, fault->point, fault->at);
+        weir_fault_points_arm_once(points, fault->point, fault->at);
 }
 
 static enum weir_status read_all(struct weir_connection *connection,

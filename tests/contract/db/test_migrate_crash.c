@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/db/child.h"
 #include "contract/db/shelf.h"
 #include "db/db.h"
@@ -38,7 +38,7 @@ static int migrate_here(void *argument)
     struct plan *plan = argument;
     struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
     struct weir_db_options options = fixture_options(plan->fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_error error;
     struct weir_db *db;
     uint32_t from;
@@ -49,10 +49,10 @@ static int migrate_here(void *argument)
     status = weir_db_create(&options, &db, &error);
     if (status != WEIR_OK)
         return FAILED_CODE + (int)status;
-    weir_points_init(&points);
+    weir_fault_points_init(&points);
     if (plan->point != NULL)
-        weir_points_arm_call(&points, plan->point, plan->at, kill_myself, NULL);
-    weir_db_set_points(db, &points);
+        weir_fault_points_arm_call(&points, plan->point, plan->at, kill_myself, NULL);
+    weir_db_set_fault_points(db, &points);
     if (plan->gate != NULL)
         child_gate_wait(plan->gate);
     status = weir_schema_migrate(&schema, db, &from, &to, &error);
@@ -161,13 +161,13 @@ static bool migrate_with_fault(struct fixture *fixture, const char *prefix,
 {
     struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
     struct weir_db *db = shelf_open(fixture, prefix);
-    struct weir_points points;
+    struct weir_fault_points points;
     uint32_t from = 99;
     uint32_t to = 99;
 
-    weir_points_init(&points);
-    weir_points_arm_once(&points, point, at);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, point, at);
+    weir_db_set_fault_points(db, &points);
     *status = weir_schema_migrate(&schema, db, &from, &to, &fixture->error);
     if (*status == WEIR_OK) {
         check_int(from, 0);

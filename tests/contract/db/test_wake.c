@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/db/bell.h"
 
 static void make_table(struct fixture *fixture);
@@ -87,15 +87,15 @@ ENGINE_TEST(wake, tells_at_once_of_what_was_there_before_it_started)
 /* The hints are thrown away just where they arrive. */
 ENGINE_TEST(wake, loses_one_poll_interval_with_a_hint)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct neighbour neighbour;
     struct bell bell;
 
     make_table(fixture);
     neighbour_move_in(&neighbour, fixture);
-    weir_points_init(&points);
-    weir_points_arm(&points, "watch.deaf", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "watch.deaf", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(100));
 
     for (int i = 1; i <= 5; i++) {
@@ -105,7 +105,7 @@ ENGINE_TEST(wake, loses_one_poll_interval_with_a_hint)
 
     check_int(bell_info(&bell).hints, 0);
     bell_take_down(&bell);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     neighbour_move_out(&neighbour);
 }
 
@@ -152,14 +152,14 @@ POSTGRESQL_TEST(wake, hears_neither_what_was_rolled_back_nor_other_channels)
 ENGINE_TEST(wake, passes_a_hint_of_the_same_process_on)
 {
     struct neighbour neighbour;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct bell bell;
 
     make_table(fixture);
     neighbour_move_in(&neighbour, fixture);
-    weir_points_init(&points);
-    weir_points_arm(&points, "watch.deaf", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "watch.deaf", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     bell_hang(&bell, fixture->db, WEIR_HOURS(1));
     neighbour_do(&neighbour, COMMIT);
 
@@ -168,7 +168,7 @@ ENGINE_TEST(wake, passes_a_hint_of_the_same_process_on)
     wait_until(atomic_load(&bell.seen) == 1);
     check_int(bell_info(&bell).hints, 1);
     bell_take_down(&bell);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     neighbour_move_out(&neighbour);
 }
 

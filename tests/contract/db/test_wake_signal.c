@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/db/bell.h"
 #include "db/signal.h"
 
@@ -109,13 +109,13 @@ MARIADB_TEST(wake, hears_no_signals_of_other_channels)
 /* The signals are thrown away just where they arrive. */
 MARIADB_TEST(wake, loses_one_poll_interval_with_a_signal)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct post post;
 
     post_open(&post, fixture);
-    weir_points_init(&points);
-    weir_points_arm(&points, "watch.deaf", 1);
-    weir_db_set_points(post.db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "watch.deaf", 1);
+    weir_db_set_fault_points(post.db, &points);
     post_listen(&post, WEIR_MILLISECONDS(100), WEIR_MILLISECONDS(100));
 
     for (int i = 1; i <= 5; i++) {
@@ -317,7 +317,7 @@ static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns)
 static void post_close(struct post *self)
 {
     bell_take_down(&self->bell);
-    weir_db_set_points(self->db, NULL);
+    weir_db_set_fault_points(self->db, NULL);
     weir_db_destroy(self->db);
     neighbour_move_out(&self->neighbour);
     (void)unlink(self->path);

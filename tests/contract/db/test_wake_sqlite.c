@@ -15,7 +15,7 @@
 
 #include <sqlite3.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/db/bell.h"
 
 /* Somebody else who uses SQLite as it is. Hired before the test has threads or connections. */
@@ -42,15 +42,15 @@ static struct weir_db *open_at(struct fixture *fixture, const char *url);
  * is not signalled, by the worker. */
 SQLITE_TEST(wake, runs_no_statement_while_nothing_changes)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct bell bell;
     uint64_t calls;
     uint64_t signals;
 
     make_table(fixture->database);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "db.fail", UINT64_MAX);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "db.fail", UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &points);
     bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(10));
     check_in_range(atomic_load(&points.armed[0].passed), 1, 1000);
 
@@ -61,22 +61,22 @@ SQLITE_TEST(wake, runs_no_statement_while_nothing_changes)
     check_int(atomic_load(&points.armed[0].passed), calls);
     check_int(bell_info(&bell).polls + bell_info(&bell).hints, signals);
     bell_take_down(&bell);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 }
 
 /* Nor by events of other files in the same folder. */
 SQLITE_TEST(wake, does_not_care_for_other_files)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     char other[PATH_MAX];
     FILE *file;
     struct bell bell;
     uint64_t looks;
 
     make_table(fixture->database);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "watch.deaf", UINT64_MAX);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "watch.deaf", UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &points);
     bell_hang(&bell, fixture->db, WEIR_HOURS(1));
     wait_ms(20);
     looks = atomic_load(&points.armed[0].passed);
@@ -90,7 +90,7 @@ SQLITE_TEST(wake, does_not_care_for_other_files)
 
     check_int(atomic_load(&points.armed[0].passed), looks);
     bell_take_down(&bell);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     (void)fclose(file);
     (void)unlink(other);
 }
@@ -254,15 +254,15 @@ SQLITE_TEST(wake, hears_of_a_commit_that_took_long_to_flush)
 /* However long: when nobody expects it any more, the poll finds it. */
 SQLITE_TEST(wake, polls_for_a_commit_that_was_seen_long_after_its_log_was_written)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct hand hand;
     struct bell bell;
 
     make_table(fixture->database);
     hand_hire(&hand, fixture);
-    weir_points_init(&points);
-    weir_points_arm(&points, "watch.deaf", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "watch.deaf", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(20));
 
     hand_order(&hand, COMMIT_SLOWLY);
@@ -272,7 +272,7 @@ SQLITE_TEST(wake, polls_for_a_commit_that_was_seen_long_after_its_log_was_writte
     wait_until(atomic_load(&bell.seen) == 1);
     check_int(bell_info(&bell).hints, 0);
     bell_take_down(&bell);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     hand_dismiss(&hand);
 }
 

@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
 
@@ -29,7 +29,7 @@ typedef enum weir_status (*company_fn)(struct weir_flow *flow, void *argument,
 struct company {
     struct fixture *fixture;
     struct weir_db *db;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow;
     company_fn act;
     void *argument;
@@ -48,9 +48,9 @@ static inline void company_open(struct company *self, struct fixture *fixture)
     struct weir_db_options options = fixture_options(fixture);
 
     *self = (struct company){.fixture = fixture, .db = fixture_open(fixture, &options)};
-    weir_points_init(&self->points);
-    weir_points_arm(&self->points, "db.busy", UINT64_MAX);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
+    weir_db_set_fault_points(self->db, &self->points);
     self->flow = works_open_with(fixture, self->db, NULL);
 }
 
@@ -70,7 +70,7 @@ static inline void company_stop_here(void *argument)
 
 static inline void company_stand(struct company *self)
 {
-    weir_points_arm_call(&self->points, "db.commit", 1, company_stop_here, self);
+    weir_fault_points_arm_call(&self->points, "db.commit", 1, company_stop_here, self);
 }
 
 static inline void *company_run(void *argument)

@@ -17,7 +17,7 @@
 
 #include <stdatomic.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/random.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
@@ -47,7 +47,7 @@ struct gang {
     struct weir_flow_worker_options options;
     struct weir_flow_worker *worker;
     struct stage *stage; /* of a simulation; NULL: threads */
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool gone;     /* nobody reaches the database */
     int trouble;           /* of a thousand questions and commits, so many are lost */
     uint64_t dice;         /* for that; in a simulation only */
@@ -179,9 +179,9 @@ static inline void gang_open_at(struct gang *self, struct fixture *fixture,
     memset(self, 0, sizeof *self);
     self->fixture = fixture;
     self->db = fixture_open(fixture, options);
-    weir_points_init(&self->points);
-    weir_points_set_oracle(&self->points, gang_oracle, self);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_set_oracle(&self->points, gang_oracle, self);
+    weir_db_set_fault_points(self->db, &self->points);
     self->flow = works_open_with(fixture, self->db, NULL);
     self->eyes = works_open_with(fixture, seen, NULL);
     weir_flow_worker_options_init(&self->options);

@@ -22,7 +22,7 @@
 struct round {
     struct fixture *fixture;
     struct weir_db *db;
-    struct weir_points points; /* of `db`; "db.busy" is counted */
+    struct weir_fault_points points; /* of `db`; "db.busy" is counted */
     struct weir_flow *flow;
     struct weir_reconciler_task task;
     struct weir_failures failures;
@@ -80,9 +80,9 @@ static inline void round_open(struct round *self, struct fixture *fixture,
                            .context = {.worker = calloc(1, WORKER_SIZE)},
                            .name = weir_reconciler_name(which)};
     check(self->context.worker != NULL);
-    weir_points_init(&self->points);
-    weir_points_arm(&self->points, "db.busy", UINT64_MAX);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
+    weir_db_set_fault_points(self->db, &self->points);
     self->flow = works_open_with(fixture, self->db, NULL);
     self->task = (struct weir_reconciler_task){.kind = round_kind(which),
                                                .flow = self->flow,

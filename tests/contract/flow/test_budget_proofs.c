@@ -160,11 +160,11 @@ static bool survive(struct calling *self, struct company *company, const char *f
     check_int(before, 18);
     (void)snprintf(key, sizeof key, "%s %d %d", fault, (int)self->call, (int)at);
     self->key = key;
-    weir_points_arm_once(&company->points, fault, at);
+    weir_fault_points_arm_once(&company->points, fault, at);
     self->flow = company->flow;
     status = call(self);
     came = atomic_load(&company->points.armed[FAULT].passed) >= at;
-    weir_points_arm(&company->points, fault, UINT64_MAX);
+    weir_fault_points_arm(&company->points, fault, UINT64_MAX);
     if (status != WEIR_OK) {
         check_int(differences(fixture), 0);
         check_status(call(self), WEIR_OK);
@@ -217,11 +217,11 @@ FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_removal_is_cut_short)
         check_int(spend(fixture, flow, "llm", &id, 7), WEIR_SPENT);
         before += 7;
         works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-        weir_points_arm_once(&round.points, "db.lose", at);
+        weir_fault_points_arm_once(&round.points, "db.lose", at);
         round.task.age_us = 1;
         (void)round_tick(&round);
         came = atomic_load(&round.points.armed[FAULT].passed) >= at;
-        weir_points_arm(&round.points, "db.lose", UINT64_MAX);
+        weir_fault_points_arm(&round.points, "db.lose", UINT64_MAX);
         check_int(used_alike(fixture), before);
         check_status(round_tick(&round), WEIR_OK);
     }
@@ -473,8 +473,8 @@ FLOW_POSTGRESQL_TEST(claims,
     (void)spend(fixture, flow, "second", NULL, 10);
     company_open(&anna, fixture);
     company_open(&bert, fixture);
-    weir_points_arm_call(&anna.points, "lock exceeded budget", 2, company_stop_here,
-                         &anna);
+    weir_fault_points_arm_call(&anna.points, "lock exceeded budget", 2, company_stop_here,
+                               &anna);
     company_begin(&anna, claim_two, (void *)(uintptr_t)THERE);
     company_await(&anna);
     company_begin(&bert, claim_two, (void *)(uintptr_t)BACK);

@@ -20,7 +20,7 @@ static void scene_open(struct scene *self, struct fixture *fixture)
 {
     *self = (struct scene){.old = NULL};
     company_open(&self->company, fixture);
-    weir_points_arm(&self->company.points, "claim.slow", 1);
+    weir_fault_points_arm(&self->company.points, "claim.slow", 1);
 }
 
 static void scene_close(struct scene *self)
@@ -261,7 +261,7 @@ FLOW_POSTGRESQL_TEST(floors, are_dropped_when_everything_is_walked_fast)
 
     scene_open(&scene, fixture);
     pass(&scene, fixture, 0);
-    weir_points_arm(&scene.company.points, "claim.slow", UINT64_MAX);
+    weir_fault_points_arm(&scene.company.points, "claim.slow", UINT64_MAX);
 
     for (int64_t end_ms = fixture_deadline(); weir_floors_are_active(floors_of(&scene));
          fixture_wait(__FILE__, __LINE__, "floors are dropped", end_ms))

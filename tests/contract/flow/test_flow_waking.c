@@ -115,7 +115,7 @@ FLOW_TEST(dependency, is_woken_by_edges_that_are_left_in_another_process)
 /* An engine whose statements are counted. */
 struct counted {
     struct weir_db *db;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow;
 };
 
@@ -124,8 +124,8 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     struct weir_db_options options = fixture_options(fixture);
 
     *self = (struct counted){.db = fixture_open(fixture, &options)};
-    weir_points_init(&self->points);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_db_set_fault_points(self->db, &self->points);
     self->flow = yard_make_flow(fixture, self->db, NULL);
 }
 
@@ -137,7 +137,7 @@ static void counted_close(struct counted *self)
 
 static void count(struct counted *self, const char *statement)
 {
-    weir_points_arm(&self->points, statement, UINT64_MAX);
+    weir_fault_points_arm(&self->points, statement, UINT64_MAX);
 }
 
 static int64_t counted_get(struct counted *self, int which)
@@ -210,7 +210,7 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
         check_int(counted_get(&counted, i), 0);
 
     /* And all in all: as many as before there were flows. Lanes and policies are remembered by now. */
-    weir_points_set_oracle(&counted.points, count_all, &statements);
+    weir_fault_points_set_oracle(&counted.points, count_all, &statements);
     (void)works_submit(fixture, counted.flow, "orders");
     claim = works_claim(fixture, counted.flow, "orders", "anna");
     works_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
@@ -232,7 +232,7 @@ FLOW_SQLITE_TEST(reconcilers, share_their_looks_when_nothing_is_due)
     weir_flow_supervisor_options_init(&defaults);
     memcpy(patrol.options.interval_ms, defaults.interval_ms, sizeof defaults.interval_ms);
     patrol.options.executor = stage.executor;
-    weir_points_arm(&patrol.points, "next due", UINT64_MAX);
+    weir_fault_points_arm(&patrol.points, "next due", UINT64_MAX);
     patrol_start(&patrol);
 
     weir_sim_run_until(stage.sim, weir_sim_now(stage.sim) + WEIR_SECONDS(60));

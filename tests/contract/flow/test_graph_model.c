@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/flow_engines.h"
 #include "lib/graph_run.h"
@@ -76,11 +76,11 @@ static void run(struct fixture *fixture, const struct graph_plan *plan, bool lou
     struct weir_db_options options = fixture_options(fixture);
     struct stage stage = {.run = graph_run_create(plan, loud),
                           .db = fixture_open(fixture, &options)};
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_set_oracle(&points, graph_run_decides, stage.run);
-    weir_db_set_points(stage.db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_set_oracle(&points, graph_run_decides, stage.run);
+    weir_db_set_fault_points(stage.db, &points);
     wait_for(&stage);
     graph_run_outcome(stage.run, out);
     weir_db_destroy(stage.db);

@@ -120,7 +120,7 @@ FLOW_POSTGRESQL_TEST(extend, by_an_id_that_is_removed_meanwhile_adds_a_member)
     draft.id = graph_member(&graph, 'a');
     draft.kind = "step";
     (void)works_submit_draft(fixture, anna.flow, &draft);
-    weir_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
+    weir_fault_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
 
     graph_add(&graph, "a", "");
 
@@ -584,7 +584,8 @@ FLOW_POSTGRESQL_TEST(cancel, of_a_large_flow_does_not_hold_it_while_it_waits_for
     ending = (struct ending){.graph = &graph};
     company_open(&worker, fixture);
     company_open(&operator, fixture);
-    weir_points_arm_call(&worker.points, "count ends", 1, company_stop_here, &worker);
+    weir_fault_points_arm_call(&worker.points, "count ends", 1, company_stop_here,
+                               &worker);
     company_begin(&worker, complete, &claim);
     company_await(&worker);
     company_begin(&operator, cancel_flow, &ending);

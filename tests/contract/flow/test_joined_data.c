@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/flow/graphs.h"
 #include "db/db.h"
 
@@ -415,14 +415,14 @@ FLOW_TEST(joins, are_given_their_own_inputs_whatever_the_pick_brings)
 /* What would take too much memory at once waits for the next claim. */
 FLOW_TEST(joins, that_are_large_are_claimed_a_few_at_a_time)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow = works_open(fixture);
     struct graph graph;
     size_t first;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "gather.little", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "gather.little", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     graph_open(&graph, fixture, flow);
     add_named(&graph, "ab", "", "");
     add_crowd(&graph, 20);
@@ -431,19 +431,19 @@ FLOW_TEST(joins, that_are_large_are_claimed_a_few_at_a_time)
     first = claim_all(&graph, "crowd", crowd, 64);
     check_int(first, 36);
     check_int(claim_all(&graph, "crowd", crowd, 64), 4);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(claim, without_data_edges_asks_for_no_results)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow = works_open(fixture);
     struct graph graph;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "read passed results", UINT64_MAX);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "read passed results", UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &points);
     graph_open(&graph, fixture, flow);
     add_named(&graph, "abc", "own", "a>b a>>c");
     complete_with(&graph, 'a', "1");
@@ -451,7 +451,7 @@ FLOW_TEST(claim, without_data_edges_asks_for_no_results)
     check_int(atomic_load(&points.armed[0].passed), 0);
     check_str(claim_one(&graph, 'c').text, "1");
     check_int(atomic_load(&points.armed[0].passed), 1);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
     weir_flow_destroy(flow);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Reading: executions one by one and in pages, attempts, results.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
 
@@ -168,11 +168,11 @@ FLOW_TEST(result, that_is_removed_meanwhile_is_there_as_a_whole_or_not_at_all)
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db = fixture_open(fixture, &options);
     struct removal removal = {.fixture = fixture};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *flow;
 
-    weir_points_init(&points);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_db_set_fault_points(db, &points);
     flow = works_open_with(fixture, db, NULL);
     do {
         struct weir_execution_id id = works_submit(fixture, flow, "orders");
@@ -184,9 +184,9 @@ FLOW_TEST(result, that_is_removed_meanwhile_is_there_as_a_whole_or_not_at_all)
         works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
         removal.statements = 0;
         removal.at++;
-        weir_points_set_oracle(&points, remove_at, &removal);
+        weir_fault_points_set_oracle(&points, remove_at, &removal);
         status = weir_flow_result(flow, &id, &result, &size, &fixture->error);
-        weir_points_set_oracle(&points, NULL, NULL);
+        weir_fault_points_set_oracle(&points, NULL, NULL);
         check(status == WEIR_OK || status == WEIR_NOT_FOUND);
         check_int(size, status == WEIR_OK ? 2 : 0);
         weir_flow_free(flow, result);

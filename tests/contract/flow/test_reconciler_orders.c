@@ -58,7 +58,7 @@ struct scene {
     char text[256];
 
     struct weir_db *db;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_flow *visitor;
     pthread_t thread;
     enum weir_status status; /* of what he did */
@@ -292,7 +292,7 @@ static void *come_on_thread(void *argument)
     return NULL;
 }
 
-static bool waits(struct fixture *fixture, struct weir_points *points)
+static bool waits(struct fixture *fixture, struct weir_fault_points *points)
 {
     if (fixture->engine == WEIR_SQLITE)
         return atomic_load(&points->armed[ROUND_BUSY].passed) > 0;
@@ -320,9 +320,9 @@ static void scene_open(struct scene *self, struct fixture *fixture,
     *self = (struct scene){.fixture = fixture, .flow = flow, .plot = *plot};
     if (plot->act != NOTHING) {
         self->db = fixture_open(fixture, &options);
-        weir_points_init(&self->points);
-        weir_points_arm(&self->points, "db.busy", UINT64_MAX);
-        weir_db_set_points(self->db, &self->points);
+        weir_fault_points_init(&self->points);
+        weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
+        weir_db_set_fault_points(self->db, &self->points);
         self->visitor = works_open_with(fixture, self->db, NULL);
     }
     put(self);
@@ -412,8 +412,8 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
 
         scene_open(&scene, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
-        weir_points_arm_call(&round.points, "reconciler.due", pass_of(plot), come_and_go,
-                             &scene);
+        weir_fault_points_arm_call(&round.points, "reconciler.due", pass_of(plot),
+                                   come_and_go, &scene);
         (void)round_tick(&round);
         check_int(scene.came, 1);
         check_status(scene.status, WEIR_OK);
@@ -457,8 +457,8 @@ FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
 
         scene_open(&scene, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
-        weir_points_arm_call(&round.points, "reconciler.locked", pass_of(plot),
-                             come_and_wait, &scene);
+        weir_fault_points_arm_call(&round.points, "reconciler.locked", pass_of(plot),
+                                   come_and_wait, &scene);
         (void)round_tick(&round);
         check_int(pthread_join(scene.thread, NULL), 0);
         check_status(scene.status, WHILE_LOCKED[i].status);
@@ -509,7 +509,7 @@ FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_
             continue;
         scene_open(&scene, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
-        weir_points_arm_call(&scene.points, "db.commit", 1, stand, &scene);
+        weir_fault_points_arm_call(&scene.points, "db.commit", 1, stand, &scene);
         check_int(pthread_create(&scene.thread, NULL, come_on_thread, &scene), 0);
         wait_until(atomic_load(&scene.stands));
         check_int(pthread_create(&ticker, NULL, tick_on_thread, &ticking), 0);
@@ -567,7 +567,7 @@ static void rival_tries(void *argument)
 }
 
 static void meet(struct fixture *fixture, struct weir_flow *flow, const struct plot *plot,
-                 const char *point, weir_point_fn rival_acts)
+                 const char *point, weir_fault_point_fn rival_acts)
 {
     struct rival rival = {.done = false};
     struct scene scene;
@@ -576,7 +576,7 @@ static void meet(struct fixture *fixture, struct weir_flow *flow, const struct p
     scene_open(&scene, fixture, flow, plot);
     round_open(&round, fixture, plot->which);
     round_open(&rival.round, fixture, plot->which);
-    weir_points_arm_call(&round.points, point, 1, rival_acts, &rival);
+    weir_fault_points_arm_call(&round.points, point, 1, rival_acts, &rival);
     (void)round_tick(&round);
     if (rival_acts == rival_tries)
         check_int(pthread_join(rival.thread, NULL), 0);
@@ -621,10 +621,10 @@ static bool survive(struct round *round, struct weir_flow *flow, const struct pl
 
     scene_open(&scene, fixture, flow, plot);
     round->report = (struct weir_scan_report){.processed = 0};
-    weir_points_arm_once(&round->points, fault, at);
+    weir_fault_points_arm_once(&round->points, fault, at);
     (void)round_tick(round);
     came = atomic_load(&round->points.armed[FAULT].passed) >= at;
-    weir_points_arm(&round->points, fault, UINT64_MAX);
+    weir_fault_points_arm(&round->points, fault, UINT64_MAX);
     check_int(round->report.errors, 0);
     fixture->error = round->error;
     check_db(round_tick(round), WEIR_OK);
@@ -941,9 +941,9 @@ FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
     round_open(&round, fixture, EDGES);
     round.task.age_us = 3600LL * 1000000;
     atomic_store(&round.task.told, true);
-    weir_points_arm(&round.points, "db.fail", 1);
+    weir_fault_points_arm(&round.points, "db.fail", 1);
     check(round_tick(&round) != WEIR_OK);
-    weir_points_arm(&round.points, "db.fail", UINT64_MAX);
+    weir_fault_points_arm(&round.points, "db.fail", UINT64_MAX);
     (void)round_tick(&round);
     check_end(&scene, &round);
     round_close(&round);
@@ -985,7 +985,8 @@ FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_aga
 
     put_in_vain(&scene);
     round_open(&round, fixture, SIBLINGS);
-    weir_points_arm_call(&round.points, "reconciler.due", 1, open_join_again, &scene);
+    weir_fault_points_arm_call(&round.points, "reconciler.due", 1, open_join_again,
+                               &scene);
     (void)round_tick(&round);
     check_end(&scene, &round);
     round_close(&round);
@@ -1006,7 +1007,8 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
 
     put_in_vain(&scene);
     round_open(&round, fixture, SIBLINGS);
-    weir_points_arm_call(&round.points, "reconciler.locked", 1, open_join_again, &scene);
+    weir_fault_points_arm_call(&round.points, "reconciler.locked", 1, open_join_again,
+                               &scene);
     (void)round_tick(&round);
     check_end(&scene, &round);
     round_close(&round);
@@ -1051,7 +1053,7 @@ static bool dispatch_until(struct scene *scene, struct blackout *blackout)
     struct round round;
 
     round_open(&round, fixture, SIBLINGS);
-    weir_points_set_oracle(&round.points, is_dark, blackout);
+    weir_fault_points_set_oracle(&round.points, is_dark, blackout);
     (void)round_tick(&round);
     round_close(&round);
     return strcmp(works_state(fixture, scene->flow, &scene->claim.id), "cancelled") ==

@@ -36,7 +36,7 @@ static void happen(void *argument)
 static void open_patrol_with(struct patrol *patrol, struct meantime *meantime)
 {
     patrol_init(patrol, meantime->yard->fixture);
-    weir_points_arm_call(&patrol->points, "reconciler.due", 1, happen, meantime);
+    weir_fault_points_arm_call(&patrol->points, "reconciler.due", 1, happen, meantime);
     patrol_start(patrol);
     wait_until(atomic_load(&meantime->happened));
     check_status(meantime->status, WEIR_OK);
@@ -249,7 +249,7 @@ FLOW_TEST(lease_expiry, recovers_ten_thousand_with_few_statements)
     yard_open(&yard, fixture);
     employ_many(&yard, &draft, COUNT, 1000);
     patrol_init(&patrol, fixture);
-    weir_points_set_oracle(&patrol.points, count_statement, &statements);
+    weir_fault_points_set_oracle(&patrol.points, count_statement, &statements);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         patrol.options.interval_ms[i] = 3600 * 1000;
     patrol_start(&patrol);

@@ -122,7 +122,7 @@ static void forget(struct fixture *fixture)
 struct visitor {
     struct yard yard;
     struct weir_db *db;
-    struct weir_points points;
+    struct weir_fault_points points;
     const struct encounter *plot;
     struct weir_claim claim;
     enum weir_status status;
@@ -138,9 +138,9 @@ static void visitor_open(struct visitor *self, struct fixture *fixture,
     struct weir_db_options options = fixture_options(fixture);
 
     *self = (struct visitor){.plot = plot, .db = fixture_open(fixture, &options)};
-    weir_points_init(&self->points);
-    weir_points_arm(&self->points, "db.busy", UINT64_MAX);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
+    weir_db_set_fault_points(self->db, &self->points);
     self->yard = (struct yard){.fixture = fixture,
                                .flow = yard_make_flow(fixture, self->db, NULL)};
 }
@@ -211,7 +211,8 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_looked)
         visitor_open(&visitor, fixture, plot);
         visitor.claim = put_due(&yard, plot);
         open_round(&round, fixture, plot->which);
-        weir_points_arm_call(&round.points, "reconciler.due", 1, come_and_go, &visitor);
+        weir_fault_points_arm_call(&round.points, "reconciler.due", 1, come_and_go,
+                                   &visitor);
         (void)round_tick(&round);
         check_int(atomic_load(&visitor.came), 1);
         check_int(visitor.status == WEIR_OK, plot->works);
@@ -280,8 +281,8 @@ FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
         poison(fixture, &bad);
         visitor.claim = put_due(&yard, plot);
         open_round(&round, fixture, plot->which);
-        weir_points_arm_call(&round.points, "reconciler.row", SECOND, come_and_go,
-                             &visitor);
+        weir_fault_points_arm_call(&round.points, "reconciler.row", SECOND, come_and_go,
+                                   &visitor);
         (void)round_tick(&round);
         check_int(atomic_load(&visitor.came), 1);
         check_int(visitor.status == WEIR_OK, plot->works);
@@ -357,8 +358,8 @@ FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
         visitor_open(&visitor, fixture, plot);
         visitor.claim = put_due(&yard, plot);
         open_round(&round, fixture, plot->which);
-        weir_points_arm_call(&round.points, "reconciler.locked", 1, come_and_wait,
-                             &visitor);
+        weir_fault_points_arm_call(&round.points, "reconciler.locked", 1, come_and_wait,
+                                   &visitor);
         (void)round_tick(&round);
         check_int(pthread_join(visitor.thread, NULL), 0);
         check_int(visitor.status == WEIR_OK, plot->works);
@@ -565,7 +566,7 @@ static void meet(struct fixture *fixture, struct yard *yard, const struct encoun
     nothing.processed = 0;
     open_round(&rival.round, fixture, plot->which);
     open_round(&first, fixture, plot->which);
-    weir_points_arm_call(&first.points, meeting->point, 1, meeting->act, &rival);
+    weir_fault_points_arm_call(&first.points, meeting->point, 1, meeting->act, &rival);
     (void)round_tick(&first);
     if (meeting->act == try_it)
         check_int(pthread_join(rival.thread, NULL), 0);

@@ -40,7 +40,7 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
         wait_open(&wait, fixture, flow, CASES[i].until);
         signal = wait_signal(&wait, 0, "ok");
         signal.key = "once";
-        weir_points_arm_once(&world.points, "db.lose_after_commit", 1);
+        weir_fault_points_arm_once(&world.points, "db.lose_after_commit", 1);
         check_status(send(world.flow, &signal, &effect), WEIR_IN_DOUBT);
         check_int(effect, WEIR_SIGNAL_EFFECT_COUNT); /* nothing was said */
         check_status(send(world.flow, &signal, &effect), WEIR_OK);
@@ -70,7 +70,7 @@ FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
         wait_open(&wait, fixture, flow, "ok@a");
         signal = wait_signal(&wait, 0, "ok");
         signal.key = "once";
-        weir_points_arm_once(&world.points, "db.lose", at);
+        weir_fault_points_arm_once(&world.points, "db.lose", at);
         if (send(world.flow, &signal, &effect) != WEIR_OK)
             check_status(send(world.flow, &signal, &effect), WEIR_OK);
         came = atomic_load(&world.points.armed[FAULT].passed) >= at;
@@ -129,7 +129,7 @@ FLOW_TEST(suspension, that_is_tried_again_tells_nothing_of_its_first_try)
              WEIR_OK);
     thought.wait = &wait;
     company_open(&worker, fixture);
-    weir_points_set_oracle(&worker.points, think_twice, &thought);
+    weir_fault_points_set_oracle(&worker.points, think_twice, &thought);
     wait.flow = worker.flow;
     check(wait_suspend(&wait, fixture, "1 of signals ok@(a, b)"));
     check_int(thought.step, GOES_ON);
@@ -166,7 +166,8 @@ FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_ref
                                  &fixture->error),
              WEIR_OK);
     company_open(&worker, fixture);
-    weir_points_arm_call(&worker.points, "set waitpoint", 1, company_stop_here, &worker);
+    weir_fault_points_arm_call(&worker.points, "set waitpoint", 1, company_stop_here,
+                               &worker);
     company_begin(&worker, suspend_on_it, &wait);
     company_await(&worker);
     fixture_prepare(fixture, "DELETE FROM {p}_waitpoint");

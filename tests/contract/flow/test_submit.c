@@ -317,7 +317,7 @@ FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
     company_open(&anna, fixture);
     draft.id = &id;
     (void)works_submit_draft(fixture, anna.flow, &draft);
-    weir_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
+    weir_fault_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
 
     check_db(weir_flow_submit(anna.flow, NULL, &draft, 1, &out, &fixture->error),
              WEIR_OK);

@@ -252,8 +252,8 @@ FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         patrol.options.interval_ms[i] = HOUR_MS;
     patrol.options.interval_ms[WEIR_RECONCILER_LEASE_EXPIRY] = 100;
-    weir_points_arm(&patrol.points, "next due", UINT64_MAX);
-    weir_points_arm(&patrol.points, "pick due", UINT64_MAX);
+    weir_fault_points_arm(&patrol.points, "next due", UINT64_MAX);
+    weir_fault_points_arm(&patrol.points, "pick due", UINT64_MAX);
     patrol_start(&patrol);
 
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles >= 10);
@@ -298,9 +298,9 @@ FLOW_TEST(poison, keeps_nobody_else_waiting_and_is_set_aside_and_shown)
     bad = yard_employ(&yard, &draft, SHORT_US);
     poison(fixture, &bad);
     patrol_init(&patrol, fixture);
-    weir_points_arm(&patrol.points,
-                    fixture_choose(fixture, "load execution", "load executions", ""),
-                    UINT64_MAX);
+    weir_fault_points_arm(
+        &patrol.points, fixture_choose(fixture, "load execution", "load executions", ""),
+        UINT64_MAX);
     patrol_start(&patrol);
 
     wait_until(yard_state(&yard, &before.id) == WEIR_STATE_WAITING);

@@ -87,7 +87,8 @@ FLOW_TEST(supervisor, misses_nothing_while_it_starts)
     struct patrol patrol;
 
     init_sleepy(&patrol, fixture);
-    weir_points_arm_call(&patrol.points, "supervisor.started", 1, set_one_early, &patrol);
+    weir_fault_points_arm_call(&patrol.points, "supervisor.started", 1, set_one_early,
+                               &patrol);
     patrol_make(&patrol);
     weir_flow_watch(patrol.flow); /* so that it is no news when the supervisor does */
     patrol_wait_until_calm(&patrol);
@@ -175,7 +176,7 @@ FLOW_TEST(two_supervisors, are_both_woken)
 /* An engine whose statements are counted. */
 struct counted {
     struct weir_db *db;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct yard yard;
 };
 
@@ -186,10 +187,10 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     struct weir_db_options options = fixture_options(fixture);
 
     *self = (struct counted){.db = fixture_open(fixture, &options)};
-    weir_points_init(&self->points);
-    weir_points_arm(&self->points, "tell those who wait", UINT64_MAX);
-    weir_points_arm(&self->points, "tell of times", UINT64_MAX);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm(&self->points, "tell those who wait", UINT64_MAX);
+    weir_fault_points_arm(&self->points, "tell of times", UINT64_MAX);
+    weir_db_set_fault_points(self->db, &self->points);
     self->yard = (struct yard){.fixture = fixture,
                                .flow = yard_make_flow(fixture, self->db, NULL)};
 }
@@ -476,7 +477,7 @@ FLOW_SQLITE_TEST(attention, is_not_for_one_that_fails)
 
     watch_open(&watch, fixture);
     before = watch_looks(&watch, WEIR_RECONCILER_LEASE_EXPIRY);
-    weir_points_arm(&watch.patrol.points, "db.fail", 1);
+    weir_fault_points_arm(&watch.patrol.points, "db.fail", 1);
     weir_deed_tell(watch.patrol.flow,
                    &(struct weir_tidings){.due_us[WEIR_DUE_LEASE] = 1});
     watch_run(&watch, MS(10));
@@ -488,7 +489,7 @@ FLOW_SQLITE_TEST(attention, is_not_for_one_that_fails)
     }
     check_int(watch_looks(&watch, WEIR_RECONCILER_LEASE_EXPIRY) - before, 1);
 
-    weir_points_arm(&watch.patrol.points, "db.fail", UINT64_MAX);
+    weir_fault_points_arm(&watch.patrol.points, "db.fail", UINT64_MAX);
     watch_run(&watch, WEIR_HOURS(1));
     before = watch_looks(&watch, WEIR_RECONCILER_LEASE_EXPIRY);
     watch_hear(&watch, 1U << WEIR_DUE_LEASE, 0);

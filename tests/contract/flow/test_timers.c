@@ -266,8 +266,8 @@ FLOW_SQLITE_TEST(supervisor, stops_cleanly_while_it_waits_for_the_file)
     options.lock_timeout_ns = 0; /* for ever */
     options.statement_timeout_ns = 0;
     patrol.db = fixture_open(fixture, &options);
-    weir_db_set_points(patrol.db, &patrol.points);
-    weir_points_arm(&patrol.points, "reconciler.due", UINT64_MAX);
+    weir_db_set_fault_points(patrol.db, &patrol.points);
+    weir_fault_points_arm(&patrol.points, "reconciler.due", UINT64_MAX);
     patrol_start(&patrol);
     wait_until(atomic_load(&patrol.points.armed[0].passed) > 0);
 

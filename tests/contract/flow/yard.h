@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "lib/flow_engines.h"
@@ -38,7 +38,7 @@ struct patrol {
     struct weir_flow *flow;
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor;
-    struct weir_points points; /* of `db` */
+    struct weir_fault_points points; /* of `db` */
 };
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -331,8 +331,8 @@ static inline void patrol_init(struct patrol *self, struct fixture *fixture)
     struct weir_db_options options = fixture_options(fixture);
 
     *self = (struct patrol){.fixture = fixture, .db = fixture_open(fixture, &options)};
-    weir_points_init(&self->points);
-    weir_db_set_points(self->db, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_db_set_fault_points(self->db, &self->points);
     weir_flow_supervisor_options_init(&self->options);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         self->options.interval_ms[i] = 100;

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/outbox_engines.h"
 #include "lib/sweep.h"
@@ -143,7 +143,7 @@ static inline uint64_t desk_sweep_calls(struct fixture *fixture, const char *poi
     for (; clean < 4; at++) {
         struct weir_db_options options = fixture_options(fixture);
         struct weir_faulty_heap heap;
-        struct weir_points points;
+        struct weir_fault_points points;
         struct weir_db *db;
         enum weir_status status;
         int64_t left_over;
@@ -152,9 +152,9 @@ static inline uint64_t desk_sweep_calls(struct fixture *fixture, const char *poi
         weir_faulty_heap_init(&heap);
         options.heap = &heap.heap;
         db = fixture_open(fixture, &options);
-        weir_points_init(&points);
-        weir_points_arm_once(&points, point, at);
-        weir_db_set_points(db, &points);
+        weir_fault_points_init(&points);
+        weir_fault_points_arm_once(&points, point, at);
+        weir_db_set_fault_points(db, &points);
 
         status = desk_work_on(db, work, &fixture->error);
 

@@ -987,16 +987,16 @@ OUTBOX_SERVER_TEST(renewal, of_leases_that_were_lost_keeps_nobody_waiting)
     struct weir_db *db = fixture_open(fixture, &options);
     struct weir_connection *connection = NULL;
     struct weir_lease lost[2], taken[2];
-    struct weir_points points;
+    struct weir_fault_points points;
 
     desk_open(fixture, 2);
     take_all(fixture, ANNA, lost, 2);
     desk_expire(fixture, 0);
     desk_expire(fixture, 1);
     take_all(fixture, BERT, taken, 2);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "db.commit", 1, check_free, fixture);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "db.commit", 1, check_free, fixture);
+    weir_db_set_fault_points(db, &points);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
 
     check_db(weir_lease_renew(connection, ANNA, 1000000, lost, 2, &fixture->error),
@@ -1020,17 +1020,17 @@ OUTBOX_SERVER_TEST(ack, that_stands_still_lets_go_of_its_leases)
 {
     struct weir_db_options options = fixture_options(fixture);
     struct waiter waiter = {.db = fixture_open(fixture, &options)};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_lease lease;
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     waiter.ack = ack_of(&lease);
-    weir_points_init(&points);
-    weir_points_arm_call(&points,
-                         fixture_choose(fixture, "", "append acks", "move positions"), 1,
-                         stand_still, fixture);
-    weir_db_set_points(waiter.db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(
+        &points, fixture_choose(fixture, "", "append acks", "move positions"), 1,
+        stand_still, fixture);
+    weir_db_set_fault_points(waiter.db, &points);
 
     (void)move_one(&waiter);
 
@@ -1066,16 +1066,16 @@ OUTBOX_SERVER_TEST(ack, waits_for_no_lease_but_its_own)
 
 OUTBOX_SQLITE_TEST(ack, whose_answer_is_lost_is_in_doubt_and_reading_tells)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_lease lease;
     struct weir_ack ack;
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "db.lose_after_commit", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "db.lose_after_commit", 1);
+    weir_db_set_fault_points(fixture->db, &points);
 
     check_db(move(fixture, ANNA, &ack, 1), WEIR_IN_DOUBT);
 
@@ -1094,7 +1094,7 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     struct wire *wire = wire_open(server_entry(fixture->server));
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_lease lease;
     struct weir_ack ack;
     struct weir_db *db;
@@ -1110,16 +1110,16 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
              server_is_pooled(fixture->server) ? "?pooler=transaction" : "");
     options.url = url;
     db = fixture_open(fixture, &options);
-    weir_points_init(&points);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_db_set_fault_points(db, &points);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
     ack = ack_of(&lease);
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_OK);
-    weir_points_arm(&points, "db.fail", UINT64_MAX); /* only counts */
+    weir_fault_points_arm(&points, "db.fail", UINT64_MAX); /* only counts */
     ack.next.version = 2;
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_OK);
     calls = points.armed[0].passed;
-    weir_points_arm_call(&points, "db.fail", calls, lose_answer, wire);
+    weir_fault_points_arm_call(&points, "db.fail", calls, lose_answer, wire);
 
     ack.next.version = 3;
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_IN_DOUBT);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/dump.h"
 #include "lib/held_dump.h"
@@ -38,7 +38,7 @@ static const struct weir_sweep_limits AT_ONCE = {.wait_ns = 0,
 struct scene {
     struct fixture *fixture;
     struct weir_outbox_log log;
-    struct weir_points points;
+    struct weir_fault_points points;
     PGconn *db;
     int64_t pid;
     int64_t subscription;
@@ -82,7 +82,7 @@ static void scene_open(struct scene *self, struct fixture *fixture)
     queue = pg_outbox_queue(self->db, "orders", 2);
     self->pid = weir_pid(queue, 0);
     self->subscription = pg_outbox_subscribe(self->db, queue, "first");
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     self->log.points = &self->points;
     fill(self);
 }
@@ -237,10 +237,10 @@ static int64_t sweep_with_dump_at(struct scene *self, const char *point, uint64_
 
     fill(self);
     self->dump = NULL;
-    weir_points_init(&self->points);
-    weir_points_arm_call(&self->points, point, pass, begin_dump, self);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm_call(&self->points, point, pass, begin_dump, self);
     truncated = sweep(self);
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     check(self->dump != NULL);
     return truncated;
 }
@@ -455,8 +455,8 @@ static bool is_complete_from(struct standby_scene *self, const char *point, uint
     enum weir_status status;
 
     fill(scene);
-    weir_points_init(&scene->points);
-    weir_points_arm_call(&scene->points, point, pass, begin_standby_dump, self);
+    weir_fault_points_init(&scene->points);
+    weir_fault_points_arm_call(&scene->points, point, pass, begin_standby_dump, self);
     check_int(sweep(scene), EMPTIED);
     wait_for_standby(self->pair);
     held_dump_restore(scene->dump, copy);

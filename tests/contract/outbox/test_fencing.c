@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/outbox_scene.h"
@@ -17,19 +17,19 @@ static void nap_ms(long ms)
 }
 
 /* How often a point was passed. Armed so that it never fires. */
-static uint64_t passes(const struct weir_points *points)
+static uint64_t passes(const struct weir_fault_points *points)
 {
     return atomic_load(&points->armed[0].passed);
 }
 
-static void count_renewals(struct weir_points *points)
+static void count_renewals(struct weir_fault_points *points)
 {
-    weir_points_init(points);
-    weir_points_arm(points, "keeper.renewed", UINT64_MAX);
+    weir_fault_points_init(points);
+    weir_fault_points_arm(points, "keeper.renewed", UINT64_MAX);
 }
 
 /* Renewals come every third of a lease: after so many a lease that is not renewed is over. */
-static void wait_for_renewals(const struct weir_points *points, uint64_t count)
+static void wait_for_renewals(const struct weir_fault_points *points, uint64_t count)
 {
     uint64_t before = passes(points);
 
@@ -146,7 +146,7 @@ OUTBOX_TEST(hanging_handler, gets_its_message_again_when_it_returns_after_its_le
 {
     struct crew crew;
     struct crew_member *one;
-    struct weir_points points;
+    struct weir_fault_points points;
 
     crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(200)});
     atomic_store(&crew.ledger->hold[0], true);
@@ -187,10 +187,10 @@ OUTBOX_TEST(lease, of_every_queue_is_renewed_whatever_its_length)
 {
     static const char *const QUEUES[] = {"orders", "audit", "mail"};
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_points points;
+    struct weir_fault_points points;
 
     count_renewals(&points);
-    weir_outbox_set_points(outbox, &points);
+    weir_outbox_set_fault_points(outbox, &points);
     serve_for(fixture, outbox, "orders", WEIR_MILLISECONDS(600));
     serve_for(fixture, outbox, "audit", WEIR_SECONDS(1));
     serve_for(fixture, outbox, "mail", WEIR_MILLISECONDS(600));
@@ -271,7 +271,7 @@ OUTBOX_TEST(hanging_handler, is_left_behind_by_stop)
 /* ---- budgets ------------------------------------------------------------------------------ */
 
 struct lateness {
-    const struct weir_points *renewals; /* linger for some; NULL: return at once */
+    const struct weir_fault_points *renewals; /* linger for some; NULL: return at once */
     _Atomic int calls;
     int64_t first_seq[2];
     uint32_t attempts[2];
@@ -345,7 +345,7 @@ OUTBOX_TEST(budget, when_it_is_over_costs_no_lease_once_the_handler_has_returned
 {
     struct crew crew;
     struct crew_member *one;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct lateness late = {.renewals = &points};
 
     crew_open(&crew, fixture,
@@ -373,7 +373,7 @@ OUTBOX_TEST(budget, longer_than_the_lease_keeps_the_partition)
 {
     struct crew crew;
     struct crew_member *one, *two;
-    struct weir_points points;
+    struct weir_fault_points points;
     int64_t epoch[4];
 
     /* one thread for handlers, and it is busy for all of the time */

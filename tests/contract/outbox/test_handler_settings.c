@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/effects.h"
 #include "lib/outbox_scene.h"
@@ -627,7 +627,7 @@ OUTBOX_POSTGRESQL_TEST(settings, that_cannot_be_undone_cost_the_connection)
 
 /* Exchanges with the server: a fault might happen at each, and never does. */
 struct meter {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_db *db;
 };
 
@@ -635,10 +635,10 @@ static void meter_open(struct meter *self, struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    weir_points_init(&self->points);
-    weir_points_arm(&self->points, "db.fail", UINT64_MAX);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_arm(&self->points, "db.fail", UINT64_MAX);
     self->db = fixture_open(fixture, &options);
-    weir_db_set_points(self->db, &self->points);
+    weir_db_set_fault_points(self->db, &self->points);
 }
 
 static int64_t meter_read(struct meter *self)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/outbox/desk.h"
 #include "db/db.h"
 #include "lib/wire.h"
@@ -259,12 +259,12 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_connections_lead_else
 OUTBOX_SERVER_TEST(liveness, lock_is_looked_for_once_from_each_connection)
 {
     struct wired wired = hold_over_a_wire(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_connection *other;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "see the liveness lock", UINT64_MAX);
-    weir_db_set_points(wired.db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "see the liveness lock", UINT64_MAX);
+    weir_db_set_fault_points(wired.db, &points);
     for (int i = 0; i < 3; i++)
         confirm(fixture, &wired);
     check_int(atomic_load(&points.armed[0].passed), 1);
@@ -275,7 +275,7 @@ OUTBOX_SERVER_TEST(liveness, lock_is_looked_for_once_from_each_connection)
 
     check_int(atomic_load(&points.armed[0].passed), 2);
     check(weir_liveness_is_held(wired.liveness));
-    weir_db_set_points(wired.db, NULL);
+    weir_db_set_fault_points(wired.db, NULL);
     close_wired(&wired);
 }
 

@@ -4,7 +4,7 @@
  * Whatever n is: no batch is there by half, a reader that goes on where it was gets every row
  * once, and the sweep removes nothing that somebody needs. Repeating works.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/outbox/log_scene.h"
 #include "db/db.h"
 #include "lib/sweep.h"
@@ -224,7 +224,7 @@ static bool run_with(struct scene *scene, const char *point, uint64_t at, work_f
     struct fixture *fixture = scene->fixture;
     struct weir_db_options options = fixture_options(fixture);
     struct run run = run_open(scene, (int64_t)at);
-    struct weir_points points;
+    struct weir_fault_points points;
     enum weir_status status;
     struct weir_db *db;
     bool met;
@@ -233,9 +233,9 @@ static bool run_with(struct scene *scene, const char *point, uint64_t at, work_f
     check(reading != NULL);
     reading->end = run.begin;
     db = fixture_open(fixture, &options);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, point, at);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, point, at);
+    weir_db_set_fault_points(db, &points);
 
     status = work(&run, db, &fixture->error);
 
@@ -243,7 +243,7 @@ static bool run_with(struct scene *scene, const char *point, uint64_t at, work_f
     judge(&run, status);
     if (!met)
         check_db(status, WEIR_OK);
-    weir_points_init(&points);
+    weir_fault_points_init(&points);
     if (status != WEIR_OK && status != WEIR_IN_DOUBT) {
         wait_until((status = work(&run, db, &fixture->error)) != WEIR_LOST);
         check_db(status, WEIR_OK);

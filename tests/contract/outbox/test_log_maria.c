@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/outbox/log_scene.h"
 #include "db/db.h"
 #include "lib/outbox_application.h"
@@ -208,12 +208,12 @@ static void append_beside(void *argument)
 OUTBOX_MARIADB_TEST(move, leaves_what_came_since_it_began_to_the_next)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_place head;
     bool moved;
 
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "move.pick", 1, append_beside, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "move.pick", 1, append_beside, &scene);
     scene.log.points = &points;
     scene_append(&scene, 3, QUEUE, 1);
     check_db(scene.log.ops->advance(&scene.log, scene.connection, BEGINNING, true, NULL,
@@ -238,13 +238,13 @@ static void move_beside(void *argument)
 OUTBOX_MARIADB_TEST(page, ends_at_the_head_from_before_it_was_read)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct seen *seen;
 
     scene_append(&scene, 3, QUEUE, 1);
     scene_advance(&scene);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "read.lay_out", 1, move_beside, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "read.lay_out", 1, move_beside, &scene);
     scene.log.points = &points;
     seen = scene_read(&scene, BEGINNING, NULL);
 
@@ -287,10 +287,10 @@ static void look_beside(void *argument)
 OUTBOX_MARIADB_TEST(move, is_published_when_its_commit_has_returned)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "move.moved", 1, look_beside, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "move.moved", 1, look_beside, &scene);
     scene.log.points = &points;
     scene_append(&scene, 3, QUEUE, 1);
 
@@ -328,12 +328,12 @@ OUTBOX_MARIADB_TEST(move, that_nobody_published_is_published_by_the_next_who_loo
 /* ---- eras --------------------------------------------------------------------------------- */
 
 static struct scene open_with_small_eras(struct fixture *fixture,
-                                         struct weir_points *points)
+                                         struct weir_fault_points *points)
 {
     struct scene scene = scene_open(fixture);
 
-    weir_points_init(points);
-    weir_points_arm(points, "move.small_era", 1);
+    weir_fault_points_init(points);
+    weir_fault_points_arm(points, "move.small_era", 1);
     scene.log.points = points;
     return scene;
 }
@@ -354,7 +354,7 @@ static void turn_eras(struct scene *scene, int count)
 
 OUTBOX_MARIADB_TEST(era, ends_when_nothing_is_left_in_it)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
 
     turn_eras(&scene, 20);
@@ -366,7 +366,7 @@ OUTBOX_MARIADB_TEST(era, ends_when_nothing_is_left_in_it)
 
 OUTBOX_MARIADB_TEST(era, stays_while_a_transaction_is_in_it)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
     struct weir_connection *slow = begin(fixture);
     struct seen *seen;
@@ -388,7 +388,7 @@ OUTBOX_MARIADB_TEST(era, stays_while_a_transaction_is_in_it)
 /* More transactions that stay than there may be eras: the last era goes on. */
 OUTBOX_MARIADB_TEST(era, begins_only_while_there_is_room)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
     struct weir_connection *slow[MANY];
 
@@ -410,7 +410,7 @@ OUTBOX_MARIADB_TEST(era, begins_only_while_there_is_room)
 /* The snapshot is older than the era; the sequence is not. */
 static void append_with_an_old_snapshot(struct fixture *fixture, const char *setting)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
     struct application application = application_start(fixture);
     struct weir_connection *connection;
@@ -481,17 +481,17 @@ static void turn_once(void *argument)
 /* Between its number and its rows the era has ended. */
 OUTBOX_MARIADB_TEST(append, that_comes_too_late_for_its_era_takes_another)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_with_small_eras(fixture, &points);
-    struct weir_points between;
+    struct weir_fault_points between;
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db;
     struct weir_connection *late;
 
-    weir_points_init(&between);
-    weir_points_arm_call(&between, "append.numbered", 1, turn_once, &scene);
+    weir_fault_points_init(&between);
+    weir_fault_points_arm_call(&between, "append.numbered", 1, turn_once, &scene);
     db = fixture_open(fixture, &options);
-    weir_db_set_points(db, &between);
+    weir_db_set_fault_points(db, &between);
     check_db(weir_db_acquire(db, &late, &fixture->error), WEIR_OK);
     append_in(&scene, late, 1);
     weir_db_release(db, late);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/effects.h"
 #include "lib/letter_scene.h"
@@ -188,11 +188,11 @@ OUTBOX_TEST(mark, is_stored_by_no_ordinary_call)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, mark_statement(fixture), UINT64_MAX);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, mark_statement(fixture), UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &points);
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
     scene_start(fixture, outbox);
     scene_send(fixture, outbox, "orders", 0, 4);
@@ -201,7 +201,7 @@ OUTBOX_TEST(mark, is_stored_by_no_ordinary_call)
     check_int(stored(fixture, "version", 0), 7); /* one for each call */
     check_int(atomic_load(&points.armed[0].passed), 0);
     scene_close(outbox);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 }
 
 /* Up to the first ack: the messages behind the one that was marked have none. */
@@ -209,20 +209,20 @@ OUTBOX_TEST(mark, is_stored_up_to_the_first_ack)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, mark_statement(fixture), UINT64_MAX);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, mark_statement(fixture), UINT64_MAX);
     scene_send(fixture, outbox, "orders", 0, 4);
     bury_owner(fixture, 0);
-    weir_db_set_points(fixture->db, &points);
+    weir_db_set_fault_points(fixture->db, &points);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     scene_start(fixture, outbox);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
 
     check_int(atomic_load(&points.armed[0].passed), 1);
     scene_close(outbox);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 }
 
 /* ---- finding ------------------------------------------------------------------------------ */
@@ -247,11 +247,11 @@ OUTBOX_TEST(mark, counts_nothing_in_its_own_epoch)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "acker.unanswered", 1);
-    weir_outbox_set_points(outbox, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "acker.unanswered", 1);
+    weir_outbox_set_fault_points(outbox, &points);
     bury_owner(fixture, 1);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     scene_start(fixture, outbox);
@@ -396,11 +396,11 @@ OUTBOX_TEST(suspect, keeps_the_others_waiting_until_its_ack_is_stored)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 2, recorder);
     struct gate gate = {0};
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "acker.collected", 1, wait_at_gate, &gate);
-    weir_outbox_set_points(outbox, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "acker.collected", 1, wait_at_gate, &gate);
+    weir_outbox_set_fault_points(outbox, &points);
     bury_owner(fixture, 1);
     scene_start(fixture, outbox);
     wait_until(atomic_load(&gate.reached));
@@ -510,8 +510,8 @@ OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
     struct weir_handler_options handler = scene_handler("orders", recorder);
-    struct weir_points points;
-    struct weir_points marks;
+    struct weir_fault_points points;
+    struct weir_fault_points marks;
 
     effects_prepare(fixture);
     handler.on_message = NULL;
@@ -520,12 +520,12 @@ OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
     scene_add(fixture, outbox, &handler);
     scene_send(fixture, outbox, "orders", 0, 1);
     bury_owner(fixture, 1);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "tx.cannot_begin", 1);
-    weir_outbox_set_points(outbox, &points);
-    weir_points_init(&marks);
-    weir_points_arm(&marks, mark_statement(fixture), UINT64_MAX);
-    weir_db_set_points(fixture->db, &marks);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "tx.cannot_begin", 1);
+    weir_outbox_set_fault_points(outbox, &points);
+    weir_fault_points_init(&marks);
+    weir_fault_points_arm(&marks, mark_statement(fixture), UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &marks);
     scene_start(fixture, outbox);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
 
@@ -534,7 +534,7 @@ OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check_int(stored(fixture, "version", 0), 4);
     scene_close(outbox);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 }
 
 /* Nobody knows whether it is stored: the lease is given up, and taken again. */
@@ -542,12 +542,12 @@ OUTBOX_TEST(mark, in_doubt_counts_nothing)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
-    struct weir_points points;
+    struct weir_fault_points points;
 
     bury_owner(fixture, 1);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "mark.unanswered", 1);
-    weir_db_set_points(fixture->db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "mark.unanswered", 1);
+    weir_db_set_fault_points(fixture->db, &points);
     scene_start(fixture, outbox);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
 
@@ -555,7 +555,7 @@ OUTBOX_TEST(mark, in_doubt_counts_nothing)
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check(recorder_delivery(recorder, 0).epoch > 2);
     scene_close(outbox);
-    weir_db_set_points(fixture->db, NULL);
+    weir_db_set_fault_points(fixture->db, NULL);
 }
 
 OUTBOX_TEST(mark, ends_when_a_database_is_said_to_be_restored)

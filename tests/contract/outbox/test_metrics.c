@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/outbox_scene.h"
 #include "outbox/outbox.h"
 #include "weir/metrics.h"
@@ -262,11 +262,11 @@ OUTBOX_TEST(metrics, count_an_ack_whose_answer_was_lost_once)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = one_by_one(fixture, recorder);
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "acker.unanswered", 2);
-    weir_outbox_set_points(outbox, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "acker.unanswered", 2);
+    weir_outbox_set_fault_points(outbox, &points);
     scene_start(fixture, outbox);
     scene_send(fixture, outbox, "orders", 0, 3);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/outbox/log_scene.h"
 #include "db/pause.h"
 #include "lib/outbox_application.h"
@@ -82,11 +82,11 @@ static void compare_moves(struct fixture *fixture)
 {
     struct scene scene = scene_open(fixture);
     struct application application;
-    struct weir_points points;
+    struct weir_fault_points points;
     int64_t before, after;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "move.small_era", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "move.small_era", 1);
     scene.log.points = &points;
     (void)move_rounds(&scene, ROUNDS);
     before = move_rounds(&scene, ROUNDS);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
@@ -32,12 +32,13 @@ static int64_t enqueue_everywhere(struct crew *crew, int rounds)
 }
 
 /* A database handle whose calls fail as ordered. */
-static struct weir_db *open_with(struct fixture *fixture, struct weir_points *points)
+static struct weir_db *open_with(struct fixture *fixture,
+                                 struct weir_fault_points *points)
 {
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db = fixture_open(fixture, &options);
 
-    weir_db_set_points(db, points);
+    weir_db_set_fault_points(db, points);
     return db;
 }
 
@@ -91,13 +92,13 @@ WEIR_TEST(outage, of_the_server_loses_nothing_on_mariadb)
 static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
 {
     enum { WAVES_MIN = 6, FAILURES_MIN = 10 };
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one, *two;
     int64_t deadline_ms = fixture_deadline();
 
-    weir_points_init(&points);
-    weir_points_arm(&points, point, every);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, point, every);
     crew_open(&crew, fixture, &OPTIONS);
     one = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
                                                        .patient = true});
@@ -142,14 +143,14 @@ OUTBOX_TEST(outage, of_the_answer_to_a_commit_skips_nothing)
 
 OUTBOX_TEST(doubt, about_an_ack_is_settled_within_the_lease)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
     int64_t epoch;
 
     crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(4)});
-    weir_points_init(&points);
-    weir_points_arm(&points, "acker.unanswered", 2);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "acker.unanswered", 2);
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     epoch = crew_read(&crew, 0).epoch;
     for (int i = 0; i < 20; i++) {
@@ -167,15 +168,15 @@ OUTBOX_TEST(doubt, about_an_ack_is_settled_within_the_lease)
 /* Nobody can be asked, so the ack is sent again and refused. */
 OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
 
     crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(240)});
-    weir_points_init(&points);
-    weir_points_arm(&points, "acker.unanswered", 3);
-    weir_points_arm(&points, "acker.cannot_ask", 1);
-    weir_points_arm(&points, "keeper.eager", 1); /* not in seconds */
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "acker.unanswered", 3);
+    weir_fault_points_arm(&points, "acker.cannot_ask", 1);
+    weir_fault_points_arm(&points, "keeper.eager", 1); /* not in seconds */
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a beat */
         crew_enqueue(&crew, 0, 1);
@@ -191,7 +192,7 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
  * patience, so one that nobody serves, and that must run out, is seen. */
 static void share_with(struct fixture *fixture, const char *point)
 {
-    struct weir_points points[2];
+    struct weir_fault_points points[2];
     struct crew crew;
     struct crew_member *one, *two;
     int64_t sum;
@@ -200,9 +201,9 @@ static void share_with(struct fixture *fixture, const char *point)
         &crew, fixture,
         &(struct crew_options){.partitions = PARTITIONS, .lease_ns = WEIR_SECONDS(240)});
     for (int i = 0; i < 2; i++) {
-        weir_points_init(&points[i]);
-        weir_points_arm(&points[i], point, 2);
-        weir_points_arm(&points[i], "keeper.eager", 1);
+        weir_fault_points_init(&points[i]);
+        weir_fault_points_arm(&points[i], point, 2);
+        weir_fault_points_arm(&points[i], "keeper.eager", 1);
     }
     one = crew_join_with(&crew,
                          &(struct crew_joining){.points = &points[0], .patient = true});
@@ -251,18 +252,18 @@ OUTBOX_TEST(doubt, about_an_enqueue_is_reported_to_the_caller)
 {
     struct weir_outbox_options options;
     struct weir_outbox *outbox = NULL;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
     struct weir_db *db;
 
     crew_open(&crew, fixture, NULL);
-    weir_points_init(&points);
+    weir_fault_points_init(&points);
     db = open_with(fixture, &points);
     weir_outbox_options_init(&options);
     options.db = db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    weir_points_arm(&points, "db.lose_after_commit", 1);
+    weir_fault_points_arm(&points, "db.lose_after_commit", 1);
     check_db(weir_outbox_transact(outbox, enqueue_one, NULL, &fixture->error),
              WEIR_IN_DOUBT);
     weir_outbox_destroy(outbox);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/pause.h"
 #include "lib/outbox_scene.h"
 #include "outbox/delivery/ack.h"
@@ -19,7 +19,7 @@ enum { SEGMENT_BITS = 3, OTHER = 4711 };
 
 /* A process that can be suspended: neither its readers nor its keeper get past a point. */
 struct suspension {
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool suspended;
     _Atomic int standing; /* readers that are held */
     _Atomic int pages;    /* read so far */
@@ -49,9 +49,9 @@ static struct weir_outbox *make_anna(struct fixture *fixture, struct suspension 
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
     struct weir_handler_options handler = scene_handler("orders", recorder);
 
-    weir_points_init(&self->points);
-    weir_points_set_oracle(&self->points, stand_still, self);
-    weir_outbox_set_points(outbox, &self->points);
+    weir_fault_points_init(&self->points);
+    weir_fault_points_set_oracle(&self->points, stand_still, self);
+    weir_outbox_set_fault_points(outbox, &self->points);
     handler.lease.duration_ns = WEIR_SECONDS(300); /* it does not renew meanwhile */
     scene_queue(fixture, outbox, "orders", partitions);
     scene_add(fixture, outbox, &handler);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "outbox/outbox.h"
@@ -51,7 +51,7 @@ static int heard(const struct ear *self, const char *text, const char *too)
 struct scene {
     struct crew crew;
     struct ear ear;
-    struct weir_points points;
+    struct weir_fault_points points;
 };
 
 /* A member whose warnings are heard. It looks at the others at once: point 0 counts that. */
@@ -72,8 +72,8 @@ static struct scene *open_scene(struct fixture *fixture)
     memset(&scene, 0, sizeof scene);
     crew_open(&scene.crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
     crew_leave(crew_join(&scene.crew)); /* crew-0 has made the subscription */
-    weir_points_init(&scene.points);
-    weir_points_arm(&scene.points, "presence.looked", UINT64_MAX);
+    weir_fault_points_init(&scene.points);
+    weir_fault_points_arm(&scene.points, "presence.looked", UINT64_MAX);
     return &scene;
 }
 
@@ -256,8 +256,8 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
     struct scene *scene = open_scene(fixture);
     struct crew_member *one;
 
-    weir_points_arm(&scene->points, "presence.wrong_clock", 1);
-    weir_points_arm(&scene->points, "keeper.eager", 1);
+    weir_fault_points_arm(&scene->points, "presence.wrong_clock", 1);
+    weir_fault_points_arm(&scene->points, "keeper.eager", 1);
     one = join(fixture, scene);
     wait_until(crew_share_of(&scene->crew, one) == 1 && /* which wakes it to beat */
                inspect(fixture, &scene->crew, "crew-1").info.clock_off_us >

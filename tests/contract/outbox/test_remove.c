@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/outbox_application.h"
 #include "lib/outbox_scene.h"
 #include "lib/sql_producer.h"
@@ -15,13 +15,13 @@
 
 /* A process that removes queues and does not wait for others for long. */
 static struct weir_outbox *open_remover(struct fixture *fixture,
-                                        struct weir_points *points)
+                                        struct weir_fault_points *points)
 {
     struct weir_outbox *outbox = scene_outbox(fixture, "remover");
 
-    weir_points_init(points);
-    weir_points_arm(points, "removal.impatient", 1);
-    weir_outbox_set_points(outbox, points);
+    weir_fault_points_init(points);
+    weir_fault_points_arm(points, "removal.impatient", 1);
+    weir_outbox_set_fault_points(outbox, points);
     return outbox;
 }
 
@@ -35,7 +35,7 @@ static enum weir_status enqueue(struct fixture *fixture, struct weir_outbox *out
 
 OUTBOX_SERVER_TEST(remove, is_refused_while_a_transaction_that_has_enqueued_is_open)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_outbox *remover = open_remover(fixture, &points);
     struct weir_outbox *anna = scene_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
@@ -123,7 +123,7 @@ static void begin_with_old_snapshot(struct fixture *fixture,
 /* Its snapshot shows the queue for ever. Either the removal waits for it, or it is refused. */
 OUTBOX_SERVER_TEST(remove, loses_nothing_of_a_transaction_with_an_old_snapshot)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_outbox *remover = open_remover(fixture, &points);
     struct weir_outbox *anna = scene_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/letter_scene.h"
 #include "outbox/outbox.h"
 
@@ -452,12 +452,12 @@ OUTBOX_TEST(requeue_all, that_fails_in_the_middle_of_a_step_may_be_repeated)
 {
     struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
     struct weir_dead_letter_progress progress;
-    struct weir_points points;
+    struct weir_fault_points points;
 
     letters_make(fixture, "orders", "default", 0, MANY);
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "requeue.appended", 2);
-    weir_outbox_set_points(clerk, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "requeue.appended", 2);
+    weir_outbox_set_fault_points(clerk, &points);
 
     check_db(requeue_all(fixture, clerk, &progress), WEIR_FAILED);
     check_int(progress.done, WEIR_DEAD_LETTER_STEP);

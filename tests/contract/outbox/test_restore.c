@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/dump.h"
 #include "lib/order_run.h"
@@ -578,11 +578,11 @@ OUTBOX_POSTGRESQL_TEST(restore, is_all_or_nothing)
         struct weir_db *db = fixture_open(fixture, &options);
         struct weir_connection *connection = NULL;
         struct weir_pg_survey survey;
-        struct weir_points points;
+        struct weir_fault_points points;
 
-        weir_points_init(&points);
-        weir_points_arm_once(&points, "db.lose", at);
-        weir_db_set_points(db, &points);
+        weir_fault_points_init(&points);
+        weir_fault_points_arm_once(&points, "db.lose", at);
+        weir_db_set_fault_points(db, &points);
         status = weir_db_acquire(db, &connection, &fixture->error);
         if (status == WEIR_OK)
             status = weir_pg_restore(connection, WEIR_PG_HOLES_REFUSED, &survey,

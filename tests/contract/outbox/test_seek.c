@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/effects.h"
 #include "lib/letter_scene.h"
 #include "lib/outbox_scene.h"
@@ -13,8 +13,8 @@
 #include "weir/subscription.h"
 
 /* Looks for its share whenever it is woken, and not every few seconds. */
-static struct weir_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
-                                   .armed_count = 1};
+static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
+                                         .armed_count = 1};
 
 /* ---- a reader that looks for the header ----------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static struct weir_outbox *serve(struct fixture *fixture, struct reader *reader)
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
 
     handler.lease.duration_ns = WEIR_HOURS(1);
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_add(fixture, outbox, &handler);
     scene_start(fixture, outbox);
     return outbox;
@@ -573,7 +573,7 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
     handler.subscription = "mail";
     handler.tuning = &tuning;
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_add(fixture, outbox, &handler);
     scene_send(fixture, clerk, "orders", 0, 3);
     scene_start(fixture, outbox);
@@ -691,14 +691,14 @@ OUTBOX_TEST(seek, whose_messages_are_removed_meanwhile_is_found_anew)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct intruder intruder = {fixture,
                                 "UPDATE weir_queue SET removed_id = removed_id + 1"};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct told told;
 
     scene_send(fixture, clerk, "orders", 0, 5);
     deliver(fixture, clerk, reader, 1, 5);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "seek.planned", 1, intrude, &intruder);
-    weir_outbox_set_points(clerk, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "seek.planned", 1, intrude, &intruder);
+    weir_outbox_set_fault_points(clerk, &points);
 
     told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
 
@@ -713,16 +713,16 @@ OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock
     struct weir_outbox *clerk = hold(fixture, 1);
     struct intruder intruder = {fixture,
                                 "UPDATE weir_queue SET removed_id = removed_id + 1"};
-    struct weir_points points = {.armed = {{.name = "seek.planned",
-                                            .every = 1,
-                                            .call = intrude,
-                                            .argument = &intruder}},
-                                 .armed_count = 1};
+    struct weir_fault_points points = {.armed = {{.name = "seek.planned",
+                                                  .every = 1,
+                                                  .call = intrude,
+                                                  .argument = &intruder}},
+                                       .armed_count = 1};
     struct told told;
 
     scene_send(fixture, clerk, "orders", 0, 5);
     deliver(fixture, clerk, reader, 1, 5);
-    weir_outbox_set_points(clerk, &points);
+    weir_outbox_set_fault_points(clerk, &points);
 
     told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
 
@@ -747,14 +747,14 @@ OUTBOX_TEST(seek, beside_another_seek_keeps_the_numbers)
     struct reader *later = reader_new();
     struct weir_outbox *clerk = hold(fixture, 1);
     struct intruder intruder = {fixture, NULL};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct told told;
 
     scene_send(fixture, clerk, "orders", 0, 6);
     deliver(fixture, clerk, reader, 1, 6);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "seek.planned", 1, seek_back, &intruder);
-    weir_outbox_set_points(clerk, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "seek.planned", 1, seek_back, &intruder);
+    weir_outbox_set_fault_points(clerk, &points);
 
     told = seek_to(fixture, clerk, to_seq(5));
 
@@ -774,7 +774,7 @@ OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
     struct intruder intruder = {
         fixture, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                  " WHERE state = 'idle in transaction' AND datname = current_database()"};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct told told;
     int64_t epoch;
 
@@ -782,9 +782,9 @@ OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
     scene_send(fixture, clerk, "orders", 1, 3);
     deliver(fixture, clerk, reader, 2, 3);
     epoch = look(fixture, clerk, 0).epoch;
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "seek.moving", 1, intrude, &intruder);
-    weir_outbox_set_points(clerk, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "seek.moving", 1, intrude, &intruder);
+    weir_outbox_set_fault_points(clerk, &points);
 
     (void)!try_seek(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING}, &told);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
@@ -105,7 +105,7 @@ static void check_once(const struct crew *crew)
 static void come_and_go(struct fixture *fixture, int32_t partitions)
 {
     static const int COUNTS[] = {1, 2, 3, 2, 1};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *members[MEMBERS_MAX];
     int count = 0;
@@ -113,8 +113,8 @@ static void come_and_go(struct fixture *fixture, int32_t partitions)
     crew_open(&crew, fixture,
               &(struct crew_options){
                   .partitions = partitions, .batch = 5, .lease_ns = WEIR_SECONDS(300)});
-    weir_points_init(&points);
-    weir_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "keeper.eager", 1);
     for (int i = 0; i < 5; i++) {
         enqueue_everywhere(&crew, 10);
         while (count < COUNTS[i])
@@ -245,7 +245,7 @@ OUTBOX_TEST(shares, leave_a_process_waiting_when_there_are_too_few_partitions)
 /* The call that began first may last for ever: it is not what a newcomer is made to wait for. */
 OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one, *two;
     uint64_t renewals;
@@ -254,8 +254,8 @@ OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
               &(struct crew_options){.partitions = 2,
                                      .lease_ns = WEIR_MILLISECONDS(1500),
                                      .budget_ns = WEIR_SECONDS(300)});
-    weir_points_init(&points);
-    weir_points_arm(&points, "keeper.renewed", UINT64_MAX); /* to count */
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX); /* to count */
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     for (int32_t p = 0; p < 2; p++) {
         atomic_store(&crew.ledger->hold[p], true);

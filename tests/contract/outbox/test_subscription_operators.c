@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/effects.h"
 #include "lib/outbox_scene.h"
 #include "outbox/outbox.h"
 #include "weir/subscription.h"
 
 /* Looks for its share whenever it is woken, and not every few seconds. */
-static struct weir_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
-                                   .armed_count = 1};
+static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
+                                         .armed_count = 1};
 
 static struct weir_handler_options subscriber(const char *name, struct recorder *recorder)
 {
@@ -30,7 +30,7 @@ static struct weir_outbox *two_readers(struct fixture *fixture, struct recorder 
                                                subscriber("audit", audit)};
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
 
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_queue(fixture, outbox, "orders", 1);
     scene_add(fixture, outbox, &handlers[0]);
     scene_add(fixture, outbox, &handlers[1]);
@@ -186,7 +186,7 @@ OUTBOX_TEST(subscription_pause, is_not_ended_by_resuming_the_queue)
     struct recorder *mail = recorder_new();
     struct weir_outbox *outbox = two_readers(fixture, mail, recorder_new());
 
-    weir_outbox_set_points(outbox, NULL); /* or it would look at once */
+    weir_outbox_set_fault_points(outbox, NULL); /* or it would look at once */
     scene_start(fixture, outbox);
     pause_mail(fixture, outbox);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
@@ -318,7 +318,7 @@ OUTBOX_TEST(subscription_remove, refuses_the_ack_of_who_served_it)
     one_by_one.batch = 1;
     handler.tuning = &one_by_one;
     recorder_answer(old, 1, 1, ANSWER_BLOCK);
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_queue(fixture, outbox, "orders", 1);
     scene_add(fixture, outbox, &handler);
     scene_send(fixture, outbox, "orders", 0, 2);
@@ -367,7 +367,7 @@ OUTBOX_SERVER_TEST(subscription_remove, undoes_a_transactional_call)
     handler.state = recorder;
     handler.subscription = "mail";
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_queue(fixture, outbox, "orders", 1);
     scene_add(fixture, outbox, &handler);
     scene_send(fixture, outbox, "orders", 0, 1);

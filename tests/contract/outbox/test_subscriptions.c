@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/outbox_scene.h"
 #include "outbox/log/log.h"
 #include "outbox/outbox.h"
@@ -77,11 +77,11 @@ OUTBOX_TEST(subscription, that_fails_delays_no_other)
 static struct weir_outbox *open_eager(struct fixture *fixture, const char *name,
                                       int32_t partitions, struct recorder *recorder)
 {
-    static struct weir_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
-                                       .armed_count = 1};
+    static struct weir_fault_points eager = {
+        .armed = {{.name = "keeper.eager", .every = 1}}, .armed_count = 1};
     struct weir_outbox *outbox = scene_outbox(fixture, name);
 
-    weir_outbox_set_points(outbox, &eager);
+    weir_outbox_set_fault_points(outbox, &eager);
     scene_queue(fixture, outbox, "orders", partitions);
     scene_serve(fixture, outbox, "orders", recorder);
     scene_start(fixture, outbox);

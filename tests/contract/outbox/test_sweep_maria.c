@@ -2,7 +2,7 @@
  * What is special about the sweep on MariaDB: where the log begins is a counter, which may pass
  * nothing that is kept; a lock keeps subscriptions away; and others may sweep at the same time.
  */
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "contract/outbox/log_scene.h"
 #include "db/db.h"
 #include "lib/outbox_application.h"
@@ -43,7 +43,8 @@ static int64_t rows_of_log(struct fixture *fixture)
 }
 
 /* A step with points of its own in front of each statement. */
-static struct weir_sweep_report step_with(struct scene *scene, struct weir_points *points)
+static struct weir_sweep_report step_with(struct scene *scene,
+                                          struct weir_fault_points *points)
 {
     struct fixture *fixture = scene->fixture;
     struct weir_db_options options = fixture_options(fixture);
@@ -51,7 +52,7 @@ static struct weir_sweep_report step_with(struct scene *scene, struct weir_point
     struct weir_sweep_state state = {0};
     struct weir_sweep_report report;
 
-    weir_db_set_points(db, points);
+    weir_db_set_fault_points(db, points);
     check_db(scene->log.ops->sweep(&scene->log, db, &state, &report, &fixture->error),
              WEIR_OK);
     weir_db_destroy(db);
@@ -130,12 +131,12 @@ OUTBOX_MARIADB_TEST(sweep, moves_the_beginning_up_to_the_first_row_that_is_kept)
 /* Positions anywhere, in windows of a few rows, step by step. */
 OUTBOX_MARIADB_TEST(sweep, never_moves_the_beginning_over_a_row_that_is_kept)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_swept(fixture);
     uint32_t random = 12345;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, "sweep.small_window", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "sweep.small_window", 1);
     scene.log.points = &points;
     for (int round = 0; round < 12; round++) {
         struct weir_sweep_state state = {0};
@@ -234,12 +235,12 @@ static struct scene open_dropping(struct fixture *fixture)
 /* Between the look and the lock. */
 OUTBOX_MARIADB_TEST(sweep, keeps_everything_for_a_subscription_that_begins_meanwhile)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_dropping(fixture);
     struct weir_sweep_report report;
 
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep lock", 1, subscribe, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep lock", 1, subscribe, &scene);
     report = step_with(&scene, &points);
 
     check_int(report.removed, 0);
@@ -263,12 +264,12 @@ OUTBOX_MARIADB_TEST(sweep, lets_nobody_subscribe_while_it_removes)
                                              "sweep move begin"};
 
     for (size_t i = 0; i < sizeof STATEMENTS / sizeof STATEMENTS[0]; i++) {
-        struct weir_points points;
+        struct weir_fault_points points;
         struct scene scene = open_dropping(fixture);
 
-        weir_points_init(&points);
-        weir_points_arm_call(&points, STATEMENTS[i], i == 0 ? 2 : 1, try_to_subscribe,
-                             fixture);
+        weir_fault_points_init(&points);
+        weir_fault_points_arm_call(&points, STATEMENTS[i], i == 0 ? 2 : 1,
+                                   try_to_subscribe, fixture);
         could_subscribe = true;
         check_int(step_with(&scene, &points).removed, 100);
 
@@ -311,15 +312,15 @@ static void sweep_all(void *argument)
 
 static void check_two_sweeps(struct fixture *fixture, const char *statement, uint64_t at)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_swept(fixture);
     struct seen *left;
 
     pass(&scene, append(&scene, 5000));
     scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 2),
                        (struct weir_place){0, 4990});
-    weir_points_init(&points);
-    weir_points_arm_call(&points, statement, at, sweep_all, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, statement, at, sweep_all, &scene);
     (void)step_with(&scene, &points);
     scene_sweep(&scene);
 
@@ -350,12 +351,12 @@ static void append_and_pass(void *argument)
 
 OUTBOX_MARIADB_TEST(sweep, leaves_what_came_since_it_has_the_lock)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene = open_swept(fixture);
 
     pass(&scene, append(&scene, 100));
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep window", 2, append_and_pass, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep window", 2, append_and_pass, &scene);
 
     check_int(step_with(&scene, &points).removed, 100);
     check_int(rows_of_log(fixture), 100);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "base/random.h"
 #include "db/db.h"
 #include "lib/outbox_engines.h"
@@ -233,14 +233,14 @@ static void commit_a_late_row(void *argument)
 
 OUTBOX_POSTGRESQL_TEST(sweep, notices_under_the_lock_what_came_since)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
 
     scene_open(&scene, fixture);
     ack(&scene, scene.first, write_and_cut(&scene, 80), 0);
     pg_run(scene.db, "DELETE FROM weir_log WHERE id = 63");
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.judged", 1, commit_a_late_row, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.judged", 1, commit_a_late_row, &scene);
     scene.log.points = &points;
 
     check_int(sweep(&scene).truncated, 0);
@@ -450,15 +450,15 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_nothing_from_a_leaf_without_a_row_to_remove
 OUTBOX_POSTGRESQL_TEST(sweep, copies_many_rows_in_parts)
 {
     char before[PG_OUTBOX_LIST_SIZE];
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
 
     scene_open(&scene, fixture);
     write_for_two_queues(&scene);
     make_older(&scene, 11);
     pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, before);
-    weir_points_init(&points);
-    weir_points_arm(&points, "sweep.part", UINT64_MAX); /* counts */
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "sweep.part", UINT64_MAX); /* counts */
     scene.log.points = &points;
     scene.log.limits = &IN_PARTS;
 
@@ -487,7 +487,7 @@ static void commit_and_cut(void *argument)
 OUTBOX_POSTGRESQL_TEST(sweep, copies_a_row_that_comes_late_below_what_was_copied)
 {
     char after[PG_OUTBOX_LIST_SIZE];
-    struct weir_points points;
+    struct weir_fault_points points;
     struct latecomer late;
     struct scene scene;
 
@@ -497,8 +497,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_a_row_that_comes_late_below_what_was_copied
     pg_outbox_write(late.writer, scene.pid, 1);
     write_for_two_queues(&scene);
     make_older(&scene, 11);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.part", 3, commit_and_cut, &late);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.part", 3, commit_and_cut, &late);
     scene.log.points = &points;
     scene.log.limits = &IN_PARTS;
 
@@ -523,14 +523,14 @@ static void subscribe_late(void *argument)
 
 OUTBOX_POSTGRESQL_TEST(sweep, lets_a_new_subscription_begin_behind_what_was_copied)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
 
     scene_open(&scene, fixture);
     (void)write_and_cut(&scene, 80);
     ack(&scene, scene.first, 0, 60);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.copied", 1, subscribe_late, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.copied", 1, subscribe_late, &scene);
     scene.log.points = &points;
 
     check_int(sweep(&scene).truncated, 1);
@@ -552,14 +552,14 @@ static void write_and_pass(void *argument)
 
 OUTBOX_POSTGRESQL_TEST(sweep, empties_no_leaf_with_a_row_that_came_after_its_copy)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
 
     scene_open(&scene, fixture);
     ack(&scene, scene.first, write_and_cut(&scene, 80), 0);
     pg_run(scene.db, "DELETE FROM weir_log WHERE id = 63");
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.copied", 1, write_and_pass, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.copied", 1, write_and_pass, &scene);
     scene.log.points = &points;
 
     check_int(sweep(&scene).truncated, 0);
@@ -769,7 +769,7 @@ static void stop_reading(void *argument)
 /* Refused while a reader has the leaf, had when it is done: tried again, never waited for. */
 OUTBOX_POSTGRESQL_TEST(sweep, tries_again_when_a_reader_has_the_leaf)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
     PGconn *reader;
 
@@ -778,8 +778,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, tries_again_when_a_reader_has_the_leaf)
     ack(&scene, scene.first, write_and_cut(&scene, 80), 0);
     pg_run(reader, "BEGIN");
     check_int(pg_ask(reader, "SELECT count(*) FROM weir_log"), 80);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.refused", 3, stop_reading, reader);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.refused", 3, stop_reading, reader);
     scene.log.points = &points;
 
     check_int(sweep(&scene).truncated, 1);
@@ -798,14 +798,14 @@ static void pass_one_more(void *argument)
 /* The position moves between two statements of the sweep: the removed place covers it. */
 OUTBOX_POSTGRESQL_TEST(sweep, covers_what_was_passed_while_it_worked)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct scene scene;
 
     scene_open(&scene, fixture);
     (void)write_and_cut(&scene, 80);
     ack(&scene, scene.first, 0, 60);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "sweep.locked", 1, pass_one_more, &scene);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "sweep.locked", 1, pass_one_more, &scene);
     scene.log.points = &points;
 
     (void)sweep(&scene);
@@ -991,11 +991,11 @@ static bool sweep_with_loss(struct scene *self, uint64_t at)
     static const uint32_t steps[] = {0, 1, 8, 9};
     struct weir_sweep_report report;
     enum weir_status status = WEIR_OK;
-    struct weir_points points;
+    struct weir_fault_points points;
 
-    weir_points_init(&points);
-    weir_points_arm_once(&points, "db.lose", at);
-    weir_db_set_points(db, &points);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "db.lose", at);
+    weir_db_set_fault_points(db, &points);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == WEIR_OK; i++)
         status =
             weir_pg_sweep(&self->log, db, &(struct weir_sweep_state){.leaf = steps[i]},

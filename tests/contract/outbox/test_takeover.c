@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "lib/crew.h"
@@ -45,19 +45,19 @@ static int64_t enqueued(const struct crew *crew)
     return sum;
 }
 
-static uint64_t passes(const struct weir_points *points, int index)
+static uint64_t passes(const struct weir_fault_points *points, int index)
 {
     return atomic_load(&points->armed[index].passed);
 }
 
 /* Point 0 counts how often a member has looked at the others. */
-static void count_looks(struct weir_points *points)
+static void count_looks(struct weir_fault_points *points)
 {
-    weir_points_init(points);
-    weir_points_arm(points, "presence.looked", UINT64_MAX);
+    weir_fault_points_init(points);
+    weir_fault_points_arm(points, "presence.looked", UINT64_MAX);
 }
 
-static void wait_for_looks(const struct weir_points *points, uint64_t count)
+static void wait_for_looks(const struct weir_fault_points *points, uint64_t count)
 {
     uint64_t before = passes(points, 0);
 
@@ -190,7 +190,7 @@ OUTBOX_TEST(takeover, of_a_killed_process_is_shared_by_those_left)
 /* A stopped process holds its lock, and is believed. */
 OUTBOX_TEST(takeover, spares_a_stopped_process_while_its_lease_lasts)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
     pid_t two;
@@ -286,7 +286,7 @@ OUTBOX_TEST(takeover, is_of_everything_that_the_dead_has_held)
 
 OUTBOX_TEST(takeover, is_not_from_who_is_known_by_its_lease)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
 
@@ -303,7 +303,7 @@ OUTBOX_TEST(takeover, is_not_from_who_is_known_by_its_lease)
 }
 
 struct wait {
-    const struct weir_points *points;
+    const struct weir_fault_points *points;
     int index;
 };
 
@@ -319,20 +319,21 @@ static void wait_for_pass(void *argument)
 OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
 {
     enum { BURYING, BURIED, TAKEN };
-    struct weir_points points[2];
+    struct weir_fault_points points[2];
     struct wait wait = {&points[1], TAKEN};
     struct crew crew;
     struct crew_member *members[2];
 
     crew_open(&crew, fixture, &OPTIONS);
     for (int i = 0; i < 2; i++) {
-        weir_points_init(&points[i]);
+        weir_fault_points_init(&points[i]);
         if (i == 0)
-            weir_points_arm_call(&points[i], "keeper.burying", 1, wait_for_pass, &wait);
+            weir_fault_points_arm_call(&points[i], "keeper.burying", 1, wait_for_pass,
+                                       &wait);
         else
-            weir_points_arm(&points[i], "keeper.burying", UINT64_MAX);
-        weir_points_arm(&points[i], "keeper.buried", UINT64_MAX);
-        weir_points_arm(&points[i], "keeper.taken", UINT64_MAX);
+            weir_fault_points_arm(&points[i], "keeper.burying", UINT64_MAX);
+        weir_fault_points_arm(&points[i], "keeper.buried", UINT64_MAX);
+        weir_fault_points_arm(&points[i], "keeper.taken", UINT64_MAX);
     }
     write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
     for (int i = 0; i < 2; i++) {
@@ -547,7 +548,7 @@ static void print_url(const struct fixture *fixture, char *out, size_t size)
 OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_there)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
     char url[SERVER_URL_SIZE];
@@ -556,9 +557,9 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     crew_open(&crew, fixture, &OPTIONS);
     print_url(fixture, url, sizeof url);
     options.url = url;
-    weir_points_init(&points);
-    weir_points_arm(&points, "keeper.beaten", UINT64_MAX);
-    weir_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "keeper.beaten", UINT64_MAX);
+    weir_fault_points_arm(&points, "keeper.eager", 1);
     one = crew_join_with(
         &crew,
         &(struct crew_joining){.db = fixture_open(fixture, &options), .points = &points});
@@ -645,7 +646,7 @@ static int64_t known_by_lock(struct fixture *fixture, int seen)
  */
 static void switch_over(struct fixture *fixture)
 {
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one, *two;
     struct server *old;
@@ -655,8 +656,8 @@ static void switch_over(struct fixture *fixture)
     crew_leave(crew_join(&crew)); /* there is a subscription */
     old = make_old_primary(fixture);
     wire = wire_open(server_port(old));
-    weir_points_init(&points);
-    weir_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "keeper.eager", 1);
     one = crew_join_with(&crew,
                          &(struct crew_joining){.db = open_as_application(fixture, wire),
                                                 .points = &points});
@@ -708,15 +709,15 @@ static void note_burying(void *argument)
 OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
 {
     struct moments moments = {.entered_ns = 0};
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one;
 
     crew_open(&crew, fixture, &OPTIONS);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "presence.entered", 2, note_entered, &moments);
-    weir_points_arm_call(&points, "keeper.burying", 1, note_burying, &moments);
-    weir_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "presence.entered", 2, note_entered, &moments);
+    weir_fault_points_arm_call(&points, "keeper.burying", 1, note_burying, &moments);
+    weir_fault_points_arm(&points, "keeper.eager", 1);
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     end_liveness_sessions(&crew);
     wait_until(crew_share_of(&crew, one) == PARTITIONS &&
@@ -740,8 +741,8 @@ OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
 {
     enum { LOOKS, RENEWALS };
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_points statements;
-    struct weir_points points;
+    struct weir_fault_points statements;
+    struct weir_fault_points points;
     struct crew crew;
     struct crew_member *one, *two;
     struct weir_db *db;
@@ -749,13 +750,13 @@ OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
     crew_open(
         &crew, fixture,
         &(struct crew_options){.partitions = 2, .lease_ns = WEIR_MILLISECONDS(900)});
-    weir_points_init(&statements);
-    weir_points_arm(&statements, "look at members", UINT64_MAX);
-    weir_points_init(&points);
-    weir_points_arm(&points, "presence.looked", UINT64_MAX);
-    weir_points_arm(&points, "keeper.renewed", UINT64_MAX);
+    weir_fault_points_init(&statements);
+    weir_fault_points_arm(&statements, "look at members", UINT64_MAX);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "presence.looked", UINT64_MAX);
+    weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX);
     db = fixture_open(fixture, &options);
-    weir_db_set_points(db, &statements);
+    weir_db_set_fault_points(db, &statements);
     one = crew_join_with(&crew, &(struct crew_joining){.db = db, .points = &points});
     wait_until(passes(&points, RENEWALS) >= 4);
 

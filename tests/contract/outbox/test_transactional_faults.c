@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "db/db.h"
 #include "db/pause.h"
 #include "lib/crew.h"
@@ -17,12 +17,13 @@ enum { PARTITIONS = 4 };
 
 /* ---- faults of the driver ------------------------------------------------------------------ */
 
-static struct weir_db *open_with(struct fixture *fixture, struct weir_points *points)
+static struct weir_db *open_with(struct fixture *fixture,
+                                 struct weir_fault_points *points)
 {
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db = fixture_open(fixture, &options);
 
-    weir_db_set_points(db, points);
+    weir_db_set_fault_points(db, points);
     return db;
 }
 
@@ -35,13 +36,13 @@ static void deliver_with(struct fixture *fixture, const char *point, uint64_t ev
                                          .lease_ns = WEIR_SECONDS(1),
                                          .transactional = true};
     int64_t deadline_ms = fixture_deadline();
-    struct weir_points points;
+    struct weir_fault_points points;
     struct crew_member *one, *two;
     struct crew crew;
     int64_t sum = 0;
 
-    weir_points_init(&points);
-    weir_points_arm(&points, point, every);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, point, every);
     effects_prepare(fixture);
     crew_open(&crew, fixture, &options);
     one = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
@@ -297,7 +298,7 @@ OUTBOX_SERVER_TEST(transactional_faults,
                    commit_of_an_owner_that_lost_the_lease_is_refused)
 {
     static struct pause pause;
-    static struct weir_points points;
+    static struct weir_fault_points points;
     struct clerk *late = clerk_new(NULL);
     struct clerk *other = clerk_new(NULL);
     struct weir_handler_options handler = scene_handler("orders", NULL);
@@ -306,13 +307,13 @@ OUTBOX_SERVER_TEST(transactional_faults,
 
     atomic_store(&pause.reached, false);
     atomic_store(&pause.over, false);
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "tx.commit", 1, hold, &pause);
-    weir_points_arm_call(&points, "keeper.renewed", 1, hold, &pause);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "tx.commit", 1, hold, &pause);
+    weir_fault_points_arm_call(&points, "keeper.renewed", 1, hold, &pause);
     scene_short_lease(&handler);
     handler.budget_ns = WEIR_MINUTES(1);
     anna = clerk_outbox(fixture, "anna", late, &handler);
-    weir_outbox_set_points(anna, &points);
+    weir_outbox_set_fault_points(anna, &points);
     effects_prepare(fixture);
     scene_send(fixture, anna, "orders", 0, 3);
     scene_start(fixture, anna);

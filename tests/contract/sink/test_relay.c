@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/point.h"
+#include "base/fault_point.h"
 #include "lib/outbox_engines.h"
 #include "lib/place.h"
 #include "outbox/outbox.h"
@@ -246,15 +246,15 @@ OUTBOX_TEST(relay, loses_nothing_when_stopped_in_the_middle)
 {
     char path[URL_SIZE];
     _Atomic bool waits = false;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct post post;
     int other;
 
     make_path(path, sizeof path, "middle");
-    weir_points_init(&points);
-    weir_points_arm_call(&points, "file.lock_is_taken", 1, note, &waits);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_call(&points, "file.lock_is_taken", 1, note, &waits);
     post_open(&post, fixture);
-    weir_outbox_set_points(post.outbox, &points);
+    weir_outbox_set_fault_points(post.outbox, &points);
     post_relay(&post, NULL, "file:%s", path);
     other = open(path, O_RDWR | O_CLOEXEC);
     check_int(flock(other, LOCK_EX), 0);
@@ -520,16 +520,16 @@ static bool is_full(void *full, const char *name)
 OUTBOX_TEST(relay, tells_that_acks_cannot_be_stored_and_counts_none_of_them)
 {
     struct weir_relay_health health;
-    struct weir_points points;
+    struct weir_fault_points points;
     _Atomic bool full = true;
     char path[URL_SIZE];
     struct post post;
 
-    weir_points_init(&points);
-    weir_points_set_oracle(&points, is_full, &full);
+    weir_fault_points_init(&points);
+    weir_fault_points_set_oracle(&points, is_full, &full);
     make_path(path, sizeof path, "full");
     post_open(&post, fixture);
-    weir_outbox_set_points(post.outbox, &points);
+    weir_outbox_set_fault_points(post.outbox, &points);
     post_relay(&post, NULL, "file:%s", path);
     enqueue(&post, 1, 1);
     post_start(&post);

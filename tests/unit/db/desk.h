@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/driver.h"
 #include "lib/place.h"
 #include "lib/test.h"
@@ -33,7 +33,7 @@ struct desk {
     struct weir_faulty_heap heap;
     struct journal journal;
     struct weir_log log;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_link_config config;
     struct weir_error error; /* of the last call that failed */
     char path[256];
@@ -63,7 +63,7 @@ static inline void desk_open(struct desk *self, enum desk_kind kind)
     number++;
     snprintf(self->path, sizeof self->path, "%s/desk-%u.db", place_of_program(), number);
     weir_faulty_heap_init(&self->heap);
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     self->log = journal_open(&self->journal);
     self->config = (struct weir_link_config){
         .heap = &self->heap.heap,

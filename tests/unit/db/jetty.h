@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/driver.h"
 #include "lib/engines.h"
 #include "lib/server.h"
@@ -29,7 +29,7 @@ struct jetty {
     struct server *server; /* borrowed */
     char database[64];
     struct weir_faulty_heap heap;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_link_config config;
     struct weir_error error; /* of the last call that failed */
 };
@@ -56,7 +56,7 @@ static inline void jetty_open(struct jetty *self, struct server *server)
     server_create_database(server, self->database);
     server_url(server, self->database, url, sizeof url);
     weir_faulty_heap_init(&self->heap);
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     self->config = (struct weir_link_config){
         .heap = &self->heap.heap,
         .points = &self->points,

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "db/driver.h"
 #include "db/postgres/link.h"
 #include "lib/server.h"
@@ -34,7 +34,7 @@ struct stall {
     struct weir_faulty_heap heap;
     struct journal journal;
     struct weir_log log;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_link_config config;
     struct weir_error error; /* of the last call that failed */
 };
@@ -64,7 +64,7 @@ static inline void stall_open_on(struct stall *self, struct server *server)
     server_create_database(server, self->database);
     server_url(server, self->database, self->url, sizeof self->url);
     weir_faulty_heap_init(&self->heap);
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     self->log = journal_open(&self->journal);
     self->config = (struct weir_link_config){
         .heap = &self->heap.heap,

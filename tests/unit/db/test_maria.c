@@ -507,9 +507,9 @@ WEIR_TEST(maria, leaves_no_transaction_behind_when_it_is_lost)
     link = jetty_link(&jetty);
     hold(&jetty, link);
 
-    weir_points_arm(&jetty.points, "db.lose", 1);
+    weir_fault_points_arm(&jetty.points, "db.lose", 1);
     check_jetty(jetty_try(&jetty, link, "SELECT 1"), WEIR_LOST);
-    weir_points_init(&jetty.points);
+    weir_fault_points_init(&jetty.points);
 
     jetty_exec(&jetty, other, "UPDATE t SET a = 7 WHERE id = 1");
     jetty_unlink(link);
@@ -856,8 +856,8 @@ static void fail_every_call(const char *point, enum weir_status expected)
 
         server_execute(jetty.server, jetty.database,
                        "TRUNCATE t"); /* nobody has a lock */
-        weir_points_init(&jetty.points);
-        weir_points_arm(&jetty.points, point, ++n);
+        weir_fault_points_init(&jetty.points);
+        weir_fault_points_arm(&jetty.points, point, ++n);
         status = do_everything(&jetty.config, &jetty.error);
         rows = server_query(jetty.server, jetty.database, "SELECT count(*) FROM t");
         if (status == WEIR_OK)

@@ -465,11 +465,11 @@ WEIR_TEST(maria_statement, forgets_the_pieces_of_a_run_that_failed)
     prepared = jetty_prepare(&jetty, link, "INSERT INTO t VALUES (?)", "b");
     for (uint64_t n = 2; n <= 17; n += 5) {
         value = weir_bytes(bytes, 16 * MIB);
-        weir_points_init(&jetty.points);
-        weir_points_arm(&jetty.points, "db.fail", n);
+        weir_fault_points_init(&jetty.points);
+        weir_fault_points_arm(&jetty.points, "db.fail", n);
         check_jetty(DRIVER->run(link, prepared, &value, &cursor, &jetty.error),
                     WEIR_FAILED);
-        weir_points_init(&jetty.points);
+        weir_fault_points_init(&jetty.points);
         value = weir_bytes("short", 5);
         check_jetty(DRIVER->run(link, prepared, &value, &cursor, &jetty.error), WEIR_OK);
         DRIVER->finish(link, &cursor);

@@ -102,12 +102,13 @@ WEIR_TEST(pg, has_no_transaction_after_a_commit_that_could_not_be_sent)
     stall_exec(&stall, link, "CREATE TABLE t (a bigint)");
     check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
     stall_exec(&stall, link, "INSERT INTO t VALUES (1)");
-    weir_points_arm(&stall.points, "db.fail", 2);
-    weir_points_fires(&stall.points, "db.fail"); /* the next one, and not the rollback */
+    weir_fault_points_arm(&stall.points, "db.fail", 2);
+    weir_fault_points_fires(&stall.points,
+                            "db.fail"); /* the next one, and not the rollback */
 
     check_stall(&stall, pg->commit(link, &stall.error), WEIR_FAILED);
 
-    weir_points_init(&stall.points);
+    weir_fault_points_init(&stall.points);
     check(!link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
     check_int(stall_ask(&stall, link, "SELECT count(*) FROM t"), 0);
@@ -125,9 +126,9 @@ WEIR_TEST(pg, is_lost_when_it_cannot_roll_back)
         struct weir_link *link = stall_link(&stall);
 
         check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-        weir_points_arm(&stall.points, points[i], 1);
+        weir_fault_points_arm(&stall.points, points[i], 1);
         pg->rollback(link);
-        weir_points_init(&stall.points);
+        weir_fault_points_init(&stall.points);
         check(link->lost);
         stall_unlink(link);
     }
@@ -325,11 +326,11 @@ static void sweep(const char *point, enum weir_status want, enum weir_status at_
             stall_prepare(&stall, link, "INSERT INTO t SELECT unnest($1)", "I");
 
         nth++;
-        weir_points_arm(&stall.points, point, 1000);
+        weir_fault_points_arm(&stall.points, point, 1000);
         for (uint64_t i = nth; i < 1000; i++)
-            weir_points_fires(&stall.points, point);
+            weir_fault_points_fires(&stall.points, point);
         status = do_everything(&stall, link, select, insert);
-        weir_points_init(&stall.points);
+        weir_fault_points_init(&stall.points);
 
         if (status != want && status != at_commit && status != WEIR_OK)
             check_stall(&stall, status, want);

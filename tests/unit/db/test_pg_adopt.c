@@ -332,11 +332,11 @@ WEIR_TEST(pg_adopt, never_cuts_the_connection)
     stall_open(&stall);
     application = stall_application(&stall);
     link = stall_adopt(&stall, application);
-    weir_points_arm(&stall.points, "db.lose", 1);
+    weir_fault_points_arm(&stall.points, "db.lose", 1);
 
     check_stall(&stall, stall_try(&stall, link, "SELECT 1"), WEIR_LOST);
 
-    weir_points_init(&stall.points);
+    weir_fault_points_init(&stall.points);
     stall_unlink(link);
     check_str(peek_at(application, "SELECT 7"), "7");
     PQfinish(application);

@@ -366,13 +366,13 @@ WEIR_TEST(pg_open, leaves_nothing_behind_at_any_fault)
         for (uint64_t nth = 1; nth <= 2; nth++) { /* connecting, setting the session */
             struct weir_link *link = NULL;
 
-            weir_points_init(&stall.points);
-            weir_points_arm(&stall.points, faults[i].point, nth);
+            weir_fault_points_init(&stall.points);
+            weir_fault_points_arm(&stall.points, faults[i].point, nth);
             check_stall(&stall, pg->open(&stall.config, &link, &stall.error),
                         faults[i].status);
             check(link == NULL);
         }
     }
-    weir_points_init(&stall.points);
+    weir_fault_points_init(&stall.points);
     stall_close(&stall);
 }

@@ -414,14 +414,14 @@ WEIR_TEST(pg_pipeline, notices_an_adopted_connection_that_is_lost_on_the_way)
 WEIR_TEST(pg_pipeline, does_nothing_at_a_fault)
 {
     open_scene();
-    weir_points_arm(&scene.stall.points, "db.fail", 1);
+    weir_fault_points_arm(&scene.stall.points, "db.fail", 1);
     check_stall(&scene.stall, run(5), WEIR_FAILED);
-    weir_points_init(&scene.stall.points);
+    weir_fault_points_init(&scene.stall.points);
     check_at_rest();
 
-    weir_points_arm(&scene.stall.points, "db.lose", 1);
+    weir_fault_points_arm(&scene.stall.points, "db.lose", 1);
     check_stall(&scene.stall, run(5), WEIR_LOST);
-    weir_points_init(&scene.stall.points);
+    weir_fault_points_init(&scene.stall.points);
 
     check_int(rows(), 0);
     close_scene();

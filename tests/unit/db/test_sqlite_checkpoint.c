@@ -156,12 +156,12 @@ WEIR_TEST(sqlite_checkpoint, gives_the_lock_back_when_it_fails)
             writer = desk_link(&desk);
             helper = desk_link(&desk);
             other = desk_link(&desk);
-            weir_points_arm_once(&desk.points, points[i], n);
+            weir_fault_points_arm_once(&desk.points, points[i], n);
 
             status = weir_sqlite_checkpoint(writer, helper, &desk.error);
             check(n == 3 || status == (i == 0 ? WEIR_LOST : WEIR_FAILED));
 
-            weir_points_init(&desk.points);
+            weir_fault_points_init(&desk.points);
             check_status(driver->begin(other, WEIR_READ_WRITE, &desk.error), WEIR_OK);
             desk_unlink(writer);
             desk_unlink(helper);

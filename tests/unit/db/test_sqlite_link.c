@@ -246,7 +246,7 @@ WEIR_TEST(sqlite_link, may_be_lost_before_and_after_a_commit)
         link = link_with_table(&desk);
         begin(&desk, link);
         desk_exec(&desk, link, "INSERT INTO t VALUES (1)");
-        weir_points_arm(&desk.points, cases[i].point, 1);
+        weir_fault_points_arm(&desk.points, cases[i].point, 1);
 
         check_status(driver->commit(link, &desk.error), WEIR_IN_DOUBT);
         check(link->lost);
@@ -356,7 +356,7 @@ static void sweep(const char *point)
 
         n++;
         memory = sqlite3_memory_used();
-        weir_points_arm_once(&desk.points, point, n);
+        weir_fault_points_arm_once(&desk.points, point, n);
         status = open_and_use(&desk);
         reached = atomic_load(&desk.points.armed[0].passed) >= n;
 

@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fault_point.h"
 #include "base/heap.h"
-#include "base/point.h"
 #include "lib/place.h"
 #include "lib/test.h"
 #include "outbox/delivery/batch.h"
@@ -36,7 +36,7 @@ enum { DESK_MESSAGES_MAX = 1000, DESK_PATH_SIZE = PLACE_SIZE + 64 };
 
 struct desk {
     struct weir_faulty_heap heap;
-    struct weir_points points;
+    struct weir_fault_points points;
     struct weir_executor *executor; /* the clock, when one is wanted */
     struct weir_sink_options options;
     struct weir_sink *sink;
@@ -182,7 +182,7 @@ DESK_HELPER void desk_init(struct desk *self)
     memset(self, 0, sizeof *self);
     (void)place_of_program(); /* it starts a process of its own */
     weir_faulty_heap_init(&self->heap);
-    weir_points_init(&self->points);
+    weir_fault_points_init(&self->points);
     weir_sink_options_init(&self->options);
     self->options.heap = &self->heap.heap;
     self->options.points = &self->points;

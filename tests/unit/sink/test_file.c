@@ -205,8 +205,8 @@ WEIR_TEST(file, writes_then_syncs_then_acks)
 
     make_path(path, "order");
     desk_open(&desk, "file:%s", path);
-    weir_points_arm_call(&desk.points, "file.before_sync", 1, see_sync, &witness);
-    weir_points_arm_call(&desk.points, "file.before_ack", 1, see_ack, &witness);
+    weir_fault_points_arm_call(&desk.points, "file.before_sync", 1, see_sync, &witness);
+    weir_fault_points_arm_call(&desk.points, "file.before_ack", 1, see_ack, &witness);
     desk_fill(&desk, 100);
     check_answer(&desk, WEIR_DONE, 100, "");
     check_int(witness.syncs, 1);
@@ -223,7 +223,7 @@ WEIR_TEST(file, acks_nothing_when_the_sync_fails)
 
     make_path(path, "sync");
     desk_open(&desk, "file:%s", path);
-    weir_points_arm_once(&desk.points, "file.sync_fails", 1);
+    weir_fault_points_arm_once(&desk.points, "file.sync_fails", 1);
     desk_fill(&desk, 5);
     check_answer(&desk, WEIR_RETRY, 0, "Input/output error");
     desk_fill(&desk, 5);
@@ -265,7 +265,7 @@ WEIR_TEST(file, takes_large_batches_in_steps)
         desk.messages[i].payload = payload;
         desk.messages[i].payload_size = SIZE;
     }
-    weir_points_arm(&desk.points, "file.before_ack", 1000);
+    weir_fault_points_arm(&desk.points, "file.before_ack", 1000);
     check_answer(&desk, WEIR_DONE, COUNT, "");
     check_int(desk.points.armed[0].passed, 3); /* 4, 4 and 2 */
     desk_close(&desk);
@@ -455,7 +455,7 @@ WEIR_TEST(file, keeps_lines_of_many_writers_whole_and_in_order)
     desk_open(&desk, "file:%s", path);
     snprintf(url, sizeof url, "file:%s", path);
     check_status(weir_sink_open(url, &desk.options, &second, &desk.error), WEIR_OK);
-    weir_points_arm(&desk.points, "file.before_sync", 1000000);
+    weir_fault_points_arm(&desk.points, "file.before_sync", 1000000);
     for (int i = 0; i < THREADS; i++) {
         crew[i] = (struct crew){.sink = i % 2 == 0 ? desk.sink : second, .partition = i};
         check_int(pthread_create(&crew[i].thread, NULL, work, &crew[i]), 0);

@@ -1,5 +1,5 @@
 /*
- * point.h - named places in product code where a test can make something happen.
+ * fault_point.h - named places in product code where a test can make something happen.
  *
  *   if (WEIR_POINT(points, "gate.drop_hand_over"))
  *       return;
@@ -13,8 +13,8 @@
  *
  * Threads  Arm before the code under test runs; firing is any thread's.
  */
-#ifndef WEIR_BASE_POINT_H
-#define WEIR_BASE_POINT_H
+#ifndef WEIR_BASE_FAULT_POINT_H
+#define WEIR_BASE_FAULT_POINT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,50 +22,52 @@
 
 enum { WEIR_POINTS_MAX = 16 };
 
-typedef void (*weir_point_fn)(void *argument);
+typedef void (*weir_fault_point_fn)(void *argument);
 
 /* Does the point of this name fire, now that somebody passes it? */
 typedef bool (*weir_oracle_fn)(void *argument, const char *name);
 
-struct weir_point {
-    const char *name;        /* borrowed */
-    _Atomic uint64_t passed; /* how often the place was reached */
-    uint64_t every;          /* fires at each `every`th pass; 1 is always */
-    bool once;               /* and then never again */
-    weir_point_fn call;      /* instead of firing; may be NULL */
-    void *argument;          /* of the call */
+struct weir_fault_point {
+    const char *name;         /* borrowed */
+    _Atomic uint64_t passed;  /* how often the place was reached */
+    uint64_t every;           /* fires at each `every`th pass; 1 is always */
+    bool once;                /* and then never again */
+    weir_fault_point_fn call; /* instead of firing; may be NULL */
+    void *argument;           /* of the call */
 };
 
-struct weir_points {
-    struct weir_point armed[WEIR_POINTS_MAX];
+struct weir_fault_points {
+    struct weir_fault_point armed[WEIR_POINTS_MAX];
     uint32_t armed_count;
     weir_oracle_fn oracle; /* of all that are not armed; may be NULL */
     void *oracle_argument;
 };
 
 #ifdef WEIR_POINTS
-#define WEIR_POINT(points, name) weir_points_fires(points, name)
+#define WEIR_POINT(points, name) weir_fault_points_fires(points, name)
 #else
 #define WEIR_POINT(points, name) ((void)(points), (void)(name), false)
 #endif
 
-void weir_points_init(struct weir_points *self);
+void weir_fault_points_init(struct weir_fault_points *self);
 
 /* From now on `name` fires at each `every`th pass (at least 1). At most WEIR_POINTS_MAX
  * names; arming one again starts its count anew. Borrows `name`. */
-void weir_points_arm(struct weir_points *self, const char *name, uint64_t every);
+void weir_fault_points_arm(struct weir_fault_points *self, const char *name,
+                           uint64_t every);
 
 /* The same, but it fires only once: at pass `at` (at least 1). */
-void weir_points_arm_once(struct weir_points *self, const char *name, uint64_t at);
+void weir_fault_points_arm_once(struct weir_fault_points *self, const char *name,
+                                uint64_t at);
 
 /* At pass `at` (at least 1), and only then, call `call` on the thread that passes. */
-void weir_points_arm_call(struct weir_points *self, const char *name, uint64_t at,
-                          weir_point_fn call, void *argument);
+void weir_fault_points_arm_call(struct weir_fault_points *self, const char *name,
+                                uint64_t at, weir_fault_point_fn call, void *argument);
 
-void weir_points_set_oracle(struct weir_points *self, weir_oracle_fn oracle,
-                            void *argument);
+void weir_fault_points_set_oracle(struct weir_fault_points *self, weir_oracle_fn oracle,
+                                  void *argument);
 
 /* Count a pass; true when it fires. `self` may be NULL: never. */
-bool weir_points_fires(struct weir_points *self, const char *name);
+bool weir_fault_points_fires(struct weir_fault_points *self, const char *name);
 
 #endif
