@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "cli/output.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/time.h"
 
 #define PERIOD WEIR_MILLISECONDS(200)
@@ -28,7 +28,7 @@ static bool terminal_can_draw(void)
 void weir_progress_begin(struct weir_progress *self, struct weir_noun what, int64_t whole,
                          enum weir_progress_use use)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
 
     *self = (struct weir_progress){
         .shown = use == WEIR_PROGRESS_ON_TERMINAL && terminal_can_draw(),
@@ -42,7 +42,7 @@ void weir_progress_begin(struct weir_progress *self, struct weir_noun what, int6
 
 int64_t weir_progress_elapsed_ns(const struct weir_progress *self)
 {
-    return weir_pause_now_ns() - self->begin_ns;
+    return weir_clock_now_ns() - self->begin_ns;
 }
 
 static void draw(struct weir_progress *self, int64_t done, int64_t part, int64_t now_ns)
@@ -73,7 +73,7 @@ void weir_progress_note(struct weir_progress *self, int64_t done, int64_t part)
 
     if (!self->shown)
         return;
-    now_ns = weir_pause_now_ns();
+    now_ns = weir_clock_now_ns();
     if (now_ns < self->next_ns)
         return;
     self->next_ns = now_ns + PERIOD;

@@ -25,8 +25,8 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "db/clock.h"
 #include "db/connection.h"
-#include "db/pause.h"
 #include "db/signal.h"
 #include "db/sql.h"
 #include "db/sqlite/writers.h"
@@ -349,7 +349,7 @@ static enum weir_status reserve(struct weir_db *self, struct weir_connection **o
     } else if (self->in_use == self->connections_max) {
         status = WEIR_BUSY;
     } else if (self->reconnect.failures > 0) {
-        wait_ns = weir_sat_sub_i64(self->reconnect_ns, weir_pause_now_ns());
+        wait_ns = weir_sat_sub_i64(self->reconnect_ns, weir_clock_now_ns());
         if (wait_ns > 0)
             status = WEIR_LOST;
     }
@@ -373,7 +373,7 @@ static void note_attempt(struct weir_db *self, enum weir_status status)
     if (status == WEIR_LOST) {
         weir_bulkhead_escalate(&self->reconnect);
         self->reconnect_ns =
-            weir_sat_add_i64(weir_pause_now_ns(), self->reconnect.floor_ns);
+            weir_sat_add_i64(weir_clock_now_ns(), self->reconnect.floor_ns);
     } else {
         weir_bulkhead_reset(&self->reconnect);
     }

@@ -258,7 +258,7 @@ struct weir_driver {
      * link is doing. */
     void (*cancel)(struct weir_link *link);
 
-    /* The database's clock, microseconds since 1970. SQLite: ours (weir_pause.h). */
+    /* The database's clock, microseconds since 1970. SQLite: ours (weir_clock_sleep.h). */
     enum weir_status (*clock)(struct weir_link *link, int64_t *out_us,
                               struct weir_error *error);
 

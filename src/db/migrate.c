@@ -22,9 +22,9 @@
 #include "base/assert.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "db/clock.h"
 #include "db/db.h"
 #include "db/home.h"
-#include "db/pause.h"
 #include "db/transact.h"
 #include "weir/version.h"
 
@@ -450,7 +450,7 @@ enum weir_status weir_schema_migrate(const struct weir_schema *self, struct weir
         error = &scratch;
     status = migrate_if_missing(db, &work, error);
     for (int i = 1; i < ATTEMPTS_MAX && worth_repeating(status); i++) {
-        if (!weir_pause(pause_ns))
+        if (!weir_clock_sleep(pause_ns))
             break;
         pause_ns *= 2;
         status = migrate_if_missing(db, &work, error);

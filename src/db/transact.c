@@ -7,8 +7,8 @@
  */
 #include "db/transact.h"
 
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "ward/bulkhead.h"
 
 static const struct weir_backoff BETWEEN_ATTEMPTS = {
@@ -48,7 +48,7 @@ static bool wait_for_next(struct weir_bulkhead *backoff)
     weir_bulkhead_escalate(backoff);
     if (backoff->failures >= WEIR_TRANSACT_ATTEMPTS_MAX)
         return false;
-    return weir_pause(backoff->floor_ns);
+    return weir_clock_sleep(backoff->floor_ns);
 }
 
 static enum weir_status transact(struct weir_db *db, begin_fn begin,
@@ -59,7 +59,7 @@ static enum weir_status transact(struct weir_db *db, begin_fn begin,
     struct weir_connection *connection;
     enum weir_status status;
 
-    weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_pause_random());
+    weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_clock_random());
     do {
         status = weir_db_acquire(db, &connection, error);
         if (status == WEIR_OK)
@@ -94,7 +94,7 @@ enum weir_status weir_transact_on(struct weir_connection *connection,
     struct weir_bulkhead backoff;
     enum weir_status status;
 
-    weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_pause_random());
+    weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_clock_random());
     do {
         status = attempt(connection, weir_connection_begin_own, body, argument, error);
     } while (worth_repeating(status) && status != WEIR_LOST && wait_for_next(&backoff));

@@ -9,7 +9,7 @@
 
 #include "base/arith.h"
 #include "base/text.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "db/wake.h"
 
 /* Said again well before it wears off. */
@@ -45,7 +45,7 @@ void weir_awaited_init(struct weir_awaited *self, const char *prefix, bool mute)
     for (size_t i = 0; i < size; i++)
         self->channel[i] = (char)tolower((unsigned char)self->channel[i]);
     self->mute = mute;
-    self->teller = weir_pause_random() | 1;
+    self->teller = weir_clock_random() | 1;
     atomic_init(&self->spoke_ns, INT64_MIN);
     for (int i = 0; i < WEIR_DUE_KINDS; i++)
         atomic_init(&self->told_ns[i], INT64_MIN);
@@ -65,7 +65,7 @@ enum weir_status weir_awaited_say(struct weir_awaited *self,
                                   struct weir_connection *connection, bool *said,
                                   struct weir_error *error)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
     enum weir_status status;
 
     *said = false;

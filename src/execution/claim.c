@@ -20,8 +20,8 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/random.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "execution/capabilities.h"
 #include "execution/draft.h"
 #include "execution/executions.h"
@@ -516,7 +516,7 @@ static bool is_slow_on_purpose(const struct errand *self)
 static void note_look(struct errand *self, int64_t begun_ns)
 {
     struct weir_floors *floors = &self->flow->floors;
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
     bool slowly = is_slow_on_purpose(self);
 
     weir_floors_note(floors, slowly ? WEIR_FLOORS_SLOW_NS : now_ns - begun_ns, now_ns);
@@ -552,7 +552,7 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
     enum weir_status status;
 
     self->claimed = self->expired = self->change_count = 0;
-    self->looked_ns = weir_pause_now_ns();
+    self->looked_ns = weir_clock_now_ns();
     self->tidings = (struct weir_tidings){.ready = false};
     status = pick(self, connection, error);
     if (status != WEIR_OK || self->loaded.count == 0)
@@ -658,7 +658,7 @@ static enum weir_status stand_in_line(struct errand *self, uint64_t rings,
                                       int64_t deadline_ns, struct weir_error *error)
 {
     bool polls = !atomic_load(&self->flow->watching) || weir_flow_is_simulated();
-    int64_t until_ns = weir_sat_add_i64(weir_pause_now_ns(), WEIR_FLOW_POLL_NS);
+    int64_t until_ns = weir_sat_add_i64(weir_clock_now_ns(), WEIR_FLOW_POLL_NS);
     enum weir_status status;
 
     if (!polls || until_ns > deadline_ns)
@@ -674,7 +674,7 @@ static enum weir_status stand_in_line(struct errand *self, uint64_t rings,
 static enum weir_status wait_and_look(struct errand *self, struct weir_error *error)
 {
     int64_t deadline_ns =
-        weir_sat_add_i64(weir_pause_now_ns(), WEIR_MILLISECONDS(self->options->wait_ms));
+        weir_sat_add_i64(weir_clock_now_ns(), WEIR_MILLISECONDS(self->options->wait_ms));
     enum weir_status status;
 
     for (bool woken = false;; woken = true) {
@@ -684,7 +684,7 @@ static enum weir_status wait_and_look(struct errand *self, struct weir_error *er
         status = look(self, woken, error);
         if (status != WEIR_OK || self->claimed > 0)
             return status;
-        if (weir_pause_now_ns() >= deadline_ns)
+        if (weir_clock_now_ns() >= deadline_ns)
             return WEIR_OK;
         status = say(self, &again, error);
         if (status == WEIR_OK && !again)

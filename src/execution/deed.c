@@ -8,8 +8,8 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/flow/resolve.h"
@@ -147,7 +147,7 @@ void weir_deed_announce(struct weir_flow *flow, struct weir_connection *connecti
     struct weir_awaited *awaited = &flow->awaited;
     const struct weir_announcement news = {
         .ready = tidings->ready,
-        .kinds = weir_awaited_untold(awaited, soon(tidings, now_us), weir_pause_now_ns()),
+        .kinds = weir_awaited_untold(awaited, soon(tidings, now_us), weir_clock_now_ns()),
         .teller = tidings->adopted ? 0 : awaited->teller,
     };
 
@@ -441,7 +441,7 @@ enum weir_status weir_deed_store(struct weir_flow *flow,
 void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings)
 {
     if (tidings->announced != 0)
-        weir_awaited_note_told(&flow->awaited, tidings->announced, weir_pause_now_ns());
+        weir_awaited_note_told(&flow->awaited, tidings->announced, weir_clock_now_ns());
     if (tidings->ready)
         weir_doorbell_ring(&flow->bell);
     weir_lock_acquire(&flow->lock);

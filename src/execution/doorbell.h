@@ -41,7 +41,7 @@ void weir_doorbell_ring(struct weir_doorbell *self);
 void weir_doorbell_pass_on(struct weir_doorbell *self, uint64_t question);
 
 /* Until somebody rings, or has rung since `rings` was read: WEIR_OK, look again. WEIR_TIMEOUT: until
- * `deadline_ns` of weir_pause_now_ns() nobody did. WEIR_CANCELLED; WEIR_NO_MEMORY, WEIR_SYSTEM. */
+ * `deadline_ns` of weir_clock_now_ns() nobody did. WEIR_CANCELLED; WEIR_NO_MEMORY, WEIR_SYSTEM. */
 WEIR_CHECKED enum weir_status weir_doorbell_wait(struct weir_doorbell *self,
                                                  uint64_t question, uint64_t rings,
                                                  int64_t deadline_ns);

@@ -10,8 +10,8 @@
 #include "base/arith.h"
 #include "base/heap.h"
 #include "base/noun.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "execution/budget/budget_store.h"
 #include "execution/capabilities.h"
 #include "execution/draft.h"
@@ -43,7 +43,7 @@ static void pack(struct weir_consignment *self)
 {
     struct weir_mint mint;
 
-    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_execution_draft *draft = &self->drafts[i];
         struct weir_new_execution *item = &self->items[i];

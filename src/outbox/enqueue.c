@@ -10,8 +10,8 @@
 #include "base/heap.h"
 #include "base/noun.h"
 #include "base/random.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "db/transact.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -127,8 +127,8 @@ static struct weir_str optional(const char *text)
 static enum weir_status pack(struct consignment *self, const struct weir_queue_row *row,
                              struct weir_error *error)
 {
-    uint64_t draws[2] = {weir_pause_random(), weir_pause_random()};
-    int64_t now_us = weir_wall_clock_us();
+    uint64_t draws[2] = {weir_clock_random(), weir_clock_random()};
+    int64_t now_us = weir_clock_wall_us();
     size_t start = 0;
 
     for (size_t i = 0; i < self->count; i++) {

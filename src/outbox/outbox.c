@@ -16,8 +16,8 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "outbox/lease/liveness.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -216,7 +216,7 @@ static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_pu
 {
     struct weir_connection *connection = NULL;
     struct weir_queue_row row;
-    int64_t asked_ns = weir_pause_now_ns();
+    int64_t asked_ns = weir_clock_now_ns();
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
     if (status == WEIR_OK)

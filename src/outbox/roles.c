@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "db/transact.h"
 #include "outbox/columns.h"
 
@@ -270,12 +270,12 @@ static enum weir_status apply_unit(struct work *work, struct weir_db *db,
                                    const struct weir_role_change *first,
                                    struct weir_error *error)
 {
-    int64_t deadline_ns = weir_pause_now_ns() + WEIR_SECONDS(PATIENCE_S);
+    int64_t deadline_ns = weir_clock_now_ns() + WEIR_SECONDS(PATIENCE_S);
     int64_t patience_ms = LOCK_MS_FIRST;
     enum weir_status status = try_unit(work, db, first, patience_ms, error);
 
-    while (worth_repeating(status) && weir_pause_now_ns() < deadline_ns &&
-           weir_pause(WEIR_MILLISECONDS(patience_ms))) {
+    while (worth_repeating(status) && weir_clock_now_ns() < deadline_ns &&
+           weir_clock_sleep(WEIR_MILLISECONDS(patience_ms))) {
         if (patience_ms < LOCK_MS_MAX)
             patience_ms *= 2;
         status = try_unit(work, db, first, patience_ms, error);

@@ -28,7 +28,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "sink/chunk.h"
 #include "sink/sink.h"
 #include "sink/util/group.h"
@@ -130,11 +130,11 @@ static int lock_file(struct file_sink *self, int fd, const struct weir_batch *ba
 {
     int number = weir_tail_try_lock(fd);
 
-    while (number == EWOULDBLOCK && weir_pause_now_ns() < deadline_ns) {
+    while (number == EWOULDBLOCK && weir_clock_now_ns() < deadline_ns) {
         (void)WEIR_POINT(self->points, "file.lock_is_taken");
         if (batch != NULL && weir_sink_stopped(&self->sink, batch))
             return ECANCELED;
-        if (!weir_pause(LOCK_LOOK_NS))
+        if (!weir_clock_sleep(LOCK_LOOK_NS))
             return ECANCELED;
         number = weir_tail_try_lock(fd);
     }
@@ -178,7 +178,7 @@ static enum weir_status open_first(struct file_sink *self, uint32_t permissions,
                               what);
     if (number == 0) {
         what = "lock";
-        number = lock_file(self, self->fd, NULL, weir_pause_now_ns() + LOCK_OPEN_NS);
+        number = lock_file(self, self->fd, NULL, weir_clock_now_ns() + LOCK_OPEN_NS);
         if (number == 0) {
             what = "mend the last line";
             number = mend(self, self->fd, &size);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/flow_engines.h"
 #include "lib/flows_crash.h"
 #include "lib/outbox_engines.h"
@@ -29,7 +29,7 @@ static inline uint64_t flows_seed(void)
 {
     const char *text = getenv("WEIR_SEED");
     uint64_t seed =
-        text != NULL ? strtoull(text, NULL, 10) : weir_pause_random() % 1000000;
+        text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
 
     printf("# WEIR_SEED=%" PRIu64 "\n", seed);
     (void)fflush(stdout);

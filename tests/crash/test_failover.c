@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "contract/outbox/desk.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/order_run.h"
 #include "lib/outbox_scene.h"
 #include "lib/standby.h"
@@ -158,7 +158,7 @@ static uint64_t choose_seed(void)
 {
     const char *text = getenv("WEIR_SEED");
 
-    return text != NULL ? strtoull(text, NULL, 10) : weir_pause_random() % 1000000;
+    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
 }
 
 static uint32_t choose_failovers(void)

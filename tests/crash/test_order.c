@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "contract/outbox/desk.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/order_run.h"
 #include "lib/outbox_engines.h"
 
@@ -24,7 +24,7 @@ static uint64_t choose_seed(void)
 {
     const char *text = getenv("WEIR_SEED");
 
-    return text != NULL ? strtoull(text, NULL, 10) : weir_pause_random() % 1000000;
+    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
 }
 
 /* A sanitizer makes everything many times slower. */

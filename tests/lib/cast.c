@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "lib/order_stage.h"
 
 /* An order that is not obeyed by then is withdrawn. */
@@ -94,11 +94,11 @@ void cast_check(struct cast *self)
 void cast_await(struct cast *self, uint32_t number, const char *trouble)
 {
     struct cast_seat *seat = &self->seats[number];
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
     int status = 0;
 
     while (waitpid(seat->pid, &status, WNOHANG) != seat->pid) {
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             cast_fail(self, trouble);
         cast_let_go_on(self, false); /* it may wait for one of them */
         order_rest_us(2000);
@@ -110,20 +110,20 @@ void cast_await(struct cast *self, uint32_t number, const char *trouble)
 
 void cast_rest(struct cast *self, uint32_t ms)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_MILLISECONDS((int64_t)ms);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_MILLISECONDS((int64_t)ms);
 
     do {
         cast_check(self);
         cast_let_go_on(self, false);
         order_rest_us(5000);
-    } while (weir_pause_now_ns() < end_ns);
+    } while (weir_clock_now_ns() < end_ns);
 }
 
 /* ---- those who lie ------------------------------------------------------------------------ */
 
 void cast_lay(struct cast *self, uint32_t seat, int64_t ms)
 {
-    self->seats[seat].until_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(ms);
+    self->seats[seat].until_ns = weir_clock_now_ns() + WEIR_MILLISECONDS(ms);
 }
 
 void cast_go_on(struct cast *self, uint32_t number)
@@ -140,7 +140,7 @@ void cast_go_on(struct cast *self, uint32_t number)
 
 void cast_let_go_on(struct cast *self, bool all)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
 
     for (uint32_t i = 0; i < self->seat_count; i++) {
         if (all || self->seats[i].until_ns <= now_ns)
@@ -176,11 +176,11 @@ bool cast_blocks_everybody(struct cast *self)
 static bool is_struck(struct cast *self, struct cast_seat *seat, int signal_number,
                       int64_t wait_ns)
 {
-    int64_t end_ns = weir_pause_now_ns() + wait_ns;
+    int64_t end_ns = weir_clock_now_ns() + wait_ns;
     int status = 0;
 
     while (waitpid(seat->pid, &status, WNOHANG | WUNTRACED) == 0) {
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             return false;
         cast_let_go_on(self, false);
         order_rest_us(500);

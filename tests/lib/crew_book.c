@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/crew.h"
 #include "lib/effects.h"
 #include "weir/context.h"
@@ -93,7 +93,7 @@ enum weir_outcome crew_book(struct weir_context *context, void *state,
                             struct weir_reason *reason)
 {
     struct crew_member *self = state;
-    uint64_t chance = weir_pause_random();
+    uint64_t chance = weir_clock_random();
 
     if (!effects_write(connection, message))
         return weir_retry(reason, "the effect could not be written");

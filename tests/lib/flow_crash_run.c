@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/state.h"
 #include "lib/flow_crash_stage.h"
 #include "lib/order_stage.h"
@@ -85,10 +85,10 @@ static void start(struct driver *self, uint32_t seat)
 
 static void wait_until_ready(struct driver *self, uint32_t seat)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
     while (!atomic_load(&self->run.stage->ready[seat])) {
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             cast_fail(&self->cast, "a process does not get ready");
         cast_rest(&self->cast, 5);
     }
@@ -276,9 +276,9 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
         wait->least = left;
-        wait->end_ns = weir_pause_now_ns() + self->run.options->patience_ns;
+        wait->end_ns = weir_clock_now_ns() + self->run.options->patience_ns;
     }
-    return left > 0 && weir_pause_now_ns() < wait->end_ns;
+    return left > 0 && weir_clock_now_ns() < wait->end_ns;
 }
 
 static int64_t count_uncommitted(struct driver *self)
@@ -383,7 +383,7 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
                                   .options = options,
                                   .result = out,
                                   .chance = order_mix(options->seed)}};
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct flow_crash_result){0};
     self.run.stage = make_stage(&self.run);
@@ -405,7 +405,7 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
     else
         audit_plants(&self.run);
     (void)munmap(self.run.stage, sizeof *self.run.stage);
-    out->took_ns = weir_pause_now_ns() - begin_ns;
+    out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/flow_sim_world.h"
 #include "lib/test.h"
 #include "weir/context.h"

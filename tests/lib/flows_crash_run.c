@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/state.h"
 #include "lib/flows_crash_checks.h"
 #include "lib/flows_crash_stage.h"
@@ -81,13 +81,13 @@ static void start(struct driver *self, uint32_t seat)
 
 static void start_all(struct driver *self)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
     for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++)
         start(self, i);
     for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++) {
         while (!atomic_load(&self->run.stage->ready[i])) {
-            if (weir_pause_now_ns() > end_ns)
+            if (weir_clock_now_ns() > end_ns)
                 cast_fail(&self->cast, "a process does not get ready");
             cast_rest(&self->cast, 5);
         }
@@ -242,9 +242,9 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
         wait->least = left;
-        wait->end_ns = weir_pause_now_ns() + self->run.options->patience_ns;
+        wait->end_ns = weir_clock_now_ns() + self->run.options->patience_ns;
     }
-    return left > 0 && weir_pause_now_ns() < wait->end_ns;
+    return left > 0 && weir_clock_now_ns() < wait->end_ns;
 }
 
 static int64_t count_unbuilt(struct driver *self)
@@ -302,7 +302,7 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
                                   .options = options,
                                   .result = out,
                                   .chance = order_mix(options->seed)}};
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct flows_crash_result){0};
     self.run.stage = make_stage(&self.run);
@@ -316,9 +316,9 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     cast_close_fixture(&self.cast);
     start_all(&self);
     strike_all(&self);
-    out->struck_ns = weir_pause_now_ns() - begin_ns;
+    out->struck_ns = weir_clock_now_ns() - begin_ns;
     end_all(&self);
-    out->ended_ns = weir_pause_now_ns() - begin_ns;
+    out->ended_ns = weir_clock_now_ns() - begin_ns;
     cast_open_fixture(&self.cast);
     flows_crash_index_story(fixture);
     flows_crash_read_events(&self.run);
@@ -327,7 +327,7 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     if (options->plants)
         flows_crash_audit_plants(&self.run);
     (void)munmap(self.run.stage, sizeof *self.run.stage);
-    out->took_ns = weir_pause_now_ns() - begin_ns;
+    out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
 /* ---- figures -------------------------------------------------------------------------------- */

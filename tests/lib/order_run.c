@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/order_stage.h"
 #include "lib/process.h"
 #include "outbox/queue/catalog.h"
@@ -111,11 +111,11 @@ static void check_trouble(struct order_run *self)
 static void await(struct order_run *self, pid_t *pids, uint32_t count,
                   const char *trouble)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(120);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(120);
 
     while (look_after(self, pids, count) > 0) {
         check_trouble(self);
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             fail(self, trouble);
         order_rest_us(2000);
     }
@@ -227,7 +227,7 @@ static int64_t deliveries(const struct order_run *self)
 /* Wait until all of it is delivered, as long as there is progress. */
 static void wait_for_deliveries(struct order_run *self)
 {
-    int64_t since_ns = weir_pause_now_ns();
+    int64_t since_ns = weir_clock_now_ns();
     int64_t last = -1;
 
     while (!all_is_delivered(self)) {
@@ -235,8 +235,8 @@ static void wait_for_deliveries(struct order_run *self)
 
         check_trouble(self);
         if (now != last)
-            since_ns = weir_pause_now_ns();
-        else if (weir_pause_now_ns() - since_ns > self->options->patience_ns)
+            since_ns = weir_clock_now_ns();
+        else if (weir_clock_now_ns() - since_ns > self->options->patience_ns)
             return;
         last = now;
         order_rest_us(5000);
@@ -261,9 +261,9 @@ static void make_lull(struct order_run *self)
         order_rest_us(1000);
     }
     wait_for_deliveries(self);
-    end_ns = weir_pause_now_ns() + WEIR_SECONDS(4);
+    end_ns = weir_clock_now_ns() + WEIR_SECONDS(4);
     while (self->fixture->engine != WEIR_POSTGRESQL && !all_is_swept(self) &&
-           weir_pause_now_ns() < end_ns)
+           weir_clock_now_ns() < end_ns)
         order_rest_us(20000);
     atomic_store(&self->stage->lull, false);
     self->result->lulls++;
@@ -327,7 +327,7 @@ static void wait_until_drained(struct order_run *self)
 {
     static const char *const NAMES[LEDGER_STREAMS] = {"default", "audit"};
     struct fixture *fixture = self->fixture;
-    int64_t end_ns = weir_pause_now_ns() + self->options->patience_ns;
+    int64_t end_ns = weir_clock_now_ns() + self->options->patience_ns;
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 
@@ -338,7 +338,7 @@ static void wait_until_drained(struct order_run *self)
     for (int i = 0; i < LEDGER_STREAMS; i++) {
         bool drained = false;
 
-        while (!drained && weir_pause_now_ns() < end_ns) {
+        while (!drained && weir_clock_now_ns() < end_ns) {
             check_db(weir_outbox_read_drained(outbox, ORDER_QUEUE, NAMES[i], &drained,
                                               &fixture->error),
                      WEIR_OK);
@@ -395,8 +395,8 @@ static bool linger(void *argument, const char *name)
 {
     enum { ONE_IN = 4, LONGEST_US = 30000 };
 
-    if (strcmp(name, argument) == 0 && weir_pause_random() % ONE_IN == 0)
-        order_rest_us((uint32_t)(weir_pause_random() % LONGEST_US));
+    if (strcmp(name, argument) == 0 && weir_clock_random() % ONE_IN == 0)
+        order_rest_us((uint32_t)(weir_clock_random() % LONGEST_US));
     return false;
 }
 
@@ -424,7 +424,7 @@ void order_run(struct fixture *fixture, const struct order_options *options,
 {
     struct order_run self = {
         .fixture = fixture, .options = options, .result = out, .chance = options->seed};
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct order_result){0};
     check(options->writers <= ORDER_WRITERS_MAX &&
@@ -448,7 +448,7 @@ void order_run(struct fixture *fixture, const struct order_options *options,
     reopen_fixture(fixture);
     ledger_destroy(self.ledger);
     (void)munmap(self.stage, sizeof *self.stage);
-    out->took_ns = weir_pause_now_ns() - begin_ns;
+    out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
 void order_print(const struct fixture *fixture, const struct order_options *options,

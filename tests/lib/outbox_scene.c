@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/context.h"
 #include "weir/stats.h"
 
@@ -171,7 +171,7 @@ static void note(struct recorder *self, const struct weir_message *message)
             .budget_ns = weir_batch_remaining_ns(message->batch),
             .call = (uint32_t)self->calls,
             .batch = weir_batch_count(message->batch),
-            .at_ns = weir_pause_now_ns(),
+            .at_ns = weir_clock_now_ns(),
         };
         memcpy(delivery->uid, message->uid, WEIR_UID_SIZE);
         (void)snprintf(delivery->payload, sizeof delivery->payload, "%.*s",
@@ -206,7 +206,7 @@ static enum answer choose(struct recorder *self, int64_t seq)
 static void wait_for_stop(const struct weir_message *message)
 {
     while (!weir_batch_stopped(message->batch))
-        weir_pause(WEIR_MILLISECONDS(1));
+        weir_clock_sleep(WEIR_MILLISECONDS(1));
 }
 
 static enum weir_outcome answer_to(struct recorder *self, struct weir_context *context,

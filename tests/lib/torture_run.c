@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "db/clock.h"
 #include "db/driver.h"
-#include "db/pause.h"
 #include "lib/effects.h"
 #include "lib/order_stage.h"
 #include "lib/outbox_engines.h"
@@ -244,10 +244,10 @@ static bool all_are_ready(const struct driver *self)
 
 static void wait_for_consumers(struct driver *self)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
     while (!all_are_ready(self)) {
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             cast_fail(&self->cast, "consumers do not start");
         cast_rest(&self->cast, 5);
     }
@@ -398,10 +398,10 @@ static void strike_all(struct driver *self)
 
 static void wait_for_messages(struct driver *self)
 {
-    int64_t end_ns = weir_pause_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
     while (ledger_committed(self->torture.ledger) < self->torture.options->messages) {
-        if (weir_pause_now_ns() > end_ns)
+        if (weir_clock_now_ns() > end_ns)
             cast_fail(&self->cast, "producers do not get on");
         cast_rest(&self->cast, 10);
     }
@@ -431,7 +431,7 @@ static bool is_drained(struct driver *self, struct weir_outbox *outbox)
 static void wait_until_drained(struct driver *self)
 {
     struct fixture *fixture = self->torture.fixture;
-    int64_t end_ns = weir_pause_now_ns() + self->torture.options->patience_ns;
+    int64_t end_ns = weir_clock_now_ns() + self->torture.options->patience_ns;
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 
@@ -439,7 +439,7 @@ static void wait_until_drained(struct driver *self)
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    while (!is_drained(self, outbox) && weir_pause_now_ns() < end_ns)
+    while (!is_drained(self, outbox) && weir_clock_now_ns() < end_ns)
         cast_rest(&self->cast, 20);
     weir_outbox_destroy(outbox);
 }
@@ -536,7 +536,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
                                       .options = options,
                                       .result = out,
                                       .chance = order_mix(options->seed)}};
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct torture_result){0};
     self.torture.stage = make_stage(&self.torture);
@@ -562,7 +562,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
     torture_audit(&self.torture);
     ledger_destroy(self.torture.ledger);
     (void)munmap(self.torture.stage, sizeof *self.torture.stage);
-    out->took_ns = weir_pause_now_ns() - begin_ns;
+    out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
 void torture_print(const struct fixture *fixture, const struct torture_options *options,

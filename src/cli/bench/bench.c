@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
 
@@ -171,7 +171,7 @@ static enum weir_status make_queue(struct bench *self, struct weir_error *error)
         status = weir_outbox_read_queue_names(self->session.outbox, tell_left_over, self,
                                               error);
     weir_text_format(self->queue, sizeof self->queue, QUEUE_PREFIX "%012" PRIx64,
-                     weir_pause_random() >> 16);
+                     weir_clock_random() >> 16);
     weir_queue_options_init(&options);
     options.name = self->queue;
     options.partitions = WEIR_BENCH_PARTITIONS;
@@ -186,10 +186,10 @@ static void sweep(struct bench *self)
     const struct weir_outbox_log *log = &self->session.outbox->log;
     struct weir_sweep_state state = {.cursor = 0};
     struct weir_sweep_report report = {.more = true};
-    int64_t end_ns = weir_pause_now_ns() + SWEEP_NS_MAX;
+    int64_t end_ns = weir_clock_now_ns() + SWEEP_NS_MAX;
     enum weir_status status = WEIR_OK;
 
-    while (report.more && status == WEIR_OK && weir_pause_now_ns() < end_ns)
+    while (report.more && status == WEIR_OK && weir_clock_now_ns() < end_ns)
         status = log->ops->sweep(log, self->session.db, &state, &report, NULL);
 }
 
@@ -317,7 +317,7 @@ static bool measure_one(struct bench *self, struct weir_bench_load *load,
     if (!weir_interrupt_wait(LOOK_NS))
         return false;
     *status = weir_bench_load_send_one(load, error);
-    sent_ns = weir_pause_now_ns();
+    sent_ns = weir_clock_now_ns();
     if (*status != WEIR_OK)
         return false;
     while (atomic_load(&self->tally.delivered) < atomic_load(&load->sent)) {

@@ -10,7 +10,7 @@
 #include "base/noun.h"
 #include "cli/bench/bench.h"
 #include "cli/interrupt.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/heap.h"
 
 struct weir_bench_producer {
@@ -95,7 +95,7 @@ static void *produce(void *argument)
             load->error = error;
         atomic_store(&load->stopped, true);
     }
-    atomic_store(&load->ended_ns, weir_pause_now_ns());
+    atomic_store(&load->ended_ns, weir_clock_now_ns());
     atomic_fetch_sub(&load->running, 1);
     return NULL;
 }
@@ -156,7 +156,7 @@ void weir_bench_load_close(struct weir_bench_load *self)
 static enum weir_status start_threads(struct weir_bench_load *self,
                                       struct weir_error *error)
 {
-    self->begun_ns = weir_pause_now_ns();
+    self->begun_ns = weir_clock_now_ns();
     atomic_store(&self->running, self->plan->producers);
     for (uint32_t i = 0; i < self->plan->producers; i++) {
         struct weir_bench_producer *producer = &self->producers[i];

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/bench/bench.h"
-#include "db/pause.h"
+#include "db/clock.h"
 
 /* Of a payload that is not ours: one that is never next. */
 static struct weir_bench_mark read_mark(const struct weir_message *message)
@@ -41,7 +41,7 @@ enum weir_outcome weir_bench_tally_take(struct weir_context *context, void *stat
         atomic_fetch_add(&self->disorder, 1);
     partition->seq = message->seq;
     partition->counts[mark.producer] = mark.count;
-    atomic_store(&self->last_ns, weir_pause_now_ns());
+    atomic_store(&self->last_ns, weir_clock_now_ns());
     atomic_fetch_add(&self->delivered, 1);
     return WEIR_DONE;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/worker.h"
 
 void weir_dlq_scope_init(struct weir_dlq_scope *self)
@@ -32,7 +32,7 @@ static int take_ago(const struct weir_command *command, const char *option, int6
     int code =
         weir_command_duration(command, option, optarg, 0, WEIR_DURATION_MAX, &ago_ns);
 
-    *out = weir_wall_clock_us() - ago_ns / 1000;
+    *out = weir_clock_wall_us() - ago_ns / 1000;
     return code;
 }
 

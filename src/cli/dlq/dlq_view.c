@@ -8,7 +8,7 @@
 #include "base/base64.h"
 #include "base/noun.h"
 #include "base/utf8.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 256 << 20 };
@@ -33,7 +33,7 @@ void weir_dlq_view_init(struct weir_dlq_view *self, bool payloads)
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     self->payloads = payloads;
-    self->now_us = weir_wall_clock_us();
+    self->now_us = weir_clock_wall_us();
     self->count = 0;
 }
 

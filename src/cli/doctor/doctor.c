@@ -10,8 +10,8 @@
 
 #include "base/noun.h"
 #include "base/text.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "outbox/log/log.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/schema.h"
@@ -68,7 +68,7 @@ static void check_reachable(struct weir_doctor *self)
 {
     struct weir_findings *findings = &self->findings;
     struct weir_error error = {0};
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
     enum weir_status status;
 
     if (weir_session_file_missing(&self->session)) {
@@ -83,7 +83,7 @@ static void check_reachable(struct weir_doctor *self)
     else
         weir_findings_add(findings, WEIR_VERDICT_OK, "database", "",
                           "%s, reached in %.1f ms", self->session.name,
-                          (double)(weir_pause_now_ns() - begin_ns) / 1e6);
+                          (double)(weir_clock_now_ns() - begin_ns) / 1e6);
 }
 
 /* ---- the schema --------------------------------------------------------------------------- */
@@ -155,11 +155,11 @@ static void check_durability(struct weir_doctor *self)
 /* Half of the round trip is the way there. */
 static void check_clock(struct weir_doctor *self)
 {
-    int64_t begin_us = weir_wall_clock_us();
+    int64_t begin_us = weir_clock_wall_us();
     int64_t theirs_us = 0, apart_us;
     struct weir_error error = {0};
     enum weir_status status = weir_connection_clock(self->connection, &theirs_us, &error);
-    int64_t end_us = weir_wall_clock_us();
+    int64_t end_us = weir_clock_wall_us();
 
     if (status != WEIR_OK) {
         weir_doctor_note_failure(self, "clock", &error);

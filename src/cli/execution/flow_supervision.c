@@ -14,7 +14,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/execution/flow_words.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/heap.h"
 #include "weir/worker.h"
 
@@ -157,7 +157,7 @@ void weir_flow_supervision_watch(struct weir_flow_supervision *self)
                              info->failing_items);
     }
     switch (weir_trouble_note(&self->trouble, text[0] != '\0' ? text : NULL,
-                              weir_pause_now_ns())) {
+                              weir_clock_now_ns())) {
     case WEIR_TROUBLE_BEGINS:
         weir_command_note(self->command, "%s", text);
         break;

@@ -19,7 +19,7 @@
 #include "cli/execution/flow_words.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/heap.h"
 
 enum {
@@ -239,7 +239,7 @@ static bool is_idle(const struct working *self)
 /* Once, when nothing has been done for a while: why it does not end. */
 static void tell_left(struct working *self, const struct weir_flow_left *left)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
 
     if (done_so_far(self) != self->done_before) {
         self->done_before = done_so_far(self);
@@ -271,7 +271,7 @@ static enum weir_status read_drained(struct working *self, struct weir_error *er
 /* Whether it is there, and with --drain whether anything is left. */
 static void ask_database(struct working *self)
 {
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
     int64_t took_ns, now_us;
     struct weir_error error = {0};
     enum weir_status status =
@@ -279,7 +279,7 @@ static void ask_database(struct working *self)
                     : weir_flow_session_read_clock(&self->session, &now_us, &error);
 
     switch (weir_trouble_note(&self->database, status == WEIR_OK ? NULL : error.text,
-                              weir_pause_now_ns())) {
+                              weir_clock_now_ns())) {
     case WEIR_TROUBLE_BEGINS:
         weir_progress_end(&self->progress);
         weir_command_note(self->session.session.command, "%s; trying again", error.text);
@@ -291,7 +291,7 @@ static void ask_database(struct working *self)
     case WEIR_TROUBLE_NO_NEWS:
         break;
     }
-    took_ns = weir_pause_now_ns() - begin_ns;
+    took_ns = weir_clock_now_ns() - begin_ns;
     self->ask_ns = begin_ns + ASK_PERIOD;
     if (self->drain)
         self->ask_ns = begin_ns + DRAIN_PERIOD + DRAIN_SHARE * took_ns;
@@ -303,7 +303,7 @@ static bool look(struct working *self)
     weir_flow_worker_read(self->worker, &self->stats);
     weir_progress_note(&self->progress, (int64_t)ended_so_far(self), 0);
     weir_flow_supervision_watch(&self->supervision);
-    if (weir_pause_now_ns() >= self->ask_ns && (!self->drain || is_idle(self)) &&
+    if (weir_clock_now_ns() >= self->ask_ns && (!self->drain || is_idle(self)) &&
         (self->drain || self->no_supervise)) /* a supervisor asks by itself */
         ask_database(self);
     return !self->drained;

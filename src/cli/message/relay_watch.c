@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/message/relay.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/subscription.h"
 #include "weir/time.h"
 
@@ -43,7 +43,7 @@ static void give_up(struct weir_relay_plan *plan, const char *what, const char *
 static void tell_trouble(struct weir_relay_plan *plan, struct weir_trouble *trouble,
                          const char *what, const char *why)
 {
-    enum weir_trouble_news news = weir_trouble_note(trouble, why, weir_pause_now_ns());
+    enum weir_trouble_news news = weir_trouble_note(trouble, why, weir_clock_now_ns());
 
     if (news == WEIR_TROUBLE_NO_NEWS)
         return;
@@ -101,7 +101,7 @@ static void ask_database(struct weir_relay_plan *plan)
         status = weir_outbox_check_subscriptions(plan->session.outbox, &error);
     class = weir_status_class(status);
 
-    plan->ask_ns = weir_pause_now_ns() + (plan->drain ? 0 : ASK_PERIOD);
+    plan->ask_ns = weir_clock_now_ns() + (plan->drain ? 0 : ASK_PERIOD);
     if (class == WEIR_CLASS_REJECT || class == WEIR_CLASS_STOP) {
         give_up(plan, "database", error.text);
         return;
@@ -135,7 +135,7 @@ static void count_waiting(struct weir_relay_plan *plan)
 
 static void show_progress(struct weir_relay_plan *plan)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
 
     if (!plan->progress.shown)
         return;
@@ -168,7 +168,7 @@ static void look(struct weir_relay_plan *plan)
         look_at_sink(plan, &plan->lines[i]);
     if (plan->ending == WEIR_RELAY_RUNS && plan->to_standard_output && reader_has_gone())
         give_up(plan, plan->options.sink, "its reader has gone");
-    if (plan->ending == WEIR_RELAY_RUNS && weir_pause_now_ns() >= plan->ask_ns)
+    if (plan->ending == WEIR_RELAY_RUNS && weir_clock_now_ns() >= plan->ask_ns)
         ask_database(plan);
     if (plan->ending == WEIR_RELAY_RUNS)
         show_progress(plan);
@@ -177,7 +177,7 @@ static void look(struct weir_relay_plan *plan)
 void weir_relay_watch(struct weir_relay_plan *plan)
 {
     /* At first every connection is wanted for the first delivery. */
-    plan->ask_ns = plan->drain ? 0 : weir_pause_now_ns() + ASK_PERIOD;
+    plan->ask_ns = plan->drain ? 0 : weir_clock_now_ns() + ASK_PERIOD;
     do
         look(plan);
     while (plan->ending == WEIR_RELAY_RUNS && weir_interrupt_wait(LOOK_PERIOD));

@@ -22,7 +22,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "db/sqlite/create.h"
 #include "db/sqlite/last.h"
 #include "db/sqlite/link.h"
@@ -167,17 +167,17 @@ static enum weir_status choose_wal(struct weir_sqlite_link *self,
                                    struct weir_error *error)
 {
     int64_t limit_ns =
-        weir_sat_add_i64(weir_pause_now_ns(), self->link.config->connect_timeout_ns);
+        weir_sat_add_i64(weir_clock_now_ns(), self->link.config->connect_timeout_ns);
     char mode[SETTING_SIZE];
     enum weir_status status;
 
     for (int attempt = 0;; attempt++) {
-        int64_t now_ns = weir_pause_now_ns();
+        int64_t now_ns = weir_clock_now_ns();
 
         status = ask(self, "PRAGMA journal_mode=WAL", mode, error);
         if (status != WEIR_LOCKED || now_ns >= limit_ns)
             break;
-        if (!weir_pause(weir_sqlite_wait_ns(attempt, now_ns)))
+        if (!weir_clock_sleep(weir_sqlite_wait_ns(attempt, now_ns)))
             return weir_error_set(error, WEIR_CANCELLED, "open: cancelled");
     }
     if (status == WEIR_OK && strcmp(mode, "wal") != 0)
@@ -203,7 +203,7 @@ static void tell_time(struct sqlite3_context *context, int count,
 {
     (void)count;
     (void)values;
-    sqlite3_result_int64(context, weir_wall_clock_us());
+    sqlite3_result_int64(context, weir_clock_wall_us());
 }
 
 static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error *error)
@@ -356,7 +356,7 @@ static enum weir_status sqlite_clock(struct weir_link *link, int64_t *out_us,
 {
     (void)link;
     (void)error;
-    *out_us = weir_wall_clock_us();
+    *out_us = weir_clock_wall_us();
     return WEIR_OK;
 }
 

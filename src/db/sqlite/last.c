@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "db/sqlite/patience.h"
 #include "weir/time.h"
 
@@ -31,13 +31,13 @@ static int open_log(sqlite3 *db)
 /* The lock ends with its descriptor. */
 static void take_turn(int log)
 {
-    int64_t limit_ns = weir_pause_now_ns() + TURN_WAIT_NS;
+    int64_t limit_ns = weir_clock_now_ns() + TURN_WAIT_NS;
     int64_t now_ns;
 
     for (int attempt = 0; flock(log, LOCK_EX | LOCK_NB) != 0; attempt++) {
-        now_ns = weir_pause_now_ns();
+        now_ns = weir_clock_now_ns();
         if (errno != EWOULDBLOCK || now_ns >= limit_ns ||
-            !weir_pause(weir_sqlite_wait_ns(attempt, now_ns)))
+            !weir_clock_sleep(weir_sqlite_wait_ns(attempt, now_ns)))
             return;
     }
 }

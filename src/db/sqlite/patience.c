@@ -18,8 +18,8 @@
 
 #include "base/fault_point.h"
 #include "base/random.h"
+#include "db/clock.h"
 #include "db/driver.h"
-#include "db/pause.h"
 #include "db/sqlite/writers.h"
 #include "ward/context.h"
 #include "ward/executor.h"
@@ -81,7 +81,7 @@ void weir_sqlite_patience_attend(struct weir_sqlite_patience *self,
 void weir_sqlite_patience_rest(struct weir_sqlite_patience *self)
 {
     if (self->looked)
-        self->spent_ns += weir_pause_now_ns() - self->looked_ns;
+        self->spent_ns += weir_clock_now_ns() - self->looked_ns;
     self->looked = false;
     self->stmt = NULL;
     self->attending = false;
@@ -135,7 +135,7 @@ static bool wait_for_writers(struct weir_sqlite_patience *self, int64_t wait_ns)
     struct weir_context *context = weir_context_current();
 
     if (writers == NULL || (context != NULL && context->executor->simulated))
-        return weir_pause(wait_ns);
+        return weir_clock_sleep(wait_ns);
     weir_writers_wait(writers, self->writers_seen, wait_ns);
     note_writers(self);
     return context == NULL || !weir_context_cancelled(context);
@@ -145,7 +145,7 @@ static bool wait_for_writers(struct weir_sqlite_patience *self, int64_t wait_ns)
 static int wait_for_lock(void *argument, int attempt)
 {
     struct weir_sqlite_patience *self = argument;
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
     int64_t wait_ns = weir_sqlite_wait_ns(attempt, now_ns);
 
     if (attempt == 0)
@@ -177,7 +177,7 @@ static int look_at_clock(void *argument)
         return 0;
     if (called_off(self)) /* sqlite3_interrupt() came before the statement began */
         return stop(self, WEIR_SQLITE_CALLED_OFF, 1);
-    if (self->statement_timeout_ns > 0 && out_of_time(self, weir_pause_now_ns()))
+    if (self->statement_timeout_ns > 0 && out_of_time(self, weir_clock_now_ns()))
         return stop(self, WEIR_SQLITE_TIMED_OUT, 1);
     return 0;
 }

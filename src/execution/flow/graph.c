@@ -3,7 +3,7 @@
  */
 #include "weir/graph.h"
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/draft.h"
 #include "execution/executions.h"
 #include "execution/flow/graph_store.h"
@@ -64,7 +64,7 @@ enum weir_status weir_graph_create(struct weir_flow *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     if (draft->id != NULL)
         founding.row.id = *draft->id;
     else
@@ -90,7 +90,7 @@ void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id *graph,
         weir_flow_partition(graph->uuid, WEIR_UUID_SIZE, self->partitions);
     struct weir_mint mint;
 
-    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     for (size_t i = 0; i < count; i++) {
         weir_mint_uuid(&mint, out[i].uuid);
         out[i].partition = partition;

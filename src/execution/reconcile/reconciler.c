@@ -17,8 +17,8 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/noun.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "db/transact.h"
 #include "ward/failures.h"
 
@@ -349,7 +349,7 @@ static enum weir_status look(const struct round *round, int64_t after_us,
 
     *out = (struct weir_due_time){.due_us = INT64_MAX};
     if (status == WEIR_OK) {
-        task->looked_ns = weir_pause_now_ns();
+        task->looked_ns = weir_clock_now_ns();
         task->borrowed = false;
         weir_reconciler_runs_on(task, connection);
         status = weir_store_next_due(connection, &query, out, error);
@@ -378,7 +378,7 @@ static enum weir_status look_for_others(struct weir_reconciler_task *task,
     enum weir_status status = weir_db_acquire(task->db, &connection, error);
 
     if (status == WEIR_OK) {
-        task->looked_ns = weir_pause_now_ns();
+        task->looked_ns = weir_clock_now_ns();
         weir_reconciler_runs_on(task, connection);
         status = weir_store_next_times(connection, &query, &times, error);
         weir_reconciler_runs_on(task, NULL);
@@ -399,7 +399,7 @@ static bool is_asleep(struct weir_reconciler_task *task)
 /* Of a look within the interval, that was not before its own. */
 static bool is_known(struct weir_reconciler_task *task, struct weir_due_time *out)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
     int64_t since_ns = weir_sat_sub_i64(now_ns, task->interval_us * 1000 - 1);
 
     if (since_ns < task->looked_ns)
@@ -565,7 +565,7 @@ static enum weir_status catch_up(struct round *round, struct weir_error *error)
 /* Does it still look often? Whoever hears something new from now on wakes it if not. */
 static bool is_attentive(struct weir_reconciler_task *task)
 {
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
     int64_t attentive_ns = atomic_load(&task->attentive_ns);
 
     while (attentive_ns <= now_ns) {
@@ -578,7 +578,7 @@ static bool is_attentive(struct weir_reconciler_task *task)
 /* What another has seen gets old before its own would. */
 static int64_t rest_of_interval(const struct weir_reconciler_task *task)
 {
-    int64_t seen_us = (weir_pause_now_ns() - task->looked_ns) / 1000;
+    int64_t seen_us = (weir_clock_now_ns() - task->looked_ns) / 1000;
 
     if (!task->borrowed)
         return task->interval_us;

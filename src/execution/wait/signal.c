@@ -17,8 +17,8 @@
 #include "base/heap.h"
 #include "base/noun.h"
 #include "base/utf8.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/wait/secrets.h"
@@ -536,7 +536,7 @@ static void pack(struct delivery *self)
     const struct weir_signal *signal = self->signal;
     struct weir_mint mint;
 
-    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     weir_mint_uuid(&mint, self->row.uuid);
     write_hex(self->row.uuid, self->own_key);
     self->keyed = signal->key != NULL && signal->key[0] != '\0' &&

@@ -11,7 +11,7 @@
 #include "base/arith.h"
 #include "base/heap.h"
 #include "base/noun.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/executions.h"
 #include "execution/wait/secrets.h"
 #include "execution/wait/waits.h"
@@ -572,7 +572,7 @@ static enum weir_status prepare(struct pause *self, struct weir_error *error)
     self->condition = weir_heap_zalloc_array(heap, 1, sizeof *self->condition);
     if (self->spots == NULL || self->condition == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
-    weir_mint_init(&mint, weir_wall_clock_us(), weir_pause_random());
+    weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     for (size_t i = 0; i < self->waitpoint_count; i++) {
         struct spot *spot = &self->spots[i];
 

@@ -4,7 +4,7 @@
  * A suspension is not an answer that is kept until the handler returns: the handler needs the tokens.
  * So it is stored by the handler's own thread, and repeated there as the settler does with answers.
  */
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/worker/tasks.h"
 #include "execution/worker/worker_staff.h"
 #include "ward/bulkhead.h"
@@ -90,12 +90,12 @@ static enum weir_status call(struct pause *self, struct weir_error *error)
     struct weir_bulkhead backoff;
     enum weir_status status;
 
-    weir_bulkhead_init(&backoff, &BETWEEN_CALLS, weir_pause_random());
+    weir_bulkhead_init(&backoff, &BETWEEN_CALLS, weir_clock_random());
     do {
         status = call_once(self, error);
         weir_bulkhead_escalate(&backoff);
     } while (weir_status_class(status) == WEIR_CLASS_RETRY &&
-             weir_pause(backoff.floor_ns));
+             weir_clock_sleep(backoff.floor_ns));
     return status;
 }
 

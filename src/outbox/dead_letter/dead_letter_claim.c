@@ -7,7 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/duration.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
 #include "outbox/dead_letter/dead_letter_scope.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
@@ -132,7 +132,7 @@ enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
         weir_letter_scope_check(scope, WEIR_DEAD_LETTER_LIMIT_MAX, error);
 
     *out = (struct weir_dead_letter_claim){
-        .token = (int64_t)(weir_pause_random() >> 1) | 1, /* never 0 */
+        .token = (int64_t)(weir_clock_random() >> 1) | 1, /* never 0 */
     };
     if (status == WEIR_OK)
         status = weir_duration_check("timeout_ns", timeout_ns, TIMEOUT_MIN_NS,

@@ -15,7 +15,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/text.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/dead_letter/dead_letter_bulk.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
@@ -122,13 +122,13 @@ static void pack_one(struct shipment *self, size_t index)
 {
     const struct weir_letter *letter = &self->letters.items[index];
     const struct weir_dead_letter *shown = &letter->shown;
-    uint64_t halves[2] = {weir_pause_random(), weir_pause_random()};
+    uint64_t halves[2] = {weir_clock_random(), weir_clock_random()};
     size_t start = self->headers.size;
 
     write_headers(letter, &self->headers);
     self->entries[index] = (struct weir_log_entry){
         .pid = letter->pid,
-        .created_us = weir_wall_clock_us(),
+        .created_us = weir_clock_wall_us(),
         .key = optional(shown->key),
         .type = weir_str(shown->type),
         .headers = {NULL, self->headers.size - start}, /* the buffer still moves */

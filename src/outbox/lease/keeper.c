@@ -35,7 +35,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/lease/member.h"
 #include "outbox/lease/presence.h"
@@ -451,7 +451,7 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
 
         if (now_us != 0) {
             weir_roster_set_clock(outbox->roster, now_us - ours_us);
-            weir_presence_note_clock(&self->presence, before_us, weir_wall_clock_us(),
+            weir_presence_note_clock(&self->presence, before_us, weir_clock_wall_us(),
                                      now_us);
             return;
         }
@@ -481,7 +481,7 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
     int64_t look_ns = beat_interval(outbox);
     int64_t soonest_ns = look_ns;
     struct weir_member member = {.duration_us = lease_ns / 1000};
-    int64_t before_us = weir_wall_clock_us();
+    int64_t before_us = weir_clock_wall_us();
     bool alone = true;
     enum weir_status status;
 

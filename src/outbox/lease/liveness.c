@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "outbox/lease/liveness_ops.h"
 
 /* A few rows per process. */
@@ -20,7 +20,7 @@ static const struct weir_sql SQL_PEERS = {
 /* Positive, and one byte of a file can be at it. */
 int64_t weir_liveness_number(void)
 {
-    return (int64_t)(weir_pause_random() >> 2) + 1;
+    return (int64_t)(weir_clock_random() >> 2) + 1;
 }
 
 bool weir_liveness_is_possible(const struct weir_db *db)

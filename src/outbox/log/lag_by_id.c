@@ -14,7 +14,7 @@
 #include "outbox/log/lag_by_id.h"
 
 #include "base/heap.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/inspect.h"
 
 enum {
@@ -245,7 +245,7 @@ static void look_at_clock(struct weir_lag_tally *self, int64_t rows)
         rows - self->clock_rows < CLOCK_ROWS)
         return;
     self->clock_rows = rows;
-    self->out_of_time = weir_pause_now_ns() - self->begun_ns >= question->look_us * 1000;
+    self->out_of_time = weir_clock_now_ns() - self->begun_ns >= question->look_us * 1000;
 }
 
 bool weir_lag_is_enough(struct weir_lag_tally *self, int64_t rows)
@@ -380,7 +380,7 @@ enum weir_status weir_lag_by_id(const struct weir_lag_means *means,
     struct weir_lag_tally tally = {
         .heap = weir_connection_config(connection)->heap,
         .question = *question,
-        .begun_ns = weir_pause_now_ns(),
+        .begun_ns = weir_clock_now_ns(),
     };
     enum weir_status status = count_in_snapshot(&tally, means, connection, error);
 

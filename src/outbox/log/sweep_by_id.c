@@ -31,7 +31,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "weir/time.h"
 
 enum {
@@ -372,7 +372,7 @@ static void skip_retained(struct sweep *self)
     struct weir_sweep_stretch *stretch = &self->state->retained[self->state->leaf];
     int64_t first = self->window->rows[0].id;
     int64_t last = self->window->rows[self->window->count - 1].id;
-    int64_t now_ns = weir_pause_now_ns();
+    int64_t now_ns = weir_clock_now_ns();
 
     if (first >= stretch->first_id && last < stretch->last_id &&
         now_ns < stretch->until_ns)

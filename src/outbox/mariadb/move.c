@@ -12,7 +12,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/text.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "db/transact.h"
 #include "weir/time.h"
 
@@ -346,7 +346,7 @@ static enum weir_status move_picks(struct move *self, struct weir_connection *co
                                    struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
-    int64_t end_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(RUNS_MS_MAX);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_MILLISECONDS(RUNS_MS_MAX);
     size_t length;
 
     weir_buf_reset(&self->list);
@@ -355,7 +355,7 @@ static enum weir_status move_picks(struct move *self, struct weir_connection *co
     for (size_t i = 0; i < self->count && status == WEIR_OK; i += length) {
         length = run_length(self, i);
         if (length >= RUN_ROWS_MIN && is_of_newest_era(self, i) &&
-            weir_pause_now_ns() < end_ns)
+            weir_clock_now_ns() < end_ns)
             status = move_run(self, connection, i, length, error);
         else
             list_picks(self, i, length);

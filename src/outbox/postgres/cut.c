@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/postgres/statements.h"
 #include "weir/time.h"
 
@@ -240,7 +240,7 @@ enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
     for (int i = 0; i < ROUNDS_MAX && status == WEIR_OK; i++) {
         if (!probe.needed || made || probe.newest >= enough)
             break;
-        if (probe.early_us > 0 && !weir_pause(WEIR_MICROSECONDS(probe.early_us)))
+        if (probe.early_us > 0 && !weir_clock_sleep(WEIR_MICROSECONDS(probe.early_us)))
             break;
         status =
             make_after(connection, weir_integer(probe.newest), channel, &made, error);

@@ -22,7 +22,7 @@
 #include "outbox/postgres/lag.h"
 
 #include "base/heap.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/patience.h"
 #include "outbox/postgres/statements.h"
 #include "weir/inspect.h"
@@ -329,7 +329,7 @@ static int64_t place_samples(const struct tally *self,
     for (int i = 0; i < SAMPLE_COUNT; i++) {
         int64_t room = part - ids;
         int64_t chance =
-            room > 0 && i > 0 ? (int64_t)(weir_pause_random() % (uint64_t)room) : 0;
+            room > 0 && i > 0 ? (int64_t)(weir_clock_random() % (uint64_t)room) : 0;
 
         starts[i] = weir_integer(id_before(self, self->span * i / SAMPLE_COUNT + chance));
     }

@@ -41,7 +41,7 @@
 #include <stdio.h>
 
 #include "base/fault_point.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"
 
@@ -213,8 +213,8 @@ enum weir_status weir_pg_step_copy(struct weir_pg_step *self, weir_pg_step_fn wo
 
 static bool pause_briefly(void)
 {
-    return weir_pause(PAUSE_MIN_NS +
-                      (int64_t)(weir_pause_random() % (uint64_t)PAUSE_SPREAD_NS));
+    return weir_clock_sleep(PAUSE_MIN_NS +
+                            (int64_t)(weir_clock_random() % (uint64_t)PAUSE_SPREAD_NS));
 }
 
 enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
@@ -226,7 +226,7 @@ enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
 
     *clear = false;
     for (int i = 0; i < LOOKS_MAX && status == WEIR_OK && !*clear; i++) {
-        int64_t now_ns = weir_pause_now_ns();
+        int64_t now_ns = weir_clock_now_ns();
 
         if (i > 0 && (now_ns - since_ns > ELDER_BRIEF_NS || !pause_briefly()))
             break;

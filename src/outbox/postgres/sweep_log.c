@@ -23,7 +23,7 @@
  * leaf they are in stays.
  */
 #include "base/fault_point.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"
 #include "weir/outbox.h"
@@ -345,7 +345,7 @@ static enum weir_status judge(struct weir_pg_step *self, const struct look *look
     if (status == WEIR_OK && (seen[KEPT] == 0 || rows == enough))
         *verdict = seen[KEPT] > self->limits.copy_rows ? COPY_IN_PARTS : COPY;
     else if (status == WEIR_OK && look->stood)
-        self->state->pg.rest_ns[self->leaf] = weir_pause_now_ns() + WEIR_SWEEP_REST_NS;
+        self->state->pg.rest_ns[self->leaf] = weir_clock_now_ns() + WEIR_SWEEP_REST_NS;
     return status;
 }
 
@@ -385,7 +385,7 @@ static enum weir_status judge_retained(struct weir_pg_step *self, const struct l
             weir_pg_step_ask(self, &SQL_IS_RETAINED[self->leaf], NO_VALUES, "f", &seen);
     *retained = status == WEIR_OK && seen != 0;
     if (*retained)
-        self->state->pg.rest_ns[self->leaf] = weir_pause_now_ns() + WEIR_SWEEP_REST_NS;
+        self->state->pg.rest_ns[self->leaf] = weir_clock_now_ns() + WEIR_SWEEP_REST_NS;
     return status;
 }
 
@@ -559,7 +559,7 @@ static enum weir_status is_resting(struct weir_pg_step *self, bool *out)
     bool clear = false;
     enum weir_status status;
 
-    *out = self->state->pg.rest_ns[self->leaf] > weir_pause_now_ns();
+    *out = self->state->pg.rest_ns[self->leaf] > weir_clock_now_ns();
     if (*out || self->wait->no == 0)
         return WEIR_OK;
     status = weir_pg_copy_load(self->connection, self->name, &copy, self->error);

@@ -4,8 +4,8 @@
 #include "outbox/queue/backlog.h"
 
 #include "base/fault_point.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "outbox/outbox.h"
 
 enum { SUBSCRIPTIONS_COUNTED = 64 };
@@ -117,7 +117,7 @@ static enum weir_status read_number(struct weir_connection *connection, int64_t 
 {
     enum weir_engine engine = weir_connection_engine(connection);
     struct weir_value values[2] = {weir_integer(queue_id),
-                                   weir_integer(weir_wall_clock_us())};
+                                   weir_integer(weir_clock_wall_us())};
     struct weir_rows rows;
     enum weir_status status =
         weir_connection_query(connection, &SQL_READ[engine], values,
@@ -245,7 +245,7 @@ static enum weir_status claim_sqlite(struct weir_connection *connection, int64_t
                                      int64_t age_us, bool *mine, struct weir_error *error)
 {
     struct weir_backlog number = {.stamp = 0};
-    int64_t now_us = weir_wall_clock_us();
+    int64_t now_us = weir_clock_wall_us();
     bool young;
     enum weir_status status = read_number(connection, queue_id, &number, &young, error);
 
@@ -272,7 +272,7 @@ static enum weir_status put(struct weir_connection *connection, int64_t queue_id
                             int64_t waiting, int64_t print, struct weir_error *error)
 {
     enum weir_engine engine = weir_connection_engine(connection);
-    int64_t third = engine == WEIR_SQLITE ? weir_wall_clock_us() : print;
+    int64_t third = engine == WEIR_SQLITE ? weir_clock_wall_us() : print;
 
     return weir_connection_execute(
         connection, &SQL_PUT[engine],
@@ -356,7 +356,7 @@ enum weir_status weir_backlog_read(struct weir_outbox *outbox,
     if (status != WEIR_OK || young ||
         count_apart(outbox, connection, queue, row->id, out))
         return status;
-    out->stamp = weir_wall_clock_us();
+    out->stamp = weir_clock_wall_us();
     return count_few(outbox, connection, row, &out->waiting, error);
 }
 

@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/fault_point.h"
 #include "base/noun.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/queue/registry.h"
 
@@ -119,7 +119,7 @@ static enum weir_status outlast_pg(struct removal *self, struct weir_error *erro
         list_open(self, weir_null(), &count, &self->waited_for, error);
 
     while (status == WEIR_OK && count > 0) {
-        if (weir_pause_now_ns() >= self->deadline_ns || !weir_pause(POLL_NS))
+        if (weir_clock_now_ns() >= self->deadline_ns || !weir_clock_sleep(POLL_NS))
             return WEIR_BUSY;
         status = list_open(self, weir_text(weir_buf_get(&self->waited_for)), &count, NULL,
                            error);
@@ -155,7 +155,7 @@ static enum weir_status outlast_maria(struct removal *self, struct weir_error *e
     enum weir_status status = count_uncommitted(self, &count, error);
 
     while (status == WEIR_OK && count > 0) {
-        if (weir_pause_now_ns() >= self->deadline_ns || !weir_pause(POLL_NS))
+        if (weir_clock_now_ns() >= self->deadline_ns || !weir_clock_sleep(POLL_NS))
             return weir_error_set(
                 error, WEIR_BUSY,
                 "queue \"%.60s\": transactions are open that have enqueued %lld %s",
@@ -174,7 +174,7 @@ static enum weir_status wait_for_others(struct removal *self, struct weir_error 
 
     if (engine == WEIR_POSTGRESQL)
         status = outlast_pg(self, error); /* those that cannot see the mark */
-    if (status == WEIR_OK && !weir_pause(WEIR_REGISTRY_AGE_NS))
+    if (status == WEIR_OK && !weir_clock_sleep(WEIR_REGISTRY_AGE_NS))
         return weir_error_set(error, WEIR_CLOSED, "told to stop");
     if (status == WEIR_OK && engine == WEIR_POSTGRESQL)
         status = outlast_pg(self, error); /* those that may have remembered */
@@ -196,7 +196,7 @@ enum weir_status weir_queue_remove(const struct weir_outbox_log *log,
 
     if (status != WEIR_OK)
         return status;
-    self.deadline_ns = weir_pause_now_ns() + WEIR_REGISTRY_AGE_NS + wait_ns;
+    self.deadline_ns = weir_clock_now_ns() + WEIR_REGISTRY_AGE_NS + wait_ns;
     weir_buf_init(&self.waited_for, weir_connection_config(connection)->heap,
                   LIST_SIZE_MAX);
     (void)WEIR_POINT(log->points, "removal.marked");

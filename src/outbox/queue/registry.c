@@ -7,7 +7,7 @@
 
 #include "base/heap.h"
 #include "base/noun.h"
-#include "db/pause.h"
+#include "db/clock.h"
 
 enum { ENTRIES_MAX = 100000 };
 
@@ -58,7 +58,7 @@ static struct weir_registry_entry *find(struct weir_registry *self, const char *
 
 static bool is_young(int64_t since_ns)
 {
-    return since_ns != 0 && weir_pause_now_ns() - since_ns < WEIR_REGISTRY_AGE_NS;
+    return since_ns != 0 && weir_clock_now_ns() - since_ns < WEIR_REGISTRY_AGE_NS;
 }
 
 static bool recall(struct weir_registry *self, const char *name,
@@ -94,7 +94,7 @@ enum weir_status weir_registry_find_counted(struct weir_registry *self,
                                             struct weir_queue_counter **counter,
                                             struct weir_error *error)
 {
-    int64_t asked_ns = weir_pause_now_ns();
+    int64_t asked_ns = weir_clock_now_ns();
     struct weir_queue_row row;
     enum weir_status status;
 
@@ -211,7 +211,7 @@ int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,
             entry->stamp = number->stamp;
         }
         entry->counted = true;
-        entry->read_ns = number->whole ? weir_pause_now_ns() : 0;
+        entry->read_ns = number->whole ? weir_clock_now_ns() : 0;
         backlog = entry->backlog;
     }
     weir_lock_release(&self->lock);

@@ -61,7 +61,7 @@ struct weir_queue_counter *
 weir_registry_next_counter(struct weir_registry *self,
                            const struct weir_queue_counter *after);
 
-/* This is how it was at `asked_ns` (weir_pause_now_ns(), before the statement): who removes a queue
+/* This is how it was at `asked_ns` (weir_clock_now_ns(), before the statement): who removes a queue
  * counts on its age. Without memory nothing is remembered, which does no harm. */
 void weir_registry_put(struct weir_registry *self, const char *name,
                        const struct weir_queue_row *row, int64_t asked_ns);

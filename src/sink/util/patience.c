@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/arith.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "sink/sink.h"
 #include "weir/time.h"
 
@@ -31,7 +31,7 @@ const char *weir_patience_over(struct weir_patience *self)
         return "killed, since the sink was closed";
     if (self->batch != NULL && !weir_batch_stopped(self->batch))
         return NULL;
-    now_ns = weir_pause_now_ns();
+    now_ns = weir_clock_now_ns();
     if (self->stopped_ns == 0)
         self->stopped_ns = now_ns > 0 ? now_ns : 1;
     return now_ns - self->stopped_ns >= self->grace_ns

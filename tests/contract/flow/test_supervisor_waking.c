@@ -3,7 +3,7 @@
  * of the application's. Its intervals are an hour, so nothing but a wake can have done it.
  */
 #include "contract/flow/yard.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/reconcile/reconciler.h"
 #include "lib/stage.h"
 #include "ward/executor.h"
@@ -240,7 +240,7 @@ FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
     (void)yard_submit(&counted.yard, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
     check_int(weir_awaited_untold(&counted.yard.flow->awaited, WEIR_DUE_TIMERS,
-                                  weir_pause_now_ns() - WEIR_SECONDS(1)),
+                                  weir_clock_now_ns() - WEIR_SECONDS(1)),
               WEIR_DUE_TIMERS & ~(1U << WEIR_DUE_DELAYED));
     atomic_store(&counted.yard.flow->awaited.told_ns[WEIR_DUE_DELAYED], INT64_MAX / 2);
     for (int i = 0; i < COUNT; i++)

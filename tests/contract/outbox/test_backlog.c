@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
 
@@ -227,12 +227,12 @@ OUTBOX_TEST(backlog, that_is_old_allows_nothing)
 OUTBOX_TEST(backlog, of_a_process_s_own_is_not_forgotten)
 {
     struct weir_outbox *outbox = limited(fixture);
-    int64_t until_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(1500);
+    int64_t until_ns = weir_clock_now_ns() + WEIR_MILLISECONDS(1500);
 
     scene_send(fixture, outbox, "orders", 0, LIMIT);
-    while (weir_pause_now_ns() < until_ns) {
+    while (weir_clock_now_ns() < until_ns) {
         check_db(offer(fixture, outbox, NULL), WEIR_FULL);
-        (void)weir_pause(WEIR_MILLISECONDS(50));
+        (void)weir_clock_sleep(WEIR_MILLISECONDS(50));
     }
     weir_outbox_destroy(outbox);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
 
@@ -236,14 +236,14 @@ OUTBOX_TEST(enqueue, wakes_whoever_delivers)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    int64_t begun_ns = weir_pause_now_ns();
+    int64_t begun_ns = weir_clock_now_ns();
 
     for (size_t i = 1; i <= 20; i++) {
         scene_send_text(fixture, outbox, "orders", 0, "hello");
         wait_until(recorder_count(recorder) == i);
     }
 
-    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
     scene_close(outbox);
 }
 
@@ -260,13 +260,13 @@ OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
 
     producer_options.db = db;
     producer = scene_create(fixture, &producer_options);
-    begun_ns = weir_pause_now_ns();
+    begun_ns = weir_clock_now_ns();
     for (size_t i = 1; i <= 20; i++) {
         scene_send_text(fixture, producer, "orders", 0, "hello");
         wait_until(recorder_count(recorder) == i);
     }
 
-    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
     weir_outbox_destroy(producer);
     scene_close(outbox);
     weir_db_destroy(db);
@@ -313,7 +313,7 @@ OUTBOX_POSTGRESQL_TEST(enqueue, notifies_nobody_while_there_is_much_to_deliver)
 OUTBOX_TEST(flush, makes_the_reader_look)
 {
     struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
-    int64_t begun_ns = weir_pause_now_ns();
+    int64_t begun_ns = weir_clock_now_ns();
 
     for (int i = 0; i < 20; i++) {
         uint64_t before = scene_executions(outbox, "dispatcher");
@@ -322,7 +322,7 @@ OUTBOX_TEST(flush, makes_the_reader_look)
         wait_until(scene_executions(outbox, "dispatcher") > before);
     }
 
-    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(8));
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
     scene_close(outbox);
 }
 
@@ -547,7 +547,7 @@ OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
                                .header_count = 2};
 
     expected.state = 0;
-    expected.sent_us = weir_wall_clock_us();
+    expected.sent_us = weir_clock_wall_us();
     options.on_message = compare;
     options.state = &expected;
     scene_queue(fixture, outbox, "orders", 1);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/outbox_scene.h"
 #include "weir/context.h"
 
@@ -379,8 +379,8 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
     bert = post_open(fixture, "bert", &handler, second);
     scene_start(fixture, bert.outbox);
 
-    begun_ns = weir_pause_now_ns();
-    wait_until(weir_pause_now_ns() - begun_ns > WEIR_MILLISECONDS(1800)); /* two leases */
+    begun_ns = weir_clock_now_ns();
+    wait_until(weir_clock_now_ns() - begun_ns > WEIR_MILLISECONDS(1800)); /* two leases */
 
     check_int(recorder_count(second), 0);
     check_str(look(fixture, bert.outbox).owner, "anna");
@@ -501,7 +501,7 @@ static enum weir_outcome take_a_while(struct weir_context *context, void *state,
     (void)context;
     (void)reason;
     recorder_note(state, message);
-    weir_pause(WEIR_MILLISECONDS(30));
+    weir_clock_sleep(WEIR_MILLISECONDS(30));
     return WEIR_DONE;
 }
 

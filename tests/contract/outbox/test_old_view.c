@@ -14,7 +14,7 @@
 
 #include "base/fault_point.h"
 #include "contract/outbox/log_scene.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/outbox_application.h"
 #include "weir/outbox.h"
 #include "weir/time.h"
@@ -166,7 +166,7 @@ static int64_t deliver(struct fixture *fixture, struct weir_outbox *outbox,
                        _Atomic int64_t *delivered, int64_t messages)
 {
     static const char TEXT[] = "one of very many messages, none of them larger than this";
-    int64_t begin_ns = weir_pause_now_ns();
+    int64_t begin_ns = weir_clock_now_ns();
     int64_t end = atomic_load(delivered) + messages;
     struct weir_draft drafts[BATCH];
 
@@ -180,7 +180,7 @@ static int64_t deliver(struct fixture *fixture, struct weir_outbox *outbox,
                                     &fixture->error),
                  WEIR_OK);
     wait_until(atomic_load(delivered) >= end);
-    return weir_pause_now_ns() - begin_ns;
+    return weir_clock_now_ns() - begin_ns;
 }
 
 static void compare_deliveries(struct fixture *fixture)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "outbox/postgres/cut.h"
 #include "scene_pg.h"
 #include "weir/time.h"
@@ -59,11 +59,11 @@ static enum weir_status append_some(struct trial *self,
                                     enum kind kind, struct weir_error *error)
 {
     struct weir_outbox_log log = {.ops = &weir_log_postgresql};
-    size_t count = kind == LARGE ? 200 : 1 + weir_pause_random() % 4;
+    size_t count = kind == LARGE ? 200 : 1 + weir_clock_random() % 4;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        int partition = (int)(weir_pause_random() % PARTITIONS);
+        int partition = (int)(weir_clock_random() % PARTITIONS);
         char text[64];
         struct weir_log_entry entry;
 
@@ -72,7 +72,7 @@ static enum weir_status append_some(struct trial *self,
         status = log.ops->append(&log, connection, &entry, 1, NULL, error);
         self->appended[number][partition]++;
         if (kind == APPENDS_SLOWLY)
-            (void)weir_pause(WEIR_MILLISECONDS(3));
+            (void)weir_clock_sleep(WEIR_MILLISECONDS(3));
     }
     return status;
 }
@@ -86,12 +86,12 @@ static enum weir_status run_transaction(struct trial *self,
     if (status == WEIR_OK && kind == HAS_ID_EARLY) {
         status = weir_connection_execute_text(connection, "SELECT pg_current_xact_id()",
                                               error);
-        (void)weir_pause(WEIR_MILLISECONDS(30));
+        (void)weir_clock_sleep(WEIR_MILLISECONDS(30));
     }
     if (status == WEIR_OK)
         status = append_some(self, connection, number, kind, error);
     if (kind == COMMITS_LATE)
-        (void)weir_pause(WEIR_MILLISECONDS(150));
+        (void)weir_clock_sleep(WEIR_MILLISECONDS(150));
     if (status != WEIR_OK || kind == IS_UNDONE) {
         self->undone[number] = 1;
         weir_connection_rollback(connection);
@@ -114,7 +114,7 @@ static void *write_all_the_time(void *argument)
 
     while (status == WEIR_OK && !self->stop) {
         int number = atomic_fetch_add(&self->next, 1);
-        enum kind kind = (enum kind)(weir_pause_random() % KINDS);
+        enum kind kind = (enum kind)(weir_clock_random() % KINDS);
 
         if (number >= TRANSACTIONS_MAX)
             break;
@@ -177,7 +177,7 @@ static void read_to_the_head(struct trial *self, struct weir_connection *connect
     struct fixture *fixture = self->fixture;
 
     do {
-        page->row_max = 1 + (uint32_t)(weir_pause_random() % 50);
+        page->row_max = 1 + (uint32_t)(weir_clock_random() % 50);
         check_db(self->log.ops->read(&self->log, connection, page, &fixture->error),
                  WEIR_OK);
         page->after = page->end;
@@ -189,7 +189,7 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
     struct trial *trial = calloc(1, sizeof *trial);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_page page = {.payload_max = 100000, .visit = judge, .state = trial};
-    int64_t end_ns = weir_pause_now_ns() + WEIR_MILLISECONDS(RUN_MS);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_MILLISECONDS(RUN_MS);
     pthread_t threads[WRITERS + CUTTERS];
 
     check(trial != NULL);
@@ -204,7 +204,7 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
                                  trial),
                   0);
     while (trial->running > 0) {
-        trial->stop = weir_pause_now_ns() > end_ns;
+        trial->stop = weir_clock_now_ns() > end_ns;
         read_to_the_head(trial, connection, &page);
     }
     for (size_t i = 0; i < WRITERS + CUTTERS; i++)

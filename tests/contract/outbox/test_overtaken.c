@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/outbox_scene.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
@@ -38,7 +38,7 @@ static bool stand_still(void *argument, const char *name)
     atomic_fetch_add(&self->pages, strcmp(name, "dispatcher.read") == 0);
     atomic_fetch_add(&self->standing, reader);
     while (atomic_load(&self->suspended))
-        weir_pause(WEIR_MILLISECONDS(1));
+        weir_clock_sleep(WEIR_MILLISECONDS(1));
     atomic_fetch_sub(&self->standing, reader);
     return strcmp(name, "keeper.eager") == 0;
 }

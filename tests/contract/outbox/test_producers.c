@@ -8,7 +8,7 @@
 
 #include <libpq-fe.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/order_run.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
@@ -20,7 +20,7 @@ static uint64_t choose_seed(void)
 {
     const char *text = getenv("WEIR_SEED");
 
-    return text != NULL ? strtoull(text, NULL, 10) : weir_pause_random() % 1000000;
+    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
 }
 
 /* Half of the writers are of one kind, half of the other. */

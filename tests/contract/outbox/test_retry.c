@@ -2,7 +2,7 @@
  * A message that fails stays at the head of its partition and is tried again, later each time,
  * and nothing forgets how often.
  */
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/crew.h"
 #include "lib/outbox_scene.h"
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "lib/effects.h"
 #include "lib/letter_scene.h"
 #include "weir/stats.h"
@@ -109,7 +109,7 @@ static void draft(struct weir_draft *drafts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         drafts[i] =
-            scene_draft((int32_t)(weir_pause_random() % PARTITIONS), "0123456789");
+            scene_draft((int32_t)(weir_clock_random() % PARTITIONS), "0123456789");
 }
 
 /* In a transaction of its own making, of which it hears everything. */
@@ -117,13 +117,13 @@ static bool produce_in(struct producer *self, struct weir_connection *connection
                        size_t *sent)
 {
     struct weir_draft drafts[BATCH];
-    size_t calls = 1 + weir_pause_random() % 4;
+    size_t calls = 1 + weir_clock_random() % 4;
     bool fine = hear(self->rush, "begin", weir_connection_begin(connection, &self->error),
                      &self->error);
 
     *sent = 0;
     for (size_t i = 0; i < calls && fine; i++) {
-        size_t count = 1 + weir_pause_random() % BATCH;
+        size_t count = 1 + weir_clock_random() % BATCH;
 
         draft(drafts, count);
         fine = hear(self->rush, "enqueue",
@@ -131,10 +131,10 @@ static bool produce_in(struct producer *self, struct weir_connection *connection
                                        NULL, &self->error),
                     &self->error);
         *sent += count;
-        if (weir_pause_random() % 16 == 0)
-            (void)weir_pause(WEIR_MILLISECONDS(20));
+        if (weir_clock_random() % 16 == 0)
+            (void)weir_clock_sleep(WEIR_MILLISECONDS(20));
     }
-    if (fine && weir_pause_random() % 8 != 0)
+    if (fine && weir_clock_random() % 8 != 0)
         return hear(self->rush, "commit",
                     weir_connection_commit(connection, &self->error), &self->error);
     weir_connection_rollback(connection);
@@ -145,10 +145,10 @@ static bool produce_in(struct producer *self, struct weir_connection *connection
 static bool produce(struct producer *self, struct weir_connection *connection)
 {
     struct weir_draft drafts[BATCH];
-    size_t sent = 1 + weir_pause_random() % 4;
+    size_t sent = 1 + weir_clock_random() % 4;
     bool fine;
 
-    if (weir_pause_random() % 4 == 0) {
+    if (weir_clock_random() % 4 == 0) {
         fine = produce_in(self, connection, &sent);
     } else {
         draft(drafts, sent);
@@ -176,7 +176,7 @@ static void *run_producer(void *argument)
         return NULL;
     while (!atomic_load(&self->rush->over) && produce(self, connection)) {
         do
-            (void)weir_pause((int64_t)(weir_pause_random() % WEIR_MILLISECONDS(4)));
+            (void)weir_clock_sleep((int64_t)(weir_clock_random() % WEIR_MILLISECONDS(4)));
         while (is_ahead(self->rush) && !atomic_load(&self->rush->over));
     }
     weir_db_release(self->db, connection);
@@ -204,7 +204,7 @@ static void *run_clerk(void *argument)
                             weir_dead_letter_discard_all(self->outbox, NULL, &scope,
                                                          &count, &self->error),
                             &self->error);
-        (void)weir_pause(WEIR_MILLISECONDS(2));
+        (void)weir_clock_sleep(WEIR_MILLISECONDS(2));
     }
     return NULL;
 }
@@ -327,7 +327,7 @@ static void rush_for(struct rush *self, struct weir_outbox *outbox, struct weir_
                   0);
     }
     for (int i = 0; i < seconds * 10 && atomic_load(&self->complaints) == 0; i++)
-        (void)weir_pause(WEIR_MILLISECONDS(100));
+        (void)weir_clock_sleep(WEIR_MILLISECONDS(100));
     atomic_store(&self->over, true);
     for (int i = 0; i <= PRODUCERS; i++)
         check_int(pthread_join(threads[i], NULL), 0);

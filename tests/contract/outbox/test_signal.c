@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "contract/db/child.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "db/signal.h"
 #include "lib/outbox_scene.h"
 #include "outbox/outbox.h"
@@ -56,10 +56,10 @@ OUTBOX_MARIADB_TEST(signal, has_a_message_of_another_process_delivered_at_once)
 
         wait_until(info(&post).polls >= before.polls + 10); /* 2 + 4 + ... ms: at rest */
         before = info(&post);
-        sent_ns = weir_pause_now_ns();
+        sent_ns = weir_clock_now_ns();
         send_one(&post);
         wait_until(recorder_count(post.recorder) == i);
-        late_ns += weir_pause_now_ns() - sent_ns;
+        late_ns += weir_clock_now_ns() - sent_ns;
         wait_until(info(&post).hints > before.hints);
     }
 
@@ -100,7 +100,7 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
     struct weir_outbox *producer = scene_outbox(fixture, "producer");
     struct weir_wake_info before;
     struct weir_wake_info after;
-    int64_t begun_ns = weir_pause_now_ns();
+    int64_t begun_ns = weir_clock_now_ns();
 
     weir_wake_read(outbox->wake, &before);
     for (size_t i = 1; i <= 10; i++) {
@@ -110,7 +110,7 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
 
     weir_wake_read(outbox->wake, &after);
     check_int(after.hints, before.hints);
-    check_in_range(weir_pause_now_ns() - begun_ns, 0, WEIR_SECONDS(5));
+    check_in_range(weir_clock_now_ns() - begun_ns, 0, WEIR_SECONDS(5));
     weir_outbox_destroy(producer);
     scene_close(outbox);
 }

@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/kept_heap.h"
 #include "lib/outbox_scene.h"
 
@@ -46,9 +46,9 @@ OUTBOX_TEST(stop, ends_in_time_and_delivers_nothing_afterwards)
     scene_send(fixture, anna, "orders", 0, 300);
     wait_until(recorder_count(first) > 3);
     scene_send(fixture, anna, "orders", 0, 300);
-    begun_ns = weir_pause_now_ns();
+    begun_ns = weir_clock_now_ns();
     check_int(weir_outbox_stop(anna, WEIR_SECONDS(20)), 0);
-    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(10));
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(10));
     delivered = recorder_count(first);
 
     bert = scene_open(fixture, "bert", "orders", 1, second);
@@ -210,11 +210,11 @@ static void hanging_close(struct hanging *self)
 OUTBOX_TEST(stop, with_a_handler_that_hangs_returns_their_number_in_time)
 {
     struct hanging hanging = hanging_open(fixture);
-    int64_t begun_ns = weir_pause_now_ns();
+    int64_t begun_ns = weir_clock_now_ns();
 
     check_int(weir_outbox_stop(hanging.outbox, WEIR_MILLISECONDS(200)), 1);
 
-    check(weir_pause_now_ns() - begun_ns < WEIR_SECONDS(15));
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(15));
     hanging_close(&hanging);
 }
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
@@ -697,12 +697,12 @@ struct moments {
 
 static void note_entered(void *argument)
 {
-    atomic_store(&((struct moments *)argument)->entered_ns, weir_pause_now_ns());
+    atomic_store(&((struct moments *)argument)->entered_ns, weir_clock_now_ns());
 }
 
 static void note_burying(void *argument)
 {
-    atomic_store(&((struct moments *)argument)->burying_ns, weir_pause_now_ns());
+    atomic_store(&((struct moments *)argument)->burying_ns, weir_clock_now_ns());
 }
 
 /* After a restart of the database the others may still be on their way back. */

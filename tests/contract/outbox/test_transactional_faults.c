@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/fault_point.h"
+#include "db/clock.h"
 #include "db/db.h"
-#include "db/pause.h"
 #include "lib/crew.h"
 #include "lib/effects.h"
 #include "lib/kept_heap.h"
@@ -289,7 +289,7 @@ static void hold(void *argument)
 
     atomic_store(&self->reached, true);
     while (!atomic_load(&self->over))
-        weir_pause(WEIR_MILLISECONDS(1));
+        weir_clock_sleep(WEIR_MILLISECONDS(1));
 }
 
 /* Its handler answered in time, but nobody renews its lease any more: the comparison that counts is

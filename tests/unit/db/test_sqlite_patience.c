@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "db/pause.h"
+#include "db/clock.h"
 #include "lib/stage.h"
 #include "lib/test.h"
 #include "unit/db/desk.h"

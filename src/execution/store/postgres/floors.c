@@ -7,7 +7,7 @@
  */
 #include "execution/store/postgres/floors.h"
 #include "base/heap.h"
-#include "db/pause.h"
+#include "db/clock.h"
 #include "execution/store/postgres/store.h"
 #include "execution/store/store_statements.h"
 
@@ -198,7 +198,7 @@ enum weir_status weir_floors_learn(struct weir_floors *self,
                                    struct weir_error *error)
 {
     struct weir_floor floors[WEIR_FLOORS_MAX];
-    int64_t begun_ns = weir_pause_now_ns();
+    int64_t begun_ns = weir_clock_now_ns();
     int64_t clock_us = 0;
     int64_t now_ns;
     size_t count = 0;
@@ -208,7 +208,7 @@ enum weir_status weir_floors_learn(struct weir_floors *self,
     if (due == WEIR_FLOORS_NOTHING)
         return WEIR_OK;
     status = ask(store, connection, floors, count, &clock_us, error);
-    now_ns = weir_pause_now_ns();
+    now_ns = weir_clock_now_ns();
     if (status == WEIR_OK)
         weir_floors_learnt(self, due, floors, count, clock_us,
                            slowly ? WEIR_FLOORS_SLOW_NS : now_ns - begun_ns, now_ns);

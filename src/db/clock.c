@@ -1,14 +1,14 @@
 /*
- * pause.c - see pause.h.
+ * clock.c - see clock.h.
  */
-#include "db/pause.h"
+#include "db/clock.h"
 
 #include "base/random.h"
 #include "ward/context.h"
 #include "ward/executor.h"
 #include "ward/system.h"
 
-bool weir_pause(int64_t duration_ns)
+bool weir_clock_sleep(int64_t duration_ns)
 {
     struct weir_context *context = weir_context_current();
 
@@ -18,14 +18,14 @@ bool weir_pause(int64_t duration_ns)
     return true;
 }
 
-int64_t weir_pause_now_ns(void)
+int64_t weir_clock_now_ns(void)
 {
     const struct weir_context *context = weir_context_current();
 
     return context != NULL ? weir_context_now(context) : weir_system_now_ns();
 }
 
-uint64_t weir_pause_random(void)
+uint64_t weir_clock_random(void)
 {
     const struct weir_context *context = weir_context_current();
     struct weir_executor *executor = context != NULL ? context->executor : NULL;
@@ -36,7 +36,7 @@ uint64_t weir_pause_random(void)
                         weir_mix_u64(atomic_fetch_add(&executor->draws, 1) + 1));
 }
 
-int64_t weir_wall_clock_us(void)
+int64_t weir_clock_wall_us(void)
 {
     const struct weir_context *context = weir_context_current();
 
