@@ -11,7 +11,7 @@
  * in between. Servers and files are in memory if the machine lets it; "on disk" is the same
  * SQLite on the file system of the temporary folder, where a commit is flushed.
  *
- * MariaDB is measured twice: as it is, where B polls, and with a folder for signals (signal.h).
+ * MariaDB is measured twice: as it is, where B polls, and with a folder for signals (touch_file.h).
  *
  * The idle cost is what process B uses while nothing is committed.
  */

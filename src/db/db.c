@@ -27,9 +27,9 @@
 #include "base/log.h"
 #include "db/clock.h"
 #include "db/connection.h"
-#include "db/signal.h"
 #include "db/sql.h"
 #include "db/sqlite/writers.h"
+#include "db/touch_file.h"
 #include "ward/bulkhead.h"
 #include "ward/executor.h"
 #include "ward/lock.h"
@@ -124,7 +124,7 @@ static enum weir_status fill(struct weir_db *self, const struct weir_db_options 
         weir_url_parse(self->heap, options->url, &self->config.url, error);
 
     if (status == WEIR_OK && self->config.url.signal != NULL)
-        status = weir_signal_check(self->config.url.signal, error);
+        status = weir_touch_file_check(self->config.url.signal, error);
     if (status != WEIR_OK)
         return status;
     self->driver = DRIVERS[self->config.url.engine];

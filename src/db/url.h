@@ -16,7 +16,7 @@
  * The permissions of a file that is there are never changed.
  *
  * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder of
- * signal.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
+ * touch_file.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
  * missing database name, a bad escape: WEIR_INVALID, and the text names the part. It repeats no word
  * of the URL: with a password that is not escaped, any of them may be a part of it.
  */

@@ -28,7 +28,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "db/db.h"
-#include "db/signal.h"
+#include "db/touch_file.h"
 #include "db/watch.h"
 #include "ward/bulkhead.h"
 #include "ward/system.h"
@@ -245,15 +245,15 @@ enum weir_status weir_wake_send(struct weir_connection *connection, const char *
 void weir_wake_signal(struct weir_db *db, const char *channel)
 {
     const struct weir_url *url = &weir_db_config(db)->url;
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct weir_error error;
     bool sent;
 
     if (url->signal == NULL)
         return;
     weir_error_clear(&error);
-    weir_signal_path(url->signal, url->database, channel, path);
-    sent = weir_signal_touch(path, NULL, &error) == WEIR_OK;
+    weir_touch_file_path(url->signal, url->database, channel, path);
+    sent = weir_touch_file_touch(path, NULL, &error) == WEIR_OK;
     if (weir_db_note_signal(db, sent) && !sent)
         weir_log_event(weir_db_log(db), WEIR_LOG_WARNING, "wake.not_signalled",
                        "channel=%s text=\"%s\"", channel, error.text);

@@ -11,7 +11,7 @@
  *   SQLite         inotify on the write-ahead log says when to look at its index, which tells
  *                  in memory whether there was a commit; so does the poll, and signals only then
  *   MariaDB        a signal from processes of the same host, if the URL names a folder for it
- *                  (signal.h); and it polls, faster while there is something to do (as does
+ *                  (touch_file.h); and it polls, faster while there is something to do (as does
  *                  PostgreSQL behind a transaction pooler, where nobody can listen)
  *
  * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs the

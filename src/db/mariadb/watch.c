@@ -1,5 +1,5 @@
 /*
- * watch.c - hearing the signals of signal.h: inotify on one file.
+ * watch.c - hearing the signals of touch_file.h: inotify on one file.
  *
  * Not everybody who commits can be heard: another host cannot, nor an application that writes
  * its messages without the library. So polling stays adaptive beside it.
@@ -20,7 +20,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
-#include "db/signal.h"
+#include "db/touch_file.h"
 #include "db/watch.h"
 #include "ward/system.h"
 #include "weir/time.h"
@@ -28,26 +28,27 @@
 #define REST_NS WEIR_MILLISECONDS(2)
 #define COMPARE_NS WEIR_SECONDS(2)
 
-struct signal_watch {
+struct touch_file_watch {
     struct weir_watch watch; /* its fd is ours, or -1 while it rests */
     const struct weir_heap *heap;
     struct weir_fault_points *points;
     int fd;
     struct stat file; /* that is watched */
     int64_t compare_ns;
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
 };
 
 static void signal_close(struct weir_watch *watch)
 {
-    struct signal_watch *self = WEIR_CONTAINER_OF(watch, struct signal_watch, watch);
+    struct touch_file_watch *self =
+        WEIR_CONTAINER_OF(watch, struct touch_file_watch, watch);
 
     if (self->fd >= 0)
         (void)close(self->fd);
     weir_heap_free(self->heap, self);
 }
 
-static enum weir_status compare(struct signal_watch *self, int64_t now_ns,
+static enum weir_status compare(struct touch_file_watch *self, int64_t now_ns,
                                 struct weir_error *error)
 {
     struct stat now;
@@ -60,9 +61,9 @@ static enum weir_status compare(struct signal_watch *self, int64_t now_ns,
     return WEIR_OK;
 }
 
-static enum weir_status set_up(struct signal_watch *self, struct weir_error *error)
+static enum weir_status set_up(struct touch_file_watch *self, struct weir_error *error)
 {
-    enum weir_status status = weir_signal_touch(self->path, &self->file, error);
+    enum weir_status status = weir_touch_file_touch(self->path, &self->file, error);
 
     if (status != WEIR_OK)
         return status;
@@ -79,7 +80,7 @@ static enum weir_status signal_open(struct weir_db *db, const char *channel,
                                     struct weir_watch **out, struct weir_error *error)
 {
     const struct weir_link_config *config = weir_db_config(db);
-    struct signal_watch *self = weir_heap_zalloc(config->heap, sizeof *self);
+    struct touch_file_watch *self = weir_heap_zalloc(config->heap, sizeof *self);
     enum weir_status status;
 
     *out = NULL;
@@ -88,7 +89,7 @@ static enum weir_status signal_open(struct weir_db *db, const char *channel,
     self->heap = config->heap;
     self->points = config->points;
     self->fd = -1;
-    weir_signal_path(config->url.signal, config->url.database, channel, self->path);
+    weir_touch_file_path(config->url.signal, config->url.database, channel, self->path);
     status = set_up(self, error);
     if (status != WEIR_OK) {
         signal_close(&self->watch);
@@ -106,7 +107,7 @@ static enum weir_status signal_open(struct weir_db *db, const char *channel,
 }
 
 /* Empty the queue of events. *moved: perhaps the file is another one now. */
-static void take_events(struct signal_watch *self, bool *signalled, bool *moved)
+static void take_events(struct touch_file_watch *self, bool *signalled, bool *moved)
 {
     const uint32_t signals = IN_CLOSE_WRITE | IN_Q_OVERFLOW;
     char events[1024] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -127,7 +128,8 @@ static void take_events(struct signal_watch *self, bool *signalled, bool *moved)
 static enum weir_status signal_look(struct weir_watch *watch, int64_t now_ns,
                                     bool *hinted, struct weir_error *error)
 {
-    struct signal_watch *self = WEIR_CONTAINER_OF(watch, struct signal_watch, watch);
+    struct touch_file_watch *self =
+        WEIR_CONTAINER_OF(watch, struct touch_file_watch, watch);
     bool signalled;
     bool moved;
 

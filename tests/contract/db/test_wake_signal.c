@@ -13,13 +13,13 @@
 
 #include "base/fault_point.h"
 #include "contract/db/bell.h"
-#include "db/signal.h"
+#include "db/touch_file.h"
 
 /* A folder, a database whose URL names it, and a bell there. */
 struct post {
     struct fixture there;
     char folder[64];
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct weir_db *db;
     struct neighbour neighbour;
     struct bell bell;
@@ -89,7 +89,7 @@ MARIADB_TEST(wake, makes_a_few_looks_of_many_signals)
 
 MARIADB_TEST(wake, hears_no_signals_of_other_channels)
 {
-    char other[WEIR_SIGNAL_PATH_SIZE];
+    char other[WEIR_TOUCH_FILE_PATH_SIZE];
     struct post post;
 
     post_open(&post, fixture);
@@ -100,8 +100,8 @@ MARIADB_TEST(wake, hears_no_signals_of_other_channels)
 
     wait_until(atomic_load(&post.bell.seen) == 1);
     check_int(bell_info(&post.bell).hints, 1);
-    weir_signal_path(post.folder, weir_db_config(post.db)->url.database, "another",
-                     other);
+    weir_touch_file_path(post.folder, weir_db_config(post.db)->url.database, "another",
+                         other);
     check_int(unlink(other), 0);
     post_close(&post);
 }
@@ -291,8 +291,8 @@ static void post_open(struct post *self, struct fixture *fixture)
     options = fixture_options(&self->there);
     options.log = (struct weir_log){.write = count_complaint, .state = self};
     self->db = fixture_open(fixture, &options);
-    weir_signal_path(self->folder, weir_db_config(self->db)->url.database, "weir",
-                     self->path);
+    weir_touch_file_path(self->folder, weir_db_config(self->db)->url.database, "weir",
+                         self->path);
     check_db(weir_db_acquire(self->db, &connection, &fixture->error), WEIR_OK);
     fixture_execute(fixture, connection,
                     "CREATE TABLE {p}_item (id BIGINT PRIMARY KEY AUTO_INCREMENT, "

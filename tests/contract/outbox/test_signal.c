@@ -14,7 +14,7 @@
 #include "contract/db/child.h"
 #include "db/clock.h"
 #include "db/db.h"
-#include "db/signal.h"
+#include "db/touch_file.h"
 #include "lib/outbox_scene.h"
 #include "outbox/outbox.h"
 
@@ -27,7 +27,7 @@ struct producer {
 
 struct post {
     char folder[64];
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct producer producer;
     struct weir_db *db;
     struct weir_outbox *outbox;
@@ -158,8 +158,8 @@ static void post_open(struct post *self, struct fixture *fixture)
     options = fixture_options(&producer->there);
     self->db = fixture_open(fixture, &options);
     self->outbox = open_outbox(fixture, self->db, "anna");
-    weir_signal_path(self->folder, weir_db_config(self->db)->url.database,
-                     self->outbox->channel, self->path);
+    weir_touch_file_path(self->folder, weir_db_config(self->db)->url.database,
+                         self->outbox->channel, self->path);
 }
 
 static void post_start(struct post *self, struct fixture *fixture)

@@ -1,5 +1,5 @@
 /*
- * signal.h - a file by which processes of one host tell each other that something was committed.
+ * touch_file.h - a file by which processes of one host tell each other that something was committed.
  *
  * MariaDB has no way to tell its clients of a commit. Where producers and those who deliver live
  * on one host, the operator may name a folder in the URL (`signal=FOLDER`): producers open and
@@ -20,29 +20,29 @@
  *          all is decided by the folder. Symbolic links in the place of the file are refused.
  * Threads  Any.
  */
-#ifndef WEIR_DB_SIGNAL_H
-#define WEIR_DB_SIGNAL_H
+#ifndef WEIR_DB_TOUCH_FILE_H
+#define WEIR_DB_TOUCH_FILE_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
 #include "weir/error.h"
 
-enum { WEIR_SIGNAL_FOLDER_MAX = 1000, WEIR_SIGNAL_PATH_SIZE = 1048 };
+enum { WEIR_TOUCH_FILE_FOLDER_MAX = 1000, WEIR_TOUCH_FILE_PATH_SIZE = 1048 };
 
 /* Is it a folder that can serve? WEIR_INVALID with a text that names the URL's option. */
-WEIR_CHECKED enum weir_status weir_signal_check(const char *folder,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_touch_file_check(const char *folder,
+                                                    struct weir_error *error);
 
 /* Where the file is; `folder` has passed the check. */
-void weir_signal_path(const char *folder, const char *database, const char *channel,
-                      char out[WEIR_SIGNAL_PATH_SIZE]);
+void weir_touch_file_path(const char *folder, const char *database, const char *channel,
+                          char out[WEIR_TOUCH_FILE_PATH_SIZE]);
 
 /*
  * Signal; make the file if there is none. *out, unless NULL, gets which file it was. Never waits.
  * WEIR_SYSTEM with a text; whoever signals goes on all the same.
  */
-WEIR_CHECKED enum weir_status weir_signal_touch(const char *path, struct stat *out,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_touch_file_touch(const char *path, struct stat *out,
+                                                    struct weir_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * signal.c - see signal.h.
+ * touch_file.c - see touch_file.h.
  */
-#include "db/signal.h"
+#include "db/touch_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 
 enum { FILE_MODE = 0666 };
 
-enum weir_status weir_signal_check(const char *folder, struct weir_error *error)
+enum weir_status weir_touch_file_check(const char *folder, struct weir_error *error)
 {
     struct stat found;
 
-    if (strlen(folder) > WEIR_SIGNAL_FOLDER_MAX)
+    if (strlen(folder) > WEIR_TOUCH_FILE_FOLDER_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "database URL: option signal has %zu %s, must have up "
                               "to %d",
                               strlen(folder), WEIR_NOUN(strlen(folder), "byte", "bytes"),
-                              WEIR_SIGNAL_FOLDER_MAX);
+                              WEIR_TOUCH_FILE_FOLDER_MAX);
     if (stat(folder, &found) != 0)
         return weir_error_set(error, WEIR_INVALID,
                               "database URL: option signal: folder \"%.200s\" cannot be "
@@ -40,8 +40,8 @@ enum weir_status weir_signal_check(const char *folder, struct weir_error *error)
     return WEIR_OK;
 }
 
-void weir_signal_path(const char *folder, const char *database, const char *channel,
-                      char out[WEIR_SIGNAL_PATH_SIZE])
+void weir_touch_file_path(const char *folder, const char *database, const char *channel,
+                          char out[WEIR_TOUCH_FILE_PATH_SIZE])
 {
     static const char DIGITS[] = "0123456789abcdef";
     uint8_t digest[WEIR_MD5_SIZE];
@@ -51,8 +51,8 @@ void weir_signal_path(const char *folder, const char *database, const char *chan
     /* A name that is longer than any that a server accepts: what is cut does not matter. */
     WEIR_ASSERT(size > 0);
     weir_md5(name, strlen(name), digest);
-    size = snprintf(out, WEIR_SIGNAL_PATH_SIZE, "%.*s/weir-", WEIR_SIGNAL_FOLDER_MAX,
-                    folder);
+    size = snprintf(out, WEIR_TOUCH_FILE_PATH_SIZE, "%.*s/weir-",
+                    WEIR_TOUCH_FILE_FOLDER_MAX, folder);
     for (size_t i = 0; i < WEIR_MD5_SIZE; i++) {
         out[size++] = DIGITS[digest[i] >> 4];
         out[size++] = DIGITS[digest[i] & 15];
@@ -79,8 +79,8 @@ static int open_or_make(const char *path)
     return file;
 }
 
-enum weir_status weir_signal_touch(const char *path, struct stat *out,
-                                   struct weir_error *error)
+enum weir_status weir_touch_file_touch(const char *path, struct stat *out,
+                                       struct weir_error *error)
 {
     int file = open_or_make(path);
     int code = errno;

@@ -1,7 +1,7 @@
 /*
- * Tests of db/signal.c: the file by which processes of one host wake each other.
+ * Tests of db/touch_file.c: the file by which processes of one host wake each other.
  */
-#include "db/signal.h"
+#include "db/touch_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 /* A folder of the test's own, and the file in it. */
 struct place {
     char folder[64];
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct weir_error error;
 };
 
@@ -29,31 +29,31 @@ static int file_count(const char *folder);
 /* printf app/weir_wake | md5sum: so a program without the library can signal too. */
 WEIR_TEST(signal, file_has_a_name_that_can_be_computed)
 {
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_signal_path("/run/weir", "app", "weir_wake", path);
+    weir_touch_file_path("/run/weir", "app", "weir_wake", path);
 
     check_str(path, "/run/weir/weir-4d04fbb2d7051ac80929970086a79c6d");
 }
 
 WEIR_TEST(signal, file_belongs_to_one_database_and_channel)
 {
-    char path[WEIR_SIGNAL_PATH_SIZE];
-    char other[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
+    char other[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_signal_path("/run", "app", "weir_wake", path);
-    weir_signal_path("/run", "app", "shop_wake", other);
+    weir_touch_file_path("/run", "app", "weir_wake", path);
+    weir_touch_file_path("/run", "app", "shop_wake", other);
     check(strcmp(path, other) != 0);
-    weir_signal_path("/run", "shop", "weir_wake", other);
+    weir_touch_file_path("/run", "shop", "weir_wake", other);
     check(strcmp(path, other) != 0);
 }
 
 /* Whatever a database is called: its name cannot lead out of the folder. */
 WEIR_TEST(signal, file_is_in_the_folder_whatever_the_database_is_called)
 {
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_signal_path("/run/weir", "../../etc/x", "weir_wake", path);
+    weir_touch_file_path("/run/weir", "../../etc/x", "weir_wake", path);
 
     check_int(strncmp(path, "/run/weir/weir-", 15), 0);
     check_int(strspn(path + 15, "0123456789abcdef"), 32);
@@ -62,38 +62,38 @@ WEIR_TEST(signal, file_is_in_the_folder_whatever_the_database_is_called)
 
 WEIR_TEST(signal, file_fits_behind_the_longest_folder)
 {
-    char folder[WEIR_SIGNAL_FOLDER_MAX + 1];
-    char path[WEIR_SIGNAL_PATH_SIZE];
+    char folder[WEIR_TOUCH_FILE_FOLDER_MAX + 1];
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
 
     memset(folder, 'x', sizeof folder - 1);
     folder[0] = '/';
     folder[sizeof folder - 1] = '\0';
 
-    weir_signal_path(folder, "app", "weir_wake", path);
+    weir_touch_file_path(folder, "app", "weir_wake", path);
 
-    check_int(strlen(path), WEIR_SIGNAL_FOLDER_MAX + 38);
+    check_int(strlen(path), WEIR_TOUCH_FILE_FOLDER_MAX + 38);
 }
 
 /* ---- the folder --------------------------------------------------------------------------- */
 
 WEIR_TEST(signal, is_refused_without_a_folder)
 {
-    char folder[WEIR_SIGNAL_FOLDER_MAX + 2];
+    char folder[WEIR_TOUCH_FILE_FOLDER_MAX + 2];
     struct place place;
 
     place_make(&place);
-    check_status(weir_signal_check(place.folder, &place.error), WEIR_OK);
-    check_status(weir_signal_check(place.path, &place.error), WEIR_INVALID);
+    check_status(weir_touch_file_check(place.folder, &place.error), WEIR_OK);
+    check_status(weir_touch_file_check(place.path, &place.error), WEIR_INVALID);
     check(strstr(place.error.text, "option signal") != NULL);
     check(strstr(place.error.text, place.path) != NULL);
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_OK);
-    check_status(weir_signal_check(place.path, &place.error), WEIR_INVALID);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_OK);
+    check_status(weir_touch_file_check(place.path, &place.error), WEIR_INVALID);
     check(strstr(place.error.text, "is not a folder") != NULL);
     place_remove(&place);
 
     memset(folder, '/', sizeof folder - 1);
     folder[sizeof folder - 1] = '\0';
-    check_status(weir_signal_check(folder, &place.error), WEIR_INVALID);
+    check_status(weir_touch_file_check(folder, &place.error), WEIR_INVALID);
     check(strstr(place.error.text, "1001 bytes") != NULL);
 }
 
@@ -106,10 +106,10 @@ WEIR_TEST(signal, is_an_event_for_inotify)
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
     place_make(&place);
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_OK);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_OK);
     check(inotify_add_watch(fd, place.path, IN_CLOSE_WRITE) >= 0);
 
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_OK);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_OK);
 
     check_int(read(fd, &event, sizeof event), sizeof event);
     check(read(fd, &event, sizeof event) < 0);
@@ -126,7 +126,7 @@ WEIR_TEST(signal, file_can_be_opened_by_everybody)
 
     place_make(&place);
 
-    check_status(weir_signal_touch(place.path, &file, &place.error), WEIR_OK);
+    check_status(weir_touch_file_touch(place.path, &file, &place.error), WEIR_OK);
 
     check_int(stat(place.path, &file), 0);
     check_int(file.st_mode & 07777, 0666);
@@ -148,7 +148,7 @@ WEIR_TEST(signal, changes_nothing_of_a_file_that_is_there)
     (void)close(file);
     check_int(stat(place.path, &before), 0);
 
-    check_status(weir_signal_touch(place.path, &after, &place.error), WEIR_OK);
+    check_status(weir_touch_file_touch(place.path, &after, &place.error), WEIR_OK);
 
     check_int(after.st_ino, before.st_ino);
     check_int(stat(place.path, &after), 0);
@@ -169,10 +169,10 @@ WEIR_TEST(signal, follows_no_symbolic_link)
     snprintf(target, sizeof target, "%s/target", place.folder);
     check_int(symlink(target, place.path), 0);
 
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
     check_int(file_count(place.folder), 1);
     (void)close(open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
 
     check(strstr(place.error.text, place.path) != NULL);
     (void)unlink(target);
@@ -187,7 +187,7 @@ WEIR_TEST(signal, waits_for_nobody)
     place_make(&place);
     check_int(mkfifo(place.path, 0666), 0);
 
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
 
     place_remove(&place);
 }
@@ -199,7 +199,7 @@ WEIR_TEST(signal, fails_without_its_folder)
     place_make(&place);
     place_remove(&place);
 
-    check_status(weir_signal_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
 }
 
 /* ---- helpers ------------------------------------------------------------------------------ */
@@ -213,7 +213,7 @@ static void place_make(struct place *self)
              temporary != NULL ? temporary : "/tmp");
     check(mkdtemp(self->folder) != NULL);
     check_int(chmod(self->folder, 0700), 0);
-    weir_signal_path(self->folder, "app", "weir_wake", self->path);
+    weir_touch_file_path(self->folder, "app", "weir_wake", self->path);
 }
 
 static void place_remove(struct place *self)
