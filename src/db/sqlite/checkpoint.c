@@ -97,9 +97,9 @@ static enum weir_status checkpoint_by(struct weir_sqlite_link *self,
 
     if (status != WEIR_OK)
         return status;
-    self->patience.lock_timeout_ns = RELIEF_PATIENCE_NS;
+    self->busy_handler.lock_timeout_ns = RELIEF_PATIENCE_NS;
     status = weir_sqlite_checkpoint(&self->link, helper, error);
-    self->patience.lock_timeout_ns = self->link.config->lock_timeout_ns;
+    self->busy_handler.lock_timeout_ns = self->link.config->lock_timeout_ns;
     weir_driver_sqlite.close(helper);
     return status;
 }

@@ -90,7 +90,7 @@ static enum weir_status create_link(const struct weir_link_config *config,
     self->link.driver = &weir_driver_sqlite;
     self->link.config = config;
     atomic_init(&self->link.cancelled, false);
-    weir_sqlite_patience_init(&self->patience, &self->link);
+    weir_sqlite_busy_handler_init(&self->busy_handler, &self->link);
     return WEIR_OK;
 }
 
@@ -149,7 +149,7 @@ static enum weir_status apply_settings(struct weir_sqlite_link *self,
 
     (void)sqlite3_extended_result_codes(self->db, 1);
     (void)sqlite3_wal_autocheckpoint(self->db, 0);
-    weir_sqlite_patience_install(&self->patience, self->db);
+    weir_sqlite_busy_handler_install(&self->busy_handler, self->db);
     weir_sqlite_guard_commit(self);
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         (void)sqlite3_db_config(self->db, OPTIONS[i].name, OPTIONS[i].value, NULL);
@@ -216,7 +216,7 @@ static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error 
     status = open_handle(self, error);
     if (status == WEIR_OK && sqlite3_db_readonly(self->db, "main") == 1)
         status = weir_error_set(error, WEIR_DENIED, "open: the file is read-only");
-    self->patience.lock_timeout_ns = config->connect_timeout_ns;
+    self->busy_handler.lock_timeout_ns = config->connect_timeout_ns;
     if (status == WEIR_OK)
         status = apply_settings(self, error);
     if (status == WEIR_OK &&
@@ -229,7 +229,7 @@ static enum weir_status set_up(struct weir_sqlite_link *self, struct weir_error 
         status = watch_log(self, error);
     if (status == WEIR_OK)
         status = weir_sqlite_prepare_verbs(self, error);
-    self->patience.lock_timeout_ns = config->lock_timeout_ns;
+    self->busy_handler.lock_timeout_ns = config->lock_timeout_ns;
     return status;
 }
 

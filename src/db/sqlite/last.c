@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "db/clock.h"
-#include "db/sqlite/patience.h"
+#include "db/sqlite/busy_handler.h"
 #include "weir/time.h"
 
 #define TURN_WAIT_NS WEIR_SECONDS(1)

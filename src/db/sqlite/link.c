@@ -75,7 +75,7 @@ enum weir_status weir_sqlite_enter(struct weir_sqlite_link *self,
 {
     if (transaction_failed(self))
         return refuse_failed(self, error);
-    weir_sqlite_patience_start(&self->patience);
+    weir_sqlite_busy_handler_start(&self->busy_handler);
     return WEIR_OK;
 }
 
@@ -129,7 +129,7 @@ enum weir_status weir_sqlite_fail(struct weir_sqlite_link *self, const char *wha
     int code = sqlite3_extended_errcode(self->db);
     enum weir_status status = weir_sqlite_status(code, sqlite3_system_errno(self->db));
 
-    status = weir_sqlite_patience_judge(&self->patience, code, status);
+    status = weir_sqlite_busy_handler_status(&self->busy_handler, code, status);
     (void)weir_error_set(error, status, "%s: %s (%d)", what, reason(self, status), code);
     error->native_code = code;
     if (status == WEIR_LOST)
@@ -150,9 +150,9 @@ enum weir_status weir_sqlite_prepare(struct weir_sqlite_link *self, const char *
     *rest = text;
     if (status != WEIR_OK)
         return status;
-    weir_sqlite_patience_attend(&self->patience, NULL);
+    weir_sqlite_busy_handler_enter(&self->busy_handler, NULL);
     code = sqlite3_prepare_v3(self->db, text, -1, flags, out, rest);
-    weir_sqlite_patience_rest(&self->patience);
+    weir_sqlite_busy_handler_leave(&self->busy_handler);
     return code == SQLITE_OK ? WEIR_OK : weir_sqlite_fail(self, "prepare", error);
 }
 
@@ -184,9 +184,9 @@ enum weir_status weir_sqlite_step(struct weir_sqlite_link *self,
         (void)sqlite3_reset(stmt);
         return status;
     }
-    weir_sqlite_patience_attend(&self->patience, stmt);
+    weir_sqlite_busy_handler_enter(&self->busy_handler, stmt);
     code = sqlite3_step(stmt);
-    weir_sqlite_patience_rest(&self->patience);
+    weir_sqlite_busy_handler_leave(&self->busy_handler);
     if (code == SQLITE_ROW)
         return WEIR_OK;
     if (code == SQLITE_DONE)

@@ -27,8 +27,8 @@
 #include <stdint.h>
 
 #include "db/driver.h"
+#include "db/sqlite/busy_handler.h"
 #include "db/sqlite/checkpoint.h"
-#include "db/sqlite/patience.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -48,7 +48,7 @@ struct weir_sqlite_link {
     struct weir_link link;                              /* first */
     struct sqlite3 *db;                                 /* owned, or the application's */
     struct sqlite3_stmt *verbs[WEIR_SQLITE_VERB_COUNT]; /* owned; NULL when adopted */
-    struct weir_sqlite_patience patience;
+    struct weir_sqlite_busy_handler busy_handler;
     struct weir_sqlite_log log;
     bool begun;              /* by begin(), and neither committed nor rolled back */
     bool lent;               /* the handle is in other hands: only commit() commits */

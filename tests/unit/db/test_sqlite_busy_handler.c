@@ -1,5 +1,5 @@
-/* Tests of db/sqlite/patience.c: waiting for locks, timeouts, cancelling. */
-#include "db/sqlite/patience.h"
+/* Tests of db/sqlite/busy_handler.c: waiting for locks, timeouts, cancelling. */
+#include "db/sqlite/busy_handler.h"
 
 #include <pthread.h>
 #include <sched.h>

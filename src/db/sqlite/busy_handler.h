@@ -1,5 +1,5 @@
 /*
- * patience.h - how long a statement of SQLite may take and wait.
+ * busy_handler.h - how long a statement of SQLite may take and wait.
  *
  * SQLite has no timeouts of its own that know our clock. It calls back, though: while it waits
  * for a lock (busy handler), and about every thousand steps of a statement (progress handler).
@@ -15,8 +15,8 @@
  * Threads  The link's flow of control; cancel() reaches it through link->cancelled.
  * Memory   None.
  */
-#ifndef WEIR_DB_SQLITE_PATIENCE_H
-#define WEIR_DB_SQLITE_PATIENCE_H
+#ifndef WEIR_DB_SQLITE_BUSY_HANDLER_H
+#define WEIR_DB_SQLITE_BUSY_HANDLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ enum weir_sqlite_verdict {
     WEIR_SQLITE_CALLED_OFF
 };
 
-struct weir_sqlite_patience {
+struct weir_sqlite_busy_handler {
     struct weir_link *link;       /* borrowed */
     int64_t lock_timeout_ns;      /* 0: none */
     int64_t statement_timeout_ns; /* 0: none */
@@ -48,22 +48,25 @@ struct weir_sqlite_patience {
 };
 
 /* Takes the timeouts from the link's configuration. Borrows `link`. */
-void weir_sqlite_patience_init(struct weir_sqlite_patience *self, struct weir_link *link);
+void weir_sqlite_busy_handler_init(struct weir_sqlite_busy_handler *self,
+                                   struct weir_link *link);
 
 /* Put the two callbacks on a connection of ours; never on the application's. */
-void weir_sqlite_patience_install(struct weir_sqlite_patience *self, struct sqlite3 *db);
+void weir_sqlite_busy_handler_install(struct weir_sqlite_busy_handler *self,
+                                      struct sqlite3 *db);
 
 /* A new operation: forgets what was spent, and a cancel() that came too late for the last. */
-void weir_sqlite_patience_start(struct weir_sqlite_patience *self);
+void weir_sqlite_busy_handler_start(struct weir_sqlite_busy_handler *self);
 
 /* Around each step. `stmt` is NULL while preparing: then only waiting for locks counts. */
-void weir_sqlite_patience_attend(struct weir_sqlite_patience *self,
-                                 struct sqlite3_stmt *stmt);
-void weir_sqlite_patience_rest(struct weir_sqlite_patience *self);
+void weir_sqlite_busy_handler_enter(struct weir_sqlite_busy_handler *self,
+                                    struct sqlite3_stmt *stmt);
+void weir_sqlite_busy_handler_leave(struct weir_sqlite_busy_handler *self);
 
 /* The status of a call that ended with `code`, which the table maps to `status`. */
-enum weir_status weir_sqlite_patience_judge(const struct weir_sqlite_patience *self,
-                                            int code, enum weir_status status);
+enum weir_status
+weir_sqlite_busy_handler_status(const struct weir_sqlite_busy_handler *self, int code,
+                                enum weir_status status);
 
 /* How long to wait at the given attempt (0, 1, ...): from 0.2 ms, doubling up to 20 ms, spread
  * so that those who began together do not come back together. */

@@ -1,5 +1,5 @@
 /*
- * patience.c - see sqlite/patience.h.
+ * busy_handler.c - see sqlite/busy_handler.h.
  *
  *   I1  a statement that is done is never reported as timed out or cancelled
  *
@@ -10,7 +10,7 @@
  * The spread of the waits comes from the clock. Threads never read the same nanosecond twice,
  * and in a simulation the same seed gives the same waits.
  */
-#include "db/sqlite/patience.h"
+#include "db/sqlite/busy_handler.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -33,27 +33,29 @@ enum {
 static int wait_for_lock(void *argument, int attempt);
 static int look_at_clock(void *argument);
 
-void weir_sqlite_patience_init(struct weir_sqlite_patience *self, struct weir_link *link)
+void weir_sqlite_busy_handler_init(struct weir_sqlite_busy_handler *self,
+                                   struct weir_link *link)
 {
-    *self = (struct weir_sqlite_patience){
+    *self = (struct weir_sqlite_busy_handler){
         .link = link,
         .lock_timeout_ns = link->config->lock_timeout_ns,
         .statement_timeout_ns = link->config->statement_timeout_ns,
     };
 }
 
-void weir_sqlite_patience_install(struct weir_sqlite_patience *self, struct sqlite3 *db)
+void weir_sqlite_busy_handler_install(struct weir_sqlite_busy_handler *self,
+                                      struct sqlite3 *db)
 {
     (void)sqlite3_busy_handler(db, wait_for_lock, self);
     sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look_at_clock, self);
 }
 
-static bool called_off(const struct weir_sqlite_patience *self)
+static bool called_off(const struct weir_sqlite_busy_handler *self)
 {
     return atomic_load_explicit(&self->link->cancelled, memory_order_relaxed);
 }
 
-static void note_writers(struct weir_sqlite_patience *self)
+static void note_writers(struct weir_sqlite_busy_handler *self)
 {
     const struct weir_writers *writers = self->link->config->writers;
 
@@ -61,7 +63,7 @@ static void note_writers(struct weir_sqlite_patience *self)
         self->writers_seen = weir_writers_count(writers);
 }
 
-void weir_sqlite_patience_start(struct weir_sqlite_patience *self)
+void weir_sqlite_busy_handler_start(struct weir_sqlite_busy_handler *self)
 {
     self->spent_ns = 0;
     self->looked = false;
@@ -71,14 +73,14 @@ void weir_sqlite_patience_start(struct weir_sqlite_patience *self)
         atomic_store_explicit(&self->link->cancelled, false, memory_order_relaxed);
 }
 
-void weir_sqlite_patience_attend(struct weir_sqlite_patience *self,
-                                 struct sqlite3_stmt *stmt)
+void weir_sqlite_busy_handler_enter(struct weir_sqlite_busy_handler *self,
+                                    struct sqlite3_stmt *stmt)
 {
     self->stmt = stmt;
     self->attending = true;
 }
 
-void weir_sqlite_patience_rest(struct weir_sqlite_patience *self)
+void weir_sqlite_busy_handler_leave(struct weir_sqlite_busy_handler *self)
 {
     if (self->looked)
         self->spent_ns += weir_clock_now_ns() - self->looked_ns;
@@ -87,8 +89,9 @@ void weir_sqlite_patience_rest(struct weir_sqlite_patience *self)
     self->attending = false;
 }
 
-enum weir_status weir_sqlite_patience_judge(const struct weir_sqlite_patience *self,
-                                            int code, enum weir_status status)
+enum weir_status
+weir_sqlite_busy_handler_status(const struct weir_sqlite_busy_handler *self, int code,
+                                enum weir_status status)
 {
     int family = code & 0xff;
 
@@ -110,7 +113,7 @@ int64_t weir_sqlite_wait_ns(int attempt, int64_t now_ns)
 }
 
 /* Has the operation used up its time? Begins to count at the first look of a step. */
-static bool out_of_time(struct weir_sqlite_patience *self, int64_t now_ns)
+static bool out_of_time(struct weir_sqlite_busy_handler *self, int64_t now_ns)
 {
     if (!self->looked) {
         self->looked = true;
@@ -120,7 +123,7 @@ static bool out_of_time(struct weir_sqlite_patience *self, int64_t now_ns)
            self->spent_ns + (now_ns - self->looked_ns) >= self->statement_timeout_ns;
 }
 
-static int stop(struct weir_sqlite_patience *self, enum weir_sqlite_verdict verdict,
+static int stop(struct weir_sqlite_busy_handler *self, enum weir_sqlite_verdict verdict,
                 int answer)
 {
     self->verdict = verdict;
@@ -129,7 +132,7 @@ static int stop(struct weir_sqlite_patience *self, enum weir_sqlite_verdict verd
 
 /* Wait, at most until one of this process has ended its transaction; false when the worker was
  * cancelled meanwhile. */
-static bool wait_for_writers(struct weir_sqlite_patience *self, int64_t wait_ns)
+static bool wait_for_writers(struct weir_sqlite_busy_handler *self, int64_t wait_ns)
 {
     struct weir_writers *writers = self->link->config->writers;
     struct weir_context *context = weir_context_current();
@@ -144,7 +147,7 @@ static bool wait_for_writers(struct weir_sqlite_patience *self, int64_t wait_ns)
 /* The busy handler: 0 gives up, anything else tries again. */
 static int wait_for_lock(void *argument, int attempt)
 {
-    struct weir_sqlite_patience *self = argument;
+    struct weir_sqlite_busy_handler *self = argument;
     int64_t now_ns = weir_clock_now_ns();
     int64_t wait_ns = weir_sqlite_wait_ns(attempt, now_ns);
 
@@ -171,7 +174,7 @@ static int wait_for_lock(void *argument, int attempt)
 /* The progress handler: anything but 0 interrupts. */
 static int look_at_clock(void *argument)
 {
-    struct weir_sqlite_patience *self = argument;
+    struct weir_sqlite_busy_handler *self = argument;
 
     if (self->stmt == NULL || !sqlite3_stmt_busy(self->stmt)) /* I1 */
         return 0;
