@@ -28,7 +28,7 @@
 #include "db/clock.h"
 #include "db/connection.h"
 #include "db/sql.h"
-#include "db/sqlite/writers.h"
+#include "db/sqlite/write_waiters.h"
 #include "db/touch_file.h"
 #include "ward/bulkhead.h"
 #include "ward/executor.h"
@@ -48,7 +48,7 @@ struct weir_db {
     const struct weir_heap *heap;
     struct weir_log log;
     struct weir_link_config config;
-    struct weir_writers writers; /* of config */
+    struct weir_write_waiters writers; /* of config */
     const struct weir_driver *driver;
     char *prefix;
     uint32_t connections_max;
@@ -158,7 +158,7 @@ static enum weir_status init_locks(struct weir_db *self, struct weir_error *erro
     enum weir_status status = weir_lock_init(&self->lock);
 
     if (status == WEIR_OK) {
-        status = weir_writers_init(&self->writers);
+        status = weir_write_waiters_init(&self->writers);
         if (status != WEIR_OK)
             weir_lock_fini(&self->lock);
     }
@@ -211,7 +211,7 @@ static void dissolve(struct weir_db *self)
 {
     if (self->anchor != NULL)
         self->driver->close(self->anchor);
-    weir_writers_fini(&self->writers);
+    weir_write_waiters_fini(&self->writers);
     weir_lock_fini(&self->lock);
     free_db(self);
 }

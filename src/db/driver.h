@@ -28,14 +28,14 @@
 #include "weir/db.h"
 
 struct weir_fault_points;
-struct weir_writers;
+struct weir_write_waiters;
 
 /* What all links of one database share. Lives in struct weir_db, borrowed by the links. */
 struct weir_link_config {
     const struct weir_heap *heap;
     const struct weir_log *log;
-    struct weir_fault_points *points; /* for tests; NULL: none */
-    struct weir_writers *writers;     /* SQLite; NULL: nobody is told when one ends */
+    struct weir_fault_points *points;   /* for tests; NULL: none */
+    struct weir_write_waiters *writers; /* SQLite; NULL: nobody is told when one ends */
     struct weir_url url;
     int64_t statement_timeout_ns; /* 0: none */
     int64_t lock_timeout_ns;      /* 0: none */

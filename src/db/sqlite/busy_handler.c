@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "db/clock.h"
 #include "db/driver.h"
-#include "db/sqlite/writers.h"
+#include "db/sqlite/write_waiters.h"
 #include "ward/context.h"
 #include "ward/executor.h"
 
@@ -57,10 +57,10 @@ static bool called_off(const struct weir_sqlite_busy_handler *self)
 
 static void note_writers(struct weir_sqlite_busy_handler *self)
 {
-    const struct weir_writers *writers = self->link->config->writers;
+    const struct weir_write_waiters *writers = self->link->config->writers;
 
     if (writers != NULL)
-        self->writers_seen = weir_writers_count(writers);
+        self->writers_seen = weir_write_waiters_count(writers);
 }
 
 void weir_sqlite_busy_handler_start(struct weir_sqlite_busy_handler *self)
@@ -134,12 +134,12 @@ static int stop(struct weir_sqlite_busy_handler *self, enum weir_sqlite_verdict 
  * cancelled meanwhile. */
 static bool wait_for_writers(struct weir_sqlite_busy_handler *self, int64_t wait_ns)
 {
-    struct weir_writers *writers = self->link->config->writers;
+    struct weir_write_waiters *writers = self->link->config->writers;
     struct weir_context *context = weir_context_current();
 
     if (writers == NULL || (context != NULL && context->executor->simulated))
         return weir_clock_sleep(wait_ns);
-    weir_writers_wait(writers, self->writers_seen, wait_ns);
+    weir_write_waiters_wait(writers, self->writers_seen, wait_ns);
     note_writers(self);
     return context == NULL || !weir_context_cancelled(context);
 }

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 #include "base/fault_point.h"
 #include "db/sqlite/error.h"
-#include "db/sqlite/writers.h"
+#include "db/sqlite/write_waiters.h"
 
 /* A cancel() can interrupt an undo once; many threads calling it, a few times. */
 enum { UNDO_ATTEMPTS_MAX = 1000 };
@@ -244,7 +244,7 @@ enum weir_status weir_sqlite_run_verb(struct weir_sqlite_link *self,
 static void forget_transaction(struct weir_sqlite_link *self)
 {
     if (self->begun && self->link.config->writers != NULL)
-        weir_writers_tell(self->link.config->writers);
+        weir_write_waiters_wake(self->link.config->writers);
     self->begun = false;
     self->broken = WEIR_OK;
 }

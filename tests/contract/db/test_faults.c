@@ -12,7 +12,7 @@
 
 #include "base/fault_point.h"
 #include "db/db.h"
-#include "db/sqlite/writers.h"
+#include "db/sqlite/write_waiters.h"
 #include "db/transact.h"
 #include "lib/engines.h"
 #include "lib/sweep.h"
@@ -350,7 +350,7 @@ SQLITE_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
 
 static uint64_t told(const struct fixture *fixture)
 {
-    return weir_writers_count(weir_db_config(fixture->db)->writers);
+    return weir_write_waiters_count(weir_db_config(fixture->db)->writers);
 }
 
 /* Nobody comes to roll back what is lost. */

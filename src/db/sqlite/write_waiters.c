@@ -1,12 +1,12 @@
 /*
- * writers.c - see writers.h.
+ * write_waiters.c - see write_waiters.h.
  */
-#include "db/sqlite/writers.h"
+#include "db/sqlite/write_waiters.h"
 
 #include "base/arith.h"
 #include "ward/system.h"
 
-enum weir_status weir_writers_init(struct weir_writers *self)
+enum weir_status weir_write_waiters_init(struct weir_write_waiters *self)
 {
     enum weir_status status = weir_lock_init(&self->lock);
 
@@ -20,18 +20,19 @@ enum weir_status weir_writers_init(struct weir_writers *self)
     return status;
 }
 
-void weir_writers_fini(struct weir_writers *self)
+void weir_write_waiters_fini(struct weir_write_waiters *self)
 {
     weir_cond_fini(&self->end);
     weir_lock_fini(&self->lock);
 }
 
-uint64_t weir_writers_count(const struct weir_writers *self)
+uint64_t weir_write_waiters_count(const struct weir_write_waiters *self)
 {
     return atomic_load(&self->ended);
 }
 
-void weir_writers_wait(struct weir_writers *self, uint64_t seen, int64_t duration_ns)
+void weir_write_waiters_wait(struct weir_write_waiters *self, uint64_t seen,
+                             int64_t duration_ns)
 {
     int64_t until_ns = weir_sat_add_i64(weir_system_now_ns(), duration_ns);
     bool in_time = true;
@@ -44,7 +45,7 @@ void weir_writers_wait(struct weir_writers *self, uint64_t seen, int64_t duratio
     weir_lock_release(&self->lock);
 }
 
-void weir_writers_tell(struct weir_writers *self)
+void weir_write_waiters_wake(struct weir_write_waiters *self)
 {
     bool wanted;
 

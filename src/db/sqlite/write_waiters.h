@@ -1,5 +1,5 @@
 /*
- * writers.h - those in this process who wait for the write lock of SQLite.
+ * write_waiters.h - those in this process who wait for the write lock of SQLite.
  *
  * SQLite tells nobody when the lock is free; one who waits asks again and again. With many writers
  * in one process the lock would be free for longer than it is held. So whoever ends a transaction
@@ -11,8 +11,8 @@
  *
  * Threads  Any thread. Not in a simulation, whose waits take virtual time.
  */
-#ifndef WEIR_DB_SQLITE_WRITERS_H
-#define WEIR_DB_SQLITE_WRITERS_H
+#ifndef WEIR_DB_SQLITE_WRITE_WAITERS_H
+#define WEIR_DB_SQLITE_WRITE_WAITERS_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 #include "ward/lock.h"
 
-struct weir_writers {
+struct weir_write_waiters {
     _Atomic uint64_t ended; /* transactions; grows under the lock */
 
     struct weir_lock lock; /* guards what follows */
@@ -29,15 +29,16 @@ struct weir_writers {
 };
 
 /* Fails with WEIR_SYSTEM. */
-WEIR_CHECKED enum weir_status weir_writers_init(struct weir_writers *self);
-void weir_writers_fini(struct weir_writers *self);
+WEIR_CHECKED enum weir_status weir_write_waiters_init(struct weir_write_waiters *self);
+void weir_write_waiters_fini(struct weir_write_waiters *self);
 
-uint64_t weir_writers_count(const struct weir_writers *self);
+uint64_t weir_write_waiters_count(const struct weir_write_waiters *self);
 
 /* Until the count is another one, or so long. Somebody else may be woken by the same end. */
-void weir_writers_wait(struct weir_writers *self, uint64_t seen, int64_t duration_ns);
+void weir_write_waiters_wait(struct weir_write_waiters *self, uint64_t seen,
+                             int64_t duration_ns);
 
 /* A transaction has ended. */
-void weir_writers_tell(struct weir_writers *self);
+void weir_write_waiters_wake(struct weir_write_waiters *self);
 
 #endif
