@@ -4,7 +4,7 @@
  * Every connection of ours writes ahead (WAL) and flushes at each commit, and none checkpoints
  * as SQLite does when left alone: before version 3.51.3 a checkpoint can corrupt a log that
  * another connection starts anew in the same moment. sqlite/checkpoint.h does it while it holds
- * the write lock, after commits that find the log long, and sqlite/last.h at the end of a
+ * the write lock, after commits that find the log long, and sqlite/close_last.h at the end of a
  * process, beside no other connection.
  *
  * A database in memory has no log; there a reader and a committing writer wait for each other.
@@ -23,8 +23,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "db/clock.h"
+#include "db/sqlite/close_last.h"
 #include "db/sqlite/create.h"
-#include "db/sqlite/last.h"
 #include "db/sqlite/link.h"
 #include "db/sqlite/statement.h"
 

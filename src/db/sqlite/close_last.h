@@ -1,5 +1,5 @@
 /*
- * last.h - the end of a process leaves a database file that holds everything.
+ * close_last.h - the end of a process leaves a database file that holds everything.
  *
  * While connections are open the newest pages are in the log, FILE-wal. The last connection of
  * all moves them into the file and removes the log. Which one is the last is SQLite's to say: it
@@ -18,8 +18,8 @@
  * Threads  The owner of the handle.
  * Failure  None is told: what stays in the log is there for the next one who opens the file.
  */
-#ifndef WEIR_DB_SQLITE_LAST_H
-#define WEIR_DB_SQLITE_LAST_H
+#ifndef WEIR_DB_SQLITE_CLOSE_LAST_H
+#define WEIR_DB_SQLITE_CLOSE_LAST_H
 
 struct sqlite3;
 

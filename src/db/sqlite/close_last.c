@@ -1,10 +1,10 @@
 /*
- * last.c - see sqlite/last.h.
+ * close_last.c - see sqlite/close_last.h.
  *
  * The log has one inode for as long as anybody has a connection, so that all who wait for their
  * turn wait for the same lock.
  */
-#include "db/sqlite/last.h"
+#include "db/sqlite/close_last.h"
 
 #include <errno.h>
 #include <fcntl.h>

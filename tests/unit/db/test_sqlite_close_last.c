@@ -1,4 +1,4 @@
-/* Tests of db/sqlite/last.c: what the end of a process leaves of a database file. */
+/* Tests of db/sqlite/close_last.c: what the end of a process leaves of a database file. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
