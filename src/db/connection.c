@@ -44,20 +44,20 @@ struct weir_connection {
     char home[WEIR_HOME_SIZE]; /* "": names are bare */
     bool settled; /* `home` is where the tables are; else they are looked for */
     struct weir_link *link;
-    uint64_t generation;  /* see db.c */
-    struct weir_list kin; /* among all of the database; its owner's */
+    uint64_t generation;       /* see db.c */
+    struct weir_list siblings; /* among all of the database; its owner's */
     struct weir_map
         statements; /* address of the struct weir_sql -> what the driver prepared */
     unsigned savepoint_count;
     struct ending ending;
     bool begin_later;
     bool rows_open;
-    bool touched;        /* the native handle was asked for */
-    bool lent;           /* its transaction is not the holder's to begin or end */
-    bool marked;         /* see weir_connection_mark() */
-    bool vouched;        /* see weir_connection_vouch() */
-    bool abandoned;      /* see weir_db_abandon() */
-    int64_t vouched_for; /* see weir_connection_vouch_for() */
+    bool touched;         /* the native handle was asked for */
+    bool lent;            /* its transaction is not the holder's to begin or end */
+    bool marked;          /* see weir_connection_mark() */
+    bool verified;        /* see weir_connection_set_verified() */
+    bool abandoned;       /* see weir_db_abandon() */
+    int64_t verified_for; /* see weir_connection_set_verified_for() */
 };
 
 static enum weir_status find_prepared(struct weir_connection *self,
@@ -96,19 +96,19 @@ enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *li
     self->link = link;
     self->settled = know_home(link->config, self->home);
     self->generation = generation;
-    weir_list_init(&self->kin);
+    weir_list_init(&self->siblings);
     weir_map_init(&self->statements, heap, STATEMENTS_MAX);
     return WEIR_OK;
 }
 
-struct weir_list *weir_connection_kin(struct weir_connection *self)
+struct weir_list *weir_connection_siblings(struct weir_connection *self)
 {
-    return &self->kin;
+    return &self->siblings;
 }
 
-struct weir_connection *weir_connection_of_kin(struct weir_list *link)
+struct weir_connection *weir_connection_of_sibling(struct weir_list *link)
 {
-    return WEIR_CONTAINER_OF(link, struct weir_connection, kin);
+    return WEIR_CONTAINER_OF(link, struct weir_connection, siblings);
 }
 
 static bool unprepare(void *argument, struct weir_str key, void *prepared)
@@ -1037,24 +1037,24 @@ bool weir_connection_is_marked(const struct weir_connection *self)
     return self->marked;
 }
 
-void weir_connection_vouch(struct weir_connection *self)
+void weir_connection_set_verified(struct weir_connection *self)
 {
-    self->vouched = !self->link->config->url.transaction_pooler;
+    self->verified = !self->link->config->url.transaction_pooler;
 }
 
-bool weir_connection_is_vouched(const struct weir_connection *self)
+bool weir_connection_is_verified(const struct weir_connection *self)
 {
-    return self->vouched;
+    return self->verified;
 }
 
-void weir_connection_vouch_for(struct weir_connection *self, int64_t number)
+void weir_connection_set_verified_for(struct weir_connection *self, int64_t number)
 {
-    self->vouched_for = self->link->config->url.transaction_pooler ? 0 : number;
+    self->verified_for = self->link->config->url.transaction_pooler ? 0 : number;
 }
 
-bool weir_connection_vouches_for(const struct weir_connection *self, int64_t number)
+bool weir_connection_is_verified_for(const struct weir_connection *self, int64_t number)
 {
-    return self->vouched_for == number;
+    return self->verified_for == number;
 }
 
 enum weir_status weir_connection_ask(struct weir_connection *self, const char *text,

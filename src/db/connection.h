@@ -73,8 +73,8 @@ void weir_connection_reset(struct weir_connection *self);
 bool weir_connection_is_abandoned(const struct weir_connection *self);
 
 /* Its link in the list of all connections of its database, and back. */
-struct weir_list *weir_connection_kin(struct weir_connection *self);
-struct weir_connection *weir_connection_of_kin(struct weir_list *link);
+struct weir_list *weir_connection_siblings(struct weir_connection *self);
+struct weir_connection *weir_connection_of_sibling(struct weir_list *link);
 
 /* Run one statement and drop its rows, if any. `changed` may be NULL. */
 WEIR_CHECKED enum weir_status
@@ -229,12 +229,12 @@ bool weir_connection_is_marked(const struct weir_connection *self);
 /* Somebody has looked at the database behind it and found what it had to find. Of a connection that
  * was lost nothing is left: the next one leads elsewhere, perhaps. So may the next transaction behind
  * a pooler: of such a connection nothing is kept. */
-void weir_connection_vouch(struct weir_connection *self);
-bool weir_connection_is_vouched(const struct weir_connection *self);
+void weir_connection_set_verified(struct weir_connection *self);
+bool weir_connection_is_verified(const struct weir_connection *self);
 
 /* The same for one thing of a number, the last that it was said of; 0: none. */
-void weir_connection_vouch_for(struct weir_connection *self, int64_t number);
-bool weir_connection_vouches_for(const struct weir_connection *self, int64_t number);
+void weir_connection_set_verified_for(struct weir_connection *self, int64_t number);
+bool weir_connection_is_verified_for(const struct weir_connection *self, int64_t number);
 
 /*
  * A text whose answer is one integer, for whoever cannot wait: a server that says nothing

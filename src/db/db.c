@@ -222,7 +222,7 @@ void weir_db_cut_off(struct weir_db *self)
 
     self->config.points = NULL;
     while ((link = weir_list_take_first(&self->connections)) != NULL)
-        weir_connection_destroy(weir_connection_of_kin(link));
+        weir_connection_destroy(weir_connection_of_sibling(link));
 }
 
 /* Abandoned connections never become free, so the stack is ours alone. Once it is known to be
@@ -236,7 +236,7 @@ void weir_db_destroy(struct weir_db *self)
     while (self->free_count > 0) {
         struct weir_connection *connection = self->free[--self->free_count];
 
-        weir_list_remove(weir_connection_kin(connection));
+        weir_list_remove(weir_connection_siblings(connection));
         retire(self, connection);
     }
     weir_lock_acquire(&self->lock);
@@ -427,7 +427,7 @@ static enum weir_status connect(struct weir_db *self, uint64_t generation,
         return weir_error_set(error, status, "%s", weir_status_text(status));
     }
     weir_lock_acquire(&self->lock);
-    weir_list_append(&self->connections, weir_connection_kin(*out));
+    weir_list_append(&self->connections, weir_connection_siblings(*out));
     weir_lock_release(&self->lock);
     return WEIR_OK;
 }
@@ -505,7 +505,7 @@ static struct weir_connection *take_outdated(struct weir_db *self)
         if (weir_connection_generation(self->free[i]) != self->generation) {
             connection = self->free[i];
             self->free[i] = self->free[--self->free_count];
-            weir_list_remove(weir_connection_kin(connection));
+            weir_list_remove(weir_connection_siblings(connection));
             break;
         }
     }
@@ -519,7 +519,7 @@ static void release_abandoned(struct weir_db *self, struct weir_connection *conn
     bool last;
 
     weir_lock_acquire(&self->lock);
-    weir_list_remove(weir_connection_kin(connection));
+    weir_list_remove(weir_connection_siblings(connection));
     weir_lock_release(&self->lock);
     retire(self, connection);
     weir_lock_acquire(&self->lock);
@@ -564,7 +564,7 @@ void weir_db_release(struct weir_db *self, struct weir_connection *connection)
     if (keep)
         self->free[self->free_count++] = connection;
     else
-        weir_list_remove(weir_connection_kin(connection));
+        weir_list_remove(weir_connection_siblings(connection));
     weir_lock_release(&self->lock);
     if (keep)
         return;

@@ -90,14 +90,15 @@ enum weir_status weir_liveness_confirm(struct weir_liveness *self,
     int64_t seen = 0;
     enum weir_status status;
 
-    if (self->ops->seen == NULL || weir_connection_vouches_for(connection, self->number))
+    if (self->ops->seen == NULL ||
+        weir_connection_is_verified_for(connection, self->number))
         return WEIR_OK;
     status = weir_connection_query_integer(
         connection, self->ops->seen, VALUES(weir_integer(self->number)), &seen, error);
     if (status != WEIR_OK)
         return status;
     if (seen != 0)
-        weir_connection_vouch_for(connection, self->number);
+        weir_connection_set_verified_for(connection, self->number);
     else
         self->astray = true;
     return WEIR_OK;

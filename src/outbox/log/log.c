@@ -52,7 +52,7 @@ static enum weir_status read_meta(struct weir_connection *connection, uint32_t *
         *bits = (uint32_t)weir_rows_integer(&rows, 0);
     weir_rows_close(&rows);
     if (status == WEIR_OK)
-        weir_connection_vouch(connection);
+        weir_connection_set_verified(connection);
     return status;
 }
 
@@ -84,7 +84,7 @@ enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
 {
     uint32_t bits;
 
-    if (self->ops != &weir_log_postgresql || weir_connection_is_vouched(connection))
+    if (self->ops != &weir_log_postgresql || weir_connection_is_verified(connection))
         return WEIR_OK;
     return read_meta(connection, &bits, error);
 }
