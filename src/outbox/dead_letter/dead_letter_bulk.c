@@ -4,7 +4,7 @@
 #include "outbox/dead_letter/dead_letter_bulk.h"
 
 #include "base/noun.h"
-#include "outbox/inside.h"
+#include "outbox/transact_nested.h"
 
 /* The last entry of the primary key. */
 static const struct weir_sql SQL_HIGHEST = {
@@ -85,7 +85,7 @@ static enum weir_status run(struct bulk *self, struct weir_connection *connectio
     enum weir_status status = WEIR_OK;
 
     while (status == WEIR_OK && self->left > 0 && self->after < self->until) {
-        status = weir_inside(self->rule->outbox, connection, step, self, error);
+        status = weir_transact_nested(self->rule->outbox, connection, step, self, error);
         if (status != WEIR_OK || self->taken == 0)
             break;
         self->after = self->picks.items[self->taken - 1].id;
@@ -109,7 +109,8 @@ enum weir_status weir_letter_bulk_run(const struct weir_letter_bulk *self,
     enum weir_status status = weir_letter_scope_check(self->scope, INT64_MAX, error);
 
     if (status == WEIR_OK)
-        status = weir_inside_reading(self->outbox, connection, begin, &bulk, error);
+        status =
+            weir_transact_nested_reading(self->outbox, connection, begin, &bulk, error);
     if (status != WEIR_OK)
         return status;
     weir_letter_picks_init(&bulk.picks, self->outbox->heap);

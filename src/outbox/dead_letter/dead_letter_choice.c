@@ -7,7 +7,7 @@
 
 #include "base/heap.h"
 #include "base/noun.h"
-#include "outbox/inside.h"
+#include "outbox/transact_nested.h"
 
 #define LOCK_LETTERS                                                                     \
     "SELECT d.id, d.status, d.token, d.deadline_us, length(d.payload), d.failed_us"      \
@@ -269,7 +269,7 @@ enum weir_status weir_letter_decide(const struct weir_letter_decision *self,
     weir_letter_picks_init(&decision.picks, heap);
     status = prepare(&decision, error);
     if (status == WEIR_OK)
-        status = weir_inside(self->outbox, connection, decide, &decision, error);
+        status = weir_transact_nested(self->outbox, connection, decide, &decision, error);
     if (status == WEIR_OK)
         status = sum_up(&decision, verdicts, error);
     weir_letter_picks_fini(&decision.picks);

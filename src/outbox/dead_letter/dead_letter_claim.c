@@ -11,8 +11,8 @@
 #include "outbox/dead_letter/dead_letter_choice.h"
 #include "outbox/dead_letter/dead_letter_scope.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
-#include "outbox/inside.h"
 #include "outbox/plain_text.h"
+#include "outbox/transact_nested.h"
 
 #define TIMEOUT_MIN_NS WEIR_MILLISECONDS(1)
 #define TIMEOUT_MAX_NS (30 * 24 * WEIR_HOURS(1))
@@ -141,7 +141,7 @@ enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
         return status;
     weir_letter_picks_init(&self.picks, outbox->heap);
     weir_letters_init(&self.letters, outbox->heap);
-    status = weir_inside(outbox, connection, claim, &self, error);
+    status = weir_transact_nested(outbox, connection, claim, &self, error);
     if (status == WEIR_OK)
         weir_letters_visit(&self.letters, visit, state);
     else

@@ -9,7 +9,7 @@
 #include "outbox/dead_letter/dead_letter_rows.h"
 #include "outbox/dead_letter/dead_letter_scope.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
-#include "outbox/inside.h"
+#include "outbox/transact_nested.h"
 
 /* {8}: now; {9} to {12}: is this one wanted? Of the resolved ones, 2 asks for requeued ones. */
 #define IS_PENDING "d.status = 'pending' AND {9} = 1"
@@ -188,7 +188,7 @@ static enum weir_status look(struct look *self, struct weir_connection *connecti
 
     weir_letter_picks_init(&self->picks, self->outbox->heap);
     weir_letters_init(&self->letters, self->outbox->heap);
-    status = weir_inside_reading(self->outbox, connection, body, self, error);
+    status = weir_transact_nested_reading(self->outbox, connection, body, self, error);
     if (status == WEIR_OK)
         weir_letters_visit(&self->letters, visit, state);
     weir_letters_fini(&self->letters);
@@ -244,7 +244,7 @@ enum weir_status weir_dead_letter_count(struct weir_outbox *outbox,
     if (result == WEIR_OK)
         result = check_status(status, error);
     if (result == WEIR_OK)
-        result = weir_inside_reading(outbox, connection, count, &self, error);
+        result = weir_transact_nested_reading(outbox, connection, count, &self, error);
     return result;
 }
 

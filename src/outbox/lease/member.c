@@ -9,8 +9,8 @@
 #include "base/heap.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease.h"
-#include "outbox/once.h"
 #include "outbox/queue/stored_queue.h"
+#include "outbox/transact_once.h"
 
 /* Ten minutes: long after everybody has taken its partitions over. Microseconds. */
 #define LONG_DEAD "600000000"
@@ -381,7 +381,7 @@ static enum weir_status beat(struct beat *self, struct weir_connection *connecti
 {
     switch (weir_connection_engine(connection)) {
     case WEIR_SQLITE:
-        return weir_once(connection, beat_sqlite, self, error);
+        return weir_transact_once(connection, beat_sqlite, self, error);
     case WEIR_POSTGRESQL:
         return beat_pg(self, connection, error);
     case WEIR_MARIADB:

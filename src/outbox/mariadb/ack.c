@@ -21,7 +21,7 @@
 #include "base/heap.h"
 #include "outbox/columns_json.h"
 #include "outbox/delivery/ack_move.h"
-#include "outbox/once.h"
+#include "outbox/transact_once.h"
 
 /* By both primary keys. Unless forced to, the planner reads a table that it takes for small as a
  * whole, in the order of the table, and locks what it reads. */
@@ -248,6 +248,6 @@ enum weir_status weir_ack_move_maria(struct weir_ack_group *self,
                                      struct weir_connection *connection, bool alone,
                                      struct weir_error *error)
 {
-    return alone ? weir_once(connection, move, self, error)
+    return alone ? weir_transact_once(connection, move, self, error)
                  : move(connection, self, error);
 }

@@ -11,7 +11,7 @@
 #include "base/noun.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease_ops.h"
-#include "outbox/once.h"
+#include "outbox/transact_once.h"
 
 #define TAKEABLE WEIR_LEASE_TAKEABLE(WEIR_INCARNATION_PLAIN)
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
@@ -160,7 +160,7 @@ static enum weir_status pick_and_take(struct weir_connection *connection, void *
 static enum weir_status take(struct weir_lease_taking *taking,
                              struct weir_connection *connection, struct weir_error *error)
 {
-    return weir_once(connection, pick_and_take, taking, error);
+    return weir_transact_once(connection, pick_and_take, taking, error);
 }
 
 /* ---- in order ----------------------------------------------------------------------------- */
@@ -321,7 +321,7 @@ static enum weir_status renew(struct weir_lease_renewal *renewal,
         begin_renewing(&self, renewal, weir_connection_config(connection)->heap, error);
 
     if (status == WEIR_OK)
-        status = weir_once(connection, lock_and_extend, &self, error);
+        status = weir_transact_once(connection, lock_and_extend, &self, error);
     stop_renewing(&self);
     return status;
 }

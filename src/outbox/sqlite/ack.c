@@ -4,7 +4,7 @@
  */
 #include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
-#include "outbox/once.h"
+#include "outbox/transact_once.h"
 
 /* By both primary keys. Repeating is refused: the version has moved. */
 static const struct weir_sql SQL_MOVE = {
@@ -129,6 +129,6 @@ enum weir_status weir_ack_move_sqlite(struct weir_ack_group *self,
                                       struct weir_connection *connection, bool alone,
                                       struct weir_error *error)
 {
-    return alone ? weir_once(connection, move, self, error)
+    return alone ? weir_transact_once(connection, move, self, error)
                  : move(connection, self, error);
 }

@@ -3,7 +3,7 @@
  * costs no round trip.
  */
 #include "outbox/lease/lease_ops.h"
-#include "outbox/once.h"
+#include "outbox/transact_once.h"
 
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
 
@@ -128,21 +128,21 @@ static enum weir_status release_all(struct weir_connection *connection, void *ar
 static enum weir_status take(struct weir_lease_taking *taking,
                              struct weir_connection *connection, struct weir_error *error)
 {
-    return weir_once(connection, take_all, taking, error);
+    return weir_transact_once(connection, take_all, taking, error);
 }
 
 static enum weir_status renew(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    return weir_once(connection, renew_all, renewal, error);
+    return weir_transact_once(connection, renew_all, renewal, error);
 }
 
 static enum weir_status release(struct weir_lease_giving *giving,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
 {
-    return weir_once(connection, release_all, giving, error);
+    return weir_transact_once(connection, release_all, giving, error);
 }
 
 static enum weir_status check(struct weir_lease_renewal *self,

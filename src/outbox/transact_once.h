@@ -1,19 +1,18 @@
 /*
- * once.h - a body in a transaction of its own, tried once.
+ * transact_once.h - a body in a transaction of its own, tried once.
  *
  * As db/transact.h, without repeating: whoever renews or acks has a deadline, and decides by
  * itself whether another attempt is worth the wait.
  */
-#ifndef WEIR_OUTBOX_ONCE_H
-#define WEIR_OUTBOX_ONCE_H
+#ifndef WEIR_OUTBOX_TRANSACT_ONCE_H
+#define WEIR_OUTBOX_TRANSACT_ONCE_H
 
 #include "db/transact.h"
 
 /* On a connection that is in no transaction. A body that fails rolls everything back. */
-static inline WEIR_CHECKED enum weir_status weir_once(struct weir_connection *connection,
-                                                      weir_transact_fn body,
-                                                      void *argument,
-                                                      struct weir_error *error)
+static inline WEIR_CHECKED enum weir_status
+weir_transact_once(struct weir_connection *connection, weir_transact_fn body,
+                   void *argument, struct weir_error *error)
 {
     enum weir_status status = weir_connection_begin_own(connection, error);
 

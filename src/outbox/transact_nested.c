@@ -1,7 +1,7 @@
 /*
- * inside.c - see inside.h.
+ * transact_nested.c - see transact_nested.h.
  */
-#include "outbox/inside.h"
+#include "outbox/transact_nested.h"
 
 static enum weir_status in_savepoint(struct weir_connection *connection,
                                      weir_transact_fn body, void *argument,
@@ -19,9 +19,10 @@ static enum weir_status in_savepoint(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_inside(struct weir_outbox *outbox,
-                             struct weir_connection *connection, weir_transact_fn body,
-                             void *argument, struct weir_error *error)
+enum weir_status weir_transact_nested(struct weir_outbox *outbox,
+                                      struct weir_connection *connection,
+                                      weir_transact_fn body, void *argument,
+                                      struct weir_error *error)
 {
     if (connection == NULL)
         return weir_transact(outbox->db, body, argument, error);
@@ -31,10 +32,10 @@ enum weir_status weir_inside(struct weir_outbox *outbox,
     return in_savepoint(connection, body, argument, error);
 }
 
-enum weir_status weir_inside_reading(struct weir_outbox *outbox,
-                                     struct weir_connection *connection,
-                                     weir_transact_fn body, void *argument,
-                                     struct weir_error *error)
+enum weir_status weir_transact_nested_reading(struct weir_outbox *outbox,
+                                              struct weir_connection *connection,
+                                              weir_transact_fn body, void *argument,
+                                              struct weir_error *error)
 {
     struct weir_connection *own = NULL;
     enum weir_status status;
