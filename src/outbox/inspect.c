@@ -12,7 +12,7 @@
 #include "outbox/lease/presence.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
-#include "outbox/patience.h"
+#include "outbox/read_lock_timeout.h"
 #include "outbox/traffic.h"
 
 /* Rows that are looked at for a queue that has few messages among many of others, and for how long. */
@@ -334,10 +334,10 @@ static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
                                            struct queue *queue, struct weir_error *error)
 {
     bool locked = false;
-    enum weir_status status = weir_patience_lose(connection, error);
+    enum weir_status status = weir_read_lock_timeout_set(connection, error);
 
     if (status == WEIR_OK)
-        status = weir_patience_regain(
+        status = weir_read_lock_timeout_reset(
             connection, count_kept(outbox, connection, queue, error), &locked, error);
     if (locked) {
         queue->info.waiting = queue->info.aside;
@@ -393,10 +393,10 @@ static enum weir_status measure_in(struct weir_connection *connection,
                                    struct queue *queue, struct weir_error *error)
 {
     bool locked = false;
-    enum weir_status status = weir_patience_lose(connection, error);
+    enum weir_status status = weir_read_lock_timeout_set(connection, error);
 
     if (status == WEIR_OK)
-        status = weir_patience_regain(
+        status = weir_read_lock_timeout_reset(
             connection,
             weir_traffic_read_in(connection, queue->id, &queue->info.in_per_s, error),
             &locked, error);

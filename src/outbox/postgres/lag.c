@@ -23,8 +23,8 @@
 
 #include "base/heap.h"
 #include "db/clock.h"
-#include "outbox/patience.h"
 #include "outbox/postgres/statements.h"
+#include "outbox/read_lock_timeout.h"
 #include "weir/inspect.h"
 
 enum {
@@ -567,10 +567,10 @@ static enum weir_status count_or_guess(struct tally *self, struct weir_error *er
 
     if (self->question.look_us == 0)
         return count_all(self, error);
-    status = weir_patience_lose(self->connection, error);
+    status = weir_read_lock_timeout_set(self->connection, error);
     if (status == WEIR_OK)
-        status = weir_patience_regain(self->connection, count_all(self, error), &locked,
-                                      error);
+        status = weir_read_lock_timeout_reset(self->connection, count_all(self, error),
+                                              &locked, error);
     if (status == WEIR_OK && locked)
         status = guess(self, error);
     return status;

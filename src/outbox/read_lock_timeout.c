@@ -1,7 +1,7 @@
 /*
- * patience.c - see patience.h.
+ * read_lock_timeout.c - see read_lock_timeout.h.
  */
-#include "outbox/patience.h"
+#include "outbox/read_lock_timeout.h"
 
 #include "db/driver.h"
 
@@ -34,25 +34,25 @@ static enum weir_status set(struct weir_connection *connection, int64_t duration
         error);
 }
 
-enum weir_status weir_patience_lose(struct weir_connection *connection,
-                                    struct weir_error *error)
+enum weir_status weir_read_lock_timeout_set(struct weir_connection *connection,
+                                            struct weir_error *error)
 {
     int64_t usual_ns = weir_connection_config(connection)->lock_timeout_ns;
     enum weir_status status = WEIR_OK;
 
     if (is_pooled(connection))
         status = weir_connection_begin_read(connection, error);
-    if (status != WEIR_OK || (usual_ns > 0 && usual_ns < WEIR_PATIENCE_NS))
+    if (status != WEIR_OK || (usual_ns > 0 && usual_ns < WEIR_READ_LOCK_TIMEOUT_NS))
         return status;
-    status = set(connection, WEIR_PATIENCE_NS, error);
+    status = set(connection, WEIR_READ_LOCK_TIMEOUT_NS, error);
     if (status != WEIR_OK && is_pooled(connection))
         weir_connection_rollback(connection);
     return status;
 }
 
-enum weir_status weir_patience_regain(struct weir_connection *connection,
-                                      enum weir_status status, bool *locked,
-                                      struct weir_error *error)
+enum weir_status weir_read_lock_timeout_reset(struct weir_connection *connection,
+                                              enum weir_status status, bool *locked,
+                                              struct weir_error *error)
 {
     int64_t usual_ns = weir_connection_config(connection)->lock_timeout_ns;
     enum weir_status set_status;
