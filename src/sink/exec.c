@@ -25,8 +25,8 @@
 #include "sink/line.h"
 #include "sink/sink.h"
 #include "sink/util/child.h"
+#include "sink/util/delivery_deadline.h"
 #include "sink/util/environment.h"
-#include "sink/util/patience.h"
 
 enum { LINE_SIZE_MAX = 1 << 30 };
 
@@ -68,12 +68,13 @@ static const char *attend(struct exec_sink *self, struct weir_child *child,
                           struct weir_str line, const struct weir_batch *batch)
 {
     struct weir_child_wait wait = {.input = line, .end_input = true};
-    struct weir_patience patience;
+    struct weir_delivery_deadline delivery_deadline;
     const char *over = NULL;
 
-    weir_patience_init(&patience, &self->sink, batch);
-    while (!child->ended && (over = weir_patience_over(&patience)) == NULL) {
-        wait.for_ms = weir_patience_wait_ms(&patience);
+    weir_delivery_deadline_init(&delivery_deadline, &self->sink, batch);
+    while (!child->ended &&
+           (over = weir_delivery_deadline_over(&delivery_deadline)) == NULL) {
+        wait.for_ms = weir_delivery_deadline_wait_ms(&delivery_deadline);
         weir_child_step(child, &wait);
     }
     if (!child->ended)

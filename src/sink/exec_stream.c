@@ -27,7 +27,7 @@
 #include "sink/line.h"
 #include "sink/sink.h"
 #include "sink/util/child.h"
-#include "sink/util/patience.h"
+#include "sink/util/delivery_deadline.h"
 
 #define STRINGIZE(number) STRINGIZE_(number)
 #define STRINGIZE_(number) #number
@@ -100,17 +100,18 @@ static void close_stream_sink(struct weir_sink *sink)
 {
     struct stream_sink *self = (struct stream_sink *)(void *)sink;
     struct weir_child_wait wait = {.end_input = true};
-    struct weir_patience patience;
+    struct weir_delivery_deadline delivery_deadline;
     struct weir_list *link;
 
-    weir_patience_init(&patience, sink, NULL);
+    weir_delivery_deadline_init(&delivery_deadline, sink, NULL);
     WEIR_LIST_EACH(each, &self->idle)
     weir_child_step(&stream_of(each)->child, &wait);
     while ((link = weir_list_take_first(&self->idle)) != NULL) {
         struct stream *stream = stream_of(link);
 
-        while (!stream->child.ended && weir_patience_over(&patience) == NULL) {
-            wait.for_ms = weir_patience_wait_ms(&patience);
+        while (!stream->child.ended &&
+               weir_delivery_deadline_over(&delivery_deadline) == NULL) {
+            wait.for_ms = weir_delivery_deadline_wait_ms(&delivery_deadline);
             stream->child.answer_size = 0; /* nobody asked */
             weir_child_step(&stream->child, &wait);
         }
@@ -214,19 +215,19 @@ static const char *ask(struct session *session, struct weir_str line,
 {
     struct weir_child *child = &session->stream->child;
     struct weir_child_wait wait = {.input = line};
-    struct weir_patience patience;
+    struct weir_delivery_deadline delivery_deadline;
     const char *over;
 
-    weir_patience_init(&patience, &session->sink->sink, batch);
+    weir_delivery_deadline_init(&delivery_deadline, &session->sink->sink, batch);
     while (!weir_child_take_answer(child, said->bytes, &said->size)) {
         if (weir_child_says_too_much(child))
             return TOO_LONG;
         if (child->ended || child->out < 0)
             return see_off(child);
-        over = weir_patience_over(&patience);
+        over = weir_delivery_deadline_over(&delivery_deadline);
         if (over != NULL)
             return over;
-        wait.for_ms = weir_patience_wait_ms(&patience);
+        wait.for_ms = weir_delivery_deadline_wait_ms(&delivery_deadline);
         weir_child_step(child, &wait);
     }
     if (wait.input.size > 0)

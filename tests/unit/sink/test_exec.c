@@ -1,5 +1,5 @@
 /*
- * Tests of sink/exec.c, and with it of spawn.c, child.c, environment.c and patience.c.
+ * Tests of sink/exec.c, and with it of spawn.c, child.c, environment.c and delivery_deadline.c.
  */
 #include <pthread.h>
 #include <signal.h>

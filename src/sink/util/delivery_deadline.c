@@ -1,9 +1,9 @@
 /*
- * patience.c - see patience.h.
+ * delivery_deadline.c - see delivery_deadline.h.
  *
  * Nothing rings when a batch is stopped: it is looked at now and then, while something runs.
  */
-#include "sink/util/patience.h"
+#include "sink/util/delivery_deadline.h"
 
 #include <stddef.h>
 
@@ -14,14 +14,15 @@
 
 enum { LOOK_MS = 50 };
 
-void weir_patience_init(struct weir_patience *self, const struct weir_sink *sink,
-                        const struct weir_batch *batch)
+void weir_delivery_deadline_init(struct weir_delivery_deadline *self,
+                                 const struct weir_sink *sink,
+                                 const struct weir_batch *batch)
 {
-    *self = (struct weir_patience){
+    *self = (struct weir_delivery_deadline){
         .sink = sink, .batch = batch, .grace_ns = sink->options.stop_grace_ns};
 }
 
-const char *weir_patience_over(struct weir_patience *self)
+const char *weir_delivery_deadline_over(struct weir_delivery_deadline *self)
 {
     int64_t now_ns;
 
@@ -39,7 +40,7 @@ const char *weir_patience_over(struct weir_patience *self)
                : NULL;
 }
 
-int weir_patience_wait_ms(const struct weir_patience *self)
+int weir_delivery_deadline_wait_ms(const struct weir_delivery_deadline *self)
 {
     int64_t wait_ns = WEIR_MILLISECONDS(LOOK_MS);
 
