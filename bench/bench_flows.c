@@ -38,7 +38,7 @@ enum {
     COUNTED = 20, /* flows, signals or hops whose statements are counted */
 };
 
-#define PATIENCE_MS 30000
+#define WAIT_LIMIT_MS 30000
 
 /* A worker works so long before it completes, and the next one waits by then. */
 #define WORK_NS WEIR_MILLISECONDS(4)
@@ -194,8 +194,8 @@ static void *hop(void *state)
 
     for (size_t i = self->turn; i < chain->count; i += 2) {
         struct weir_claimed *claimed = NULL;
-        size_t count =
-            bench_mill_claim_in(self->mill, TURNS[self->turn], 1, PATIENCE_MS, &claimed);
+        size_t count = bench_mill_claim_in(self->mill, TURNS[self->turn], 1,
+                                           WAIT_LIMIT_MS, &claimed);
 
         chain->claimed_ns[i] = bench_now_ns();
         bench_must(count == 1 && memcmp(claimed->claim.id.uuid, chain->weave.ids[i].uuid,
@@ -544,7 +544,7 @@ static void suspend(const struct weir_claim *claim, struct weir_waitpoint *waitp
     options.waitpoints = waitpoint;
     options.waitpoint_count = 1;
     options.until = "approved@gate";
-    options.timeout_ms = PATIENCE_MS;
+    options.timeout_ms = WAIT_LIMIT_MS;
     bench_must_ok(weir_flow_suspend(mill.flow, claim, &options, &satisfied, NULL, &error),
                   &error, "suspend");
     bench_must(!satisfied, "nobody has signalled before");
@@ -669,7 +669,7 @@ static void *await_join(void *state)
     struct weir_claimed *claimed = NULL;
 
     bench_must(
-        bench_mill_claim_in(&mill, "join", 1, 4 * (int64_t)PATIENCE_MS, &claimed) == 1,
+        bench_mill_claim_in(&mill, "join", 1, 4 * (int64_t)WAIT_LIMIT_MS, &claimed) == 1,
         "the join can be claimed");
     self->joined_ns = bench_now_ns();
     bench_mill_complete(&mill, claimed, 1);

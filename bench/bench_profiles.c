@@ -39,12 +39,12 @@ enum { NAME_SIZE = 64, TEXT_SIZE = 32, BATCH_MAX = 100, PRODUCERS_MAX = 16 };
 
 struct plan {
     uint64_t divisor;
-    int64_t patience_ns;
+    int64_t wait_limit_ns;
 };
 
-static const struct plan SHORT = {.divisor = 50, .patience_ns = WEIR_SECONDS(120)};
-static const struct plan QUICK = {.divisor = 1000, .patience_ns = WEIR_SECONDS(120)};
-static const struct plan LONG = {.divisor = 1, .patience_ns = WEIR_SECONDS(1200)};
+static const struct plan SHORT = {.divisor = 50, .wait_limit_ns = WEIR_SECONDS(120)};
+static const struct plan QUICK = {.divisor = 1000, .wait_limit_ns = WEIR_SECONDS(120)};
+static const struct plan LONG = {.divisor = 1, .wait_limit_ns = WEIR_SECONDS(1200)};
 
 /* One queue of one family. */
 struct shelf {
@@ -261,7 +261,7 @@ static void count_owned(void *state, const struct weir_partition_info *info)
 static void await_owners(struct run *self)
 {
     size_t shelf_count = bench_profile_families(self->profile) * self->profile->queues;
-    int64_t end_ns = bench_now_ns() + self->plan->patience_ns;
+    int64_t end_ns = bench_now_ns() + self->plan->wait_limit_ns;
     struct weir_error error;
 
     for (size_t i = 0; i < shelf_count;) {
@@ -340,7 +340,7 @@ static bool produce_and_consume(struct run *self)
     }
     for (size_t i = 0; i < self->profile->producers; i++)
         (void)pthread_join(producers[i].thread, NULL);
-    return bench_audit_await(&self->audit, self->plan->patience_ns);
+    return bench_audit_await(&self->audit, self->plan->wait_limit_ns);
 }
 
 static bool bench_profile(struct bench_ground *ground, const struct plan *plan,

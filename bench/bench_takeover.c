@@ -36,7 +36,7 @@ enum { PAIRS = 5, KILLS_MAX = 64, TIMES_MAX = KILLS_MAX * BENCH_PARTITIONS };
 #define FLOW_NS WEIR_MILLISECONDS(50)
 #define LOOK_NS WEIR_MILLISECONDS(2)
 #define MOMENT_NS WEIR_SECONDS(1) /* kills are spread over so long */
-#define PATIENCE_NS WEIR_SECONDS(120)
+#define WAIT_LIMIT_NS WEIR_SECONDS(120)
 
 struct plan {
     size_t killed; /* kills by each pair */
@@ -87,7 +87,7 @@ static void enter(struct pair *self, enum state state)
     self->since_ns = bench_now_ns();
 }
 
-static void check_patience(const struct pair *self, int64_t limit_ns, const char *what)
+static void check_wait_limit(const struct pair *self, int64_t limit_ns, const char *what)
 {
     bench_must(bench_now_ns() < self->since_ns + limit_ns, what);
 }
@@ -106,7 +106,7 @@ static void open_pair(struct pair *self, const char *url, size_t kills)
 
 static void settle(struct pair *self)
 {
-    check_patience(self, PATIENCE_NS, "the partitions are not shared evenly");
+    check_wait_limit(self, WAIT_LIMIT_NS, "the partitions are not shared evenly");
     if (!bench_team_is_even(&self->team))
         return;
     self->moment_ns = bench_now_ns() + (int64_t)(erand48(randomness) * (double)MOMENT_NS);
@@ -154,7 +154,7 @@ static void watch(struct pair *self, struct tally *tally)
 {
     size_t orphans = 0;
 
-    check_patience(self, LEASE_NS + PATIENCE_NS, "nobody takes a partition over");
+    check_wait_limit(self, LEASE_NS + WAIT_LIMIT_NS, "nobody takes a partition over");
     for (size_t i = 0; i < BENCH_PARTITIONS; i++) {
         if (self->orphan[i] &&
             atomic_load(&self->team.board->desks[i].member) == self->newer)

@@ -129,14 +129,14 @@ void bench_audit_note(struct bench_audit *self, size_t index, int32_t partition,
 
 /* ---- looking ------------------------------------------------------------------------------ */
 
-bool bench_audit_await(struct bench_audit *self, int64_t patience_ns)
+bool bench_audit_await(struct bench_audit *self, int64_t wait_limit_ns)
 {
     struct timespec end;
     bool in_time = true;
     uint64_t noted;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(patience_ns / 1000000000);
+    end.tv_sec += (time_t)(wait_limit_ns / 1000000000);
     (void)pthread_mutex_lock(&self->lock);
     while (self->noted < self->expected && in_time)
         in_time = pthread_cond_timedwait(&self->complete, &self->lock, &end) != ETIMEDOUT;

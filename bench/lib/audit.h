@@ -40,8 +40,8 @@ void bench_audit_fini(struct bench_audit *self);
 void bench_audit_note(struct bench_audit *self, size_t index, int32_t partition,
                       int64_t seq, const char *payload);
 
-/* Wait until all were noted; false after `patience_ns`. */
-bool bench_audit_await(struct bench_audit *self, int64_t patience_ns);
+/* Wait until all were noted; false after `wait_limit_ns`. */
+bool bench_audit_await(struct bench_audit *self, int64_t wait_limit_ns);
 
 /* Is everything right? Otherwise `fault` says what is not. */
 bool bench_audit_verify(struct bench_audit *self);

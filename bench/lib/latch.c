@@ -7,7 +7,7 @@
 
 #include "lib/must.h"
 
-enum { PATIENCE_S = 120 };
+enum { WAIT_LIMIT_S = 120 };
 
 void bench_latch_init(struct bench_latch *self, size_t count)
 {
@@ -36,7 +36,7 @@ void bench_latch_wait(struct bench_latch *self)
     int code = 0;
 
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += PATIENCE_S;
+    deadline.tv_sec += WAIT_LIMIT_S;
     (void)pthread_mutex_lock(&self->lock);
     while (self->missing > 0 && code == 0)
         code = pthread_cond_timedwait(&self->open, &self->lock, &deadline);

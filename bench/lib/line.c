@@ -21,7 +21,7 @@
 #define SWEEP_OVER_NS WEIR_MILLISECONDS(1500)
 #define LOOK_NS WEIR_MILLISECONDS(50)
 
-enum { PATIENCE_S = 600 };
+enum { WAIT_LIMIT_S = 600 };
 
 /* ---- the handler -------------------------------------------------------------------------- */
 
@@ -256,7 +256,7 @@ void bench_line_await(struct bench_line *self, uint64_t count)
     bool in_time = true;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += PATIENCE_S;
+    end.tv_sec += WAIT_LIMIT_S;
     (void)pthread_mutex_lock(&self->lock);
     atomic_store(&self->awaited, count);
     while (atomic_load(&self->taken) < count && in_time)
@@ -338,7 +338,7 @@ static uint64_t sweep_runs(struct bench_line *self)
 
 static void await_acks(struct bench_line *self, int64_t pause_ns)
 {
-    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(PATIENCE_S);
+    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(WAIT_LIMIT_S);
 
     while (unsettled_count(self) > 0) {
         bench_must(bench_now_ns() < end_ns, "acks do not arrive");
@@ -354,7 +354,7 @@ void bench_line_settle(struct bench_line *self)
 
 void bench_line_rest(struct bench_line *self)
 {
-    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(PATIENCE_S);
+    int64_t end_ns = bench_now_ns() + WEIR_SECONDS(WAIT_LIMIT_S);
     int64_t over_ns = bench_now_ns() + SWEEP_OVER_NS;
     uint64_t runs = sweep_runs(self);
 

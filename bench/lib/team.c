@@ -18,7 +18,7 @@
 #include "lib/place.h"
 #include "lib/process.h"
 
-#define PATIENCE_NS WEIR_SECONDS(120)
+#define WAIT_LIMIT_NS WEIR_SECONDS(120)
 #define LOOK_NS WEIR_MILLISECONDS(1)
 #define FLOW_NS WEIR_MILLISECONDS(50)
 #define GRACE_NS WEIR_SECONDS(30)
@@ -240,7 +240,7 @@ static void check_members(struct bench_team *self)
     }
 }
 
-static void check_patience(struct bench_team *self, int64_t end_ns, const char *what)
+static void check_wait_limit(struct bench_team *self, int64_t end_ns, const char *what)
 {
     check_members(self);
     if (bench_now_ns() < end_ns)
@@ -256,11 +256,11 @@ bool bench_team_has_all(const struct bench_team *self)
 
 int64_t bench_team_await(struct bench_team *self)
 {
-    int64_t end_ns = bench_now_ns() + PATIENCE_NS;
+    int64_t end_ns = bench_now_ns() + WAIT_LIMIT_NS;
     int64_t taken_ns;
 
     while (!bench_team_has_all(self)) {
-        check_patience(self, end_ns, "messages do not arrive");
+        check_wait_limit(self, end_ns, "messages do not arrive");
         bench_sleep_ns(LOOK_NS);
     }
     taken_ns = atomic_load(&self->board->last_ns) - atomic_load(&self->board->first_ns);
@@ -299,10 +299,10 @@ bool bench_team_is_even(struct bench_team *self)
 
 void bench_team_await_even(struct bench_team *self)
 {
-    int64_t end_ns = bench_now_ns() + PATIENCE_NS;
+    int64_t end_ns = bench_now_ns() + WAIT_LIMIT_NS;
 
     while (!bench_team_is_even(self)) {
-        check_patience(self, end_ns, "the partitions are not shared evenly");
+        check_wait_limit(self, end_ns, "the partitions are not shared evenly");
         bench_team_send(self, BENCH_PARTITIONS, BENCH_PARTITIONS);
         bench_sleep_ns(FLOW_NS);
     }

@@ -29,7 +29,7 @@ enum { WIDTH_MIN = 20, HEIGHT_MIN = 4, OUTPUT_SIZE_MAX = 4 << 20 };
 
 /* How long a reader that does not read is waited for: by the last words of a program that
  * was asked to stop, and by the few bytes that give the cursor back. */
-enum { LAST_PATIENCE_MS = 1000, CURSOR_PATIENCE_MS = 100 };
+enum { LAST_WAIT_LIMIT_MS = 1000, CURSOR_WAIT_LIMIT_MS = 100 };
 
 static bool terminal_can_draw(void);
 static void measure(struct weir_console *self);
@@ -119,8 +119,8 @@ bool weir_console_write(struct weir_console *self, struct weir_str text)
             {.fd = STDOUT_FILENO, .events = POLLOUT},
             {.fd = self->signal_fd, .events = POLLIN},
         };
-        int patience_ms = self->signal_fd >= 0 ? -1 : LAST_PATIENCE_MS;
-        int ready = poll(files, 2, patience_ms);
+        int wait_limit_ms = self->signal_fd >= 0 ? -1 : LAST_WAIT_LIMIT_MS;
+        int ready = poll(files, 2, wait_limit_ms);
         ssize_t written;
 
         if (ready <= 0) {
@@ -248,7 +248,7 @@ static void write_if_room(const char *text)
 {
     struct pollfd file = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
-    if (poll(&file, 1, CURSOR_PATIENCE_MS) > 0 &&
+    if (poll(&file, 1, CURSOR_WAIT_LIMIT_MS) > 0 &&
         write(STDOUT_FILENO, text, strlen(text)) < 0)
         return; /* nobody sees it, then */
 }

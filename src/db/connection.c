@@ -1058,7 +1058,7 @@ bool weir_connection_is_verified_for(const struct weir_connection *self, int64_t
 }
 
 enum weir_status weir_connection_ask(struct weir_connection *self, const char *text,
-                                     int64_t patience_ns, int64_t *out,
+                                     int64_t wait_limit_ns, int64_t *out,
                                      struct weir_error *error)
 {
     struct weir_error scratch;
@@ -1068,7 +1068,7 @@ enum weir_status weir_connection_ask(struct weir_connection *self, const char *t
     WEIR_ASSERT(self->link->driver->ask != NULL && !self->link->adopted);
     status = refuse_lost(self, error);
     if (status == WEIR_OK)
-        status = self->link->driver->ask(self->link, text, patience_ns, out, error);
+        status = self->link->driver->ask(self->link, text, wait_limit_ns, out, error);
     if (status != WEIR_OK)
         weir_error_prefix(error, "ask");
     return status;

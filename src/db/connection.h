@@ -238,11 +238,11 @@ bool weir_connection_is_verified_for(const struct weir_connection *self, int64_t
 
 /*
  * A text whose answer is one integer, for whoever cannot wait: a server that says nothing
- * for `patience_ns` is given up, and the connection with it (WEIR_LOST). Not on SQLite, nor
+ * for `wait_limit_ns` is given up, and the connection with it (WEIR_LOST). Not on SQLite, nor
  * on an adopted connection.
  */
 WEIR_CHECKED enum weir_status weir_connection_ask(struct weir_connection *self,
-                                                  const char *text, int64_t patience_ns,
+                                                  const char *text, int64_t wait_limit_ns,
                                                   int64_t *out, struct weir_error *error);
 
 /* The database's clock, microseconds since 1970. */

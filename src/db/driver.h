@@ -263,11 +263,12 @@ struct weir_driver {
                               struct weir_error *error);
 
     /*
-     * Run a text whose answer is one integer. When nothing comes for `patience_ns` the link
+     * Run a text whose answer is one integer. When nothing comes for `wait_limit_ns` the link
      * is lost. On links of our own, outside of a transaction. NULL: nobody is waited for.
      */
-    enum weir_status (*ask)(struct weir_link *link, const char *text, int64_t patience_ns,
-                            int64_t *out, struct weir_error *error);
+    enum weir_status (*ask)(struct weir_link *link, const char *text,
+                            int64_t wait_limit_ns, int64_t *out,
+                            struct weir_error *error);
 
     /* Look at the settings that decide whether a commit survives a crash; report each that does
      * not suffice. */

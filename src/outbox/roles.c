@@ -22,7 +22,7 @@ enum { PLAN_SIZE_MAX = 1 << 20, RIGHT_WIDTH = 4 };
 enum {
     LOCK_MS_FIRST = 50,
     LOCK_MS_MAX = 800,
-    PATIENCE_S = 60,
+    WAIT_LIMIT_S = 60,
     LOCK_TEXT_SIZE_MAX = 1024
 };
 
@@ -218,13 +218,13 @@ static enum weir_status apply_first(struct weir_connection *connection, void *ar
  */
 static enum weir_status lock_table(struct weir_connection *connection,
                                    const struct weir_role_change *first,
-                                   int64_t patience_ms, struct weir_error *error)
+                                   int64_t wait_limit_ms, struct weir_error *error)
 {
     struct weir_buf text;
     enum weir_status status;
 
     weir_buf_init(&text, weir_connection_config(connection)->heap, LOCK_TEXT_SIZE_MAX);
-    weir_buf_append_format(&text, "SET LOCAL lock_timeout = %" PRId64, patience_ms);
+    weir_buf_append_format(&text, "SET LOCAL lock_timeout = %" PRId64, wait_limit_ms);
     if (first->step != WEIR_ROLE_OWN && strncmp(first->unit, "TABLE ", 6) == 0)
         weir_buf_append_format(&text, "; LOCK TABLE ONLY %s IN ACCESS SHARE MODE",
                                first->unit + 6);
@@ -240,7 +240,7 @@ static enum weir_status lock_table(struct weir_connection *connection,
 /* Any of its statements may be repeated, also after a commit whose outcome is not known. */
 static enum weir_status try_unit(struct work *work, struct weir_db *db,
                                  const struct weir_role_change *first,
-                                 int64_t patience_ms, struct weir_error *error)
+                                 int64_t wait_limit_ms, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(db, &connection, error);
@@ -248,7 +248,7 @@ static enum weir_status try_unit(struct work *work, struct weir_db *db,
     if (status == WEIR_OK)
         status = weir_connection_begin(connection, error);
     if (status == WEIR_OK) {
-        status = lock_table(connection, first, patience_ms, error);
+        status = lock_table(connection, first, wait_limit_ms, error);
         if (status == WEIR_OK)
             status = run_unit(work, connection, first->unit, error);
         if (status == WEIR_OK)
@@ -270,21 +270,21 @@ static enum weir_status apply_unit(struct work *work, struct weir_db *db,
                                    const struct weir_role_change *first,
                                    struct weir_error *error)
 {
-    int64_t deadline_ns = weir_clock_now_ns() + WEIR_SECONDS(PATIENCE_S);
-    int64_t patience_ms = LOCK_MS_FIRST;
-    enum weir_status status = try_unit(work, db, first, patience_ms, error);
+    int64_t deadline_ns = weir_clock_now_ns() + WEIR_SECONDS(WAIT_LIMIT_S);
+    int64_t wait_limit_ms = LOCK_MS_FIRST;
+    enum weir_status status = try_unit(work, db, first, wait_limit_ms, error);
 
     while (worth_repeating(status) && weir_clock_now_ns() < deadline_ns &&
-           weir_clock_sleep(WEIR_MILLISECONDS(patience_ms))) {
-        if (patience_ms < LOCK_MS_MAX)
-            patience_ms *= 2;
-        status = try_unit(work, db, first, patience_ms, error);
+           weir_clock_sleep(WEIR_MILLISECONDS(wait_limit_ms))) {
+        if (wait_limit_ms < LOCK_MS_MAX)
+            wait_limit_ms *= 2;
+        status = try_unit(work, db, first, wait_limit_ms, error);
     }
     if (status == WEIR_LOCKED)
         (void)weir_error_set(error, status,
                              "%.150s: transactions of others have held the table for %d "
                              "s; run it again to go on",
-                             first->text, PATIENCE_S);
+                             first->text, WAIT_LIMIT_S);
     return status;
 }
 

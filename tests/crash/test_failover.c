@@ -211,7 +211,7 @@ WEIR_TEST(failover, to_a_standby_that_is_behind_is_seen_to_lose_messages)
     options.calm = true;
     options.lulls = false;
     options.writers = 6;
-    options.patience_ns = WEIR_SECONDS(10); /* what is slow is not lost */
+    options.wait_limit_ns = WEIR_SECONDS(10); /* what is slow is not lost */
 
     order_run(fixture, &options, &result);
     order_print(fixture, &options, &result);

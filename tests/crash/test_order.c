@@ -127,7 +127,7 @@ static void run_planted(struct fixture *fixture)
     options.sweepers = planted->sweepers;
     options.behind_ack = planted->behind_ack;
     if (!planted->sound)
-        options.patience_ns = WEIR_SECONDS(2);
+        options.wait_limit_ns = WEIR_SECONDS(2);
     order_run(fixture, &options, &found);
     order_print(fixture, &options, &found);
 }

@@ -132,7 +132,7 @@ static inline void run_bug(struct fixture *fixture)
         options.attempts_max = 1; /* so that a death shows */
     options.place = torture_bug->place;
     options.signal = torture_bug->signal;
-    options.patience_ns = WEIR_SECONDS(5);
+    options.wait_limit_ns = WEIR_SECONDS(5);
     torture_run(fixture, &options, &torture_found);
     torture_print(fixture, &options, &torture_found);
 }

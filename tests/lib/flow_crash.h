@@ -100,7 +100,7 @@ struct flow_crash_options {
     const enum flow_crash_plant *
         plants; /* one after the other, each with an audit; SOUND at the end; NULL: none */
     enum flow_crash_rule rule; /* that each of them breaks */
-    int64_t patience_ns;       /* to wait while nothing ends */
+    int64_t wait_limit_ns;     /* to wait while nothing ends */
 };
 
 struct flow_crash_result {

@@ -36,7 +36,7 @@ void flow_crash_options_init(struct flow_crash_options *self, uint64_t seed,
         .outages = engine == WEIR_SQLITE ? 0 : faults / FAULTS_PER_OUTAGE,
         .ends = faults / FAULTS_PER_END,
         .lose_every = LOSE_EVERY,
-        .patience_ns = WEIR_SECONDS(60),
+        .wait_limit_ns = WEIR_SECONDS(60),
     };
 }
 
@@ -276,7 +276,7 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
         wait->least = left;
-        wait->end_ns = weir_clock_now_ns() + self->run.options->patience_ns;
+        wait->end_ns = weir_clock_now_ns() + self->run.options->wait_limit_ns;
     }
     return left > 0 && weir_clock_now_ns() < wait->end_ns;
 }

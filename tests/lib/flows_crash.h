@@ -66,12 +66,12 @@ enum flows_crash_rule {
 
 struct flows_crash_options {
     uint64_t seed;
-    uint32_t flows;      /* are built */
-    uint32_t faults;     /* of processes and the server */
-    uint32_t outages;    /* of them, of the server, which is the test's own */
-    uint32_t lose_every; /* so many commits, the reply of one is lost; 0: none */
-    bool plants;         /* break each rule afterwards, in each way that is known */
-    int64_t patience_ns; /* to wait while nothing ends */
+    uint32_t flows;        /* are built */
+    uint32_t faults;       /* of processes and the server */
+    uint32_t outages;      /* of them, of the server, which is the test's own */
+    uint32_t lose_every;   /* so many commits, the reply of one is lost; 0: none */
+    bool plants;           /* break each rule afterwards, in each way that is known */
+    int64_t wait_limit_ns; /* to wait while nothing ends */
 };
 
 struct flows_crash_result {

@@ -40,7 +40,7 @@ void flows_crash_options_init(struct flows_crash_options *self, uint64_t seed,
                    : outages < OUTAGES_MAX ? outages
                                            : OUTAGES_MAX,
         .lose_every = LOSE_EVERY,
-        .patience_ns = WEIR_SECONDS(60),
+        .wait_limit_ns = WEIR_SECONDS(60),
     };
 }
 
@@ -242,7 +242,7 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
         wait->least = left;
-        wait->end_ns = weir_clock_now_ns() + self->run.options->patience_ns;
+        wait->end_ns = weir_clock_now_ns() + self->run.options->wait_limit_ns;
     }
     return left > 0 && weir_clock_now_ns() < wait->end_ns;
 }

@@ -43,7 +43,7 @@ void order_options_init(struct order_options *self, uint64_t seed, int64_t messa
         .writers = 8,
         .sweepers = seed % 2,
         .lulls = true,
-        .patience_ns = WEIR_SECONDS(40),
+        .wait_limit_ns = WEIR_SECONDS(40),
     };
 }
 
@@ -236,7 +236,7 @@ static void wait_for_deliveries(struct order_run *self)
         check_trouble(self);
         if (now != last)
             since_ns = weir_clock_now_ns();
-        else if (weir_clock_now_ns() - since_ns > self->options->patience_ns)
+        else if (weir_clock_now_ns() - since_ns > self->options->wait_limit_ns)
             return;
         last = now;
         order_rest_us(5000);
@@ -327,7 +327,7 @@ static void wait_until_drained(struct order_run *self)
 {
     static const char *const NAMES[LEDGER_STREAMS] = {"default", "audit"};
     struct fixture *fixture = self->fixture;
-    int64_t end_ns = weir_clock_now_ns() + self->options->patience_ns;
+    int64_t end_ns = weir_clock_now_ns() + self->options->wait_limit_ns;
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 

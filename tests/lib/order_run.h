@@ -37,10 +37,11 @@ struct order_options {
         outages; /* so often; the server is the test's own, and deliverers are calm */
     void (*outage)(void *argument); /* makes one; NULL: kill the server, and restart it */
     void *outage_argument;
-    bool lulls;          /* and the sweep has removed everything before writing goes on */
-    const char *plant;   /* a point that fires each time it is passed; NULL: none */
-    const char *linger;  /* and one where some of those who pass rest for a while */
-    int64_t patience_ns; /* without any delivery, before what is missing counts as lost */
+    bool lulls;         /* and the sweep has removed everything before writing goes on */
+    const char *plant;  /* a point that fires each time it is passed; NULL: none */
+    const char *linger; /* and one where some of those who pass rest for a while */
+    int64_t
+        wait_limit_ns; /* without any delivery, before what is missing counts as lost */
 };
 
 struct order_result {

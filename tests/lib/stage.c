@@ -10,7 +10,7 @@
 #include "ward/system.h"
 
 /* How long anything on threads may take before the test gives up. */
-#define PATIENCE WEIR_SECONDS(60)
+#define WAIT_LIMIT WEIR_SECONDS(60)
 
 void stage_open_seeded(struct stage *self, uint64_t seed)
 {
@@ -56,8 +56,8 @@ void stage_open(struct stage *self, enum stage_kind kind)
 
 void stage_close(struct stage *self)
 {
-    check_int(weir_ward_stop(self->ward, PATIENCE), 0);
-    check_int(weir_ward_stop(self->backstage, PATIENCE), 0);
+    check_int(weir_ward_stop(self->ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(self->backstage, WAIT_LIMIT), 0);
     for (size_t i = 0; i < self->poker_count; i++)
         weir_poker_destroy(self->pokers[i]);
     weir_ward_destroy(self->ward);
@@ -213,7 +213,7 @@ static enum weir_status give_cues(struct weir_context *context, void *state,
 
 static void wait_until_played(struct stage *self)
 {
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
     if (self->kind == IN_SIMULATION) {
         int64_t last_ns = weir_sim_now(self->sim) + self->cues[self->cue_count - 1].at_ns;

@@ -89,9 +89,9 @@ struct torture_options {
     int64_t lease_ns;
     uint32_t attempts_max; /* of both queues */
     enum torture_plant plant;
-    const char *place;   /* faults happen at this point only; NULL: anywhere */
-    int signal;          /* all faults of processes are this one; 0: both kinds */
-    int64_t patience_ns; /* to wait until everything is delivered */
+    const char *place;     /* faults happen at this point only; NULL: anywhere */
+    int signal;            /* all faults of processes are this one; 0: both kinds */
+    int64_t wait_limit_ns; /* to wait until everything is delivered */
 };
 
 struct torture_result {

@@ -45,7 +45,7 @@ void torture_options_init(struct torture_options *self, uint64_t seed,
         .messages = 2000,
         .lease_ns = WEIR_MILLISECONDS(1500),
         .attempts_max = 5,
-        .patience_ns = WEIR_SECONDS(50),
+        .wait_limit_ns = WEIR_SECONDS(50),
     };
 }
 
@@ -431,7 +431,7 @@ static bool is_drained(struct driver *self, struct weir_outbox *outbox)
 static void wait_until_drained(struct driver *self)
 {
     struct fixture *fixture = self->torture.fixture;
-    int64_t end_ns = weir_clock_now_ns() + self->torture.options->patience_ns;
+    int64_t end_ns = weir_clock_now_ns() + self->torture.options->wait_limit_ns;
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 

@@ -20,7 +20,7 @@ enum { PEOPLE_MAX = 3, PARTITIONS = 8, MOMENTS = 12 };
 #define LEASE_NS WEIR_SECONDS(30)
 #define BEAT_NS WEIR_SECONDS(3)
 #define LOOK_NS WEIR_MILLISECONDS(50)
-#define PATIENCE_NS WEIR_MINUTES(3)
+#define WAIT_LIMIT_NS WEIR_MINUTES(3)
 
 struct person {
     struct village *village;
@@ -226,7 +226,7 @@ static int64_t settle(struct village *self)
     int64_t begin_ns = self->now_ns;
 
     while (!is_settled(self))
-        check(step(self, begin_ns + PATIENCE_NS));
+        check(step(self, begin_ns + WAIT_LIMIT_NS));
     return self->now_ns - begin_ns;
 }
 

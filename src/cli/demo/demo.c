@@ -39,7 +39,7 @@
 #define PERIOD_LIVE WEIR_MILLISECONDS(100)
 #define PERIOD_PLAIN WEIR_SECONDS(1)
 #define DRAIN_LOOK WEIR_MILLISECONDS(20)
-#define DRAIN_PATIENCE WEIR_SECONDS(10) /* without anything being delivered */
+#define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without anything being delivered */
 
 enum { OPTION_DIR = 256, OPTION_FLOW, JSON_SIZE_MAX = 16 << 10 };
 
@@ -285,7 +285,7 @@ static bool drain(struct demo *self)
             settled = self->view.figures.delivered + self->view.figures.rejected;
             moved_ns = self->view.now_ns;
         }
-        if (is_drained(self) || self->view.now_ns - moved_ns > DRAIN_PATIENCE)
+        if (is_drained(self) || self->view.now_ns - moved_ns > DRAIN_WAIT_LIMIT)
             return true;
         if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
             return false;

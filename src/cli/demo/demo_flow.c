@@ -35,7 +35,7 @@
 #define BEAT WEIR_MILLISECONDS(100)
 #define PERIOD_PLAIN WEIR_SECONDS(1)
 #define DRAIN_LOOK WEIR_MILLISECONDS(50)
-#define DRAIN_PATIENCE WEIR_SECONDS(10) /* without an order that ends */
+#define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without an order that ends */
 #define SUPERVISOR_GRACE WEIR_SECONDS(5)
 
 enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
@@ -156,7 +156,7 @@ static bool drain(struct demo *self)
             moved_ns = now_ns;
         }
         if ((ended == self->view.placed && figures->races == 0) ||
-            now_ns - moved_ns > DRAIN_PATIENCE)
+            now_ns - moved_ns > DRAIN_WAIT_LIMIT)
             return true;
         if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
             return false;

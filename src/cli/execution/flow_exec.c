@@ -91,7 +91,7 @@ static int64_t share_ms(const struct run *self, int share, int64_t max_ms)
     return part_ms < max_ms ? part_ms : max_ms;
 }
 
-static bool is_patience_over(const struct run *self, int64_t now_ns)
+static bool is_wait_limit_over(const struct run *self, int64_t now_ns)
 {
     return self->child.asked &&
            now_ns - self->asked_ns >=
@@ -104,7 +104,7 @@ static void restrain(struct run *self, struct weir_context *context)
     int64_t now_ns = weir_context_now(context);
 
     self->too_much = weir_buf_status(&self->output) != WEIR_OK;
-    if (self->too_much || is_patience_over(self, now_ns)) {
+    if (self->too_much || is_wait_limit_over(self, now_ns)) {
         weir_child_kill(&self->child);
     } else if (!self->child.asked && weir_context_cancelled(context)) {
         weir_child_ask(&self->child);

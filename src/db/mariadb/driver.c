@@ -98,14 +98,14 @@ static enum weir_status clock_us(struct weir_link *link, int64_t *out_us,
     return status;
 }
 
-static enum weir_status ask(struct weir_link *link, const char *text, int64_t patience_ns,
-                            int64_t *out, struct weir_error *error)
+static enum weir_status ask(struct weir_link *link, const char *text,
+                            int64_t wait_limit_ns, int64_t *out, struct weir_error *error)
 {
     struct weir_maria_link *self = weir_maria_link(link);
     enum weir_status status = weir_maria_enter(self, error);
 
     if (status == WEIR_OK)
-        status = weir_maria_ask_within(self, text, patience_ns, out, error);
+        status = weir_maria_ask_within(self, text, wait_limit_ns, out, error);
     return status;
 }
 

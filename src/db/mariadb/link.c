@@ -483,14 +483,14 @@ enum weir_status weir_maria_ask(struct weir_maria_link *self, const char *text,
 }
 
 /* Nothing was left to be read before the question, so the first byte is the answer's. */
-static bool is_answered(struct weir_maria_link *self, int64_t patience_ns)
+static bool is_answered(struct weir_maria_link *self, int64_t wait_limit_ns)
 {
     struct pollfd fd = {.fd = mysql_get_socket(self->mysql), .events = POLLIN};
-    int64_t patience_ms = patience_ns / 1000000 + 1;
+    int64_t wait_limit_ms = wait_limit_ns / 1000000 + 1;
     int count;
 
     do {
-        count = poll(&fd, 1, patience_ms < INT_MAX ? (int)patience_ms : INT_MAX);
+        count = poll(&fd, 1, wait_limit_ms < INT_MAX ? (int)wait_limit_ms : INT_MAX);
     } while (count < 0 && errno == EINTR);
     return count > 0;
 }
@@ -498,7 +498,7 @@ static bool is_answered(struct weir_maria_link *self, int64_t patience_ns)
 /* The library has one patience for all statements of a connection. So question and answer
  * are apart here, and in between we wait ourselves. */
 enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char *text,
-                                       int64_t patience_ns, int64_t *out,
+                                       int64_t wait_limit_ns, int64_t *out,
                                        struct weir_error *error)
 {
     MYSQL_RES *result = NULL;
@@ -508,10 +508,10 @@ enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char 
         return status;
     if (mysql_send_query(self->mysql, text, strlen(text)) != 0)
         return weir_maria_fail(self, NULL, error);
-    if (!is_answered(self, patience_ns)) {
+    if (!is_answered(self, wait_limit_ns)) {
         weir_maria_lose(self);
         return weir_error_set(error, WEIR_LOST, "the server was silent for %lld ms",
-                              (long long)(patience_ns / 1000000));
+                              (long long)(wait_limit_ns / 1000000));
     }
     if (mysql_read_query_result(self->mysql) == 0)
         result = mysql_store_result(self->mysql);

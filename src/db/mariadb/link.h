@@ -142,8 +142,8 @@ WEIR_CHECKED enum weir_status weir_maria_ask(struct weir_maria_link *self,
 
 /* The same, if it comes within this time; if not, the connection is given up. */
 WEIR_CHECKED enum weir_status weir_maria_ask_within(struct weir_maria_link *self,
-                                                    const char *text, int64_t patience_ns,
-                                                    int64_t *out,
+                                                    const char *text,
+                                                    int64_t wait_limit_ns, int64_t *out,
                                                     struct weir_error *error);
 
 /* ---- the transaction: slots of struct weir_driver ---- */

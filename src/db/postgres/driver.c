@@ -444,7 +444,7 @@ static enum weir_status pg_clock(struct weir_link *link, int64_t *out_us,
 }
 
 static enum weir_status pg_ask(struct weir_link *link, const char *text,
-                               int64_t patience_ns, int64_t *out,
+                               int64_t wait_limit_ns, int64_t *out,
                                struct weir_error *error)
 {
     struct weir_pg_link *self = own(link);
@@ -454,7 +454,7 @@ static enum weir_status pg_ask(struct weir_link *link, const char *text,
     bool fits;
     enum weir_status status;
 
-    self->silence_ns = patience_ns;
+    self->silence_ns = wait_limit_ns;
     status = weir_pg_query_text(self, text, &result, error);
     self->silence_ns = silence_ns;
     if (status != WEIR_OK)

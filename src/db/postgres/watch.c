@@ -31,7 +31,7 @@
 #include "weir/time.h"
 
 /* libpq gives up one of several hosts when the kernel does, and goes to the next. */
-enum { SEVERAL_HOSTS_PATIENCE = 20 };
+enum { SEVERAL_HOSTS_WAIT_LIMIT = 20 };
 
 enum stage { CONNECTING, ASKING, LISTENING };
 
@@ -77,7 +77,7 @@ static enum weir_status start(struct pg_watch *self,
                               const struct weir_link_config *config,
                               struct weir_error *error)
 {
-    int64_t patience_ns;
+    int64_t wait_limit_ns;
     struct weir_pg_target target;
     enum weir_status status = weir_pg_conninfo_check(config->url.conninfo, error);
 
@@ -94,10 +94,11 @@ static enum weir_status start(struct pg_watch *self,
         return fail(self, error);
     weir_pg_conninfo_read(self->connection, config->connect_timeout_ns, &target);
     self->several_hosts = target.several_hosts;
-    patience_ns = target.timeout_ns * (target.several_hosts ? SEVERAL_HOSTS_PATIENCE : 1);
+    wait_limit_ns =
+        target.timeout_ns * (target.several_hosts ? SEVERAL_HOSTS_WAIT_LIMIT : 1);
     self->watch.fd = PQsocket(self->connection);
     self->watch.events = POLLOUT;
-    self->watch.look_ns = weir_sat_add_i64(weir_system_now_ns(), patience_ns);
+    self->watch.look_ns = weir_sat_add_i64(weir_system_now_ns(), wait_limit_ns);
     return WEIR_OK;
 }
 

@@ -13,7 +13,7 @@
 #include "weir/time.h"
 
 /* How long a writer that has committed waits for the lock once more. */
-#define RELIEF_PATIENCE_NS WEIR_MILLISECONDS(200)
+#define RELIEF_WAIT_LIMIT_NS WEIR_MILLISECONDS(200)
 
 static enum weir_status checkpoint_on(struct weir_sqlite_link *helper,
                                       struct weir_error *error)
@@ -97,7 +97,7 @@ static enum weir_status checkpoint_by(struct weir_sqlite_link *self,
 
     if (status != WEIR_OK)
         return status;
-    self->busy_handler.lock_timeout_ns = RELIEF_PATIENCE_NS;
+    self->busy_handler.lock_timeout_ns = RELIEF_WAIT_LIMIT_NS;
     status = weir_sqlite_checkpoint(&self->link, helper, error);
     self->busy_handler.lock_timeout_ns = self->link.config->lock_timeout_ns;
     weir_driver_sqlite.close(helper);

@@ -7,7 +7,7 @@
 #define BUSY_NS WEIR_MILLISECONDS(50)
 
 #define LOOK_NS WEIR_MILLISECONDS(3)
-#define PATIENCE_NS WEIR_MILLISECONDS(50)
+#define WAIT_LIMIT_NS WEIR_MILLISECONDS(50)
 #define SAY_AGAIN_NS WEIR_SECONDS(2)
 
 /* After watching: look again after so long, then twice as long, until it is a second. */
@@ -35,8 +35,8 @@ enum weir_vigil_word weir_vigil_missed(struct weir_vigil *self, int64_t now_ns)
         return WEIR_VIGIL_NOTHING;
     if (self->missed_ns == 0)
         self->missed_ns = now_ns;
-    return now_ns - self->missed_ns >= PATIENCE_NS ? WEIR_VIGIL_ASLEEP
-                                                   : WEIR_VIGIL_NOTHING;
+    return now_ns - self->missed_ns >= WAIT_LIMIT_NS ? WEIR_VIGIL_ASLEEP
+                                                     : WEIR_VIGIL_NOTHING;
 }
 
 void weir_vigil_said(struct weir_vigil *self, enum weir_vigil_word word, int64_t now_ns)

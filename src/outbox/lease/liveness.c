@@ -104,13 +104,13 @@ enum weir_status weir_liveness_confirm(struct weir_liveness *self,
     return WEIR_OK;
 }
 
-void weir_liveness_doubt(struct weir_liveness *self, int64_t patience_ns)
+void weir_liveness_doubt(struct weir_liveness *self, int64_t wait_limit_ns)
 {
     int64_t writable = 0;
 
     if (self->ops->writable == NULL)
         return;
-    if (weir_connection_ask(self->session, self->ops->writable, patience_ns, &writable,
+    if (weir_connection_ask(self->session, self->ops->writable, wait_limit_ns, &writable,
                             NULL) != WEIR_OK ||
         writable == 0)
         self->astray = true;

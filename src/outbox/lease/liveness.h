@@ -68,9 +68,9 @@ WEIR_CHECKED enum weir_status weir_liveness_confirm(struct weir_liveness *self,
 
 /*
  * There is no connection to look from. If the server of the session takes no writes any more,
- * or says nothing within `patience_ns`, is_held() is false from then on.
+ * or says nothing within `wait_limit_ns`, is_held() is false from then on.
  */
-void weir_liveness_doubt(struct weir_liveness *self, int64_t patience_ns);
+void weir_liveness_doubt(struct weir_liveness *self, int64_t wait_limit_ns);
 
 /* Another process that counts as alive. Texts live for the call of the visitor. */
 struct weir_peer {

@@ -92,10 +92,10 @@ enum weir_status weir_presence_confirm(struct weir_presence *self,
     return status;
 }
 
-void weir_presence_doubt(struct weir_presence *self, int64_t patience_ns)
+void weir_presence_doubt(struct weir_presence *self, int64_t wait_limit_ns)
 {
     if (self->liveness != NULL)
-        weir_liveness_doubt(self->liveness, patience_ns);
+        weir_liveness_doubt(self->liveness, wait_limit_ns);
 }
 
 bool weir_presence_is_lost(struct weir_presence *self)

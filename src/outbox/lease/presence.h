@@ -70,7 +70,7 @@ void weir_presence_enter(struct weir_presence *self);
 WEIR_CHECKED enum weir_status weir_presence_confirm(struct weir_presence *self,
                                                     struct weir_connection *connection,
                                                     struct weir_error *error);
-void weir_presence_doubt(struct weir_presence *self, int64_t patience_ns);
+void weir_presence_doubt(struct weir_presence *self, int64_t wait_limit_ns);
 
 /* There was a session, and it is gone, or of no use. Without a round trip. */
 bool weir_presence_is_lost(struct weir_presence *self);

@@ -304,11 +304,11 @@ OUTBOX_SERVER_TEST(backlog, makes_no_transaction_wait_for_another)
     struct weir_outbox *outbox = limited(fixture);
     struct weir_connection *first = fixture_take(fixture);
     struct weir_connection *second = fixture_take(fixture);
-    const char *patience = fixture_choose(fixture, "", "SET lock_timeout = '2s'",
-                                          "SET innodb_lock_wait_timeout = 2");
+    const char *wait_limit = fixture_choose(fixture, "", "SET lock_timeout = '2s'",
+                                            "SET innodb_lock_wait_timeout = 2");
 
-    fixture_execute(fixture, first, patience);
-    fixture_execute(fixture, second, patience);
+    fixture_execute(fixture, first, wait_limit);
+    fixture_execute(fixture, second, wait_limit);
     check_db(weir_connection_begin(first, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(second, &fixture->error), WEIR_OK);
     enqueue_in_sql(fixture, first);
@@ -335,7 +335,7 @@ static int64_t place(struct fixture *fixture)
  * call goes on where the one before has ended. */
 OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
 {
-    enum { PATIENCE_MS = 200, CALLS = 5 };
+    enum { WAIT_LIMIT_MS = 200, CALLS = 5 };
     struct weir_outbox *outbox = scene_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
 
@@ -346,7 +346,7 @@ OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
     for (int i = 0; i < CALLS; i++)
         check_db(offer(fixture, outbox, connection), WEIR_OK);
 
-    check_int(place(fixture), CALLS * PATIENCE_MS * 20);
+    check_int(place(fixture), CALLS * WAIT_LIMIT_MS * 20);
     fixture_execute(fixture, connection, "RESET statement_timeout");
     fixture_give(fixture, connection);
     weir_outbox_destroy(outbox);

@@ -261,7 +261,7 @@ OUTBOX_POSTGRESQL_TEST(inspect, estimates_while_the_log_is_locked)
 /* The connection is one of many, and goes back to them. */
 OUTBOX_POSTGRESQL_TEST(inspect, leaves_the_patience_of_its_connection_as_it_was)
 {
-    static const struct weir_sql SQL_PATIENCE = {
+    static const struct weir_sql SQL_WAIT_LIMIT = {
         .name = "read patience",
         .text = "SELECT setting::bigint FROM pg_settings WHERE name = 'lock_timeout'",
         .parameters = "",
@@ -274,15 +274,15 @@ OUTBOX_POSTGRESQL_TEST(inspect, leaves_the_patience_of_its_connection_as_it_was)
 
     add_queue(fixture, outbox, "read", WEIR_UNREAD_KEEP);
     subscribe(fixture, outbox, "read");
-    check_db(weir_connection_query_integer(connection, &SQL_PATIENCE, NO_VALUES, &before,
-                                           &fixture->error),
+    check_db(weir_connection_query_integer(connection, &SQL_WAIT_LIMIT, NO_VALUES,
+                                           &before, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
     locker = lock_log(fixture);
     check(read_queue(fixture, outbox, "read").waiting_is_estimate);
     connection = fixture_take(fixture);
 
-    check_db(weir_connection_query_integer(connection, &SQL_PATIENCE, NO_VALUES, &after,
+    check_db(weir_connection_query_integer(connection, &SQL_WAIT_LIMIT, NO_VALUES, &after,
                                            &fixture->error),
              WEIR_OK);
     check_int(after, before);

@@ -20,7 +20,7 @@
 #include "ward/system.h"
 #include "weir/weir.h"
 
-#define PATIENCE WEIR_SECONDS(60)
+#define WAIT_LIMIT WEIR_SECONDS(60)
 
 struct trial;
 
@@ -207,7 +207,7 @@ static bool is_over(enum weir_worker_state state)
 static void trial_run(struct trial *self)
 {
     uint64_t wanted = trial_read(self).executions + 1;
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
     weir_notifier_notify_one(self->bell);
     if (self->kind == IN_SIMULATION)
@@ -225,7 +225,7 @@ static void trial_run(struct trial *self)
 /* Ends everything; nothing may be left. */
 static void trial_close(struct trial *self)
 {
-    check_int(weir_ward_stop(self->ward, PATIENCE), 0);
+    check_int(weir_ward_stop(self->ward, WAIT_LIMIT), 0);
     weir_worker_release(self->worker);
     weir_notifier_destroy(self->bell);
     weir_ward_destroy(self->ward);
@@ -298,7 +298,7 @@ static void panic_ends(enum stage_kind kind)
 
     trial_run(&trial);
 
-    check_int(weir_ward_stop(trial.ward, PATIENCE),
+    check_int(weir_ward_stop(trial.ward, WAIT_LIMIT),
               0); /* its thread is through with it */
     check_int(trial_read(&trial).state, WEIR_WORKER_ENDED);
     check_int(trial.calls, 1);
@@ -999,7 +999,7 @@ WEIR_TEST(context, sleep_is_cut_short_at_once_by_cancel)
 /* stop() returns long before the hour is over, or the test would not end in time. */
 WEIR_TEST(context, sleep_is_cut_short_at_once_by_stop_on_threads)
 {
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
     struct trial trial;
     trial_open(&trial, ON_THREADS, sleep_an_hour);
     trial_begin(&trial);
@@ -1009,7 +1009,7 @@ WEIR_TEST(context, sleep_is_cut_short_at_once_by_stop_on_threads)
         (void)sched_yield();
     }
 
-    check_int(weir_ward_stop(trial.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(trial.ward, WAIT_LIMIT), 0);
 
     check_str(trial.words, "CANCELLED 1 CANCELLED");
     trial_close(&trial);

@@ -7,8 +7,8 @@
 
 struct guest {
     struct weir_gate *gate;
-    int64_t patience_ns; /* how long it would stand in line; LONG by default */
-    int64_t stay_ns;     /* how long it stays inside */
+    int64_t wait_limit_ns; /* how long it would stand in line; LONG by default */
+    int64_t stay_ns;       /* how long it stays inside */
     enum weir_status answer;
     int64_t answered_ns; /* -1: not yet */
 };
@@ -17,11 +17,11 @@ static enum weir_status visit(struct weir_context *context, void *state,
                               struct weir_directive *out, struct weir_error *error)
 {
     struct guest *self = state;
-    int64_t patience_ns = self->patience_ns != 0 ? self->patience_ns : LONG;
+    int64_t wait_limit_ns = self->wait_limit_ns != 0 ? self->wait_limit_ns : LONG;
 
     (void)error;
     self->answer =
-        weir_gate_enter(self->gate, context, weir_context_now(context) + patience_ns);
+        weir_gate_enter(self->gate, context, weir_context_now(context) + wait_limit_ns);
     self->answered_ns = weir_context_now(context);
     if (self->answer == WEIR_OK) {
         weir_sleep_through(context, self->stay_ns);
@@ -70,7 +70,7 @@ WEIR_TEST(gate, lets_an_action_in_that_asks)
 /* A deadline that has passed asks without waiting: it gets what is free ... */
 WEIR_TEST(gate, lets_an_action_in_whose_deadline_has_passed)
 {
-    struct guest guest = {.patience_ns = -MS(1)};
+    struct guest guest = {.wait_limit_ns = -MS(1)};
     struct stage stage;
     stage_open(&stage, IN_SIMULATION);
     guest.gate = stage_gate(&stage, 1);
@@ -85,7 +85,7 @@ WEIR_TEST(gate, lets_an_action_in_whose_deadline_has_passed)
 /* ... and is sent away at once otherwise. */
 WEIR_TEST(gate, sends_an_action_away_whose_deadline_has_passed)
 {
-    struct guest guest = {.patience_ns = -MS(1)};
+    struct guest guest = {.wait_limit_ns = -MS(1)};
     struct stage stage;
     stage_open(&stage, IN_SIMULATION);
     guest.gate = stage_gate(&stage, 0);
@@ -100,7 +100,7 @@ WEIR_TEST(gate, sends_an_action_away_whose_deadline_has_passed)
 
 WEIR_TEST(gate, sends_an_action_away_at_its_deadline)
 {
-    struct guest guest = {.patience_ns = MS(30)};
+    struct guest guest = {.wait_limit_ns = MS(30)};
     struct stage stage;
     stage_open(&stage, IN_SIMULATION);
     guest.gate = stage_gate(&stage, 1);
@@ -273,7 +273,7 @@ WEIR_TEST(gate, sends_an_action_away_at_its_deadline_on_threads_too)
     struct weir_gate *gate = stage_gate(&stage, 0);
     int64_t began_ns = weir_executor_now(stage.executor);
     for (size_t i = 0; i < 6; i++) {
-        guests[i] = (struct guest){.gate = gate, .patience_ns = MS(5)};
+        guests[i] = (struct guest){.gate = gate, .wait_limit_ns = MS(5)};
         bell = invite(&stage, &guests[i]);
         weir_notifier_notify_one(bell);
     }

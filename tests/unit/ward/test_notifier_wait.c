@@ -7,8 +7,8 @@
 
 struct waiter {
     struct weir_notifier *notifier;
-    int64_t patience_ns; /* WEIR_FOREVER: no deadline */
-    bool cancels_itself; /* before it waits */
+    int64_t wait_limit_ns; /* WEIR_FOREVER: no deadline */
+    bool cancels_itself;   /* before it waits */
     enum weir_status answer;
     int64_t answered_ns;
 };
@@ -17,9 +17,9 @@ static enum weir_status wait_inside(struct weir_context *context, void *state,
                                     struct weir_directive *out, struct weir_error *error)
 {
     struct waiter *self = state;
-    int64_t deadline_ns = self->patience_ns == WEIR_FOREVER
+    int64_t deadline_ns = self->wait_limit_ns == WEIR_FOREVER
                               ? WEIR_FOREVER
-                              : weir_context_now(context) + self->patience_ns;
+                              : weir_context_now(context) + self->wait_limit_ns;
 
     (void)error;
     if (self->cancels_itself)
@@ -42,7 +42,7 @@ static void waiter_open(struct waiter *self, struct scene *scene, struct actor *
 
 WEIR_TEST(notifier, ends_the_wait_of_an_action)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -58,7 +58,7 @@ WEIR_TEST(notifier, ends_the_wait_of_an_action)
 
 WEIR_TEST(notifier, ends_the_wait_of_an_action_when_it_wakes_all)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -73,7 +73,7 @@ WEIR_TEST(notifier, ends_the_wait_of_an_action_when_it_wakes_all)
 
 WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_deadline)
 {
-    struct waiter waiter = {.patience_ns = MS(20)};
+    struct waiter waiter = {.wait_limit_ns = MS(20)};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -89,7 +89,7 @@ WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_deadline)
 
 WEIR_TEST(notifier, answers_at_once_when_the_deadline_has_passed)
 {
-    struct waiter waiter = {.patience_ns = -MS(1)};
+    struct waiter waiter = {.wait_limit_ns = -MS(1)};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -103,7 +103,7 @@ WEIR_TEST(notifier, answers_at_once_when_the_deadline_has_passed)
 
 WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_cancel)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -118,7 +118,7 @@ WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_cancel)
 
 WEIR_TEST(notifier, does_not_let_an_action_wait_that_is_cancelled_already)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER, .cancels_itself = true};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER, .cancels_itself = true};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -132,7 +132,7 @@ WEIR_TEST(notifier, does_not_let_an_action_wait_that_is_cancelled_already)
 
 WEIR_TEST(notifier, gives_its_stored_permit_to_an_action_at_once)
 {
-    struct waiter waiter = {.patience_ns = -MS(1)};
+    struct waiter waiter = {.wait_limit_ns = -MS(1)};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -148,7 +148,7 @@ WEIR_TEST(notifier, gives_its_stored_permit_to_an_action_at_once)
 
 WEIR_TEST(notifier, gives_its_stored_permit_even_to_an_action_that_is_cancelled)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER, .cancels_itself = true};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER, .cancels_itself = true};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);
@@ -164,7 +164,7 @@ WEIR_TEST(notifier, gives_its_stored_permit_even_to_an_action_that_is_cancelled)
 /* Workers that idle and actions that wait stand in the same line. */
 WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
     struct actor before = {ACTS(IDLE), .name = "before"};
     struct actor after = {ACTS(IDLE), .name = "after"};
@@ -194,7 +194,7 @@ WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
 /* The signal came first, so it is not lost on one who then says that it was cancelled. */
 WEIR_TEST(notifier, keeps_its_word_to_an_action_that_is_cancelled_right_after)
 {
-    struct waiter waiter = {.patience_ns = WEIR_FOREVER};
+    struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
     struct scene scene;
     waiter_open(&waiter, &scene, &nobody);

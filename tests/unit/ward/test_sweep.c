@@ -17,7 +17,7 @@
 #include "weir/weir.h"
 
 #define MS(n) WEIR_MILLISECONDS(n)
-#define PATIENCE WEIR_SECONDS(60)
+#define WAIT_LIMIT WEIR_SECONDS(60)
 
 static enum weir_status idle(struct weir_context *context, void *state,
                              struct weir_directive *out, struct weir_error *error)
@@ -527,7 +527,7 @@ WEIR_TEST(sweep, plant_uses_everything_when_there_is_memory)
 /* Those that were spawned run without any further memory, if only to fail for want of it. */
 static void wait_until_all_have_run(const struct plant *self, uint64_t executions)
 {
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
     for (size_t i = 0; i < HANDS; i++) {
         struct weir_worker_info info = {.executions = 0};
@@ -551,7 +551,7 @@ static enum weir_status whole_plant_on_threads(const struct weir_heap *heap)
 
     wait_until_all_have_run(&plant, 2);
     if (plant.ward != NULL)
-        check_int(weir_ward_stop(plant.ward, PATIENCE), 0);
+        check_int(weir_ward_stop(plant.ward, WAIT_LIMIT), 0);
 
     check_swept(&plant);
     plant_tear_down(&plant);
@@ -568,7 +568,7 @@ WEIR_TEST(sweep, whole_plant_on_threads)
 static void wait_until_all_is_given_back(const struct weir_heap *heap)
 {
     const struct weir_faulty_heap *faulty = heap->state;
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
     while (faulty->outstanding != 0) {
         check(weir_system_now_ns() < limit_ns);
@@ -589,7 +589,7 @@ static enum weir_status pool_goes_first(const struct weir_heap *heap)
     wait_until_all_have_run(&plant, 1);
     weir_executor_destroy(plant.executor);
     if (plant.ward != NULL)
-        check_int(weir_ward_stop(plant.ward, PATIENCE), 0);
+        check_int(weir_ward_stop(plant.ward, WAIT_LIMIT), 0);
 
     check_swept(&plant);
     plant_tear_down(&plant);

@@ -26,12 +26,12 @@
 #include "weir/weir.h"
 
 #define MS(n) WEIR_MILLISECONDS(n)
-#define PATIENCE WEIR_SECONDS(60)
+#define WAIT_LIMIT WEIR_SECONDS(60)
 
 /* Until a state is reached. */
 #define WAIT_UNTIL(condition)                                                            \
     do {                                                                                 \
-        int64_t limit_ns_ = weir_system_now_ns() + PATIENCE;                             \
+        int64_t limit_ns_ = weir_system_now_ns() + WAIT_LIMIT;                           \
                                                                                          \
         while (!(condition)) {                                                           \
             if (weir_system_now_ns() > limit_ns_)                                        \
@@ -96,7 +96,7 @@ static void crew_spawn(struct crew *self, const struct weir_worker_options *opti
 
 static void crew_close(struct crew *self)
 {
-    check_int(weir_ward_stop(self->ward, PATIENCE), 0);
+    check_int(weir_ward_stop(self->ward, WAIT_LIMIT), 0);
     weir_ward_destroy(self->ward);
     weir_executor_destroy(self->executor);
     check_int(self->heap.outstanding, 0);
@@ -324,7 +324,7 @@ WEIR_TEST(threads, stop_counts_exactly_three_stuck_of_ten_on_three_threads)
     check_int(crew.ends, 7);
     check_int(counter.calls, 0);
     door_open(&door);
-    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
     check_int(crew.ends, 10);
     for (size_t i = 0; i < 2; i++)
         weir_notifier_destroy(bells[i]);
@@ -504,7 +504,7 @@ WEIR_TEST(threads, no_sleep_of_hundreds_ends_early_and_none_is_forgotten)
     weir_notifier_notify_all(bell);
     WAIT_UNTIL(naps_total == NAPPERS * 6);
 
-    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < NAPPERS; i++)
         check(!nappers[i].early);
     weir_notifier_destroy(bell);
@@ -694,7 +694,7 @@ static void clockwork_close(struct clockwork *self)
 {
     door_open(&self->after_parking);
     door_open(&self->door);
-    check_int(weir_ward_stop(self->crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(self->crew.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < 4; i++)
         weir_notifier_destroy(self->bells[i]);
     crew_close(&self->crew);
@@ -747,7 +747,7 @@ WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_ended)
 
     check_status((enum weir_status)clockwork.parker_status, WEIR_TIMEOUT);
     door_open(&clockwork.after_parking);
-    check_int(weir_ward_stop(clockwork.crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(clockwork.crew.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < 4; i++)
         weir_notifier_destroy(clockwork.bells[i]);
     weir_ward_destroy(clockwork.crew.ward);
@@ -781,7 +781,7 @@ WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
     weir_worker_read(handle, &info);
     check_int(info.state, WEIR_WORKER_READY);
     weir_worker_cancel(handle);
-    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
     check_int(counter.calls, 0);
     check_int(crew.ends, 2);
     weir_worker_release(handle);
@@ -1288,14 +1288,14 @@ static void *meddle(void *argument)
 {
     struct meddler *self = argument;
     struct weir_random random;
-    int64_t limit_ns = weir_system_now_ns() + PATIENCE;
+    int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
     weir_random_init(&random, self->seed);
     for (int i = 0; i < MEDDLES || (atomic_load(&self->riot->counter.calls) < CALLS_MIN &&
                                     weir_system_now_ns() < limit_ns);
          i++)
         meddle_once(self->riot, &random);
-    if (weir_ward_stop(self->riot->crew.ward, PATIENCE) != 0)
+    if (weir_ward_stop(self->riot->crew.ward, WAIT_LIMIT) != 0)
         atomic_fetch_add(&self->riot->wrong, 1);
     return NULL;
 }
@@ -1415,7 +1415,7 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
     weir_notifier_notify_all(bell);
     for (uint32_t i = 0; i < FALLERS; i++)
         WAIT_UNTIL(fallers[i].falls >= FALLS);
-    check_int(weir_ward_stop(crew.ward, PATIENCE), 0);
+    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
 
     for (uint32_t i = 0; i < FALLERS; i++) {
         check_int(fallers[i].wrong, 0);
