@@ -31,7 +31,7 @@
 #include "db/clock.h"
 #include "sink/chunk.h"
 #include "sink/sink.h"
-#include "sink/util/group.h"
+#include "sink/util/group_commit.h"
 #include "sink/util/quiet.h"
 #include "sink/util/tail.h"
 #include "weir/time.h"
@@ -50,7 +50,7 @@ struct file_sink {
     struct weir_sink sink;
     char *path;
     struct weir_fault_points *points;
-    struct weir_group group; /* of those who have written and wait for the disk */
+    struct weir_group_commit group; /* of those who have written and wait for the disk */
     int fd;
 
     struct weir_lock turn; /* of writing: held while doing so */
@@ -221,7 +221,7 @@ static enum weir_status open_file(const struct weir_sink_options *options,
     if (status == WEIR_OK) {
         status = weir_lock_init(&self->turn);
         if (status == WEIR_OK) {
-            status = weir_group_init(&self->group, sync_file, self);
+            status = weir_group_commit_init(&self->group, sync_file, self);
             if (status != WEIR_OK)
                 weir_lock_fini(&self->turn);
         }
@@ -239,7 +239,7 @@ static void close_file(struct weir_sink *sink)
 {
     struct file_sink *self = (struct file_sink *)(void *)sink;
 
-    weir_group_fini(&self->group);
+    weir_group_commit_fini(&self->group);
     weir_lock_fini(&self->turn);
     dispose(sink->options.heap, self);
 }
@@ -260,15 +260,16 @@ static bool is_in_place(const struct file_sink *self)
  * is waited for. */
 static int reopen(struct file_sink *self) WEIR_REQUIRES(self->turn)
 {
-    struct weir_group_ticket ticket;
+    struct weir_group_commit_ticket ticket;
     const char *what;
     int fd = -1;
     int number = open_path(self->path, self->sink.options.permissions, &fd, &what);
 
     if (number != 0)
         return number == IRREGULAR ? EINVAL : number;
-    weir_group_enter(&self->group, &ticket);
-    (void)weir_group_wait(&self->group, &ticket); /* those concerned hear of a failure */
+    weir_group_commit_enter(&self->group, &ticket);
+    (void)weir_group_commit_wait(&self->group,
+                                 &ticket); /* those concerned hear of a failure */
     (void)close(self->fd);
     self->fd = fd;
     weir_log_event(self->sink.options.log, WEIR_LOG_INFO, "sink.file_reopened",
@@ -323,17 +324,17 @@ static int write_lines(struct file_sink *self, const struct weir_batch *batch,
 static int store(struct file_sink *self, const struct weir_batch *batch,
                  struct weir_str lines)
 {
-    struct weir_group_ticket ticket;
+    struct weir_group_commit_ticket ticket;
     int number;
 
     weir_lock_acquire(&self->turn);
     number = weir_sink_stopped(&self->sink, batch) ? ECANCELED
                                                    : write_lines(self, batch, lines);
     if (number == 0)
-        weir_group_enter(&self->group, &ticket); /* before the file can change */
+        weir_group_commit_enter(&self->group, &ticket); /* before the file can change */
     weir_lock_release(&self->turn);
     if (number == 0)
-        number = weir_group_wait(&self->group, &ticket);
+        number = weir_group_commit_wait(&self->group, &ticket);
     (void)WEIR_POINT(self->points, "file.before_ack");
     return number;
 }

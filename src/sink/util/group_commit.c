@@ -1,20 +1,21 @@
 /*
- * group.c - see group.h.
+ * group_commit.c - see group_commit.h.
  *
  *   I1  a ticket is in `waiting` until it is settled
  *   I2  tickets are covered only while somebody syncs, and were entered before that began
  *
  * Waiting is without end and without a look at any clock: a sync cannot be called off.
  */
-#include "sink/util/group.h"
+#include "sink/util/group_commit.h"
 
 #include "weir/time.h"
 
-enum weir_status weir_group_init(struct weir_group *self, weir_sync_fn sync, void *state)
+enum weir_status weir_group_commit_init(struct weir_group_commit *self, weir_sync_fn sync,
+                                        void *state)
 {
     enum weir_status status;
 
-    *self = (struct weir_group){.sync = sync, .state = state};
+    *self = (struct weir_group_commit){.sync = sync, .state = state};
     weir_list_init(&self->waiting);
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK)
@@ -25,34 +26,35 @@ enum weir_status weir_group_init(struct weir_group *self, weir_sync_fn sync, voi
     return status;
 }
 
-void weir_group_fini(struct weir_group *self)
+void weir_group_commit_fini(struct weir_group_commit *self)
 {
     weir_cond_fini(&self->change);
     weir_lock_fini(&self->lock);
 }
 
-void weir_group_enter(struct weir_group *self, struct weir_group_ticket *ticket)
+void weir_group_commit_enter(struct weir_group_commit *self,
+                             struct weir_group_commit_ticket *ticket)
 {
-    *ticket = (struct weir_group_ticket){.settled = false};
+    *ticket = (struct weir_group_commit_ticket){.settled = false};
     weir_lock_acquire(&self->lock);
     weir_list_append(&self->waiting, &ticket->link);
     weir_lock_release(&self->lock);
 }
 
-static struct weir_group_ticket *ticket_of(struct weir_list *link)
+static struct weir_group_commit_ticket *ticket_of(struct weir_list *link)
 {
-    return WEIR_CONTAINER_OF(link, struct weir_group_ticket, link);
+    return WEIR_CONTAINER_OF(link, struct weir_group_commit_ticket, link);
 }
 
 /* On success those who are covered; on failure all: what the late ones wrote may be among the
  * lost as well. */
-static void settle(struct weir_group *self, int failure) WEIR_REQUIRES(self->lock)
+static void settle(struct weir_group_commit *self, int failure) WEIR_REQUIRES(self->lock)
 {
     struct weir_list *next;
 
     for (struct weir_list *link = self->waiting.next; link != &self->waiting;
          link = next) {
-        struct weir_group_ticket *ticket = ticket_of(link);
+        struct weir_group_commit_ticket *ticket = ticket_of(link);
 
         next = link->next;
         if (!ticket->covered && failure == 0)
@@ -64,7 +66,7 @@ static void settle(struct weir_group *self, int failure) WEIR_REQUIRES(self->loc
 }
 
 /* Sync for all who have written. The lock is free meanwhile. */
-static void lead(struct weir_group *self) WEIR_REQUIRES(self->lock)
+static void lead(struct weir_group_commit *self) WEIR_REQUIRES(self->lock)
 {
     int failure;
 
@@ -79,7 +81,8 @@ static void lead(struct weir_group *self) WEIR_REQUIRES(self->lock)
     weir_cond_broadcast(&self->change);
 }
 
-int weir_group_wait(struct weir_group *self, struct weir_group_ticket *ticket)
+int weir_group_commit_wait(struct weir_group_commit *self,
+                           struct weir_group_commit_ticket *ticket)
 {
     weir_lock_acquire(&self->lock);
     while (!ticket->settled) {

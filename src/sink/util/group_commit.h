@@ -1,5 +1,5 @@
 /*
- * group.h - one sync for all who have written meanwhile.
+ * group_commit.h - one sync for all who have written meanwhile.
  *
  * A sync takes as long as the disk takes, however much there is to it. So a writer whose bytes
  * are in the file waits for a sync that *began* after its write; one of those who wait does it,
@@ -15,8 +15,8 @@
  * Threads  Any.
  * Memory   Tickets live with those who wait.
  */
-#ifndef WEIR_SINK_UTIL_GROUP_H
-#define WEIR_SINK_UTIL_GROUP_H
+#ifndef WEIR_SINK_UTIL_GROUP_COMMIT_H
+#define WEIR_SINK_UTIL_GROUP_COMMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@
 /* Returns 0 or an errno. */
 typedef int (*weir_sync_fn)(void *state);
 
-struct weir_group {
+struct weir_group_commit {
     weir_sync_fn sync;
     void *state; /* borrowed */
 
@@ -38,21 +38,23 @@ struct weir_group {
 };
 
 /* One who has written. */
-struct weir_group_ticket {
+struct weir_group_commit_ticket {
     struct weir_list link;
     bool covered; /* by the sync that is running */
     bool settled;
     int failure; /* errno, 0: on disk; once settled */
 };
 
-WEIR_CHECKED enum weir_status weir_group_init(struct weir_group *self, weir_sync_fn sync,
-                                              void *state);
-void weir_group_fini(struct weir_group *self);
+WEIR_CHECKED enum weir_status weir_group_commit_init(struct weir_group_commit *self,
+                                                     weir_sync_fn sync, void *state);
+void weir_group_commit_fini(struct weir_group_commit *self);
 
 /* A write is complete. The ticket must not move until wait() has returned, which is owed. */
-void weir_group_enter(struct weir_group *self, struct weir_group_ticket *ticket);
+void weir_group_commit_enter(struct weir_group_commit *self,
+                             struct weir_group_commit_ticket *ticket);
 
 /* Wait until it is on disk, syncing if nobody else does. Returns 0 or an errno. */
-int weir_group_wait(struct weir_group *self, struct weir_group_ticket *ticket);
+int weir_group_commit_wait(struct weir_group_commit *self,
+                           struct weir_group_commit_ticket *ticket);
 
 #endif

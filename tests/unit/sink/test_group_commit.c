@@ -1,7 +1,7 @@
 /*
- * Tests of sink/util/group.c: who waits for which sync.
+ * Tests of sink/util/group_commit.c: who waits for which sync.
  */
-#include "sink/util/group.h"
+#include "sink/util/group_commit.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { WRITERS = 8 };
 
 /* A disk that takes its time: each sync waits until it is let go. */
 struct disk {
-    struct weir_group group;
+    struct weir_group_commit group;
     _Atomic int begun;
     _Atomic int let_go;
     _Atomic int failure; /* of the next one */
@@ -40,11 +40,11 @@ struct writer {
 static void *write_once(void *argument)
 {
     struct writer *self = argument;
-    struct weir_group_ticket ticket;
+    struct weir_group_commit_ticket ticket;
 
-    weir_group_enter(&self->disk->group, &ticket);
+    weir_group_commit_enter(&self->disk->group, &ticket);
     atomic_fetch_add(&self->disk->entered, 1);
-    self->answer = weir_group_wait(&self->disk->group, &ticket);
+    self->answer = weir_group_commit_wait(&self->disk->group, &ticket);
     atomic_fetch_add(&self->disk->settled, 1);
     return NULL;
 }
@@ -52,7 +52,7 @@ static void *write_once(void *argument)
 static void disk_open(struct disk *self)
 {
     memset(self, 0, sizeof *self);
-    check_status(weir_group_init(&self->group, sync_slowly, self), WEIR_OK);
+    check_status(weir_group_commit_init(&self->group, sync_slowly, self), WEIR_OK);
 }
 
 static void begin(struct disk *disk, struct writer *writer)
@@ -98,7 +98,7 @@ WEIR_TEST(group, syncs_once_for_all_who_came_meanwhile)
     check_int(disk.begun, 2);
     for (int i = 0; i < WRITERS; i++)
         check_int(writers[i].answer, 0);
-    weir_group_fini(&disk.group);
+    weir_group_commit_fini(&disk.group);
 }
 
 /* Also for those who wrote while the sync ran that failed; and not for those who come later. */
@@ -123,5 +123,5 @@ WEIR_TEST(group, fails_for_all_who_have_written)
     begin(&disk, &third);
     finish(&third);
     check_int(third.answer, 0);
-    weir_group_fini(&disk.group);
+    weir_group_commit_fini(&disk.group);
 }
