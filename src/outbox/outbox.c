@@ -128,8 +128,8 @@ enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
         return weir_error_set(error, WEIR_NO_MEMORY, "create outbox: out of memory");
     self->db = options->db;
     self->heap = weir_db_heap(options->db);
-    self->own_words = *weir_db_log(options->db);
-    self->words = &self->own_words;
+    self->own_logger = *weir_db_log(options->db);
+    self->logger = &self->own_logger;
     atomic_init(&self->owner, weir_liveness_number());
     atomic_init(&self->alone, false);
     copy_options(self, options);
@@ -173,7 +173,7 @@ void weir_outbox_destroy(struct weir_outbox *self)
     weir_registry_fini(&self->registry);
     if (self->unfinished > 0) {
         /* A handler still runs and may look at its post and at us when it returns. */
-        weir_log_event(self->words, WEIR_LOG_WARNING, "outbox.abandoned",
+        weir_log_event(self->logger, WEIR_LOG_WARNING, "outbox.abandoned",
                        "unfinished=%zu", self->unfinished);
         return;
     }
@@ -434,7 +434,7 @@ static enum weir_status make_executor(struct weir_outbox *self, struct weir_erro
     }
     weir_executor_options_init(&options);
     options.heap = self->heap;
-    options.log = *self->words;
+    options.log = *self->logger;
     options.threads = self->options.handlers + self->options.maintenance_guaranteed +
                       self->options.maintenance_shared + 2; /* acker and reporter */
     options.reserve_threads = 3; /* the keeper, and the readers (dispatcher.c) */
@@ -477,7 +477,7 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
     struct weir_reporter_options options;
     enum weir_status status;
 
-    self->listener = weir_log_listener(self->words);
+    self->listener = weir_log_listener(self->logger);
     if (self->options.stats_interval_ns == 0)
         return WEIR_OK;
     status = weir_stats_create(self->executor, &self->stats);
@@ -487,7 +487,7 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
     options.name = "stats-reporter";
     options.ward = self->staff;
     options.stats = self->stats;
-    options.log = *self->words;
+    options.log = *self->logger;
     options.interval_ns = self->options.stats_interval_ns;
     options.noops_are_nothing = true; /* readers look and the keeper beats for ever */
     return weir_reporter_create(&options, &self->reporter, error);
@@ -657,7 +657,7 @@ static void store_acks(struct weir_outbox *self)
     while (count > 0 && status == WEIR_OK)
         status = weir_acker_flush(self, &count, &error);
     if (status != WEIR_OK)
-        weir_log_event(self->words, WEIR_LOG_WARNING, "outbox.not_acknowledged",
+        weir_log_event(self->logger, WEIR_LOG_WARNING, "outbox.not_acknowledged",
                        "text=\"%s\"", error.text);
 }
 

@@ -60,8 +60,9 @@ extern const struct weir_report_type weir_outbox_report_type;
 struct weir_outbox {
     struct weir_db *db;           /* borrowed */
     const struct weir_heap *heap; /* borrowed: the database's */
-    struct weir_log own_words; /* a copy: a handler that hangs may outlive the database */
-    const struct weir_log *words; /* of it: where we log to */
+    struct weir_log
+        own_logger; /* a copy: a handler that hangs may outlive the database */
+    const struct weir_log *logger; /* of it: where we log to */
     struct weir_outbox_options options;
     struct weir_tuning tuning[WEIR_KIND_COUNT];
     struct weir_fault_points *points; /* for tests; NULL: none */

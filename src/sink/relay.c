@@ -102,7 +102,7 @@ static enum weir_status open_sink(struct weir_relay *self,
 
     weir_sink_options_init(&sink);
     sink.heap = self->heap;
-    sink.log = self->outbox->words;
+    sink.log = self->outbox->logger;
     sink.points = self->outbox->points;
     sink.stop_grace_ns = options->stop_grace_ns;
     if (options->permissions != 0)

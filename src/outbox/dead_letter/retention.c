@@ -120,7 +120,7 @@ static enum weir_status retain(struct weir_context *context, void *state,
         self->report.messages += removed;
     }
     if (self->report.messages > 0)
-        weir_log_event(outbox->words, WEIR_LOG_INFO, "outbox.dead_letters_removed",
+        weir_log_event(outbox->logger, WEIR_LOG_INFO, "outbox.dead_letters_removed",
                        "count=%llu", (unsigned long long)self->report.messages);
     *out = status == WEIR_OK && removed == WEIR_DEAD_LETTER_STEP
                ? weir_proceed()

@@ -200,7 +200,7 @@ static void log_message(const struct weir_outbox *outbox, const struct attempt *
 {
     const struct weir_message *message = &attempt->batch->messages[index];
 
-    weir_log_event(outbox->words, level, event,
+    weir_log_event(outbox->logger, level, event,
                    "queue=%s subscription=%s partition=%" PRId32 " seq=%" PRId64
                    " attempts=%" PRIu32 " reason=\"%s\"",
                    message->queue, message->subscription, message->partition,

@@ -59,7 +59,7 @@ static void note_lost(const struct weir_outbox *outbox, const struct weir_lease 
 {
     for (size_t i = 0; i < count; i++) {
         if (!leases[i].kept)
-            weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+            weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.lease_lost",
                            "subscription=%lld partition=%d text=\"another process had it"
                            " meanwhile\"",
                            (long long)leases[i].key.subscription,

@@ -98,7 +98,7 @@ static enum weir_status release_leaving(struct weir_keeper *self,
     if (count == 0)
         return WEIR_OK;
     if (store_places(self, connection, count, error) != WEIR_OK)
-        weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.place_not_stored",
+        weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.place_not_stored",
                        "count=%zu", count); /* costs the next owner some reading */
     (void)WEIR_POINT(outbox->points, "keeper.leaving");
     if (WEIR_POINT(outbox->points, "keeper.cannot_release"))
@@ -166,7 +166,7 @@ static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
     struct weir_outbox *outbox = self->outbox;
     const struct weir_post *post = find_post(outbox, lease->key.subscription);
 
-    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.lease_lost",
+    weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.lease_lost",
                    "queue=%s subscription=%s partition=%d", post->queue,
                    post->subscription, weir_pid_partition(lease->key.pid));
     weir_roster_lose(outbox->roster, lease->key, lease->epoch);
@@ -244,7 +244,7 @@ static void log_mark(const struct weir_outbox *outbox, const struct weir_post *p
     enum weir_mark mark = weir_mark_find(position, lease);
 
     if (mark != WEIR_MARK_NONE)
-        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.suspect",
+        weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.suspect",
                        "queue=%s subscription=%s partition=%d seq=%lld text=\"%s\"",
                        post->queue, post->subscription,
                        weir_pid_partition(lease->key.pid), (long long)position->seq + 1,
@@ -267,7 +267,7 @@ static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
     if (status != WEIR_OK)
         return weir_error_set(error, status, "take a partition: %s",
                               weir_status_text(status));
-    weir_log_event(outbox->words, WEIR_LOG_DEBUG, "outbox.lease_taken",
+    weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.lease_taken",
                    "queue=%s subscription=%s partition=%d epoch=%lld crashes=%u",
                    post->queue, post->subscription, weir_pid_partition(lease->key.pid),
                    (long long)lease->epoch, lease->crashes);
@@ -406,7 +406,7 @@ static void note_state(struct weir_keeper *self, struct weir_post *post,
         (struct weir_post_state){share->queue_paused, share->paused, share->removed});
 
     if (share->removed && !was_removed)
-        weir_log_event(outbox->words, WEIR_LOG_ERROR, "outbox.subscription_gone",
+        weir_log_event(outbox->logger, WEIR_LOG_ERROR, "outbox.subscription_gone",
                        "queue=%s subscription=%s text=\"the subscription was removed: "
                        "nothing is delivered to it any more\"",
                        post->queue, post->subscription);
@@ -559,7 +559,7 @@ static void fence_if_lost(struct weir_keeper *self)
         self->former = number;
     self->beat_ns = 0;
     weir_log_event(
-        outbox->words, WEIR_LOG_WARNING, "outbox.liveness_lost",
+        outbox->logger, WEIR_LOG_WARNING, "outbox.liveness_lost",
         "partitions=%zu text=\"the session of the liveness lock was lost or left "
         "behind: all partitions are given up and taken again\"",
         lanes);
@@ -607,7 +607,7 @@ static enum weir_status look(struct weir_keeper *self, struct weir_connection *c
         weir_presence_look(&self->presence, connection, &census, error);
 
     if (status != WEIR_OK) {
-        weir_log_event(self->outbox->words, WEIR_LOG_DEBUG, "outbox.not_looked",
+        weir_log_event(self->outbox->logger, WEIR_LOG_DEBUG, "outbox.not_looked",
                        "text=\"%s\"", error->text);
         fence_if_lost(self);
         return weir_connection_link(connection)->lost
@@ -802,7 +802,7 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
         self->acks != NULL)
         status = leave_patiently(self, &error);
     if (status != WEIR_OK)
-        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.not_released",
+        weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.not_released",
                        "text=\"%s\"", error.text);
     weir_presence_fini(&self->presence);
     weir_heap_free(outbox->heap, self->shares);

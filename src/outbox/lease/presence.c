@@ -59,7 +59,7 @@ static void note_entered(struct weir_presence *self, enum weir_status status,
     }
     self->enter_ns = weir_sat_add_i64(now_ns, ENTER_AGAIN_NS);
     if (!self->said)
-        weir_log_event(self->outbox->words, WEIR_LOG_WARNING, "outbox.known_by_lease",
+        weir_log_event(self->outbox->logger, WEIR_LOG_WARNING, "outbox.known_by_lease",
                        "text=\"%s\"", error->text);
     self->said = true;
 }
@@ -162,7 +162,7 @@ static void find_name(struct weir_presence *self, const struct weir_peer *peer)
         !has_beaten_since_we_began(self, peer) ||
         !tell(self, peer->number, WEIR_FOUND_NAME_TWICE))
         return;
-    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.name_used_twice",
+    weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.name_used_twice",
                    "name=\"%s\" text=\"another live process has this name too: give each "
                    "its own\"",
                    outbox->name);
@@ -173,7 +173,7 @@ static void find_library(struct weir_presence *self, const struct weir_peer *pee
     if (!weir_presence_is_older(peer->library) ||
         !tell(self, peer->number, WEIR_FOUND_OLDER_LIBRARY))
         return;
-    weir_log_event(self->outbox->words, WEIR_LOG_WARNING, "outbox.older_library",
+    weir_log_event(self->outbox->logger, WEIR_LOG_WARNING, "outbox.older_library",
                    "name=\"%.*s\" library=%.*s ours=%s text=\"upgrade that process\"",
                    (int)peer->name.size, peer->name.data,
                    peer->library.size > 0 ? (int)peer->library.size : 7,
@@ -190,7 +190,7 @@ static void find_clock(struct weir_presence *self, const struct weir_peer *peer)
     if (peer->ahead_us <= CLOCK_OFF_US_MAX ||
         !tell(self, peer->number, WEIR_FOUND_CLOCK_AHEAD))
         return;
-    weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.wrong_clock",
+    weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.wrong_clock",
                    "name=\"%.*s\" ahead_ms=%lld of=\"%s\" text=\"their clocks differ: "
                    "synchronise both\"",
                    (int)peer->name.size, peer->name.data,
@@ -211,7 +211,7 @@ void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
     if (off_us >= -CLOCK_OFF_US_MAX && off_us <= CLOCK_OFF_US_MAX)
         return;
     if (tell(self, 0, WEIR_FOUND_OWN_CLOCK))
-        weir_log_event(outbox->words, WEIR_LOG_WARNING, "outbox.wrong_clock",
+        weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.wrong_clock",
                        "name=\"%s\" off_ms=%lld text=\"the clock of this host differs "
                        "from the database's: synchronise it\"",
                        outbox->name, (long long)(off_us / 1000));
@@ -250,7 +250,7 @@ static void note_dead(struct looking *self, const struct weir_peer *peer)
     if (!self->judging || census->dead_count == WEIR_PRESENCE_DEAD_MAX)
         return;
     census->dead[census->dead_count++] = peer->number;
-    weir_log_event(self->presence->outbox->words, WEIR_LOG_INFO, "outbox.process_died",
+    weir_log_event(self->presence->outbox->logger, WEIR_LOG_INFO, "outbox.process_died",
                    "name=\"%.*s\"", (int)peer->name.size, peer->name.data);
 }
 
