@@ -17,7 +17,7 @@ struct family {
 
 /* ---- what there is ------------------------------------------------------------------------ */
 
-static const struct family OF_POSTS[WEIR_METER_ITEMS] = {
+static const struct family OF_SUBSCRIBERS[WEIR_METER_ITEMS] = {
     [WEIR_METER_CALLS] = {"weir_outbox_calls_total", "Calls of the handler."},
     [WEIR_METER_DELIVERED] = {"weir_outbox_delivered_messages_total",
                               "Messages given to the handler, each time anew."},
@@ -115,7 +115,7 @@ static const struct work {
 
 /* A post as it was when reading began. */
 struct snapshot {
-    const struct weir_post *post;
+    const struct weir_subscriber *subscriber;
     uint64_t counts[WEIR_METER_ITEMS];
     struct weir_roster_info lanes;
 };
@@ -124,9 +124,9 @@ struct visit {
     struct weir_outbox *outbox;
     weir_metric_fn visit;
     void *state;
-    const char *name_before; /* of the last visit */
-    struct snapshot *posts;  /* owned */
-    size_t post_count;
+    const char *name_before;      /* of the last visit */
+    struct snapshot *subscribers; /* owned */
+    size_t subscriber_count;
 };
 
 static void tell(struct visit *self, const struct family *family,
@@ -156,52 +156,54 @@ static void tell_with(struct visit *self, const struct family *family,
     tell(self, family, kind, labels, COUNT_OF(labels), value);
 }
 
-static void tell_of_post(struct visit *self, const struct family *family,
-                         enum weir_metric_kind kind, const struct weir_post *post,
-                         double value)
+static void tell_of_subscriber(struct visit *self, const struct family *family,
+                               enum weir_metric_kind kind,
+                               const struct weir_subscriber *subscriber, double value)
 {
-    struct weir_metric_label labels[] = {{"queue", post->queue},
-                                         {"subscription", post->subscription}};
+    struct weir_metric_label labels[] = {{"queue", subscriber->queue},
+                                         {"subscription", subscriber->subscription}};
 
     tell(self, family, kind, labels, COUNT_OF(labels), value);
 }
 
-static enum weir_status look_at_posts(struct visit *self, struct weir_error *error)
+static enum weir_status look_at_subscribers(struct visit *self, struct weir_error *error)
 {
     const struct weir_outbox *outbox = self->outbox;
 
-    self->post_count = outbox->post_count;
-    self->posts =
-        weir_heap_zalloc_array(outbox->heap, self->post_count + 1, sizeof *self->posts);
-    if (self->posts == NULL)
+    self->subscriber_count = outbox->subscriber_count;
+    self->subscribers = weir_heap_zalloc_array(outbox->heap, self->subscriber_count + 1,
+                                               sizeof *self->subscribers);
+    if (self->subscribers == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "read metrics: out of memory");
-    for (size_t i = 0; i < self->post_count; i++) {
-        struct snapshot *snapshot = &self->posts[i];
+    for (size_t i = 0; i < self->subscriber_count; i++) {
+        struct snapshot *snapshot = &self->subscribers[i];
 
-        snapshot->post = outbox->posts[i];
+        snapshot->subscriber = outbox->subscribers[i];
         for (int item = 0; item < WEIR_METER_ITEMS; item++)
             snapshot->counts[item] =
-                weir_meter_read(&snapshot->post->meter, (enum weir_meter_item)item);
+                weir_meter_read(&snapshot->subscriber->meter, (enum weir_meter_item)item);
         if (outbox->roster != NULL)
-            weir_roster_read_post(outbox->roster, snapshot->post, &snapshot->lanes);
+            weir_roster_read_subscriber(outbox->roster, snapshot->subscriber,
+                                        &snapshot->lanes);
     }
     return WEIR_OK;
 }
 
-static void tell_of_posts(struct visit *self)
+static void tell_of_subscribers(struct visit *self)
 {
     for (size_t item = 0; item < WEIR_METER_ITEMS; item++) {
-        for (size_t i = 0; i < self->post_count; i++)
-            tell_of_post(self, &OF_POSTS[item], WEIR_METRIC_COUNTER, self->posts[i].post,
-                         (double)self->posts[i].counts[item]);
+        for (size_t i = 0; i < self->subscriber_count; i++)
+            tell_of_subscriber(self, &OF_SUBSCRIBERS[item], WEIR_METRIC_COUNTER,
+                               self->subscribers[i].subscriber,
+                               (double)self->subscribers[i].counts[item]);
     }
     for (size_t gauge = 0; gauge < COUNT_OF(OF_LANES); gauge++) {
-        for (size_t i = 0; i < self->post_count; i++) {
-            const char *info = (const char *)&self->posts[i].lanes;
+        for (size_t i = 0; i < self->subscriber_count; i++) {
+            const char *info = (const char *)&self->subscribers[i].lanes;
             const size_t *value = (const void *)(info + OF_LANES[gauge].offset);
 
-            tell_of_post(self, &OF_LANES[gauge].family, WEIR_METRIC_GAUGE,
-                         self->posts[i].post, (double)*value);
+            tell_of_subscriber(self, &OF_LANES[gauge].family, WEIR_METRIC_GAUGE,
+                               self->subscribers[i].subscriber, (double)*value);
         }
     }
 }
@@ -255,11 +257,11 @@ enum weir_status weir_outbox_read_metrics(struct weir_outbox *self, weir_metric_
                                           void *state, struct weir_error *error)
 {
     struct visit all = {.outbox = self, .visit = visit, .state = state};
-    enum weir_status status = look_at_posts(&all, error);
+    enum weir_status status = look_at_subscribers(&all, error);
 
     if (status != WEIR_OK)
         return status;
-    tell_of_posts(&all);
+    tell_of_subscribers(&all);
     tell(&all, &MEMORY_LIMIT, WEIR_METRIC_GAUGE, NULL, 0,
          (double)self->options.memory_max);
     tell_of_queues(&all);
@@ -268,7 +270,7 @@ enum weir_status weir_outbox_read_metrics(struct weir_outbox *self, weir_metric_
     tell(&all, &SWEPT, WEIR_METRIC_COUNTER, NULL, 0,
          (double)atomic_load(&self->rows_swept));
     tell_of_workers(&all);
-    weir_heap_free(self->heap, all.posts);
+    weir_heap_free(self->heap, all.subscribers);
     return WEIR_OK;
 }
 

@@ -155,13 +155,14 @@ enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
     return status;
 }
 
-static void free_post(const struct weir_outbox *self, struct weir_post *post)
+static void free_subscriber(const struct weir_outbox *self,
+                            struct weir_subscriber *subscriber)
 {
-    if (post == NULL)
+    if (subscriber == NULL)
         return;
-    weir_heap_free(self->heap, (void *)(uintptr_t)post->queue);
-    weir_heap_free(self->heap, (void *)(uintptr_t)post->subscription);
-    weir_heap_free(self->heap, post);
+    weir_heap_free(self->heap, (void *)(uintptr_t)subscriber->queue);
+    weir_heap_free(self->heap, (void *)(uintptr_t)subscriber->subscription);
+    weir_heap_free(self->heap, subscriber);
 }
 
 void weir_outbox_destroy(struct weir_outbox *self)
@@ -177,10 +178,10 @@ void weir_outbox_destroy(struct weir_outbox *self)
                        "unfinished=%zu", self->unfinished);
         return;
     }
-    for (size_t i = 0; i < self->post_count; i++)
-        free_post(self, self->posts[i]);
+    for (size_t i = 0; i < self->subscriber_count; i++)
+        free_subscriber(self, self->subscribers[i]);
     weir_ack_health_fini(&self->acking);
-    weir_heap_free(self->heap, self->posts);
+    weir_heap_free(self->heap, self->subscribers);
     weir_heap_free(self->heap, self);
 }
 
@@ -271,90 +272,98 @@ enum weir_status weir_outbox_set_queue(struct weir_outbox *self,
     return status;
 }
 
-const struct weir_post *weir_outbox_find_post(const struct weir_outbox *self,
-                                              const char *queue, const char *subscription)
+const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outbox *self,
+                                                          const char *queue,
+                                                          const char *subscription)
 {
-    for (size_t i = 0; i < self->post_count; i++) {
-        if (strcmp(self->posts[i]->queue, queue) == 0 &&
-            strcmp(self->posts[i]->subscription, subscription) == 0)
-            return self->posts[i];
+    for (size_t i = 0; i < self->subscriber_count; i++) {
+        if (strcmp(self->subscribers[i]->queue, queue) == 0 &&
+            strcmp(self->subscribers[i]->subscription, subscription) == 0)
+            return self->subscribers[i];
     }
     return NULL;
 }
 
 /* On SQLite a second call could only wait for the first, and would keep a thread busy with it. */
-static void limit_transactional(const struct weir_outbox *self, struct weir_post *post)
+static void limit_transactional(const struct weir_outbox *self,
+                                struct weir_subscriber *subscriber)
 {
-    if (post->tuning.batch > WEIR_TRANSACTIONAL_BATCH_MAX)
-        post->tuning.batch = WEIR_TRANSACTIONAL_BATCH_MAX;
+    if (subscriber->tuning.batch > WEIR_TRANSACTIONAL_BATCH_MAX)
+        subscriber->tuning.batch = WEIR_TRANSACTIONAL_BATCH_MAX;
     if (weir_db_engine(self->db) == WEIR_SQLITE)
-        post->permits = 1;
+        subscriber->permits = 1;
 }
 
-static enum weir_status make_post(const struct weir_outbox *self,
-                                  const struct weir_handler_options *options,
-                                  const char *subscription, struct weir_post **out)
+static enum weir_status make_subscriber(const struct weir_outbox *self,
+                                        const struct weir_handler_options *options,
+                                        const char *subscription,
+                                        struct weir_subscriber **out)
 {
-    struct weir_post *post = weir_heap_zalloc(self->heap, sizeof *post);
+    struct weir_subscriber *subscriber = weir_heap_zalloc(self->heap, sizeof *subscriber);
 
-    *out = post;
-    if (post == NULL)
+    *out = subscriber;
+    if (subscriber == NULL)
         return WEIR_NO_MEMORY;
-    post->queue = weir_heap_copy(self->heap, options->queue, strlen(options->queue));
-    post->subscription = weir_heap_copy(self->heap, subscription, strlen(subscription));
-    if (post->queue == NULL || post->subscription == NULL)
+    subscriber->queue =
+        weir_heap_copy(self->heap, options->queue, strlen(options->queue));
+    subscriber->subscription =
+        weir_heap_copy(self->heap, subscription, strlen(subscription));
+    if (subscriber->queue == NULL || subscriber->subscription == NULL)
         return WEIR_NO_MEMORY;
-    post->on_message = options->on_message;
-    post->on_batch = options->on_batch;
-    post->on_message_tx = options->on_message_tx;
-    post->on_batch_tx = options->on_batch_tx;
-    post->state = options->state;
-    post->permits = options->permits;
-    post->tuning =
+    subscriber->on_message = options->on_message;
+    subscriber->on_batch = options->on_batch;
+    subscriber->on_message_tx = options->on_message_tx;
+    subscriber->on_batch_tx = options->on_batch_tx;
+    subscriber->state = options->state;
+    subscriber->permits = options->permits;
+    subscriber->tuning =
         options->tuning != NULL ? *options->tuning : self->tuning[WEIR_KIND_LANE];
-    post->lease_ns = options->lease.duration_ns;
-    post->budget_ns = options->budget_ns != 0
-                          ? options->budget_ns
-                          : options->lease.duration_ns - options->lease.headroom_ns;
-    if (weir_post_is_transactional(post))
-        limit_transactional(self, post);
+    subscriber->lease_ns = options->lease.duration_ns;
+    subscriber->budget_ns = options->budget_ns != 0
+                                ? options->budget_ns
+                                : options->lease.duration_ns - options->lease.headroom_ns;
+    if (weir_subscriber_is_transactional(subscriber))
+        limit_transactional(self, subscriber);
     return WEIR_OK;
 }
 
 /* Make the subscription, or find it. */
 static enum weir_status subscribe(struct weir_outbox *self,
                                   const struct weir_handler_options *options,
-                                  struct weir_post *post, struct weir_error *error)
+                                  struct weir_subscriber *subscriber,
+                                  struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     struct weir_queue_row row;
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
     if (status == WEIR_OK)
-        status = weir_catalog_find_queue(connection, post->queue, &row, error);
+        status = weir_catalog_find_queue(connection, subscriber->queue, &row, error);
     if (status == WEIR_OK)
-        status = weir_catalog_subscribe(&self->log, connection, &row, post->subscription,
-                                        options->serving, options->start,
-                                        &post->subscription_id, error);
+        status = weir_catalog_subscribe(
+            &self->log, connection, &row, subscriber->subscription, options->serving,
+            options->start, &subscriber->subscription_id, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_OK) {
-        post->queue_id = row.id;
-        post->partitions = row.partitions;
-        post->decided.queue_paused = row.paused;
-        post->attempts_max = row.attempts_max;
+        subscriber->queue_id = row.id;
+        subscriber->partitions = row.partitions;
+        subscriber->decided.queue_paused = row.paused;
+        subscriber->attempts_max = row.attempts_max;
     }
     return status;
 }
 
-static enum weir_status append_post(struct weir_outbox *self, struct weir_post *post)
+static enum weir_status append_subscriber(struct weir_outbox *self,
+                                          struct weir_subscriber *subscriber)
 {
-    struct weir_post **posts =
-        weir_heap_resize(self->heap, self->posts, (self->post_count + 1) * sizeof *posts);
+    struct weir_subscriber **subscribers =
+        weir_heap_resize(self->heap, self->subscribers,
+                         (self->subscriber_count + 1) * sizeof *subscribers);
 
-    if (posts == NULL)
+    if (subscribers == NULL)
         return WEIR_NO_MEMORY;
-    self->posts = posts;
-    self->posts[self->post_count++] = post;
+    self->subscribers = subscribers;
+    self->subscribers[self->subscriber_count++] = subscriber;
     return WEIR_OK;
 }
 
@@ -364,7 +373,7 @@ enum weir_status weir_outbox_add_handler(struct weir_outbox *self,
 {
     const char *subscription =
         options->subscription != NULL ? options->subscription : "default";
-    struct weir_post *post = NULL;
+    struct weir_subscriber *subscriber = NULL;
     enum weir_status status = weir_handler_options_check(options, error);
 
     if (status != WEIR_OK)
@@ -372,22 +381,22 @@ enum weir_status weir_outbox_add_handler(struct weir_outbox *self,
     if (self->started)
         return weir_error_set(error, WEIR_CLOSED,
                               "handlers are added before the outbox is started");
-    if (weir_outbox_find_post(self, options->queue, subscription) != NULL)
+    if (weir_outbox_find_subscriber(self, options->queue, subscription) != NULL)
         return weir_error_set(error, WEIR_EXISTS,
                               "queue \"%.80s\" has a handler for subscription \"%.80s\" "
                               "already",
                               options->queue, subscription);
-    status = make_post(self, options, subscription, &post);
+    status = make_subscriber(self, options, subscription, &subscriber);
     if (status != WEIR_OK)
         (void)weir_error_set(error, status, "add handler: out of memory");
     if (status == WEIR_OK)
-        status = subscribe(self, options, post, error);
+        status = subscribe(self, options, subscriber, error);
     if (status == WEIR_OK) {
-        status = append_post(self, post);
+        status = append_subscriber(self, subscriber);
         if (status == WEIR_OK)
-            post = NULL;
+            subscriber = NULL;
     }
-    free_post(self, post);
+    free_subscriber(self, subscriber);
     return status;
 }
 
@@ -601,7 +610,7 @@ static enum weir_status vet_log(struct weir_outbox *self, struct weir_error *err
     struct weir_connection *connection = NULL;
     enum weir_status status = WEIR_OK;
 
-    if (self->post_count == 0)
+    if (self->subscriber_count == 0)
         return WEIR_OK;
     status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
@@ -734,11 +743,11 @@ struct weir_stats *weir_outbox_stats(struct weir_outbox *self)
 
 static void note_paused(struct weir_outbox *self, const char *queue, bool paused)
 {
-    for (size_t i = 0; i < self->post_count && self->roster != NULL; i++) {
-        struct weir_post *post = self->posts[i];
+    for (size_t i = 0; i < self->subscriber_count && self->roster != NULL; i++) {
+        struct weir_subscriber *subscriber = self->subscribers[i];
 
-        if (strcmp(post->queue, queue) == 0)
-            weir_roster_pause_queue(self->roster, post, paused);
+        if (strcmp(subscriber->queue, queue) == 0)
+            weir_roster_pause_queue(self->roster, subscriber, paused);
     }
 }
 

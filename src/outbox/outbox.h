@@ -74,8 +74,8 @@ struct weir_outbox {
     struct weir_registry registry;
     struct weir_ack_health acking;
 
-    struct weir_post **posts; /* owned; until destroy() */
-    size_t post_count;
+    struct weir_subscriber **subscribers; /* owned; until destroy() */
+    size_t subscriber_count;
     size_t unfinished;              /* workers that stop() had to leave behind */
     struct weir_listener listener;  /* writes to our log */
     _Atomic uint64_t pages_read[2]; /* by reader, as the next; since create() */
@@ -113,9 +113,9 @@ void weir_outbox_set_fault_points(struct weir_outbox *self,
                                   struct weir_fault_points *points);
 
 /* Who serves this subscription; NULL: nobody in this outbox. Constant until destroy(). */
-const struct weir_post *weir_outbox_find_post(const struct weir_outbox *self,
-                                              const char *queue,
-                                              const char *subscription);
+const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outbox *self,
+                                                          const char *queue,
+                                                          const char *subscription);
 
 /* Take a connection for the current step; owes weir_db_release(). */
 WEIR_CHECKED enum weir_status weir_outbox_connect(struct weir_outbox *self,

@@ -26,8 +26,8 @@ struct weir_relay {
     struct weir_sink *sink;       /* owned */
     char *queue;                  /* owned */
     char *as;                     /* owned */
-    const struct weir_post
-        *post;              /* borrowed: the outbox's, which counts what is stored */
+    const struct weir_subscriber
+        *subscriber;        /* borrowed: the outbox's, which counts what is stored */
     _Atomic uint32_t holds; /* the owner, and deliveries that run */
 };
 
@@ -138,7 +138,8 @@ static enum weir_status add_handler(struct weir_relay *self,
     }
     status = weir_outbox_add_handler(self->outbox, &handler, error);
     if (status == WEIR_OK)
-        self->post = weir_outbox_find_post(self->outbox, self->queue, self->as);
+        self->subscriber =
+            weir_outbox_find_subscriber(self->outbox, self->queue, self->as);
     return status;
 }
 
@@ -223,17 +224,17 @@ enum weir_status weir_relay_read_drained(struct weir_relay *self, bool *drained,
 
 uint64_t weir_relay_delivered(const struct weir_relay *self)
 {
-    return weir_meter_read(&self->post->meter, WEIR_METER_ACKED);
+    return weir_meter_read(&self->subscriber->meter, WEIR_METER_ACKED);
 }
 
 uint64_t weir_relay_rejected(const struct weir_relay *self)
 {
-    return weir_meter_read(&self->post->meter, WEIR_METER_REJECTED);
+    return weir_meter_read(&self->subscriber->meter, WEIR_METER_REJECTED);
 }
 
 uint64_t weir_relay_given_up(const struct weir_relay *self)
 {
-    return weir_meter_read(&self->post->meter, WEIR_METER_GIVEN_UP);
+    return weir_meter_read(&self->subscriber->meter, WEIR_METER_GIVEN_UP);
 }
 
 void weir_relay_read_health(struct weir_relay *self, struct weir_relay_health *out)

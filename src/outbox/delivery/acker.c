@@ -13,9 +13,9 @@ enum { GROUP_MAX = 256 };
 
 static int64_t lease_of(const struct weir_outbox *outbox, int64_t subscription)
 {
-    for (size_t i = 0; i < outbox->post_count; i++) {
-        if (outbox->posts[i]->subscription_id == subscription)
-            return outbox->posts[i]->lease_ns;
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
+        if (outbox->subscribers[i]->subscription_id == subscription)
+            return outbox->subscribers[i]->lease_ns;
     }
     return 0; /* of nobody's: it ends now */
 }

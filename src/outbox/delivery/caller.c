@@ -86,8 +86,8 @@ static struct weir_message *unpack(struct weir_context *context,
         return NULL;
     for (size_t i = 0; i < call->count; i++) {
         messages[i] = (struct weir_message){
-            .queue = call->post->queue,
-            .subscription = call->post->subscription,
+            .queue = call->subscriber->queue,
+            .subscription = call->subscriber->subscription,
             .partition = call->partition,
             .seq = parcel->seq,
             .key = parcel->key.data,
@@ -110,7 +110,7 @@ static struct weir_message *unpack(struct weir_context *context,
 }
 
 struct attempt {
-    const struct weir_post *post;
+    const struct weir_subscriber *subscriber;
     struct weir_connection *connection; /* of a transactional handler */
     struct weir_batch *batch;
     struct weir_reason *reason;
@@ -124,31 +124,32 @@ static enum weir_outcome call_within(struct weir_context *context, void *state,
                                      struct weir_reason *reason)
 {
     const struct attempt *attempt = state;
-    const struct weir_post *post = attempt->post;
+    const struct weir_subscriber *subscriber = attempt->subscriber;
 
-    return post->on_message_tx(context, post->state, attempt->connection, message,
-                               reason);
+    return subscriber->on_message_tx(context, subscriber->state, attempt->connection,
+                                     message, reason);
 }
 
 static enum weir_status call_handler(struct weir_context *context, void *argument,
                                      struct weir_error *error)
 {
     struct attempt *attempt = argument;
-    const struct weir_post *post = attempt->post;
+    const struct weir_subscriber *subscriber = attempt->subscriber;
     struct weir_batch *batch = attempt->batch;
     struct weir_reason *reason = attempt->reason;
 
     (void)error;
-    if (post->on_message != NULL)
-        attempt->outcome =
-            weir_batch_each(batch, context, post->on_message, post->state, reason);
-    else if (post->on_message_tx != NULL)
+    if (subscriber->on_message != NULL)
+        attempt->outcome = weir_batch_each(batch, context, subscriber->on_message,
+                                           subscriber->state, reason);
+    else if (subscriber->on_message_tx != NULL)
         attempt->outcome = weir_batch_each(batch, context, call_within, attempt, reason);
-    else if (post->on_batch != NULL)
-        attempt->outcome = post->on_batch(context, post->state, batch, reason);
-    else
+    else if (subscriber->on_batch != NULL)
         attempt->outcome =
-            post->on_batch_tx(context, post->state, attempt->connection, batch, reason);
+            subscriber->on_batch(context, subscriber->state, batch, reason);
+    else
+        attempt->outcome = subscriber->on_batch_tx(context, subscriber->state,
+                                                   attempt->connection, batch, reason);
     return WEIR_OK;
 }
 
@@ -175,13 +176,13 @@ static void run(struct weir_context *context, struct attempt *attempt)
  */
 static void complete(struct attempt *attempt)
 {
-    const struct weir_post *post = attempt->post;
+    const struct weir_subscriber *subscriber = attempt->subscriber;
     struct weir_batch *batch = attempt->batch;
-    bool alone = post->on_batch != NULL || batch->count - batch->processed == 1;
+    bool alone = subscriber->on_batch != NULL || batch->count - batch->processed == 1;
     enum weir_status status = WEIR_OK;
     struct weir_error error;
 
-    if (post->on_batch == NULL && post->on_batch_tx == NULL)
+    if (subscriber->on_batch == NULL && subscriber->on_batch_tx == NULL)
         return;
     weir_error_clear(&error);
     if (attempt->outcome == WEIR_DONE)
@@ -262,8 +263,10 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
     struct weir_reason reason = {""};
     struct weir_batch batch;
     struct weir_message *messages = unpack(context, call, &batch);
-    struct attempt attempt = {
-        .post = call->post, .batch = &batch, .reason = &reason, .outcome = WEIR_RETRY};
+    struct attempt attempt = {.subscriber = call->subscriber,
+                              .batch = &batch,
+                              .reason = &reason,
+                              .outcome = WEIR_RETRY};
     enum weir_status status = WEIR_OK;
     bool over = false;
 
@@ -296,9 +299,10 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
 static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx *tx,
                                      struct weir_call *call, struct weir_error *error)
 {
-    const struct weir_post *post = call->post;
-    int64_t limit_ns =
-        post->budget_ns > post->lease_ns ? post->budget_ns : post->lease_ns;
+    const struct weir_subscriber *subscriber = call->subscriber;
+    int64_t limit_ns = subscriber->budget_ns > subscriber->lease_ns
+                           ? subscriber->budget_ns
+                           : subscriber->lease_ns;
     struct weir_tx_options options = {
         .db = outbox->db,
         .points = outbox->points,
@@ -415,8 +419,10 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
     struct weir_reason reason = {""};
     struct weir_batch batch;
     struct weir_message *messages = unpack(context, call, &batch);
-    struct attempt attempt = {
-        .post = call->post, .batch = &batch, .reason = &reason, .outcome = WEIR_RETRY};
+    struct attempt attempt = {.subscriber = call->subscriber,
+                              .batch = &batch,
+                              .reason = &reason,
+                              .outcome = WEIR_RETRY};
     enum weir_status status = WEIR_OK;
 
     if (messages == NULL)
@@ -457,7 +463,7 @@ static enum weir_status take_turn(struct weir_context *context, void *state,
     self->report.messages = 0;
     if (weir_roster_take(outbox->roster, &call, &wait_ns)) {
         self->report.messages = call.count;
-        if (weir_post_is_transactional(call.post))
+        if (weir_subscriber_is_transactional(call.subscriber))
             status = deliver_within(outbox, self->tx, context, &call, error);
         else
             status = deliver(outbox, context, &call, error);

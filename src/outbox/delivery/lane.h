@@ -35,7 +35,7 @@ enum weir_lane_state {
 
 struct weir_lane {
     struct weir_list turn; /* I3; of an orphan: in the roster's `orphans` */
-    struct weir_post *post;
+    struct weir_subscriber *subscriber;
     struct weir_lease lease;
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */

@@ -114,15 +114,16 @@ void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out)
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_read_post(struct weir_roster *self, const struct weir_post *post,
-                           struct weir_roster_info *out)
+void weir_roster_read_subscriber(struct weir_roster *self,
+                                 const struct weir_subscriber *subscriber,
+                                 struct weir_roster_info *out)
 {
     memset(out, 0, sizeof *out);
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++) {
         const struct weir_lane *lane = self->lanes[i];
 
-        if (lane->post != post)
+        if (lane->subscriber != subscriber)
             continue;
         out->lanes++;
         out->messages += lane->count;
@@ -382,7 +383,7 @@ void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
     self->lane_count--;
     memmove(&self->lanes[at], &self->lanes[at + 1],
             (self->lane_count - at) * sizeof(struct weir_lane *));
-    lane->post->lanes--;
+    lane->subscriber->lanes--;
     lane->lost = true;
     if (lane->batch != NULL)
         lane->batch->stopped = true;
@@ -422,10 +423,11 @@ static void insert_lane(struct weir_roster *self, struct weir_lane *lane)
             (self->lane_count - at) * sizeof(struct weir_lane *));
     self->lanes[at] = lane;
     self->lane_count++;
-    lane->post->lanes++;
+    lane->subscriber->lanes++;
 }
 
-enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *post,
+enum weir_status weir_roster_admit(struct weir_roster *self,
+                                   struct weir_subscriber *subscriber,
                                    const struct weir_lease *lease,
                                    const struct weir_position *position,
                                    int64_t retry_in_ns, int64_t taken_ns)
@@ -436,10 +438,10 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
 
     if (lane == NULL)
         return WEIR_NO_MEMORY;
-    lane->post = post;
+    lane->subscriber = subscriber;
     lane->lease = *lease;
     lane->taken_ns = taken_ns;
-    lane->lease_end_ns = weir_sat_add_i64(taken_ns, post->lease_ns);
+    lane->lease_end_ns = weir_sat_add_i64(taken_ns, subscriber->lease_ns);
     lane->read = position->place;
     lane->seq_read = position->seq;
     lane->behind = true;
@@ -456,7 +458,7 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
         weir_heap_free(self->options.heap, lane);
     } else {
         insert_lane(self, lane);
-        weir_meter_add(&post->meter, WEIR_METER_TAKEN, 1);
+        weir_meter_add(&subscriber->meter, WEIR_METER_TAKEN, 1);
         if (retry_in_ns > 0) {
             lane->due_ns = weir_sat_add_i64(now_ns, retry_in_ns);
             weir_lane_move(self, lane, WEIR_LANE_RETRYING);
@@ -469,7 +471,7 @@ enum weir_status weir_roster_admit(struct weir_roster *self, struct weir_post *p
 
 void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
 {
-    weir_meter_add(&lane->post->meter, WEIR_METER_LOST, 1);
+    weir_meter_add(&lane->subscriber->meter, WEIR_METER_LOST, 1);
     weir_lane_remove(self, lane);
 }
 
@@ -506,7 +508,8 @@ static bool overruns(struct weir_lane *lane, int64_t now_ns)
     return lane->overrun;
 }
 
-size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
+size_t weir_roster_leases(struct weir_roster *self,
+                          const struct weir_subscriber *subscriber,
                           struct weir_lease *out, size_t count)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
@@ -522,7 +525,7 @@ size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post
                 weir_lane_lose(self, lane); /* by now it may be somebody else's */
             continue;
         }
-        if (post != NULL && lane->post != post)
+        if (subscriber != NULL && lane->subscriber != subscriber)
             continue;
         if (found < count)
             out[found] = lane->lease;
@@ -543,7 +546,7 @@ void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
     if (lane != NULL) {
         if (lane->state == WEIR_LANE_READY && lane->lease_end_ns <= boot_now_ns)
             weir_roster_ring(self->options.work); /* callers have passed it over */
-        lane->lease_end_ns = weir_sat_add_i64(renewed_ns, lane->post->lease_ns);
+        lane->lease_end_ns = weir_sat_add_i64(renewed_ns, lane->subscriber->lease_ns);
     }
     weir_lock_release(&self->lock);
 }
@@ -582,7 +585,7 @@ static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
 }
 
 static struct weir_lane *first_to_go(const struct weir_roster *self,
-                                     const struct weir_post *post)
+                                     const struct weir_subscriber *subscriber)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_lane *first = NULL;
@@ -590,18 +593,19 @@ static struct weir_lane *first_to_go(const struct weir_roster *self,
     for (size_t i = 0; i < self->lane_count; i++) {
         struct weir_lane *lane = self->lanes[i];
 
-        if (lane->post == post && !lane->leaving &&
+        if (lane->subscriber == subscriber && !lane->leaving &&
             (first == NULL || goes_before(lane, first)))
             first = lane;
     }
     return first;
 }
 
-void weir_roster_surrender(struct weir_roster *self, struct weir_post *post, size_t count)
+void weir_roster_surrender(struct weir_roster *self, struct weir_subscriber *subscriber,
+                           size_t count)
 {
     weir_lock_acquire(&self->lock);
     for (; count > 0; count--) {
-        struct weir_lane *lane = first_to_go(self, post);
+        struct weir_lane *lane = first_to_go(self, subscriber);
 
         if (lane == NULL)
             break;
@@ -715,58 +719,61 @@ size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int6
     return found;
 }
 
-static void set_state(struct weir_roster *self, struct weir_post *post,
-                      struct weir_post_state state) WEIR_REQUIRES(self->lock)
+static void set_state(struct weir_roster *self, struct weir_subscriber *subscriber,
+                      struct weir_subscriber_state state) WEIR_REQUIRES(self->lock)
 {
-    bool was_paused = weir_post_is_paused(post);
+    bool was_paused = weir_subscriber_is_paused(subscriber);
 
-    post->decided = state;
-    if (was_paused && !weir_post_is_paused(post)) {
+    subscriber->decided = state;
+    if (was_paused && !weir_subscriber_is_paused(subscriber)) {
         weir_roster_ring(self->options.work);
         weir_roster_wake_readers(self);
     }
 }
 
-bool weir_roster_set_post(struct weir_roster *self, struct weir_post *post,
-                          struct weir_post_state state)
+bool weir_roster_set_subscriber(struct weir_roster *self,
+                                struct weir_subscriber *subscriber,
+                                struct weir_subscriber_state state)
 {
     bool was_removed;
 
     weir_lock_acquire(&self->lock);
-    was_removed = post->decided.removed;
-    set_state(self, post, state);
+    was_removed = subscriber->decided.removed;
+    set_state(self, subscriber, state);
     weir_lock_release(&self->lock);
     return was_removed;
 }
 
-void weir_roster_pause_queue(struct weir_roster *self, struct weir_post *post,
+void weir_roster_pause_queue(struct weir_roster *self, struct weir_subscriber *subscriber,
                              bool paused)
 {
-    struct weir_post_state state;
+    struct weir_subscriber_state state;
 
     weir_lock_acquire(&self->lock);
-    state = post->decided;
+    state = subscriber->decided;
     state.queue_paused = paused;
-    set_state(self, post, state);
+    set_state(self, subscriber, state);
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_pause_post(struct weir_roster *self, struct weir_post *post, bool paused)
+void weir_roster_pause_subscriber(struct weir_roster *self,
+                                  struct weir_subscriber *subscriber, bool paused)
 {
-    struct weir_post_state state;
+    struct weir_subscriber_state state;
 
     weir_lock_acquire(&self->lock);
-    state = post->decided;
+    state = subscriber->decided;
     state.paused = paused;
-    set_state(self, post, state);
+    set_state(self, subscriber, state);
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
+void weir_roster_set_attempts_max(struct weir_roster *self,
+                                  struct weir_subscriber *subscriber,
                                   uint32_t attempts_max)
 {
     weir_lock_acquire(&self->lock);
-    post->attempts_max = attempts_max;
+    subscriber->attempts_max = attempts_max;
     weir_lock_release(&self->lock);
 }
 
@@ -777,13 +784,14 @@ void weir_roster_set_clock(struct weir_roster *self, int64_t offset_us)
     weir_lock_release(&self->lock);
 }
 
-uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post)
+uint32_t weir_roster_subscriber_lanes(struct weir_roster *self,
+                                      const struct weir_subscriber *subscriber)
 {
     uint32_t lanes = 0;
 
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++)
-        lanes += self->lanes[i]->post == post && !self->lanes[i]->leaving;
+        lanes += self->lanes[i]->subscriber == subscriber && !self->lanes[i]->leaving;
     weir_lock_release(&self->lock);
     return lanes;
 }

@@ -58,7 +58,7 @@ struct weir_notifier;
 struct weir_roster;
 
 /* What operators have decided about a post. */
-struct weir_post_state {
+struct weir_subscriber_state {
     bool queue_paused; /* delivery to all subscriptions of the queue */
     bool paused;       /* delivery to this one */
     bool removed;      /* the subscription is gone, perhaps with its queue */
@@ -66,7 +66,7 @@ struct weir_post_state {
 
 /* One handler. Filled in before the first lane, constant from then on, but for what the roster
  * keeps for itself. */
-struct weir_post {
+struct weir_subscriber {
     const char *queue; /* owned by the outbox, as all of this */
     const char *subscription;
     int64_t queue_id;
@@ -88,7 +88,7 @@ struct weir_post {
     uint32_t attempts_max; /* of the queue; 0: no limit */
     uint32_t running;
     uint32_t lanes;
-    struct weir_post_state decided;
+    struct weir_subscriber_state decided;
 };
 
 struct weir_roster_options {
@@ -125,15 +125,16 @@ void weir_roster_destroy(struct weir_roster *self);
 void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out);
 
 /* The same for the lanes of one post. */
-void weir_roster_read_post(struct weir_roster *self, const struct weir_post *post,
-                           struct weir_roster_info *out);
+void weir_roster_read_subscriber(struct weir_roster *self,
+                                 const struct weir_subscriber *subscriber,
+                                 struct weir_roster_info *out);
 
 /* ---- for the keeper: lanes come and go -------------------------------------------------- */
 
 /* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()): make its lane. `retry_in_ns` is what is
  * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
-                                                struct weir_post *post,
+                                                struct weir_subscriber *subscriber,
                                                 const struct weir_lease *lease,
                                                 const struct weir_position *position,
                                                 int64_t retry_in_ns, int64_t taken_ns);
@@ -146,8 +147,9 @@ void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64
 size_t weir_roster_lose_all(struct weir_roster *self);
 
 /* Leases to renew: all but those of calls whose budget is over, which are told to stop.
- * `post` NULL: of all. Returns how many there are; fills up to `count`. */
-size_t weir_roster_leases(struct weir_roster *self, const struct weir_post *post,
+ * `subscriber` NULL: of all. Returns how many there are; fills up to `count`. */
+size_t weir_roster_leases(struct weir_roster *self,
+                          const struct weir_subscriber *subscriber,
                           struct weir_lease *out, size_t count);
 
 /* The lease of a lane was extended at `renewed_ns`, by the same clock (before the statement). */
@@ -155,7 +157,7 @@ void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, int64_t renewed_ns);
 
 /* Let up to `count` lanes of a post go at the end of their batch, those without work first. */
-void weir_roster_surrender(struct weir_roster *self, struct weir_post *post,
+void weir_roster_surrender(struct weir_roster *self, struct weir_subscriber *subscriber,
                            size_t count);
 
 /* Lanes that are done leaving: removed here, to be released. With `all`, every lane that no
@@ -178,17 +180,20 @@ size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int6
                             size_t count);
 
 /* Returns whether it was removed before. */
-bool weir_roster_set_post(struct weir_roster *self, struct weir_post *post,
-                          struct weir_post_state state);
+bool weir_roster_set_subscriber(struct weir_roster *self,
+                                struct weir_subscriber *subscriber,
+                                struct weir_subscriber_state state);
 
 /* One of the two pauses of a post: of its queue, or its own. */
-void weir_roster_pause_queue(struct weir_roster *self, struct weir_post *post,
+void weir_roster_pause_queue(struct weir_roster *self, struct weir_subscriber *subscriber,
                              bool paused);
-void weir_roster_pause_post(struct weir_roster *self, struct weir_post *post,
-                            bool paused);
-void weir_roster_set_attempts_max(struct weir_roster *self, struct weir_post *post,
+void weir_roster_pause_subscriber(struct weir_roster *self,
+                                  struct weir_subscriber *subscriber, bool paused);
+void weir_roster_set_attempts_max(struct weir_roster *self,
+                                  struct weir_subscriber *subscriber,
                                   uint32_t attempts_max);
-uint32_t weir_roster_post_lanes(struct weir_roster *self, const struct weir_post *post);
+uint32_t weir_roster_subscriber_lanes(struct weir_roster *self,
+                                      const struct weir_subscriber *subscriber);
 
 /* Lanes taken over from an owner that died, of which it is now known that nothing waited: up to
  * `count`; each is told once. */
@@ -241,7 +246,7 @@ void weir_roster_lose_front(struct weir_roster *self);
 
 struct weir_call {
     struct weir_lane *lane; /* the roster's */
-    struct weir_post *post;
+    struct weir_subscriber *subscriber;
     int32_t partition;
     uint32_t attempts;
     struct weir_lease lease;
@@ -311,13 +316,13 @@ void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks
 void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
                          int64_t epoch, const struct weir_position *position);
 
-static inline bool weir_post_is_paused(const struct weir_post *self)
+static inline bool weir_subscriber_is_paused(const struct weir_subscriber *self)
 {
     return self->decided.queue_paused || self->decided.paused;
 }
 
 /* Do its handlers run inside the transaction of the ack? */
-static inline bool weir_post_is_transactional(const struct weir_post *self)
+static inline bool weir_subscriber_is_transactional(const struct weir_subscriber *self)
 {
     return self->on_message_tx != NULL || self->on_batch_tx != NULL;
 }

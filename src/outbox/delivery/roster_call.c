@@ -25,7 +25,8 @@ static struct weir_lane *lane_of(struct weir_list *link)
 
 static bool is_too_often(const struct weir_lane *lane, uint32_t failures)
 {
-    return lane->post->attempts_max > 0 && failures >= lane->post->attempts_max;
+    return lane->subscriber->attempts_max > 0 &&
+           failures >= lane->subscriber->attempts_max;
 }
 
 /* Does a failure of this call say something of the message? Not if others were with it, and not if
@@ -94,11 +95,11 @@ static void release_due(struct weir_roster *self, int64_t now_ns)
 
 static bool may_run(const struct weir_lane *lane, int64_t boot_now_ns)
 {
-    const struct weir_post *post = lane->post;
+    const struct weir_subscriber *subscriber = lane->subscriber;
 
-    return !weir_post_is_paused(post) && !post->decided.removed &&
+    return !weir_subscriber_is_paused(subscriber) && !subscriber->decided.removed &&
            boot_now_ns < lane->lease_end_ns &&
-           (post->permits == 0 || post->running < post->permits);
+           (subscriber->permits == 0 || subscriber->running < subscriber->permits);
 }
 
 /* A suspect that could be called now, and whose calls alone have failed less often. */
@@ -185,11 +186,11 @@ static void describe_mark(struct weir_roster *self, struct weir_lane *lane,
 static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t now_ns,
                        struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
-    const struct weir_post *post = lane->post;
-    size_t size = weir_mode_size(&lane->mode, post->tuning.batch);
+    const struct weir_subscriber *subscriber = lane->subscriber;
+    size_t size = weir_mode_size(&lane->mode, subscriber->tuning.batch);
 
     weir_lane_move(self, lane, WEIR_LANE_RUNNING);
-    lane->post->running++;
+    lane->subscriber->running++;
     if (lane->lease.crashes > 0 || WEIR_POINT(self->options.points, "roster.small_batch"))
         size = 1;
     lane->call_count = count_flawless(lane, lane->count < size ? lane->count : size);
@@ -200,7 +201,7 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
     self->holds++;
     *out = (struct weir_call){
         .lane = lane,
-        .post = lane->post,
+        .subscriber = lane->subscriber,
         .partition = weir_pid_partition(lane->lease.key.pid),
         .attempts = lane->position.attempts,
         .lease = lane->lease,
@@ -298,15 +299,15 @@ void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
 
-    call->deadline_ns = weir_sat_add_i64(now_ns, call->post->budget_ns);
+    call->deadline_ns = weir_sat_add_i64(now_ns, call->subscriber->budget_ns);
     batch->deadline_ns = call->deadline_ns;
     weir_lock_acquire(&self->lock);
     call->lane->deadline_ns = call->deadline_ns;
     call->lane->batch = batch;
     if (self->closed || call->lane->lost)
         batch->stopped = true;
-    weir_meter_add(&call->post->meter, WEIR_METER_CALLS, 1);
-    weir_meter_add(&call->post->meter, WEIR_METER_DELIVERED, call->count);
+    weir_meter_add(&call->subscriber->meter, WEIR_METER_CALLS, 1);
+    weir_meter_add(&call->subscriber->meter, WEIR_METER_DELIVERED, call->count);
     weir_lock_release(&self->lock);
 }
 
@@ -380,7 +381,7 @@ static void describe_retry(struct weir_roster *self, struct weir_lane *lane,
                            uint32_t attempts, const char *reason)
     WEIR_REQUIRES(self->lock)
 {
-    const struct weir_tuning *tuning = &lane->post->tuning;
+    const struct weir_tuning *tuning = &lane->subscriber->tuning;
     int64_t now_ns = weir_executor_now(self->options.executor);
     int64_t wait_ns =
         weir_mode_backoff(&lane->mode, tuning->retry_base_ns, tuning->retry_max_ns);
@@ -399,8 +400,8 @@ static void describe_outcome(struct weir_roster *self, struct weir_lane *lane,
 {
     lane->error[0] = '\0';
     lane->mode = lane->mode_before; /* this may be the second description of the call */
-    weir_mode_move(&lane->mode, outcome, lane->post->tuning.batch, processed,
-                   lane->post->tuning.degradation_threshold);
+    weir_mode_move(&lane->mode, outcome, lane->subscriber->tuning.batch, processed,
+                   lane->subscriber->tuning.degradation_threshold);
     describe_move(lane, batch->processed);
     lane->retry = outcome == WEIR_RETRY;
     lane->clear_crashes = lane->lease.crashes > 0;
@@ -418,7 +419,8 @@ static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
                          const char *reason)
 {
     uint32_t attempts = lane->position.attempts;
-    bool one_by_one = outcome == WEIR_REJECT && weir_post_is_transactional(lane->post) &&
+    bool one_by_one = outcome == WEIR_REJECT &&
+                      weir_subscriber_is_transactional(lane->subscriber) &&
                       batch->processed < batch->count;
 
     if (outcome == WEIR_DONE && batch->processed == 0) {
@@ -451,10 +453,10 @@ static void describe_failure(struct weir_roster *self, struct weir_lane *lane,
 static void end_call(struct weir_roster *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
-    lane->post->running--;
+    lane->subscriber->running--;
     lane->batch = NULL;
     lane->overrun = false; /* it has come back: its lease may be renewed again */
-    if (lane->post->permits != 0 && !weir_list_empty(&self->ready))
+    if (lane->subscriber->permits != 0 && !weir_list_empty(&self->ready))
         weir_roster_ring(self->options.work); /* a permit is free */
 }
 
@@ -538,7 +540,7 @@ enum weir_status weir_roster_describe(struct weir_roster *self, struct weir_call
 /* What its ack says is stored. */
 static void count_stored(const struct weir_lane *lane)
 {
-    struct weir_meter *meter = &lane->post->meter;
+    struct weir_meter *meter = &lane->subscriber->meter;
 
     weir_meter_add(meter, WEIR_METER_ACKED, lane->processed);
     weir_meter_add(meter, WEIR_METER_REJECTED, lane->rejection_count);
@@ -609,7 +611,7 @@ void weir_roster_forsake(struct weir_roster *self, struct weir_call *call)
 {
     weir_lock_acquire(&self->lock);
     if (!call->lane->lost) {
-        weir_meter_add(&call->post->meter, WEIR_METER_REFUSED, 1);
+        weir_meter_add(&call->subscriber->meter, WEIR_METER_REFUSED, 1);
         weir_lane_remove(self, call->lane);
     }
     end_call(self, call->lane);
@@ -669,7 +671,7 @@ void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
         WEIR_ASSERT(lane != NULL && lane->collected);
         lane->collected = false;
         if (!acks[i].accepted)
-            weir_meter_add(&lane->post->meter, WEIR_METER_REFUSED, 1);
+            weir_meter_add(&lane->subscriber->meter, WEIR_METER_REFUSED, 1);
         else if (lane->lost)
             count_stored(lane);
         if (lane->lost)

@@ -35,7 +35,7 @@ enum { LANE_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024
 
 static size_t count_max(const struct weir_lane *lane)
 {
-    size_t twice = (size_t)lane->post->tuning.batch * 2;
+    size_t twice = (size_t)lane->subscriber->tuning.batch * 2;
 
     return twice > LANE_COUNT_MAX ? twice : LANE_COUNT_MAX;
 }
@@ -43,8 +43,8 @@ static size_t count_max(const struct weir_lane *lane)
 /* A lane that cannot run now has no use for more than its next batch. */
 static bool stands_still(const struct weir_lane *lane)
 {
-    return lane->state == WEIR_LANE_RETRYING || weir_post_is_paused(lane->post) ||
-           lane->overrun || lane->suspect;
+    return lane->state == WEIR_LANE_RETRYING ||
+           weir_subscriber_is_paused(lane->subscriber) || lane->overrun || lane->suspect;
 }
 
 static bool is_full(const struct weir_roster *self, const struct weir_lane *lane)
@@ -53,7 +53,7 @@ static bool is_full(const struct weir_roster *self, const struct weir_lane *lane
     if (lane->count == 0)
         return false;
     if (stands_still(lane))
-        return lane->count >= (size_t)lane->post->tuning.batch * 2;
+        return lane->count >= (size_t)lane->subscriber->tuning.batch * 2;
     return lane->count >= count_max(lane) || lane->bytes >= self->options.memory_max / 4;
 }
 
@@ -72,7 +72,7 @@ static bool wants_more(const struct weir_roster *self, const struct weir_lane *l
     if (!lane->behind || lane->leaving)
         return false;
     if (stands_still(lane) || runs_for_long(self, lane))
-        return lane->count < lane->post->tuning.batch;
+        return lane->count < lane->subscriber->tuning.batch;
     return lane->count <= count_max(lane) / 2 &&
            lane->bytes <= self->options.memory_max / 8;
 }
@@ -82,7 +82,7 @@ static void lend_memory(struct weir_roster *self) WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         struct weir_lane *lane = self->lanes[i];
-        size_t keep = lane->post->tuning.batch;
+        size_t keep = lane->subscriber->tuning.batch;
 
         if (lane->state == WEIR_LANE_RUNNING && lane->call_count > keep)
             keep = lane->call_count;

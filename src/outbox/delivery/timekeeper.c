@@ -50,8 +50,8 @@ void weir_timekeeper_note(struct weir_outbox *outbox, int64_t deadline_ns)
 
 bool weir_timekeeper_is_needed(const struct weir_outbox *outbox)
 {
-    for (size_t i = 0; i < outbox->post_count; i++) {
-        if (weir_post_is_transactional(outbox->posts[i]))
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
+        if (weir_subscriber_is_transactional(outbox->subscribers[i]))
             return true;
     }
     return false;

@@ -135,9 +135,9 @@ static int64_t shortest_lease(const struct weir_outbox *outbox)
 {
     int64_t shortest_ns = WEIR_FOREVER;
 
-    for (size_t i = 0; i < outbox->post_count; i++) {
-        if (outbox->posts[i]->lease_ns < shortest_ns)
-            shortest_ns = outbox->posts[i]->lease_ns;
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
+        if (outbox->subscribers[i]->lease_ns < shortest_ns)
+            shortest_ns = outbox->subscribers[i]->lease_ns;
     }
     return shortest_ns;
 }
@@ -149,26 +149,27 @@ static int64_t beat_interval(const struct weir_outbox *outbox)
     return third_ns < BEAT_MAX_NS ? third_ns : BEAT_MAX_NS;
 }
 
-static const struct weir_post *find_post(const struct weir_outbox *outbox,
-                                         int64_t subscription)
+static const struct weir_subscriber *find_subscriber(const struct weir_outbox *outbox,
+                                                     int64_t subscription)
 {
-    const struct weir_post *post = NULL;
+    const struct weir_subscriber *subscriber = NULL;
 
-    for (size_t i = 0; i < outbox->post_count && post == NULL; i++) {
-        if (outbox->posts[i]->subscription_id == subscription)
-            post = outbox->posts[i];
+    for (size_t i = 0; i < outbox->subscriber_count && subscriber == NULL; i++) {
+        if (outbox->subscribers[i]->subscription_id == subscription)
+            subscriber = outbox->subscribers[i];
     }
-    return post;
+    return subscriber;
 }
 
 static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
 {
     struct weir_outbox *outbox = self->outbox;
-    const struct weir_post *post = find_post(outbox, lease->key.subscription);
+    const struct weir_subscriber *subscriber =
+        find_subscriber(outbox, lease->key.subscription);
 
     weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.lease_lost",
-                   "queue=%s subscription=%s partition=%d", post->queue,
-                   post->subscription, weir_pid_partition(lease->key.pid));
+                   "queue=%s subscription=%s partition=%d", subscriber->queue,
+                   subscriber->subscription, weir_pid_partition(lease->key.pid));
     weir_roster_lose(outbox->roster, lease->key, lease->epoch);
     self->beat_ns = 0; /* and look for another one */
 }
@@ -178,16 +179,16 @@ static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
 static size_t list_leases(struct weir_keeper *self, size_t first)
 {
     const struct weir_outbox *outbox = self->outbox;
-    int64_t lease_ns = outbox->posts[first]->lease_ns;
+    int64_t lease_ns = outbox->subscribers[first]->lease_ns;
     size_t count = 0;
 
     for (size_t i = 0; i < first; i++) {
-        if (outbox->posts[i]->lease_ns == lease_ns)
+        if (outbox->subscribers[i]->lease_ns == lease_ns)
             return 0;
     }
-    for (size_t i = first; i < outbox->post_count; i++) {
-        if (outbox->posts[i]->lease_ns == lease_ns)
-            count += weir_roster_leases(outbox->roster, outbox->posts[i],
+    for (size_t i = first; i < outbox->subscriber_count; i++) {
+        if (outbox->subscribers[i]->lease_ns == lease_ns)
+            count += weir_roster_leases(outbox->roster, outbox->subscribers[i],
                                         self->leases + count, self->lease_max - count);
     }
     return count;
@@ -205,9 +206,9 @@ static enum weir_status renew_like(struct weir_keeper *self,
 
     if (count == 0)
         return WEIR_OK;
-    status =
-        weir_lease_renew(connection, outbox->owner, outbox->posts[first]->lease_ns / 1000,
-                         self->leases, count, error);
+    status = weir_lease_renew(connection, outbox->owner,
+                              outbox->subscribers[first]->lease_ns / 1000, self->leases,
+                              count, error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         const struct weir_lease *lease = &self->leases[i];
 
@@ -227,7 +228,7 @@ static enum weir_status renew(struct weir_keeper *self,
     int64_t now_ns = weir_executor_boot_now(outbox->executor);
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++)
+    for (size_t i = 0; i < outbox->subscriber_count && status == WEIR_OK; i++)
         status = renew_like(self, connection, i, error);
     (void)WEIR_POINT(outbox->points, "keeper.renewed");
     if (status == WEIR_OK)
@@ -238,7 +239,8 @@ static enum weir_status renew(struct weir_keeper *self,
 /* ---- shares ---------------------------------------------------------------------------- */
 
 /* What an owner that died has left is worth a line: it leads to a dead letter. */
-static void log_mark(const struct weir_outbox *outbox, const struct weir_post *post,
+static void log_mark(const struct weir_outbox *outbox,
+                     const struct weir_subscriber *subscriber,
                      const struct weir_lease *lease, const struct weir_position *position)
 {
     enum weir_mark mark = weir_mark_find(position, lease);
@@ -246,14 +248,15 @@ static void log_mark(const struct weir_outbox *outbox, const struct weir_post *p
     if (mark != WEIR_MARK_NONE)
         weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.suspect",
                        "queue=%s subscription=%s partition=%d seq=%lld text=\"%s\"",
-                       post->queue, post->subscription,
+                       subscriber->queue, subscriber->subscription,
                        weir_pid_partition(lease->key.pid), (long long)position->seq + 1,
                        mark == WEIR_MARK_ALONE
                            ? "its process ended in its call alone: a failed attempt"
                            : "a process ended in its call: it is called alone");
 }
 
-static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
+static enum weir_status admit(struct weir_keeper *self,
+                              struct weir_subscriber *subscriber,
                               const struct weir_lease *lease,
                               const struct weir_position *position, int64_t now_us,
                               int64_t taken_ns, struct weir_error *error)
@@ -262,16 +265,17 @@ static enum weir_status admit(struct weir_keeper *self, struct weir_post *post,
     int64_t wait_ns =
         position->retry_us > now_us ? (position->retry_us - now_us) * 1000 : 0;
     enum weir_status status =
-        weir_roster_admit(outbox->roster, post, lease, position, wait_ns, taken_ns);
+        weir_roster_admit(outbox->roster, subscriber, lease, position, wait_ns, taken_ns);
 
     if (status != WEIR_OK)
         return weir_error_set(error, status, "take a partition: %s",
                               weir_status_text(status));
     weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.lease_taken",
                    "queue=%s subscription=%s partition=%d epoch=%lld crashes=%u",
-                   post->queue, post->subscription, weir_pid_partition(lease->key.pid),
-                   (long long)lease->epoch, lease->crashes);
-    log_mark(outbox, post, lease, position);
+                   subscriber->queue, subscriber->subscription,
+                   weir_pid_partition(lease->key.pid), (long long)lease->epoch,
+                   lease->crashes);
+    log_mark(outbox, subscriber, lease, position);
     return WEIR_OK;
 }
 
@@ -280,13 +284,13 @@ static enum weir_status admit_all(struct weir_keeper *self,
                                   size_t count, int64_t taken_ns,
                                   struct weir_error *error)
 {
-    struct weir_post *post = self->outbox->posts[index];
+    struct weir_subscriber *subscriber = self->outbox->subscribers[index];
     int64_t now_us = self->shares[index].now_us;
     enum weir_status status =
         weir_ack_read_all(connection, self->leases, count, self->positions, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        status = admit(self, post, &self->leases[i], &self->positions[i], now_us,
+        status = admit(self, subscriber, &self->leases[i], &self->positions[i], now_us,
                        taken_ns, error);
     return status;
 }
@@ -295,16 +299,17 @@ static enum weir_status admit_all(struct weir_keeper *self,
  * A take whose answer was lost, or that could not be turned into lanes, or a release that failed,
  * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
  */
-static enum weir_status tidy_post(struct weir_keeper *self,
-                                  struct weir_connection *connection,
-                                  const struct weir_post *post, struct weir_error *error)
+static enum weir_status tidy_subscriber(struct weir_keeper *self,
+                                        struct weir_connection *connection,
+                                        const struct weir_subscriber *subscriber,
+                                        struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     size_t found = 0;
     size_t strange = 0;
     enum weir_status status =
-        weir_lease_list(connection, outbox->owner, post->subscription_id, self->leases,
-                        self->lease_max, &found, error);
+        weir_lease_list(connection, outbox->owner, subscriber->subscription_id,
+                        self->leases, self->lease_max, &found, error);
 
     for (size_t i = 0; i < found && status == WEIR_OK; i++) {
         if (!weir_roster_knows(outbox->roster, self->leases[i].key,
@@ -321,8 +326,8 @@ static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *c
 {
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < self->outbox->post_count && status == WEIR_OK; i++)
-        status = tidy_post(self, connection, self->outbox->posts[i], error);
+    for (size_t i = 0; i < self->outbox->subscriber_count && status == WEIR_OK; i++)
+        status = tidy_subscriber(self, connection, self->outbox->subscribers[i], error);
     self->untidy = status != WEIR_OK;
     return status;
 }
@@ -333,15 +338,15 @@ static enum weir_status take(struct weir_keeper *self, struct weir_connection *c
                              struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    const struct weir_post *post = outbox->posts[index];
+    const struct weir_subscriber *subscriber = outbox->subscribers[index];
     int64_t occupied[OCCUPIED_MAX];
-    size_t occupied_count = weir_roster_occupied(outbox->roster, post->subscription_id,
-                                                 occupied, OCCUPIED_MAX);
+    size_t occupied_count = weir_roster_occupied(
+        outbox->roster, subscriber->subscription_id, occupied, OCCUPIED_MAX);
     int64_t now_ns = weir_executor_boot_now(outbox->executor);
     enum weir_status status;
 
-    status = weir_lease_take(connection, outbox->owner, post->subscription_id,
-                             post->lease_ns / 1000, occupied, occupied_count,
+    status = weir_lease_take(connection, outbox->owner, subscriber->subscription_id,
+                             subscriber->lease_ns / 1000, occupied, occupied_count,
                              self->leases, wanted, taken, error);
     if (status == WEIR_OK && WEIR_POINT(outbox->points, "keeper.unanswered"))
         status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
@@ -397,19 +402,20 @@ static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
 }
 
 /* A subscription that is gone is not made again: where it stood is gone with it. */
-static void note_state(struct weir_keeper *self, struct weir_post *post,
+static void note_state(struct weir_keeper *self, struct weir_subscriber *subscriber,
                        const struct weir_share *share)
 {
     struct weir_outbox *outbox = self->outbox;
-    bool was_removed = weir_roster_set_post(
-        outbox->roster, post,
-        (struct weir_post_state){share->queue_paused, share->paused, share->removed});
+    bool was_removed = weir_roster_set_subscriber(
+        outbox->roster, subscriber,
+        (struct weir_subscriber_state){share->queue_paused, share->paused,
+                                       share->removed});
 
     if (share->removed && !was_removed)
         weir_log_event(outbox->logger, WEIR_LOG_ERROR, "outbox.subscription_gone",
                        "queue=%s subscription=%s text=\"the subscription was removed: "
                        "nothing is delivered to it any more\"",
-                       post->queue, post->subscription);
+                       subscriber->queue, subscriber->subscription);
 }
 
 static enum weir_status balance(struct weir_keeper *self,
@@ -417,20 +423,20 @@ static enum weir_status balance(struct weir_keeper *self,
                                 int64_t *look_ns, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    struct weir_post *post = outbox->posts[index];
+    struct weir_subscriber *subscriber = outbox->subscribers[index];
     const struct weir_share *share = &self->shares[index];
-    uint32_t held = weir_roster_post_lanes(outbox->roster, post);
+    uint32_t held = weir_roster_subscriber_lanes(outbox->roster, subscriber);
     enum weir_status status = WEIR_OK;
     size_t taken = 0;
 
-    note_state(self, post, share);
+    note_state(self, subscriber, share);
     if (share->held < held)
         self->renew_ns = 0; /* some were taken away from us: find out which */
-    weir_roster_set_attempts_max(outbox->roster, post, share->attempts_max);
+    weir_roster_set_attempts_max(outbox->roster, subscriber, share->attempts_max);
     if (share->removed)
-        weir_roster_surrender(outbox->roster, post, held);
+        weir_roster_surrender(outbox->roster, subscriber, held);
     else if (held > share->share)
-        weir_roster_surrender(outbox->roster, post, held - share->share);
+        weir_roster_surrender(outbox->roster, subscriber, held - share->share);
     else if (held < share->share && share->free > 0)
         status = take(self, connection, index, share->share - held, &taken, error);
     else if (lies_about(self, index, held))
@@ -446,7 +452,7 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
     struct weir_outbox *outbox = self->outbox;
     int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
 
-    for (size_t i = 0; i < outbox->post_count; i++) {
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
         int64_t now_us = self->shares[i].now_us;
 
         if (now_us != 0) {
@@ -464,12 +470,12 @@ static void publish(struct weir_keeper *self)
     struct weir_outbox *outbox = self->outbox;
     int64_t now_ns = weir_executor_now(outbox->executor);
 
-    for (size_t i = 0; i < outbox->post_count; i++) {
-        struct weir_post *post = outbox->posts[i];
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
+        struct weir_subscriber *subscriber = outbox->subscribers[i];
         struct weir_share *share = &self->shares[i];
 
-        share->delivered = weir_meter_read(&post->meter, WEIR_METER_ACKED);
-        share->rate = weir_rate_look(&post->rate, share->delivered, now_ns);
+        share->delivered = weir_meter_read(&subscriber->meter, WEIR_METER_ACKED);
+        share->rate = weir_rate_look(&subscriber->rate, share->delivered, now_ns);
     }
 }
 
@@ -487,19 +493,19 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
 
     publish(self);
     weir_presence_describe(&self->presence, &member);
-    status =
-        weir_member_beat(connection, &member, self->shares, outbox->post_count, error);
+    status = weir_member_beat(connection, &member, self->shares, outbox->subscriber_count,
+                              error);
     if (status != WEIR_OK)
         return status;
     (void)WEIR_POINT(outbox->points, "keeper.beaten");
     set_clock(self, before_us);
-    for (size_t i = 0; i < outbox->post_count && status == WEIR_OK; i++) {
-        int64_t post_look_ns = look_ns;
+    for (size_t i = 0; i < outbox->subscriber_count && status == WEIR_OK; i++) {
+        int64_t subscriber_look_ns = look_ns;
 
-        status = balance(self, connection, i, &post_look_ns, error);
+        status = balance(self, connection, i, &subscriber_look_ns, error);
         alone = alone && self->shares[i].members <= 1;
-        if (post_look_ns < soonest_ns)
-            soonest_ns = post_look_ns;
+        if (subscriber_look_ns < soonest_ns)
+            soonest_ns = subscriber_look_ns;
     }
     atomic_store(&outbox->alone, alone);
     weir_presence_note_others(&self->presence, alone);
@@ -683,8 +689,8 @@ static size_t most_lanes(const struct weir_outbox *outbox)
 {
     size_t most = 0;
 
-    for (size_t i = 0; i < outbox->post_count; i++)
-        most += (size_t)outbox->posts[i]->partitions;
+    for (size_t i = 0; i < outbox->subscriber_count; i++)
+        most += (size_t)outbox->subscribers[i]->partitions;
     return most;
 }
 
@@ -700,9 +706,9 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     self->outbox = outbox;
     weir_presence_init(&self->presence, outbox);
     self->lease_max = most_lanes(outbox) + 1;
-    self->shares = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+    self->shares = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
                                           sizeof *self->shares);
-    self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->post_count + 1,
+    self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
                                             sizeof *self->lying_ns);
     self->leases =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->leases);
@@ -713,11 +719,11 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     if (self->shares == NULL || self->lying_ns == NULL || self->leases == NULL ||
         self->acks == NULL || self->positions == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
-    for (size_t i = 0; i < outbox->post_count; i++) {
-        self->shares[i].subscription = outbox->posts[i]->subscription_id;
-        self->shares[i].partitions = outbox->posts[i]->partitions;
+    for (size_t i = 0; i < outbox->subscriber_count; i++) {
+        self->shares[i].subscription = outbox->subscribers[i]->subscription_id;
+        self->shares[i].partitions = outbox->subscribers[i]->partitions;
     }
-    if (outbox->post_count == 0)
+    if (outbox->subscriber_count == 0)
         return WEIR_OK;
     status = weir_outbox_connect(outbox, &connection, error);
     if (status == WEIR_OK)
@@ -738,7 +744,7 @@ enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error
 {
     struct weir_staff_options options = {.category = "keeper"};
 
-    if (outbox->post_count == 0)
+    if (outbox->subscriber_count == 0)
         return WEIR_OK;
     weir_worker_options_init(&options.worker);
     options.worker.name = "keeper";
@@ -798,8 +804,8 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
     if (self == NULL)
         return;
     weir_error_clear(&error);
-    if (how == WEIR_DEPART_RELEASING && outbox->post_count > 0 && self->leases != NULL &&
-        self->acks != NULL)
+    if (how == WEIR_DEPART_RELEASING && outbox->subscriber_count > 0 &&
+        self->leases != NULL && self->acks != NULL)
         status = leave_patiently(self, &error);
     if (status != WEIR_OK)
         weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.not_released",

@@ -281,11 +281,12 @@ enum weir_status weir_subscription_remove(struct weir_connection *connection,
 static void note_paused(struct weir_outbox *self, const char *queue, const char *name,
                         bool paused)
 {
-    for (size_t i = 0; i < self->post_count && self->roster != NULL; i++) {
-        struct weir_post *post = self->posts[i];
+    for (size_t i = 0; i < self->subscriber_count && self->roster != NULL; i++) {
+        struct weir_subscriber *subscriber = self->subscribers[i];
 
-        if (strcmp(post->queue, queue) == 0 && strcmp(post->subscription, name) == 0)
-            weir_roster_pause_post(self->roster, post, paused);
+        if (strcmp(subscriber->queue, queue) == 0 &&
+            strcmp(subscriber->subscription, name) == 0)
+            weir_roster_pause_subscriber(self->roster, subscriber, paused);
     }
 }
 
@@ -340,12 +341,12 @@ enum weir_status weir_outbox_check_subscriptions(struct weir_outbox *self,
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
-    for (size_t i = 0; i < self->post_count && status == WEIR_OK; i++) {
-        const struct weir_post *post = self->posts[i];
+    for (size_t i = 0; i < self->subscriber_count && status == WEIR_OK; i++) {
+        const struct weir_subscriber *subscriber = self->subscribers[i];
 
-        status =
-            weir_subscription_check(connection, post->queue_id, post->subscription_id,
-                                    post->queue, post->subscription, error);
+        status = weir_subscription_check(connection, subscriber->queue_id,
+                                         subscriber->subscription_id, subscriber->queue,
+                                         subscriber->subscription, error);
     }
     weir_db_release(self->db, connection);
     return status;

@@ -292,7 +292,7 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
 
     check_db(remove_mail(fixture, clerk, true), WEIR_OK);
     wait_until((weir_outbox_ring(outbox, WEIR_BELL_KEEPER),
-                weir_outbox_find_post(outbox, "orders", "mail")->decided.removed));
+                weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
     scene_send(fixture, clerk, "orders", 0, 20);
     wait_until(look(fixture, outbox, "audit").seq == 23);
 
@@ -332,7 +332,7 @@ OUTBOX_TEST(subscription_remove, refuses_the_ack_of_who_served_it)
     recorder_release(old);
     wait_until(recorder_ended(old) == 1);
     wait_until((weir_outbox_ring(outbox, WEIR_BELL_KEEPER),
-                weir_outbox_find_post(outbox, "orders", "mail")->decided.removed));
+                weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
 
     check_int(look(fixture, other, "mail").seq, 0);
     check_db(weir_outbox_resume_queue(other, "orders", &fixture->error), WEIR_OK);

@@ -129,7 +129,7 @@ static int64_t subscribe(struct fixture *fixture, struct weir_outbox *outbox,
 
     handler.subscription = name;
     scene_add(fixture, outbox, &handler);
-    return outbox->posts[outbox->post_count - 1]->subscription_id;
+    return outbox->subscribers[outbox->subscriber_count - 1]->subscription_id;
 }
 
 /* A process of this number says that it delivers. */
@@ -197,7 +197,7 @@ OUTBOX_TEST(rate_out, is_that_of_the_subscription_furthest_behind)
     scene_send(fixture, outbox, "orders", 0, 3);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
     scene_stop(outbox);
-    beat(fixture, 1, outbox->posts[0]->subscription_id, 50);
+    beat(fixture, 1, outbox->subscribers[0]->subscription_id, 50);
     beat(fixture, 1, slow, 0.5);
 
     check_int(look(fixture, other, "orders").waiting, 3);

@@ -19,7 +19,7 @@ enum { QUEUE = 3, SUBSCRIPTION = 5, PARTITIONS = 2 };
 struct scene {
     struct weir_sim *sim;
     struct weir_executor *executor;
-    struct weir_post post;
+    struct weir_subscriber subscriber;
     struct weir_roster *roster;
 };
 
@@ -34,19 +34,19 @@ static void admit(struct scene *self, int32_t partition, int64_t read)
     struct weir_lease lease = lease_of(partition);
     struct weir_position position = {.place = {0, read}};
 
-    check_status(weir_roster_admit(self->roster, &self->post, &lease, &position, 0,
+    check_status(weir_roster_admit(self->roster, &self->subscriber, &lease, &position, 0,
                                    weir_executor_boot_now(self->executor)),
                  WEIR_OK);
 }
 
 static void open_scene(struct scene *self)
 {
-    *self = (struct scene){.post = {.queue_id = QUEUE,
-                                    .subscription_id = SUBSCRIPTION,
-                                    .partitions = PARTITIONS,
-                                    .tuning = {.batch = 10},
-                                    .lease_ns = LEASE_NS,
-                                    .budget_ns = LEASE_NS}};
+    *self = (struct scene){.subscriber = {.queue_id = QUEUE,
+                                          .subscription_id = SUBSCRIPTION,
+                                          .partitions = PARTITIONS,
+                                          .tuning = {.batch = 10},
+                                          .lease_ns = LEASE_NS,
+                                          .budget_ns = LEASE_NS}};
     check_status(weir_sim_create(&(struct weir_sim_options){.seed = 1}, &self->sim, NULL),
                  WEIR_OK);
     self->executor = weir_sim_executor(self->sim);
