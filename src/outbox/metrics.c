@@ -39,23 +39,24 @@ static const struct family OF_SUBSCRIBERS[WEIR_METER_ITEMS] = {
 
 static const struct gauge {
     struct family family;
-    size_t offset; /* of a size_t in struct weir_roster_info */
+    size_t offset; /* of a size_t in struct weir_partition_table_info */
 } OF_LANES[] = {
-    {{"weir_outbox_lanes", "Partitions held."}, offsetof(struct weir_roster_info, lanes)},
+    {{"weir_outbox_lanes", "Partitions held."},
+     offsetof(struct weir_partition_table_info, lanes)},
     {{"weir_outbox_ready_lanes", "Partitions that wait for a handler to be free."},
-     offsetof(struct weir_roster_info, ready)},
+     offsetof(struct weir_partition_table_info, ready)},
     {{"weir_outbox_running_lanes", "Partitions whose handler runs."},
-     offsetof(struct weir_roster_info, running)},
+     offsetof(struct weir_partition_table_info, running)},
     {{"weir_outbox_acking_lanes", "Partitions whose outcome is being stored."},
-     offsetof(struct weir_roster_info, acking)},
+     offsetof(struct weir_partition_table_info, acking)},
     {{"weir_outbox_retrying_lanes", "Partitions that wait for a retry."},
-     offsetof(struct weir_roster_info, retrying)},
+     offsetof(struct weir_partition_table_info, retrying)},
     {{"weir_outbox_behind_lanes", "Partitions that are read for separately."},
-     offsetof(struct weir_roster_info, behind)},
+     offsetof(struct weir_partition_table_info, behind)},
     {{"weir_outbox_memory_messages", "Messages in memory."},
-     offsetof(struct weir_roster_info, messages)},
+     offsetof(struct weir_partition_table_info, messages)},
     {{"weir_outbox_memory_bytes", "Bytes of messages in memory."},
-     offsetof(struct weir_roster_info, bytes)},
+     offsetof(struct weir_partition_table_info, bytes)},
 };
 
 static const struct family MEMORY_LIMIT = {"weir_outbox_memory_limit_bytes",
@@ -117,7 +118,7 @@ static const struct work {
 struct snapshot {
     const struct weir_subscriber *subscriber;
     uint64_t counts[WEIR_METER_ITEMS];
-    struct weir_roster_info lanes;
+    struct weir_partition_table_info lanes;
 };
 
 struct visit {
@@ -182,9 +183,9 @@ static enum weir_status look_at_subscribers(struct visit *self, struct weir_erro
         for (int item = 0; item < WEIR_METER_ITEMS; item++)
             snapshot->counts[item] =
                 weir_meter_read(&snapshot->subscriber->meter, (enum weir_meter_item)item);
-        if (outbox->roster != NULL)
-            weir_roster_read_subscriber(outbox->roster, snapshot->subscriber,
-                                        &snapshot->lanes);
+        if (outbox->partition_table != NULL)
+            weir_partition_table_read_subscriber(outbox->partition_table,
+                                                 snapshot->subscriber, &snapshot->lanes);
     }
     return WEIR_OK;
 }

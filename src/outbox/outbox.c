@@ -502,9 +502,10 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
     return weir_reporter_create(&options, &self->reporter, error);
 }
 
-static enum weir_status make_roster(struct weir_outbox *self, struct weir_error *error)
+static enum weir_status make_partition_table(struct weir_outbox *self,
+                                             struct weir_error *error)
 {
-    struct weir_roster_options options = {
+    struct weir_partition_table_options options = {
         .heap = self->heap,
         .executor = self->executor,
         .memory_max = self->options.memory_max,
@@ -515,7 +516,8 @@ static enum weir_status make_roster(struct weir_outbox *self, struct weir_error 
         .keeper = self->bells[WEIR_BELL_KEEPER],
         .points = self->points,
     };
-    enum weir_status status = weir_roster_create(&options, &self->roster);
+    enum weir_status status =
+        weir_partition_table_create(&options, &self->partition_table);
 
     return status == WEIR_OK ? status : weir_error_set(error, status, "roster");
 }
@@ -571,8 +573,8 @@ static void dismantle(struct weir_outbox *self)
     weir_ward_destroy(self->staff);
     self->callers = NULL;
     self->staff = NULL;
-    weir_roster_destroy(self->roster);
-    self->roster = NULL;
+    weir_partition_table_destroy(self->partition_table);
+    self->partition_table = NULL;
     weir_gate_destroy(self->guaranteed);
     weir_gate_destroy(self->shared);
     self->guaranteed = NULL;
@@ -635,7 +637,7 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
     if (status == WEIR_OK)
         status = make_stats(self, error);
     if (status == WEIR_OK)
-        status = make_roster(self, error);
+        status = make_partition_table(self, error);
     if (status == WEIR_OK)
         status = weir_keeper_arrive(self, error);
     if (status == WEIR_OK)
@@ -704,13 +706,13 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
     if (!self->started)
         return 0;
     self->started = false;
-    if (self->roster != NULL)
-        weir_roster_close(self->roster);
+    if (self->partition_table != NULL)
+        weir_partition_table_close(self->partition_table);
     if (self->callers != NULL)
         unfinished = stop_callers(self, grace_ns);
     if (self->staff != NULL)
         unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
-    if (self->roster != NULL && self->keeper != NULL && can_write(self))
+    if (self->partition_table != NULL && self->keeper != NULL && can_write(self))
         store_acks(self);
     weir_keeper_depart(self,
                        can_write(self) ? WEIR_DEPART_RELEASING : WEIR_DEPART_AT_ONCE);
@@ -743,11 +745,11 @@ struct weir_stats *weir_outbox_stats(struct weir_outbox *self)
 
 static void note_paused(struct weir_outbox *self, const char *queue, bool paused)
 {
-    for (size_t i = 0; i < self->subscriber_count && self->roster != NULL; i++) {
+    for (size_t i = 0; i < self->subscriber_count && self->partition_table != NULL; i++) {
         struct weir_subscriber *subscriber = self->subscribers[i];
 
         if (strcmp(subscriber->queue, queue) == 0)
-            weir_roster_pause_queue(self->roster, subscriber, paused);
+            weir_partition_table_pause_queue(self->partition_table, subscriber, paused);
     }
 }
 

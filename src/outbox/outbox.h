@@ -11,7 +11,7 @@
  *   sweeper.c      removes what all have passed      one worker
  *   retention.c    removes old dead letters          one worker
  *
- * Each of them is a worker of the ward; the lanes between them are in roster.h. Two wards: the
+ * Each of them is a worker of the ward; the lanes between them are in partition_table.h. Two wards: the
  * callers are stopped first, while the others still renew their leases and store their acks.
  */
 #ifndef WEIR_OUTBOX_OUTBOX_H
@@ -21,7 +21,7 @@
 
 #include "db/wake.h"
 #include "outbox/delivery/ack_health.h"
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 #include "outbox/delivery/tx.h"
 #include "outbox/log/log.h"
 #include "outbox/queue/catalog.h"
@@ -87,7 +87,7 @@ struct weir_outbox {
     bool own_executor;
     struct weir_executor *executor;
     struct weir_notifier *bells[WEIR_OUTBOX_BELLS];
-    struct weir_roster *roster;
+    struct weir_partition_table *partition_table;
     struct weir_ward *callers;
     struct weir_ward *staff;
     struct weir_gate *guaranteed;

@@ -487,7 +487,7 @@ static const char *const SQLITE_3[] = {
 /* ---- 5: how often something of a queue was removed ------------------------------------------ */
 
 /* The removed place is that of the furthest partition, so that it says nothing of the others. A
- * process that reads on from before it needs to know of each removal (roster_read.c). */
+ * process that reads on from before it needs to know of each removal (partition_table_fill.c). */
 static const char *const SQLITE_5[] = {
     "ALTER TABLE {p}_queue ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
     NULL,

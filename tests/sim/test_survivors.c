@@ -11,7 +11,7 @@
 #include "lib/host.h"
 #include "lib/place.h"
 #include "lib/test.h"
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
 #include "weir/outbox.h"
 
@@ -145,9 +145,9 @@ static void go_on(struct person *self)
 
 static size_t held(const struct person *self)
 {
-    struct weir_roster_info info;
+    struct weir_partition_table_info info;
 
-    weir_roster_read(self->outbox->roster, &info);
+    weir_partition_table_read(self->outbox->partition_table, &info);
     return info.lanes;
 }
 

@@ -35,12 +35,13 @@ static enum weir_status find_out(struct weir_outbox *outbox,
     if (status != WEIR_OK)
         return status;
     if (!lease.kept) {
-        weir_roster_lose(outbox->roster, ack->key, ack->epoch);
+        weir_partition_table_lose(outbox->partition_table, ack->key, ack->epoch);
         return WEIR_OK;
     }
     status = weir_ack_read(connection, ack->key, &position, error);
     if (status == WEIR_OK)
-        weir_roster_restart(outbox->roster, ack->key, ack->epoch, &position);
+        weir_partition_table_restart(outbox->partition_table, ack->key, ack->epoch,
+                                     &position);
     return status;
 }
 
@@ -96,13 +97,13 @@ static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *
     if (status == WEIR_OK && WEIR_POINT(outbox->points, "acker.unanswered"))
         status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
     if (status == WEIR_OK) {
-        weir_roster_settle(outbox->roster, acks, count);
+        weir_partition_table_settle(outbox->partition_table, acks, count);
         status = release_refused(outbox, connection, acks, count, error);
         weir_db_release(outbox->db, connection);
         return status;
     }
     weir_db_release(outbox->db, connection);
-    weir_roster_uncollect(outbox->roster, acks, count);
+    weir_partition_table_uncollect(outbox->partition_table, acks, count);
     if (status == WEIR_IN_DOUBT)
         status = find_out_all(outbox, acks, count, error);
     if (status != WEIR_OK)
@@ -130,7 +131,7 @@ static enum weir_status flush(struct weir_outbox *outbox, size_t *count, size_t 
     *moved = 0;
     if (acks == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "acknowledge: out of memory");
-    *count = weir_roster_collect(outbox->roster, acks, GROUP_MAX);
+    *count = weir_partition_table_collect(outbox->partition_table, acks, GROUP_MAX);
     if (*count > 0) {
         status = move_group(outbox, acks, *count, error);
         weir_ack_health_note(&outbox->acking, status, error);

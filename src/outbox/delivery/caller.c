@@ -229,7 +229,7 @@ static void log_answer(const struct weir_outbox *outbox, const struct attempt *a
 static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
                              bool *over, struct weir_error *error)
 {
-    struct weir_roster *roster = outbox->roster;
+    struct weir_partition_table *partition_table = outbox->partition_table;
     struct weir_connection *connection = NULL;
     enum weir_status status;
 
@@ -240,15 +240,15 @@ static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
     if (status == WEIR_OK)
         status = weir_mark_store(connection, outbox->owner, &call->mark, error);
     weir_db_release(outbox->db, connection);
-    if (status == WEIR_OK && !weir_roster_marked(roster, call))
+    if (status == WEIR_OK && !weir_partition_table_marked(partition_table, call))
         status = WEIR_FENCED;
     *over = status != WEIR_OK;
     if (status == WEIR_OK)
         (void)WEIR_POINT(outbox->points, "caller.marked");
     else if (status == WEIR_FENCED)
-        weir_roster_forsake(roster, call);
+        weir_partition_table_abandon(partition_table, call);
     else
-        weir_roster_put_back(roster, call, status == WEIR_IN_DOUBT);
+        weir_partition_table_put_back(partition_table, call, status == WEIR_IN_DOUBT);
     if (status != WEIR_OK && status != WEIR_FENCED)
         weir_error_prefix(error, "mark a call");
     return status == WEIR_FENCED ? WEIR_OK : status;
@@ -258,7 +258,7 @@ static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
 static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context *context,
                                 struct weir_call *call, struct weir_error *error)
 {
-    struct weir_roster *roster = outbox->roster;
+    struct weir_partition_table *partition_table = outbox->partition_table;
     struct weir_fault_points *points = outbox->points;
     struct weir_reason reason = {""};
     struct weir_batch batch;
@@ -279,7 +279,7 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
     if (messages == NULL) {
         (void)weir_retry(&reason, "out of memory");
     } else {
-        weir_roster_begin(roster, call, &batch);
+        weir_partition_table_begin(partition_table, call, &batch);
         (void)WEIR_POINT(points, "caller.begun");
         if (!WEIR_POINT(points, "caller.unasked"))
             run(context, &attempt);
@@ -289,7 +289,8 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
         log_answer(outbox, &attempt);
     }
     (void)WEIR_POINT(points, "caller.answered");
-    weir_roster_finish(roster, call, &batch, attempt.outcome, reason.text);
+    weir_partition_table_finish(partition_table, call, &batch, attempt.outcome,
+                                reason.text);
     weir_batch_fini(&batch);
     return WEIR_OK;
 }
@@ -315,7 +316,8 @@ static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx 
 
     if (!call->needs_mark || !call->mark.accepted)
         return status;
-    if (!weir_roster_marked(outbox->roster, call) && status == WEIR_OK) {
+    if (!weir_partition_table_marked(outbox->partition_table, call) &&
+        status == WEIR_OK) {
         weir_tx_leave(tx);
         weir_tx_end(tx);
         status = WEIR_FENCED;
@@ -333,9 +335,9 @@ static bool is_late(const struct attempt *attempt)
 }
 
 /* Undo what was not kept, move the position, and commit; unless the transaction is not to be. */
-static enum weir_status commit_within(struct weir_roster *roster, struct weir_tx *tx,
-                                      struct weir_call *call, struct attempt *attempt,
-                                      struct weir_error *error)
+static enum weir_status commit_within(struct weir_partition_table *partition_table,
+                                      struct weir_tx *tx, struct weir_call *call,
+                                      struct attempt *attempt, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     struct weir_ack ack;
@@ -347,28 +349,31 @@ static enum weir_status commit_within(struct weir_roster *roster, struct weir_tx
         status = weir_tx_undo(tx, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_roster_describe(roster, call, attempt->batch, attempt->outcome,
-                                  attempt->reason->text, &ack);
+    status = weir_partition_table_describe(partition_table, call, attempt->batch,
+                                           attempt->outcome, attempt->reason->text, &ack);
     if (status != WEIR_OK)
         return weir_error_set(error, status, "%s", weir_status_text(status));
     return weir_tx_commit(tx, &ack, error);
 }
 
 /* It was committed. On SQLite the lease was extended with it. */
-static void pass_within(struct weir_outbox *outbox, struct weir_roster *roster,
-                        struct weir_tx *tx, struct weir_call *call, int64_t begun_ns)
+static void pass_within(struct weir_outbox *outbox,
+                        struct weir_partition_table *partition_table, struct weir_tx *tx,
+                        struct weir_call *call, int64_t begun_ns)
 {
     if (weir_tx_has_enqueued(tx))
         weir_outbox_flush(outbox);
     if (weir_db_engine(outbox->db) == WEIR_SQLITE)
-        weir_roster_renewed(roster, call->lease.key, call->lease.epoch, begun_ns);
+        weir_partition_table_renewed(partition_table, call->lease.key, call->lease.epoch,
+                                     begun_ns);
     weir_sweeper_note(outbox);
     weir_tx_end(tx);
-    weir_roster_passed(roster, call);
+    weir_partition_table_passed(partition_table, call);
 }
 
 /* The connection is back before the roster hears of it: that may end the last hold on us. */
-static void conclude_within(struct weir_outbox *outbox, struct weir_roster *roster,
+static void conclude_within(struct weir_outbox *outbox,
+                            struct weir_partition_table *partition_table,
                             struct weir_tx *tx, struct weir_call *call,
                             struct attempt *attempt, int64_t begun_ns)
 {
@@ -376,30 +381,32 @@ static void conclude_within(struct weir_outbox *outbox, struct weir_roster *rost
     enum weir_status status;
 
     weir_error_clear(&error);
-    status = commit_within(roster, tx, call, attempt, &error);
+    status = commit_within(partition_table, tx, call, attempt, &error);
     if (status == WEIR_OK) {
-        pass_within(outbox, roster, tx, call, begun_ns);
+        pass_within(outbox, partition_table, tx, call, begun_ns);
         return;
     }
     if (status == WEIR_FENCED) {
         (void)!weir_tx_give_up_lease(tx, &error); /* or it runs out */
         weir_tx_end(tx);
-        weir_roster_forsake(roster, call);
+        weir_partition_table_abandon(partition_table, call);
         return;
     }
     weir_tx_end(tx);
     weir_batch_forget(attempt->batch);
-    weir_roster_finish(roster, call, attempt->batch, WEIR_RETRY, error.text);
+    weir_partition_table_finish(partition_table, call, attempt->batch, WEIR_RETRY,
+                                error.text);
 }
 
 /* The handler's part. */
-static void run_within(struct weir_outbox *outbox, struct weir_roster *roster,
-                       struct weir_tx *tx, struct weir_context *context,
-                       struct weir_call *call, struct attempt *attempt)
+static void run_within(struct weir_outbox *outbox,
+                       struct weir_partition_table *partition_table, struct weir_tx *tx,
+                       struct weir_context *context, struct weir_call *call,
+                       struct attempt *attempt)
 {
     attempt->connection = weir_tx_connection(tx);
     attempt->batch->effects = weir_tx_effects(tx);
-    weir_roster_begin(roster, call, attempt->batch);
+    weir_partition_table_begin(partition_table, call, attempt->batch);
     weir_tx_enter(tx, call->deadline_ns);
     weir_timekeeper_note(outbox, call->deadline_ns);
     (void)WEIR_POINT(tx->options.points, "caller.begun");
@@ -414,7 +421,7 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
                                        struct weir_context *context,
                                        struct weir_call *call, struct weir_error *error)
 {
-    struct weir_roster *roster = outbox->roster;
+    struct weir_partition_table *partition_table = outbox->partition_table;
     int64_t begun_ns = weir_executor_boot_now(outbox->executor);
     struct weir_reason reason = {""};
     struct weir_batch batch;
@@ -432,19 +439,19 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
     if (status == WEIR_OK)
         status = begin_within(outbox, tx, call, error);
     if (status == WEIR_FENCED) {
-        weir_roster_forsake(roster, call);
+        weir_partition_table_abandon(partition_table, call);
         return WEIR_OK;
     }
     if (status != WEIR_OK) {
-        weir_roster_put_back(roster, call,
-                             call->mark.accepted || status == WEIR_IN_DOUBT);
+        weir_partition_table_put_back(partition_table, call,
+                                      call->mark.accepted || status == WEIR_IN_DOUBT);
         weir_error_prefix(error, "begin a transaction");
         return status;
     }
     weir_batch_init(&batch, outbox->heap, outbox->executor, messages, call->count,
                     WEIR_FOREVER);
-    run_within(outbox, roster, tx, context, call, &attempt);
-    conclude_within(outbox, roster, tx, call, &attempt, begun_ns);
+    run_within(outbox, partition_table, tx, context, call, &attempt);
+    conclude_within(outbox, partition_table, tx, call, &attempt, begun_ns);
     weir_batch_fini(&batch);
     return WEIR_OK;
 }
@@ -461,7 +468,7 @@ static enum weir_status take_turn(struct weir_context *context, void *state,
     int64_t wait_ns;
 
     self->report.messages = 0;
-    if (weir_roster_take(outbox->roster, &call, &wait_ns)) {
+    if (weir_partition_table_take(outbox->partition_table, &call, &wait_ns)) {
         self->report.messages = call.count;
         if (weir_subscriber_is_transactional(call.subscriber))
             status = deliver_within(outbox, self->tx, context, &call, error);

@@ -74,7 +74,8 @@ static enum weir_status ask(struct weir_dispatcher *self,
                             const struct weir_page *page, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    size_t count = weir_roster_doubted(outbox->roster, self->kind, page, NULL, 0);
+    size_t count =
+        weir_partition_table_doubted(outbox->partition_table, self->kind, page, NULL, 0);
     struct weir_lease *leases;
     enum weir_status status;
 
@@ -85,10 +86,11 @@ static enum weir_status ask(struct weir_dispatcher *self,
         return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu %s", count,
                               WEIR_NOUN(count, "lease", "leases"));
     /* None is doubted that was not before: a lane enters a page only when that is chosen. */
-    count = weir_roster_doubted(outbox->roster, self->kind, page, leases, count);
+    count = weir_partition_table_doubted(outbox->partition_table, self->kind, page,
+                                         leases, count);
     status = weir_lease_check(connection, outbox->owner, leases, count, error);
     if (status == WEIR_OK) {
-        weir_roster_answer(outbox->roster, page, leases, count);
+        weir_partition_table_answer(outbox->partition_table, page, leases, count);
         note_lost(outbox, leases, count);
     }
     weir_heap_free(outbox->heap, leases);
@@ -112,12 +114,13 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     if (status == WEIR_OK)
         status = ask(self, connection, page, error);
     if (status == WEIR_OK) {
-        weir_roster_route(outbox->roster, self->kind, page, &collection.parcels);
+        weir_partition_table_route(outbox->partition_table, self->kind, page,
+                                   &collection.parcels);
         self->report.messages += page->rows;
         atomic_fetch_add(&outbox->pages_read[self->kind], 1);
         atomic_fetch_add(&outbox->rows_read[self->kind], page->rows);
     } else {
-        weir_roster_abandon_page(outbox->roster, self->kind);
+        weir_partition_table_abandon_page(outbox->partition_table, self->kind);
         drop_all(&collection);
         weir_error_prefix(error, "read the log");
     }
@@ -132,7 +135,7 @@ static void route_nothing(struct weir_dispatcher *self, struct weir_page *page)
     weir_list_init(&none);
     page->end = page->after;
     page->at_head = true;
-    weir_roster_route(self->outbox->roster, self->kind, page, &none);
+    weir_partition_table_route(self->outbox->partition_table, self->kind, page, &none);
 }
 
 /* ---- sleeping and watching ------------------------------------------------------------- */
@@ -223,7 +226,7 @@ static enum weir_status find_more(struct weir_dispatcher *self,
         return WEIR_OK;
     status = look(self, connection, &moved, error);
     if (status == WEIR_OK && weir_place_before(self->head, after))
-        weir_roster_lose_front(self->outbox->roster);
+        weir_partition_table_lose_front(self->outbox->partition_table);
     if (status == WEIR_OK && !weir_place_before(after, self->head))
         status = fall_asleep(self, connection, &moved, error);
     *more = status == WEIR_OK && weir_place_before(after, self->head);
@@ -237,16 +240,16 @@ static enum weir_status turn_main(struct weir_dispatcher *self,
                                   struct weir_connection *connection, bool *more,
                                   struct weir_error *error)
 {
-    struct weir_roster *roster = self->outbox->roster;
+    struct weir_partition_table *partition_table = self->outbox->partition_table;
     struct weir_page page;
     enum weir_status status;
 
     *more = false;
-    if (!weir_roster_next_page(roster, WEIR_READER_MAIN, &page))
+    if (!weir_partition_table_next_page(partition_table, WEIR_READER_MAIN, &page))
         return WEIR_OK;
     status = find_more(self, connection, page.after, more, error);
     if (status != WEIR_OK) {
-        weir_roster_abandon_page(roster, WEIR_READER_MAIN);
+        weir_partition_table_abandon_page(partition_table, WEIR_READER_MAIN);
         return status;
     }
     if (!*more) {
@@ -263,7 +266,8 @@ static enum weir_status turn_follower(struct weir_dispatcher *self,
 {
     struct weir_page page;
 
-    *more = weir_roster_next_page(self->outbox->roster, WEIR_READER_FOLLOWER, &page);
+    *more = weir_partition_table_next_page(self->outbox->partition_table,
+                                           WEIR_READER_FOLLOWER, &page);
     return *more ? read_page(self, connection, &page, error) : WEIR_OK;
 }
 

@@ -1,8 +1,8 @@
 /*
- * lane.h - the inside of roster.h: lanes and the roster itself.
+ * lane.h - the inside of partition_table.h: lanes and the roster itself.
  *
- * Three sources share it: roster.c (life, and what the keeper does), roster_read.c (readers) and
- * roster_call.c (handler threads and the acker). All of it is under the roster's lock.
+ * Three sources share it: partition_table.c (life, and what the keeper does), partition_table_fill.c (readers) and
+ * partition_table_run.c (handler threads and the acker). All of it is under the roster's lock.
  *
  *   I1  the parcels of a lane are consecutive messages of its partition, the first one right
  *       behind `position`, the last one right before or at `read`
@@ -20,7 +20,7 @@
 #ifndef WEIR_OUTBOX_DELIVERY_LANE_H
 #define WEIR_OUTBOX_DELIVERY_LANE_H
 
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 #include "ward/lock.h"
 #include "weir/notifier.h"
 
@@ -81,8 +81,8 @@ struct weir_lane {
     bool given_up; /* what is rejected has failed too often */
 };
 
-struct weir_roster {
-    struct weir_roster_options options;
+struct weir_partition_table {
+    struct weir_partition_table_options options;
 
     struct weir_lock lock;    /* guards all that follows */
     struct weir_lane **lanes; /* owned; by pid, then subscription */
@@ -109,59 +109,61 @@ struct weir_roster {
     struct weir_removal *removals[2]; /* owned: of its queues; as many */
 };
 
-/* ---- lanes (roster.c) -------------------------------------------------------------------- */
+/* ---- lanes (partition_table.c) -------------------------------------------------------------------- */
 
 /* The first lane of a partition, or the place where it would be; and the one of a key. */
-size_t weir_roster_find_pid(const struct weir_roster *self, int64_t pid)
+size_t weir_partition_table_find_pid(const struct weir_partition_table *self, int64_t pid)
     WEIR_REQUIRES(self->lock);
-struct weir_lane *weir_roster_find(const struct weir_roster *self,
-                                   struct weir_lease_key key, int64_t epoch)
+struct weir_lane *weir_partition_table_find(const struct weir_partition_table *self,
+                                            struct weir_lease_key key, int64_t epoch)
     WEIR_REQUIRES(self->lock);
 
 /* Drop what is behind the first `keep` parcels; the lane is behind then, if anything went. */
-void weir_lane_trim(struct weir_roster *self, struct weir_lane *lane, size_t keep)
-    WEIR_REQUIRES(self->lock);
+void weir_lane_trim(struct weir_partition_table *self, struct weir_lane *lane,
+                    size_t keep) WEIR_REQUIRES(self->lock);
 
 /* Pass the first `count` parcels. */
-void weir_lane_pass(struct weir_roster *self, struct weir_lane *lane, size_t count)
-    WEIR_REQUIRES(self->lock);
+void weir_lane_pass(struct weir_partition_table *self, struct weir_lane *lane,
+                    size_t count) WEIR_REQUIRES(self->lock);
 
 /* To a state, into its list. */
-void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
+void weir_lane_move(struct weir_partition_table *self, struct weir_lane *lane,
                     enum weir_lane_state state) WEIR_REQUIRES(self->lock);
 
 /* Begin from what is stored, and from the mark that an owner before us has left. */
-void weir_lane_adopt(struct weir_roster *self, struct weir_lane *lane,
+void weir_lane_adopt(struct weir_partition_table *self, struct weir_lane *lane,
                      const struct weir_position *position) WEIR_REQUIRES(self->lock);
 
 /* The ack that ends its mark; counts what the mark has told. */
 void weir_lane_describe_clearing(struct weir_lane *lane);
 
 /* Nothing is under way any more: ready, idle, or leaving. */
-void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_rest(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock);
 
 /* Take it out of the roster. Freed at once, or when handler and acker are done with it. */
-void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_remove(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock);
-void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_lose(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock); /* the same, and it is counted as lost */
-void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane);
-void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_forget_ack(struct weir_partition_table *self, struct weir_lane *lane);
+void weir_lane_free(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock);
 
 /* A roster whose owner is gone has nobody to ring for. */
-static inline void weir_roster_ring(struct weir_notifier *bell)
+static inline void weir_partition_table_notify(struct weir_notifier *bell)
 {
     if (bell != NULL)
         weir_notifier_notify_one(bell);
 }
 
 /* There may be something to read again. */
-void weir_roster_wake_readers(struct weir_roster *self) WEIR_REQUIRES(self->lock);
+void weir_partition_table_wake_readers(struct weir_partition_table *self)
+    WEIR_REQUIRES(self->lock);
 
 /* Give up a hold; true: it was the last, free it after unlocking with roster_free(). */
-bool weir_roster_drop_hold(struct weir_roster *self) WEIR_REQUIRES(self->lock);
-void weir_roster_free(struct weir_roster *self);
+bool weir_partition_table_drop_hold(struct weir_partition_table *self)
+    WEIR_REQUIRES(self->lock);
+void weir_partition_table_free(struct weir_partition_table *self);
 
 #endif

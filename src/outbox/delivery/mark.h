@@ -14,7 +14,7 @@
  *   did not release  alone        a suspect, with one failed attempt more   alone:  -seq
  *
  * A mark *beside* says only that the message was in the hands of a process that ended; whatever ran
- * beside the killer has one too. *Suspects* are therefore called one at a time per process (roster.h),
+ * beside the killer has one too. *Suspects* are therefore called one at a time per process (partition_table.h),
  * while everything else goes on beside them. A mark *alone* that is found is a failed attempt. So a
  * message that kills its process each time becomes a dead letter after attempts_max + 2 deaths: one
  * without a mark, one beside, attempts_max alone. An innocent one loses an attempt only if another

@@ -91,8 +91,8 @@ static enum weir_status release_leaving(struct weir_keeper *self,
                                         struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    size_t count = weir_roster_take_leaving(outbox->roster, all, self->leases, self->acks,
-                                            self->lease_max);
+    size_t count = weir_partition_table_take_leaving(
+        outbox->partition_table, all, self->leases, self->acks, self->lease_max);
     enum weir_status status = WEIR_OK;
 
     if (count == 0)
@@ -120,8 +120,8 @@ static enum weir_status forgive(struct weir_keeper *self,
                                 struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    size_t count =
-        weir_roster_take_forgiven(outbox->roster, self->leases, self->lease_max);
+    size_t count = weir_partition_table_take_forgiven(outbox->partition_table,
+                                                      self->leases, self->lease_max);
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
@@ -170,7 +170,7 @@ static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
     weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.lease_lost",
                    "queue=%s subscription=%s partition=%d", subscriber->queue,
                    subscriber->subscription, weir_pid_partition(lease->key.pid));
-    weir_roster_lose(outbox->roster, lease->key, lease->epoch);
+    weir_partition_table_lose(outbox->partition_table, lease->key, lease->epoch);
     self->beat_ns = 0; /* and look for another one */
 }
 
@@ -188,8 +188,9 @@ static size_t list_leases(struct weir_keeper *self, size_t first)
     }
     for (size_t i = first; i < outbox->subscriber_count; i++) {
         if (outbox->subscribers[i]->lease_ns == lease_ns)
-            count += weir_roster_leases(outbox->roster, outbox->subscribers[i],
-                                        self->leases + count, self->lease_max - count);
+            count += weir_partition_table_leases(
+                outbox->partition_table, outbox->subscribers[i], self->leases + count,
+                self->lease_max - count);
     }
     return count;
 }
@@ -213,7 +214,8 @@ static enum weir_status renew_like(struct weir_keeper *self,
         const struct weir_lease *lease = &self->leases[i];
 
         if (lease->kept)
-            weir_roster_renewed(outbox->roster, lease->key, lease->epoch, now_ns);
+            weir_partition_table_renewed(outbox->partition_table, lease->key,
+                                         lease->epoch, now_ns);
         else
             note_lost(self, lease);
     }
@@ -264,8 +266,8 @@ static enum weir_status admit(struct weir_keeper *self,
     struct weir_outbox *outbox = self->outbox;
     int64_t wait_ns =
         position->retry_us > now_us ? (position->retry_us - now_us) * 1000 : 0;
-    enum weir_status status =
-        weir_roster_admit(outbox->roster, subscriber, lease, position, wait_ns, taken_ns);
+    enum weir_status status = weir_partition_table_admit(
+        outbox->partition_table, subscriber, lease, position, wait_ns, taken_ns);
 
     if (status != WEIR_OK)
         return weir_error_set(error, status, "take a partition: %s",
@@ -312,8 +314,8 @@ static enum weir_status tidy_subscriber(struct weir_keeper *self,
                         self->leases, self->lease_max, &found, error);
 
     for (size_t i = 0; i < found && status == WEIR_OK; i++) {
-        if (!weir_roster_knows(outbox->roster, self->leases[i].key,
-                               self->leases[i].epoch))
+        if (!weir_partition_table_knows(outbox->partition_table, self->leases[i].key,
+                                        self->leases[i].epoch))
             self->leases[strange++] = self->leases[i];
     }
     if (status != WEIR_OK || strange == 0)
@@ -340,8 +342,8 @@ static enum weir_status take(struct weir_keeper *self, struct weir_connection *c
     struct weir_outbox *outbox = self->outbox;
     const struct weir_subscriber *subscriber = outbox->subscribers[index];
     int64_t occupied[OCCUPIED_MAX];
-    size_t occupied_count = weir_roster_occupied(
-        outbox->roster, subscriber->subscription_id, occupied, OCCUPIED_MAX);
+    size_t occupied_count = weir_partition_table_occupied(
+        outbox->partition_table, subscriber->subscription_id, occupied, OCCUPIED_MAX);
     int64_t now_ns = weir_executor_boot_now(outbox->executor);
     enum weir_status status;
 
@@ -406,8 +408,8 @@ static void note_state(struct weir_keeper *self, struct weir_subscriber *subscri
                        const struct weir_share *share)
 {
     struct weir_outbox *outbox = self->outbox;
-    bool was_removed = weir_roster_set_subscriber(
-        outbox->roster, subscriber,
+    bool was_removed = weir_partition_table_set_subscriber(
+        outbox->partition_table, subscriber,
         (struct weir_subscriber_state){share->queue_paused, share->paused,
                                        share->removed});
 
@@ -425,18 +427,21 @@ static enum weir_status balance(struct weir_keeper *self,
     struct weir_outbox *outbox = self->outbox;
     struct weir_subscriber *subscriber = outbox->subscribers[index];
     const struct weir_share *share = &self->shares[index];
-    uint32_t held = weir_roster_subscriber_lanes(outbox->roster, subscriber);
+    uint32_t held =
+        weir_partition_table_count_leased(outbox->partition_table, subscriber);
     enum weir_status status = WEIR_OK;
     size_t taken = 0;
 
     note_state(self, subscriber, share);
     if (share->held < held)
         self->renew_ns = 0; /* some were taken away from us: find out which */
-    weir_roster_set_attempts_max(outbox->roster, subscriber, share->attempts_max);
+    weir_partition_table_set_attempts_max(outbox->partition_table, subscriber,
+                                          share->attempts_max);
     if (share->removed)
-        weir_roster_surrender(outbox->roster, subscriber, held);
+        weir_partition_table_give_up_excess(outbox->partition_table, subscriber, held);
     else if (held > share->share)
-        weir_roster_surrender(outbox->roster, subscriber, held - share->share);
+        weir_partition_table_give_up_excess(outbox->partition_table, subscriber,
+                                            held - share->share);
     else if (held < share->share && share->free > 0)
         status = take(self, connection, index, share->share - held, &taken, error);
     else if (lies_about(self, index, held))
@@ -456,7 +461,7 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
         int64_t now_us = self->shares[i].now_us;
 
         if (now_us != 0) {
-            weir_roster_set_clock(outbox->roster, now_us - ours_us);
+            weir_partition_table_set_clock(outbox->partition_table, now_us - ours_us);
             weir_presence_note_clock(&self->presence, before_us, weir_clock_wall_us(),
                                      now_us);
             return;
@@ -509,7 +514,7 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
     }
     atomic_store(&outbox->alone, alone);
     weir_presence_note_others(&self->presence, alone);
-    weir_roster_store_drained(outbox->roster);
+    weir_partition_table_store_drained(outbox->partition_table);
     if (status == WEIR_OK)
         self->beat_ns = weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
     return status;
@@ -559,7 +564,7 @@ static void fence_if_lost(struct weir_keeper *self)
 
     if (!weir_presence_is_lost(&self->presence))
         return;
-    lanes = weir_roster_lose_all(outbox->roster);
+    lanes = weir_partition_table_lose_all(outbox->partition_table);
     number = weir_presence_forsake(&self->presence);
     if (self->former == 0) /* else nothing was done under this one */
         self->former = number;
@@ -674,9 +679,11 @@ static enum weir_status keep(struct weir_context *context, void *state,
     if (status == WEIR_OK)
         status = round_once(self, connection, error);
     weir_db_release(outbox->db, connection);
-    (void)weir_roster_leases(outbox->roster, NULL, NULL, 0); /* tells who is over time */
-    next_ns = sooner(self->beat_ns, sooner(weir_presence_next(&self->presence),
-                                           weir_roster_next_deadline(outbox->roster)));
+    (void)weir_partition_table_leases(outbox->partition_table, NULL, NULL,
+                                      0); /* tells who is over time */
+    next_ns = sooner(self->beat_ns,
+                     sooner(weir_presence_next(&self->presence),
+                            weir_partition_table_next_deadline(outbox->partition_table)));
     *out = weir_sleep_for(sooner(
         weir_sat_sub_i64(next_ns, weir_context_now(context)),
         weir_sat_sub_i64(self->renew_ns, weir_executor_boot_now(outbox->executor))));

@@ -281,12 +281,13 @@ enum weir_status weir_subscription_remove(struct weir_connection *connection,
 static void note_paused(struct weir_outbox *self, const char *queue, const char *name,
                         bool paused)
 {
-    for (size_t i = 0; i < self->subscriber_count && self->roster != NULL; i++) {
+    for (size_t i = 0; i < self->subscriber_count && self->partition_table != NULL; i++) {
         struct weir_subscriber *subscriber = self->subscribers[i];
 
         if (strcmp(subscriber->queue, queue) == 0 &&
             strcmp(subscriber->subscription, name) == 0)
-            weir_roster_pause_subscriber(self->roster, subscriber, paused);
+            weir_partition_table_pause_subscriber(self->partition_table, subscriber,
+                                                  paused);
     }
 }
 

@@ -253,14 +253,14 @@ static void send(struct office *self, size_t count)
 /* The reader was sent away for want of memory, or there is nothing left to read. */
 static bool nothing_more_is_read(struct office *self)
 {
-    struct weir_roster *roster = self->outbox->roster;
-    struct weir_roster_info info;
+    struct weir_partition_table *partition_table = self->outbox->partition_table;
+    struct weir_partition_table_info info;
     bool sent_away;
 
-    weir_roster_read(roster, &info);
-    weir_lock_acquire(&roster->lock);
-    sent_away = roster->waits[WEIR_READER_MAIN];
-    weir_lock_release(&roster->lock);
+    weir_partition_table_read(partition_table, &info);
+    weir_lock_acquire(&partition_table->lock);
+    sent_away = partition_table->waits[WEIR_READER_MAIN];
+    weir_lock_release(&partition_table->lock);
     return info.messages >= MANY || (info.messages >= MANY / 20 && sent_away);
 }
 

@@ -80,11 +80,11 @@ static void set_trying(struct fixture *fixture, int32_t partition, int64_t tryin
     fixture_prepare(fixture, sql);
 }
 
-static struct weir_roster_info lanes(struct weir_outbox *outbox)
+static struct weir_partition_table_info lanes(struct weir_outbox *outbox)
 {
-    struct weir_roster_info info;
+    struct weir_partition_table_info info;
 
-    weir_roster_read(outbox->roster, &info);
+    weir_partition_table_read(outbox->partition_table, &info);
     return info;
 }
 

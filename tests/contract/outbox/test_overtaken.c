@@ -152,10 +152,10 @@ static bool is_at(struct fixture *fixture, struct weir_outbox *outbox, int32_t p
 /* All that waits is in memory. */
 static bool has_caught_up(struct weir_outbox *outbox)
 {
-    struct weir_roster_info info;
+    struct weir_partition_table_info info;
 
     weir_outbox_ring(outbox, WEIR_BELL_KEEPER);
-    weir_roster_read(outbox->roster, &info);
+    weir_partition_table_read(outbox->partition_table, &info);
     return info.lanes == 2 && info.behind == 0;
 }
 

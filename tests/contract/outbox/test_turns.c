@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/outbox_scene.h"
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
 
 struct hall {
@@ -18,11 +18,11 @@ struct hall {
     size_t lanes; /* of all queues */
 };
 
-static struct weir_roster_info look(const struct hall *self)
+static struct weir_partition_table_info look(const struct hall *self)
 {
-    struct weir_roster_info info;
+    struct weir_partition_table_info info;
 
-    weir_roster_read(self->outbox->roster, &info);
+    weir_partition_table_read(self->outbox->partition_table, &info);
     return info;
 }
 

@@ -1,7 +1,7 @@
 /*
- * roster.c - lanes, and how they come and go. See roster.h and lane.h.
+ * partition_table.c - lanes, and how they come and go. See partition_table.h and lane.h.
  */
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 
 #include <string.h>
 
@@ -20,10 +20,11 @@ enum { DRAINED_CUTS_MAX = 1000, DRAINED_IDS_MAX = 100000 };
 
 /* ---- life ------------------------------------------------------------------------------ */
 
-enum weir_status weir_roster_create(const struct weir_roster_options *options,
-                                    struct weir_roster **out)
+enum weir_status
+weir_partition_table_create(const struct weir_partition_table_options *options,
+                            struct weir_partition_table **out)
 {
-    struct weir_roster *self = weir_heap_zalloc(options->heap, sizeof *self);
+    struct weir_partition_table *self = weir_heap_zalloc(options->heap, sizeof *self);
 
     *out = NULL;
     if (self == NULL)
@@ -42,7 +43,7 @@ enum weir_status weir_roster_create(const struct weir_roster_options *options,
     return WEIR_OK;
 }
 
-void weir_roster_free(struct weir_roster *self)
+void weir_partition_table_free(struct weir_partition_table *self)
 {
     const struct weir_heap *heap = self->options.heap;
 
@@ -56,12 +57,12 @@ void weir_roster_free(struct weir_roster *self)
     weir_heap_free(heap, self);
 }
 
-bool weir_roster_drop_hold(struct weir_roster *self)
+bool weir_partition_table_drop_hold(struct weir_partition_table *self)
 {
     return --self->holds == 0;
 }
 
-void weir_roster_destroy(struct weir_roster *self)
+void weir_partition_table_destroy(struct weir_partition_table *self)
 {
     bool last;
 
@@ -76,13 +77,13 @@ void weir_roster_destroy(struct weir_roster *self)
     self->options.room[1] = NULL;
     while (self->lane_count > 0)
         weir_lane_remove(self, self->lanes[self->lane_count - 1]);
-    last = weir_roster_drop_hold(self);
+    last = weir_partition_table_drop_hold(self);
     weir_lock_release(&self->lock);
     if (last)
-        weir_roster_free(self);
+        weir_partition_table_free(self);
 }
 
-void weir_roster_close(struct weir_roster *self)
+void weir_partition_table_close(struct weir_partition_table *self)
 {
     weir_lock_acquire(&self->lock);
     self->closed = true;
@@ -93,7 +94,7 @@ void weir_roster_close(struct weir_roster *self)
     weir_lock_release(&self->lock);
 }
 
-static void add_lane(struct weir_roster_info *out, const struct weir_lane *lane)
+static void add_lane(struct weir_partition_table_info *out, const struct weir_lane *lane)
 {
     out->behind += lane->behind;
     out->ready += lane->state == WEIR_LANE_READY;
@@ -102,7 +103,8 @@ static void add_lane(struct weir_roster_info *out, const struct weir_lane *lane)
     out->retrying += lane->state == WEIR_LANE_RETRYING;
 }
 
-void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out)
+void weir_partition_table_read(struct weir_partition_table *self,
+                               struct weir_partition_table_info *out)
 {
     memset(out, 0, sizeof *out);
     weir_lock_acquire(&self->lock);
@@ -114,9 +116,9 @@ void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out)
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_read_subscriber(struct weir_roster *self,
-                                 const struct weir_subscriber *subscriber,
-                                 struct weir_roster_info *out)
+void weir_partition_table_read_subscriber(struct weir_partition_table *self,
+                                          const struct weir_subscriber *subscriber,
+                                          struct weir_partition_table_info *out)
 {
     memset(out, 0, sizeof *out);
     weir_lock_acquire(&self->lock);
@@ -143,8 +145,8 @@ static bool comes_before(const struct weir_lane *lane, struct weir_lease_key key
 }
 
 /* The first lane that does not come before `key`. */
-static size_t lower_bound(const struct weir_roster *self, struct weir_lease_key key)
-    WEIR_REQUIRES(self->lock)
+static size_t lower_bound(const struct weir_partition_table *self,
+                          struct weir_lease_key key) WEIR_REQUIRES(self->lock)
 {
     size_t low = 0;
     size_t high = self->lane_count;
@@ -160,14 +162,14 @@ static size_t lower_bound(const struct weir_roster *self, struct weir_lease_key 
     return low;
 }
 
-size_t weir_roster_find_pid(const struct weir_roster *self, int64_t pid)
+size_t weir_partition_table_find_pid(const struct weir_partition_table *self, int64_t pid)
 {
     return lower_bound(self,
                        (struct weir_lease_key){.subscription = INT64_MIN, .pid = pid});
 }
 
-struct weir_lane *weir_roster_find(const struct weir_roster *self,
-                                   struct weir_lease_key key, int64_t epoch)
+struct weir_lane *weir_partition_table_find(const struct weir_partition_table *self,
+                                            struct weir_lease_key key, int64_t epoch)
 {
     size_t at = lower_bound(self, key);
     struct weir_lane *lane;
@@ -193,7 +195,7 @@ const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel)
     return WEIR_CONTAINER_OF(parcel->link.next, struct weir_parcel, link);
 }
 
-static void drop_parcel(struct weir_roster *self, struct weir_lane *lane,
+static void drop_parcel(struct weir_partition_table *self, struct weir_lane *lane,
                         struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
 {
     weir_list_remove(&parcel->link);
@@ -204,15 +206,17 @@ static void drop_parcel(struct weir_roster *self, struct weir_lane *lane,
     weir_heap_free(self->options.heap, parcel);
 }
 
-void weir_lane_pass(struct weir_roster *self, struct weir_lane *lane, size_t count)
+void weir_lane_pass(struct weir_partition_table *self, struct weir_lane *lane,
+                    size_t count)
 {
     for (size_t i = 0; i < count; i++)
         drop_parcel(self, lane, parcel_of(lane->parcels.next));
     if (count > 0)
-        weir_roster_wake_readers(self);
+        weir_partition_table_wake_readers(self);
 }
 
-void weir_lane_trim(struct weir_roster *self, struct weir_lane *lane, size_t keep)
+void weir_lane_trim(struct weir_partition_table *self, struct weir_lane *lane,
+                    size_t keep)
 {
     if (lane->count <= keep)
         return;
@@ -229,15 +233,15 @@ void weir_lane_trim(struct weir_roster *self, struct weir_lane *lane, size_t kee
     lane->near = false;
     lane->in_page[WEIR_READER_MAIN] = false; /* what it brings would leave a gap */
     lane->in_page[WEIR_READER_FOLLOWER] = false;
-    weir_roster_wake_readers(self);
+    weir_partition_table_wake_readers(self);
 }
 
-void weir_roster_wake_readers(struct weir_roster *self)
+void weir_partition_table_wake_readers(struct weir_partition_table *self)
 {
     for (int kind = 0; kind < 2; kind++) {
         if (self->waits[kind]) {
             self->waits[kind] = false;
-            weir_roster_ring(self->options.room[kind]);
+            weir_partition_table_notify(self->options.room[kind]);
         }
     }
 }
@@ -245,7 +249,7 @@ void weir_roster_wake_readers(struct weir_roster *self)
 /* ---- states ---------------------------------------------------------------------------- */
 
 /* Behind all that are due earlier. */
-static void line_up(struct weir_roster *self, struct weir_lane *lane)
+static void line_up(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_list *at = self->retrying.previous;
@@ -257,17 +261,17 @@ static void line_up(struct weir_roster *self, struct weir_lane *lane)
 }
 
 /* The suspect is done with: the next one may be called. */
-static void end_trial(struct weir_roster *self, const struct weir_lane *lane)
+static void end_trial(struct weir_partition_table *self, const struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     if (self->trial != lane)
         return;
     self->trial = NULL;
     if (!weir_list_empty(&self->ready))
-        weir_roster_ring(self->options.work);
+        weir_partition_table_notify(self->options.work);
 }
 
-void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
+void weir_lane_move(struct weir_partition_table *self, struct weir_lane *lane,
                     enum weir_lane_state state)
 {
     if (state != WEIR_LANE_RUNNING && state != WEIR_LANE_ACKING)
@@ -281,18 +285,19 @@ void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
     switch (state) {
     case WEIR_LANE_READY:
         weir_list_append(&self->ready, &lane->turn);
-        weir_roster_ring(self->options.work);
+        weir_partition_table_notify(self->options.work);
         break;
     case WEIR_LANE_RETRYING:
         line_up(self, lane);
-        weir_roster_ring(self->options.work); /* somebody has to watch the time */
+        weir_partition_table_notify(
+            self->options.work); /* somebody has to watch the time */
         break;
     case WEIR_LANE_ACKING:
         weir_list_append(&self->acking, &lane->turn);
-        weir_roster_ring(self->options.acks);
+        weir_partition_table_notify(self->options.acks);
         break;
     case WEIR_LANE_LEAVING:
-        weir_roster_ring(self->options.keeper);
+        weir_partition_table_notify(self->options.keeper);
         break;
     case WEIR_LANE_IDLE:
     case WEIR_LANE_RUNNING:
@@ -300,7 +305,7 @@ void weir_lane_move(struct weir_roster *self, struct weir_lane *lane,
     }
 }
 
-void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_rest(struct weir_partition_table *self, struct weir_lane *lane)
 {
     if (lane->leaving)
         weir_lane_move(self, lane, WEIR_LANE_LEAVING);
@@ -313,7 +318,7 @@ void weir_lane_rest(struct weir_roster *self, struct weir_lane *lane)
 /* ---- marks ------------------------------------------------------------------------------- */
 
 /* A bug, for tests that must find it: every owner that died counts against the head. */
-static enum weir_mark find_mark(const struct weir_roster *self,
+static enum weir_mark find_mark(const struct weir_partition_table *self,
                                 const struct weir_lane *lane,
                                 const struct weir_position *position)
 {
@@ -322,7 +327,7 @@ static enum weir_mark find_mark(const struct weir_roster *self,
     return weir_mark_find(position, &lane->lease);
 }
 
-void weir_lane_adopt(struct weir_roster *self, struct weir_lane *lane,
+void weir_lane_adopt(struct weir_partition_table *self, struct weir_lane *lane,
                      const struct weir_position *position)
 {
     enum weir_mark mark = find_mark(self, lane, position);
@@ -355,7 +360,7 @@ static bool has_mark(const struct weir_lane *lane)
 
 /* ---- coming and going ------------------------------------------------------------------ */
 
-void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_forget_ack(struct weir_partition_table *self, struct weir_lane *lane)
 {
     for (size_t i = 0; i < lane->rejection_count; i++)
         weir_heap_free(self->options.heap, lane->reasons[i].reason);
@@ -367,7 +372,7 @@ void weir_lane_forget_ack(struct weir_roster *self, struct weir_lane *lane)
     lane->given_up = false;
 }
 
-void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_free(struct weir_partition_table *self, struct weir_lane *lane)
 {
     weir_list_remove(&lane->turn);
     weir_lane_pass(self, lane, lane->count);
@@ -375,7 +380,7 @@ void weir_lane_free(struct weir_roster *self, struct weir_lane *lane)
     weir_heap_free(self->options.heap, lane);
 }
 
-void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_remove(struct weir_partition_table *self, struct weir_lane *lane)
 {
     size_t at = lower_bound(self, lane->lease.key);
 
@@ -394,10 +399,10 @@ void weir_lane_remove(struct weir_roster *self, struct weir_lane *lane)
         weir_list_append(&self->orphans, &lane->turn);
     } else
         weir_lane_free(self, lane);
-    weir_roster_wake_readers(self);
+    weir_partition_table_wake_readers(self);
 }
 
-static bool make_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static bool make_room(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
     size_t capacity = self->lane_capacity == 0 ? 16 : self->lane_capacity * 2;
     struct weir_lane **lanes;
@@ -412,7 +417,7 @@ static bool make_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
     return true;
 }
 
-static void insert_lane(struct weir_roster *self, struct weir_lane *lane)
+static void insert_lane(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     size_t at = lower_bound(self, lane->lease.key);
@@ -426,11 +431,11 @@ static void insert_lane(struct weir_roster *self, struct weir_lane *lane)
     lane->subscriber->lanes++;
 }
 
-enum weir_status weir_roster_admit(struct weir_roster *self,
-                                   struct weir_subscriber *subscriber,
-                                   const struct weir_lease *lease,
-                                   const struct weir_position *position,
-                                   int64_t retry_in_ns, int64_t taken_ns)
+enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
+                                            struct weir_subscriber *subscriber,
+                                            const struct weir_lease *lease,
+                                            const struct weir_position *position,
+                                            int64_t retry_in_ns, int64_t taken_ns)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
     struct weir_lane *lane = weir_heap_zalloc(self->options.heap, sizeof *lane);
@@ -463,30 +468,31 @@ enum weir_status weir_roster_admit(struct weir_roster *self,
             lane->due_ns = weir_sat_add_i64(now_ns, retry_in_ns);
             weir_lane_move(self, lane, WEIR_LANE_RETRYING);
         }
-        weir_roster_wake_readers(self);
+        weir_partition_table_wake_readers(self);
     }
     weir_lock_release(&self->lock);
     return status;
 }
 
-void weir_lane_lose(struct weir_roster *self, struct weir_lane *lane)
+void weir_lane_lose(struct weir_partition_table *self, struct weir_lane *lane)
 {
     weir_meter_add(&lane->subscriber->meter, WEIR_METER_LOST, 1);
     weir_lane_remove(self, lane);
 }
 
-void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch)
+void weir_partition_table_lose(struct weir_partition_table *self,
+                               struct weir_lease_key key, int64_t epoch)
 {
     struct weir_lane *lane;
 
     weir_lock_acquire(&self->lock);
-    lane = weir_roster_find(self, key, epoch);
+    lane = weir_partition_table_find(self, key, epoch);
     if (lane != NULL)
         weir_lane_lose(self, lane);
     weir_lock_release(&self->lock);
 }
 
-size_t weir_roster_lose_all(struct weir_roster *self)
+size_t weir_partition_table_lose_all(struct weir_partition_table *self)
 {
     size_t lost;
 
@@ -508,9 +514,9 @@ static bool overruns(struct weir_lane *lane, int64_t now_ns)
     return lane->overrun;
 }
 
-size_t weir_roster_leases(struct weir_roster *self,
-                          const struct weir_subscriber *subscriber,
-                          struct weir_lease *out, size_t count)
+size_t weir_partition_table_leases(struct weir_partition_table *self,
+                                   const struct weir_subscriber *subscriber,
+                                   struct weir_lease *out, size_t count)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
     int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
@@ -535,23 +541,25 @@ size_t weir_roster_leases(struct weir_roster *self,
     return found;
 }
 
-void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
-                         int64_t epoch, int64_t renewed_ns)
+void weir_partition_table_renewed(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  int64_t renewed_ns)
 {
     int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
     struct weir_lane *lane;
 
     weir_lock_acquire(&self->lock);
-    lane = weir_roster_find(self, key, epoch);
+    lane = weir_partition_table_find(self, key, epoch);
     if (lane != NULL) {
         if (lane->state == WEIR_LANE_READY && lane->lease_end_ns <= boot_now_ns)
-            weir_roster_ring(self->options.work); /* callers have passed it over */
+            weir_partition_table_notify(
+                self->options.work); /* callers have passed it over */
         lane->lease_end_ns = weir_sat_add_i64(renewed_ns, lane->subscriber->lease_ns);
     }
     weir_lock_release(&self->lock);
 }
 
-static void send_off(struct weir_roster *self, struct weir_lane *lane)
+static void send_off(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     lane->leaving = true;
@@ -584,7 +592,7 @@ static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
     return a->taken_ns < b->taken_ns;
 }
 
-static struct weir_lane *first_to_go(const struct weir_roster *self,
+static struct weir_lane *first_to_go(const struct weir_partition_table *self,
                                      const struct weir_subscriber *subscriber)
     WEIR_REQUIRES(self->lock)
 {
@@ -600,8 +608,8 @@ static struct weir_lane *first_to_go(const struct weir_roster *self,
     return first;
 }
 
-void weir_roster_surrender(struct weir_roster *self, struct weir_subscriber *subscriber,
-                           size_t count)
+void weir_partition_table_give_up_excess(struct weir_partition_table *self,
+                                         struct weir_subscriber *subscriber, size_t count)
 {
     weir_lock_acquire(&self->lock);
     for (; count > 0; count--) {
@@ -646,9 +654,9 @@ static bool is_drained(const struct weir_lane *lane)
            weir_place_before(lane->position.place, lane->read);
 }
 
-size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
-                                struct weir_lease *out, struct weir_ack *acks,
-                                size_t count)
+size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
+                                         struct weir_lease *out, struct weir_ack *acks,
+                                         size_t count)
 {
     size_t taken = 0;
 
@@ -673,8 +681,8 @@ size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
     return taken;
 }
 
-static bool is_orphan(struct weir_roster *self, struct weir_lease_key key, int64_t epoch)
-    WEIR_REQUIRES(self->lock)
+static bool is_orphan(struct weir_partition_table *self, struct weir_lease_key key,
+                      int64_t epoch) WEIR_REQUIRES(self->lock)
 {
     WEIR_LIST_EACH(link, &self->orphans)
     {
@@ -688,18 +696,20 @@ static bool is_orphan(struct weir_roster *self, struct weir_lease_key key, int64
     return false;
 }
 
-bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key, int64_t epoch)
+bool weir_partition_table_knows(struct weir_partition_table *self,
+                                struct weir_lease_key key, int64_t epoch)
 {
     bool known;
 
     weir_lock_acquire(&self->lock);
-    known = weir_roster_find(self, key, epoch) != NULL || is_orphan(self, key, epoch);
+    known = weir_partition_table_find(self, key, epoch) != NULL ||
+            is_orphan(self, key, epoch);
     weir_lock_release(&self->lock);
     return known;
 }
 
-size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
-                            size_t count)
+size_t weir_partition_table_occupied(struct weir_partition_table *self,
+                                     int64_t subscription, int64_t *out, size_t count)
 {
     size_t found = 0;
 
@@ -719,21 +729,22 @@ size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int6
     return found;
 }
 
-static void set_state(struct weir_roster *self, struct weir_subscriber *subscriber,
+static void set_state(struct weir_partition_table *self,
+                      struct weir_subscriber *subscriber,
                       struct weir_subscriber_state state) WEIR_REQUIRES(self->lock)
 {
     bool was_paused = weir_subscriber_is_paused(subscriber);
 
     subscriber->decided = state;
     if (was_paused && !weir_subscriber_is_paused(subscriber)) {
-        weir_roster_ring(self->options.work);
-        weir_roster_wake_readers(self);
+        weir_partition_table_notify(self->options.work);
+        weir_partition_table_wake_readers(self);
     }
 }
 
-bool weir_roster_set_subscriber(struct weir_roster *self,
-                                struct weir_subscriber *subscriber,
-                                struct weir_subscriber_state state)
+bool weir_partition_table_set_subscriber(struct weir_partition_table *self,
+                                         struct weir_subscriber *subscriber,
+                                         struct weir_subscriber_state state)
 {
     bool was_removed;
 
@@ -744,8 +755,8 @@ bool weir_roster_set_subscriber(struct weir_roster *self,
     return was_removed;
 }
 
-void weir_roster_pause_queue(struct weir_roster *self, struct weir_subscriber *subscriber,
-                             bool paused)
+void weir_partition_table_pause_queue(struct weir_partition_table *self,
+                                      struct weir_subscriber *subscriber, bool paused)
 {
     struct weir_subscriber_state state;
 
@@ -756,8 +767,9 @@ void weir_roster_pause_queue(struct weir_roster *self, struct weir_subscriber *s
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_pause_subscriber(struct weir_roster *self,
-                                  struct weir_subscriber *subscriber, bool paused)
+void weir_partition_table_pause_subscriber(struct weir_partition_table *self,
+                                           struct weir_subscriber *subscriber,
+                                           bool paused)
 {
     struct weir_subscriber_state state;
 
@@ -768,24 +780,24 @@ void weir_roster_pause_subscriber(struct weir_roster *self,
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_set_attempts_max(struct weir_roster *self,
-                                  struct weir_subscriber *subscriber,
-                                  uint32_t attempts_max)
+void weir_partition_table_set_attempts_max(struct weir_partition_table *self,
+                                           struct weir_subscriber *subscriber,
+                                           uint32_t attempts_max)
 {
     weir_lock_acquire(&self->lock);
     subscriber->attempts_max = attempts_max;
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_set_clock(struct weir_roster *self, int64_t offset_us)
+void weir_partition_table_set_clock(struct weir_partition_table *self, int64_t offset_us)
 {
     weir_lock_acquire(&self->lock);
     self->clock_offset_us = offset_us;
     weir_lock_release(&self->lock);
 }
 
-uint32_t weir_roster_subscriber_lanes(struct weir_roster *self,
-                                      const struct weir_subscriber *subscriber)
+uint32_t weir_partition_table_count_leased(struct weir_partition_table *self,
+                                           const struct weir_subscriber *subscriber)
 {
     uint32_t lanes = 0;
 
@@ -796,8 +808,8 @@ uint32_t weir_roster_subscriber_lanes(struct weir_roster *self,
     return lanes;
 }
 
-size_t weir_roster_take_forgiven(struct weir_roster *self, struct weir_lease *out,
-                                 size_t count)
+size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
+                                          struct weir_lease *out, size_t count)
 {
     size_t taken = 0;
 
@@ -821,7 +833,7 @@ static int64_t deadline_of(const struct weir_lane *lane, int64_t now_ns,
     return weir_sat_add_i64(now_ns, lane->lease_end_ns - boot_now_ns);
 }
 
-int64_t weir_roster_next_deadline(struct weir_roster *self)
+int64_t weir_partition_table_next_deadline(struct weir_partition_table *self)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
     int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
@@ -848,7 +860,7 @@ static bool lags(const struct weir_lane *lane)
     return lane->read.id - stored.id >= DRAINED_IDS_MAX;
 }
 
-void weir_roster_store_drained(struct weir_roster *self)
+void weir_partition_table_store_drained(struct weir_partition_table *self)
 {
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * roster.h - the lanes of a process, and whose turn it is.
+ * partition_table.h - the lanes of a process, and whose turn it is.
  *
  * A *lane* is one partition of one subscription that this process holds the lease of: the
  * messages read for it and not yet acknowledged, and its state. A *post* is one handler: all
@@ -35,8 +35,8 @@
  * Threads  Any thread. One lock, held for memory only, never for the database or a handler.
  * Memory   Messages from `heap`, up to memory_max; a page may exceed it once.
  */
-#ifndef WEIR_OUTBOX_DELIVERY_ROSTER_H
-#define WEIR_OUTBOX_DELIVERY_ROSTER_H
+#ifndef WEIR_OUTBOX_DELIVERY_PARTITION_TABLE_H
+#define WEIR_OUTBOX_DELIVERY_PARTITION_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@
 
 struct weir_lane;
 struct weir_notifier;
-struct weir_roster;
+struct weir_partition_table;
 
 /* What operators have decided about a post. */
 struct weir_subscriber_state {
@@ -91,7 +91,7 @@ struct weir_subscriber {
     struct weir_subscriber_state decided;
 };
 
-struct weir_roster_options {
+struct weir_partition_table_options {
     const struct weir_heap *heap;   /* borrowed */
     struct weir_executor *executor; /* borrowed: the clock */
     size_t memory_max;
@@ -105,7 +105,7 @@ struct weir_roster_options {
 
 enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };
 
-struct weir_roster_info {
+struct weir_partition_table_info {
     size_t lanes;
     size_t behind;
     size_t ready;
@@ -117,105 +117,110 @@ struct weir_roster_info {
 };
 
 WEIR_CHECKED enum weir_status
-weir_roster_create(const struct weir_roster_options *options, struct weir_roster **out);
+weir_partition_table_create(const struct weir_partition_table_options *options,
+                            struct weir_partition_table **out);
 
 /* Gives up the caller's hold: the last call that still runs frees it. NULL is fine. */
-void weir_roster_destroy(struct weir_roster *self);
+void weir_partition_table_destroy(struct weir_partition_table *self);
 
-void weir_roster_read(struct weir_roster *self, struct weir_roster_info *out);
+void weir_partition_table_read(struct weir_partition_table *self,
+                               struct weir_partition_table_info *out);
 
 /* The same for the lanes of one post. */
-void weir_roster_read_subscriber(struct weir_roster *self,
-                                 const struct weir_subscriber *subscriber,
-                                 struct weir_roster_info *out);
+void weir_partition_table_read_subscriber(struct weir_partition_table *self,
+                                          const struct weir_subscriber *subscriber,
+                                          struct weir_partition_table_info *out);
 
 /* ---- for the keeper: lanes come and go -------------------------------------------------- */
 
 /* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()): make its lane. `retry_in_ns` is what is
  * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
-WEIR_CHECKED enum weir_status weir_roster_admit(struct weir_roster *self,
-                                                struct weir_subscriber *subscriber,
-                                                const struct weir_lease *lease,
-                                                const struct weir_position *position,
-                                                int64_t retry_in_ns, int64_t taken_ns);
+WEIR_CHECKED enum weir_status weir_partition_table_admit(
+    struct weir_partition_table *self, struct weir_subscriber *subscriber,
+    const struct weir_lease *lease, const struct weir_position *position,
+    int64_t retry_in_ns, int64_t taken_ns);
 
 /* The lease was lost: forget the lane. A handler that runs is told to stop; what it answers
  * counts for nothing. */
-void weir_roster_lose(struct weir_roster *self, struct weir_lease_key key, int64_t epoch);
+void weir_partition_table_lose(struct weir_partition_table *self,
+                               struct weir_lease_key key, int64_t epoch);
 
 /* All of them at once: whatever we hold may be somebody else's by now. Returns how many there were. */
-size_t weir_roster_lose_all(struct weir_roster *self);
+size_t weir_partition_table_lose_all(struct weir_partition_table *self);
 
 /* Leases to renew: all but those of calls whose budget is over, which are told to stop.
  * `subscriber` NULL: of all. Returns how many there are; fills up to `count`. */
-size_t weir_roster_leases(struct weir_roster *self,
-                          const struct weir_subscriber *subscriber,
-                          struct weir_lease *out, size_t count);
+size_t weir_partition_table_leases(struct weir_partition_table *self,
+                                   const struct weir_subscriber *subscriber,
+                                   struct weir_lease *out, size_t count);
 
 /* The lease of a lane was extended at `renewed_ns`, by the same clock (before the statement). */
-void weir_roster_renewed(struct weir_roster *self, struct weir_lease_key key,
-                         int64_t epoch, int64_t renewed_ns);
+void weir_partition_table_renewed(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  int64_t renewed_ns);
 
 /* Let up to `count` lanes of a post go at the end of their batch, those without work first. */
-void weir_roster_surrender(struct weir_roster *self, struct weir_subscriber *subscriber,
-                           size_t count);
+void weir_partition_table_give_up_excess(struct weir_partition_table *self,
+                                         struct weir_subscriber *subscriber,
+                                         size_t count);
 
 /* Lanes that are done leaving: removed here, to be released. With `all`, every lane that no
  * handler has. Returns how many of `count` were given. Each comes with the ack that says where
  * it is, if that is worth storing. */
-size_t weir_roster_take_leaving(struct weir_roster *self, bool all,
-                                struct weir_lease *out, struct weir_ack *acks,
-                                size_t count);
+size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
+                                         struct weir_lease *out, struct weir_ack *acks,
+                                         size_t count);
 
 /* Is there a lane of this lease, or a handler that still hangs on it? */
-bool weir_roster_knows(struct weir_roster *self, struct weir_lease_key key,
-                       int64_t epoch);
+bool weir_partition_table_knows(struct weir_partition_table *self,
+                                struct weir_lease_key key, int64_t epoch);
 
 /*
  * Partitions of this subscription that must not be taken: those that have a lane, and those whose
  * handler hangs beyond its lease. A lane may be here though its lease has run out: that is noticed
  * when it is renewed, or acks, and two lanes of one partition would deliver it at the same time.
  */
-size_t weir_roster_occupied(struct weir_roster *self, int64_t subscription, int64_t *out,
-                            size_t count);
+size_t weir_partition_table_occupied(struct weir_partition_table *self,
+                                     int64_t subscription, int64_t *out, size_t count);
 
 /* Returns whether it was removed before. */
-bool weir_roster_set_subscriber(struct weir_roster *self,
-                                struct weir_subscriber *subscriber,
-                                struct weir_subscriber_state state);
+bool weir_partition_table_set_subscriber(struct weir_partition_table *self,
+                                         struct weir_subscriber *subscriber,
+                                         struct weir_subscriber_state state);
 
 /* One of the two pauses of a post: of its queue, or its own. */
-void weir_roster_pause_queue(struct weir_roster *self, struct weir_subscriber *subscriber,
-                             bool paused);
-void weir_roster_pause_subscriber(struct weir_roster *self,
-                                  struct weir_subscriber *subscriber, bool paused);
-void weir_roster_set_attempts_max(struct weir_roster *self,
-                                  struct weir_subscriber *subscriber,
-                                  uint32_t attempts_max);
-uint32_t weir_roster_subscriber_lanes(struct weir_roster *self,
-                                      const struct weir_subscriber *subscriber);
+void weir_partition_table_pause_queue(struct weir_partition_table *self,
+                                      struct weir_subscriber *subscriber, bool paused);
+void weir_partition_table_pause_subscriber(struct weir_partition_table *self,
+                                           struct weir_subscriber *subscriber,
+                                           bool paused);
+void weir_partition_table_set_attempts_max(struct weir_partition_table *self,
+                                           struct weir_subscriber *subscriber,
+                                           uint32_t attempts_max);
+uint32_t weir_partition_table_count_leased(struct weir_partition_table *self,
+                                           const struct weir_subscriber *subscriber);
 
 /* Lanes taken over from an owner that died, of which it is now known that nothing waited: up to
  * `count`; each is told once. */
-size_t weir_roster_take_forgiven(struct weir_roster *self, struct weir_lease *out,
-                                 size_t count);
+size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
+                                          struct weir_lease *out, size_t count);
 
 /* The database's clock minus the executor's, so that a wait can be stored. */
-void weir_roster_set_clock(struct weir_roster *self, int64_t offset_us);
+void weir_partition_table_set_clock(struct weir_partition_table *self, int64_t offset_us);
 
 /* Have the place stored of each lane in which nothing has waited for long. */
-void weir_roster_store_drained(struct weir_roster *self);
+void weir_partition_table_store_drained(struct weir_partition_table *self);
 
 /* When leases() should be asked again: a budget is over then, or the lease of a call that is over
  * its budget. WEIR_FOREVER: no call runs. */
-int64_t weir_roster_next_deadline(struct weir_roster *self);
+int64_t weir_partition_table_next_deadline(struct weir_partition_table *self);
 
 /* ---- for the readers -------------------------------------------------------------------- */
 
 /* What to read next: `after`, pids, queues and limits of *page. False: nothing to do until `room`
  * is notified. Pids and removals belong to the roster until route(). */
-bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
-                           struct weir_page *page);
+bool weir_partition_table_next_page(struct weir_partition_table *self,
+                                    enum weir_reader_kind kind, struct weir_page *page);
 
 /*
  * Lanes of this page that read on from before what was removed of their queue: if somebody else
@@ -223,24 +228,28 @@ bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
  * wrong numbers. Ask about their leases before route(). Returns how many there are; fills up to
  * `count`. Each is named once for each removal.
  */
-size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
-                           const struct weir_page *page, struct weir_lease *out,
-                           size_t count);
+size_t weir_partition_table_doubted(struct weir_partition_table *self,
+                                    enum weir_reader_kind kind,
+                                    const struct weir_page *page, struct weir_lease *out,
+                                    size_t count);
 
 /* The answer, by `kept` of each: those that are not ours any more are lost. */
-void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
-                        const struct weir_lease *leases, size_t count);
+void weir_partition_table_answer(struct weir_partition_table *self,
+                                 const struct weir_page *page,
+                                 const struct weir_lease *leases, size_t count);
 
 /* Hand a page out; takes the parcels. `page` as read() left it. */
-void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
-                       const struct weir_page *page, struct weir_list *parcels);
+void weir_partition_table_route(struct weir_partition_table *self,
+                                enum weir_reader_kind kind, const struct weir_page *page,
+                                struct weir_list *parcels);
 
 /* The page could not be read. */
-void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind);
+void weir_partition_table_abandon_page(struct weir_partition_table *self,
+                                       enum weir_reader_kind kind);
 
 /* The log ends before where the main reader is: its last commits were lost with a primary, and what
  * comes in their place has to be read. Lanes that have read them have lost their leases as well. */
-void weir_roster_lose_front(struct weir_roster *self);
+void weir_partition_table_lose_front(struct weir_partition_table *self);
 
 /* ---- for handler threads ---------------------------------------------------------------- */
 
@@ -259,22 +268,24 @@ struct weir_call {
 
 /* The lane whose turn it is. Of suspects (mark.h) one at a time, up to its ack; those first whose
  * calls alone have failed least, so that a killer does not keep the innocent waiting. False: none; *wait_ns says how long until a retry is due. */
-bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns);
+bool weir_partition_table_take(struct weir_partition_table *self, struct weir_call *out,
+                               int64_t *wait_ns);
 
 /* From the parcel after `parcel` in its lane. */
 const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
 
 /* The mark of the call is stored. False: the lane was lost meanwhile, do not call. */
-WEIR_CHECKED bool weir_roster_marked(struct weir_roster *self, struct weir_call *call);
+WEIR_CHECKED bool weir_partition_table_marked(struct weir_partition_table *self,
+                                              struct weir_call *call);
 
 /* The batch that the handler is given, so that it can be told to stop. Its budget begins. */
-void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
-                       struct weir_batch *batch);
+void weir_partition_table_begin(struct weir_partition_table *self, struct weir_call *call,
+                                struct weir_batch *batch);
 
 /* The handler has answered: takes the batch's rejections; the ack is on its way. */
-void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
-                        struct weir_batch *batch, enum weir_outcome outcome,
-                        const char *reason);
+void weir_partition_table_finish(struct weir_partition_table *self,
+                                 struct weir_call *call, struct weir_batch *batch,
+                                 enum weir_outcome outcome, const char *reason);
 
 /*
  * The same for a handler that runs inside the transaction of the ack. describe() says in *ack what
@@ -284,37 +295,42 @@ void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
  * one. WEIR_FENCED: the lane was lost; WEIR_NO_MEMORY.
  */
 WEIR_CHECKED enum weir_status
-weir_roster_describe(struct weir_roster *self, struct weir_call *call,
-                     struct weir_batch *batch, enum weir_outcome outcome,
-                     const char *reason, struct weir_ack *ack);
+weir_partition_table_describe(struct weir_partition_table *self, struct weir_call *call,
+                              struct weir_batch *batch, enum weir_outcome outcome,
+                              const char *reason, struct weir_ack *ack);
 
 /* It was committed: the lane goes on behind it. */
-void weir_roster_passed(struct weir_roster *self, struct weir_call *call);
+void weir_partition_table_passed(struct weir_partition_table *self,
+                                 struct weir_call *call);
 
 /* The handler was not called: let somebody try again. `marked`: the mark of the call is stored, or
  * nobody knows; it ends first. */
-void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool marked);
+void weir_partition_table_put_back(struct weir_partition_table *self,
+                                   struct weir_call *call, bool marked);
 
 /* Somebody else has the partition: the lane is gone. */
-void weir_roster_forsake(struct weir_roster *self, struct weir_call *call);
+void weir_partition_table_abandon(struct weir_partition_table *self,
+                                  struct weir_call *call);
 
 /* ---- for the acker ---------------------------------------------------------------------- */
 
 /* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns how many. What
  * they point to stays until settle() or uncollect(), one of which follows if there were any. */
-size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size_t count);
+size_t weir_partition_table_collect(struct weir_partition_table *self,
+                                    struct weir_ack *acks, size_t count);
 
 /* After the commit: `accepted` of each decides. */
-void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
-                        size_t count);
+void weir_partition_table_settle(struct weir_partition_table *self,
+                                 const struct weir_ack *acks, size_t count);
 
 /* They were not committed: let them wait again. */
-void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks,
-                           size_t count);
+void weir_partition_table_uncollect(struct weir_partition_table *self,
+                                    const struct weir_ack *acks, size_t count);
 
 /* Nobody knows: begin anew from the stored position. */
-void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
-                         int64_t epoch, const struct weir_position *position);
+void weir_partition_table_restart(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  const struct weir_position *position);
 
 static inline bool weir_subscriber_is_paused(const struct weir_subscriber *self)
 {
@@ -328,6 +344,6 @@ static inline bool weir_subscriber_is_transactional(const struct weir_subscriber
 }
 
 /* From now on no call begins and running ones are told to stop. */
-void weir_roster_close(struct weir_roster *self);
+void weir_partition_table_close(struct weir_partition_table *self);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Lanes in memory, without a database: when a lease ends, and which lanes are asked about.
  */
-#include "outbox/delivery/roster.h"
+#include "outbox/delivery/partition_table.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct scene {
     struct weir_sim *sim;
     struct weir_executor *executor;
     struct weir_subscriber subscriber;
-    struct weir_roster *roster;
+    struct weir_partition_table *partition_table;
 };
 
 static struct weir_lease lease_of(int32_t partition)
@@ -34,8 +34,9 @@ static void admit(struct scene *self, int32_t partition, int64_t read)
     struct weir_lease lease = lease_of(partition);
     struct weir_position position = {.place = {0, read}};
 
-    check_status(weir_roster_admit(self->roster, &self->subscriber, &lease, &position, 0,
-                                   weir_executor_boot_now(self->executor)),
+    check_status(weir_partition_table_admit(self->partition_table, &self->subscriber,
+                                            &lease, &position, 0,
+                                            weir_executor_boot_now(self->executor)),
                  WEIR_OK);
 }
 
@@ -50,18 +51,18 @@ static void open_scene(struct scene *self)
     check_status(weir_sim_create(&(struct weir_sim_options){.seed = 1}, &self->sim, NULL),
                  WEIR_OK);
     self->executor = weir_sim_executor(self->sim);
-    check_status(
-        weir_roster_create(&(struct weir_roster_options){.heap = weir_heap_system(),
-                                                         .executor = self->executor,
-                                                         .memory_max = 1 << 20,
-                                                         .page_rows = 100},
-                           &self->roster),
-        WEIR_OK);
+    check_status(weir_partition_table_create(
+                     &(struct weir_partition_table_options){.heap = weir_heap_system(),
+                                                            .executor = self->executor,
+                                                            .memory_max = 1 << 20,
+                                                            .page_rows = 100},
+                     &self->partition_table),
+                 WEIR_OK);
 }
 
 static void close_scene(struct scene *self)
 {
-    weir_roster_destroy(self->roster);
+    weir_partition_table_destroy(self->partition_table);
     weir_sim_destroy(self->sim);
 }
 
@@ -83,19 +84,19 @@ static void deliver(struct scene *self, int32_t partition, int64_t id)
     check(parcel != NULL);
     weir_list_init(&parcels);
     weir_list_append(&parcels, &parcel->link);
-    check(weir_roster_next_page(self->roster, WEIR_READER_MAIN, &page));
+    check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
     page.end = row.place;
-    weir_roster_route(self->roster, WEIR_READER_MAIN, &page, &parcels);
+    weir_partition_table_route(self->partition_table, WEIR_READER_MAIN, &page, &parcels);
 }
 
 static bool can_take(struct scene *self)
 {
     struct weir_call call;
     int64_t wait_ns;
-    bool taken = weir_roster_take(self->roster, &call, &wait_ns);
+    bool taken = weir_partition_table_take(self->partition_table, &call, &wait_ns);
 
     if (taken)
-        weir_roster_put_back(self->roster, &call, false);
+        weir_partition_table_put_back(self->partition_table, &call, false);
     return taken;
 }
 
@@ -114,8 +115,8 @@ WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
     weir_sim_jump_boot(scene.sim, LEASE_NS); /* the clock of the timers has not moved */
     check(!can_take(&scene));
 
-    weir_roster_renewed(scene.roster, lease.key, lease.epoch,
-                        weir_executor_boot_now(scene.executor));
+    weir_partition_table_renewed(scene.partition_table, lease.key, lease.epoch,
+                                 weir_executor_boot_now(scene.executor));
     check(can_take(&scene));
     close_scene(&scene);
 }
@@ -129,25 +130,25 @@ static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, boo
     struct weir_page page;
     size_t found;
 
-    check(weir_roster_next_page(self->roster, WEIR_READER_MAIN, &page));
+    check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
     check_int(page.removal_count, 1);
     check_int(page.removals[0].queue_id, QUEUE);
     page.removals[0].place.id = removed_id;
     page.removals[0].count = count;
-    found =
-        weir_roster_doubted(self->roster, WEIR_READER_MAIN, &page, leases, PARTITIONS);
+    found = weir_partition_table_doubted(self->partition_table, WEIR_READER_MAIN, &page,
+                                         leases, PARTITIONS);
     for (size_t i = 0; i < found; i++)
         leases[i].kept = kept;
-    weir_roster_answer(self->roster, &page, leases, found);
-    weir_roster_abandon_page(self->roster, WEIR_READER_MAIN);
+    weir_partition_table_answer(self->partition_table, &page, leases, found);
+    weir_partition_table_abandon_page(self->partition_table, WEIR_READER_MAIN);
     return found;
 }
 
 static size_t lanes(struct scene *self)
 {
-    struct weir_roster_info info;
+    struct weir_partition_table_info info;
 
-    weir_roster_read(self->roster, &info);
+    weir_partition_table_read(self->partition_table, &info);
     return info.lanes;
 }
 

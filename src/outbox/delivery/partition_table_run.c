@@ -1,5 +1,5 @@
 /*
- * roster_call.c - what handler threads and the acker do with the roster.
+ * partition_table_run.c - what handler threads and the acker do with the roster.
  *
  * From take() to settle() the first `call_count` parcels of a lane belong to one call: nothing
  * drops or moves them, so views of them may be handed to handlers and to the database.
@@ -85,7 +85,7 @@ static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *rea
 /* ---- taking ---------------------------------------------------------------------------- */
 
 /* Retries that are due become ready. */
-static void release_due(struct weir_roster *self, int64_t now_ns)
+static void release_due(struct weir_partition_table *self, int64_t now_ns)
     WEIR_REQUIRES(self->lock)
 {
     while (!weir_list_empty(&self->retrying) &&
@@ -103,7 +103,7 @@ static bool may_run(const struct weir_lane *lane, int64_t boot_now_ns)
 }
 
 /* A suspect that could be called now, and whose calls alone have failed less often. */
-static bool somebody_is_less_suspect(struct weir_roster *self,
+static bool somebody_is_less_suspect(struct weir_partition_table *self,
                                      const struct weir_lane *lane, int64_t boot_now_ns)
     WEIR_REQUIRES(self->lock)
 {
@@ -119,7 +119,7 @@ static bool somebody_is_less_suspect(struct weir_roster *self,
 }
 
 /* One that has failed often enough gets no call, and waits for nobody. */
-static bool is_its_turn(struct weir_roster *self, const struct weir_lane *lane,
+static bool is_its_turn(struct weir_partition_table *self, const struct weir_lane *lane,
                         int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
 {
     if (!lane->suspect || is_too_often(lane, lane->position.alone))
@@ -128,8 +128,8 @@ static bool is_its_turn(struct weir_roster *self, const struct weir_lane *lane,
 }
 
 /* The first in the order of turns that may run; NULL: none. */
-static struct weir_lane *first_runnable(struct weir_roster *self, int64_t boot_now_ns)
-    WEIR_REQUIRES(self->lock)
+static struct weir_lane *first_runnable(struct weir_partition_table *self,
+                                        int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
 {
     WEIR_LIST_EACH(link, &self->ready)
     {
@@ -162,7 +162,7 @@ static size_t count_flawless(const struct weir_lane *lane, size_t count)
 }
 
 /* Behind owners that did not release the call is told to those who come after us (mark.h). */
-static void describe_mark(struct weir_roster *self, struct weir_lane *lane,
+static void describe_mark(struct weir_partition_table *self, struct weir_lane *lane,
                           struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
     struct weir_position next = lane->position;
@@ -183,8 +183,8 @@ static void describe_mark(struct weir_roster *self, struct weir_lane *lane,
         self->trial = lane;
 }
 
-static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t now_ns,
-                       struct weir_call *out) WEIR_REQUIRES(self->lock)
+static void begin_call(struct weir_partition_table *self, struct weir_lane *lane,
+                       int64_t now_ns, struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
     const struct weir_subscriber *subscriber = lane->subscriber;
     size_t size = weir_mode_size(&lane->mode, subscriber->tuning.batch);
@@ -212,7 +212,7 @@ static void begin_call(struct weir_roster *self, struct weir_lane *lane, int64_t
         describe_mark(self, lane, out);
 }
 
-static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
+static bool describe_ack(struct weir_partition_table *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
                          const char *reason) WEIR_REQUIRES(self->lock);
 
@@ -230,7 +230,7 @@ static bool give_up_head(const struct weir_lane *lane, struct weir_batch *batch)
 
 /* A head that no handler may be given, or that has failed too often, gets no call. False: it may
  * run. */
-static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
+static bool dismiss(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_batch batch = {.heap = self->options.heap, .count = 1};
@@ -250,8 +250,8 @@ static bool dismiss(struct weir_roster *self, struct weir_lane *lane)
 }
 
 /* The lane whose turn it is; NULL: none. */
-static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t boot_now_ns)
-    WEIR_REQUIRES(self->lock)
+static struct weir_lane *next_in_turn(struct weir_partition_table *self,
+                                      int64_t boot_now_ns) WEIR_REQUIRES(self->lock)
 {
     struct weir_lane *lane = first_runnable(self, boot_now_ns);
 
@@ -260,7 +260,8 @@ static struct weir_lane *next_in_turn(struct weir_roster *self, int64_t boot_now
     return lane;
 }
 
-bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *wait_ns)
+bool weir_partition_table_take(struct weir_partition_table *self, struct weir_call *out,
+                               int64_t *wait_ns)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
     int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
@@ -277,13 +278,14 @@ bool weir_roster_take(struct weir_roster *self, struct weir_call *out, int64_t *
     if (lane != NULL) {
         begin_call(self, lane, now_ns, out);
         if (first_runnable(self, boot_now_ns) != NULL)
-            weir_roster_ring(self->options.work); /* pass it on */
+            weir_partition_table_notify(self->options.work); /* pass it on */
     }
     weir_lock_release(&self->lock);
     return lane != NULL;
 }
 
-bool weir_roster_marked(struct weir_roster *self, struct weir_call *call)
+bool weir_partition_table_marked(struct weir_partition_table *self,
+                                 struct weir_call *call)
 {
     bool ours;
 
@@ -294,8 +296,8 @@ bool weir_roster_marked(struct weir_roster *self, struct weir_call *call)
     return ours;
 }
 
-void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
-                       struct weir_batch *batch)
+void weir_partition_table_begin(struct weir_partition_table *self, struct weir_call *call,
+                                struct weir_batch *batch)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
 
@@ -314,7 +316,7 @@ void weir_roster_begin(struct weir_roster *self, struct weir_call *call,
 /* ---- finishing ------------------------------------------------------------------------- */
 
 /* Views of the rejected parcels for the ack; takes the batch's list. */
-static bool describe_rejections(struct weir_roster *self, struct weir_lane *lane,
+static bool describe_rejections(struct weir_partition_table *self, struct weir_lane *lane,
                                 struct weir_batch *batch, uint32_t attempts)
     WEIR_REQUIRES(self->lock)
 {
@@ -377,7 +379,7 @@ static void describe_move(struct weir_lane *lane, size_t processed)
 }
 
 /* The head has failed once more: store it, and when to try again. */
-static void describe_retry(struct weir_roster *self, struct weir_lane *lane,
+static void describe_retry(struct weir_partition_table *self, struct weir_lane *lane,
                            uint32_t attempts, const char *reason)
     WEIR_REQUIRES(self->lock)
 {
@@ -393,7 +395,7 @@ static void describe_retry(struct weir_roster *self, struct weir_lane *lane,
 }
 
 /* What becomes of the lane: its mode, its position, and when it goes on. */
-static void describe_outcome(struct weir_roster *self, struct weir_lane *lane,
+static void describe_outcome(struct weir_partition_table *self, struct weir_lane *lane,
                              const struct weir_batch *batch, enum weir_outcome outcome,
                              int64_t processed, uint32_t attempts, const char *reason)
     WEIR_REQUIRES(self->lock)
@@ -414,7 +416,7 @@ static void describe_outcome(struct weir_roster *self, struct weir_lane *lane,
 }
 
 /* False: out of memory, nothing is described. */
-static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
+static bool describe_ack(struct weir_partition_table *self, struct weir_lane *lane,
                          struct weir_batch *batch, enum weir_outcome outcome,
                          const char *reason)
 {
@@ -441,7 +443,7 @@ static bool describe_ack(struct weir_roster *self, struct weir_lane *lane,
 }
 
 /* As if nothing had been answered: that needs no memory. */
-static void describe_failure(struct weir_roster *self, struct weir_lane *lane,
+static void describe_failure(struct weir_partition_table *self, struct weir_lane *lane,
                              struct weir_batch *batch, const char *reason)
     WEIR_REQUIRES(self->lock)
 {
@@ -450,38 +452,39 @@ static void describe_failure(struct weir_roster *self, struct weir_lane *lane,
 }
 
 /* Nobody calls the handler of this lane any more. */
-static void end_call(struct weir_roster *self, struct weir_lane *lane)
+static void end_call(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     lane->subscriber->running--;
     lane->batch = NULL;
     lane->overrun = false; /* it has come back: its lease may be renewed again */
     if (lane->subscriber->permits != 0 && !weir_list_empty(&self->ready))
-        weir_roster_ring(self->options.work); /* a permit is free */
+        weir_partition_table_notify(self->options.work); /* a permit is free */
 }
 
 /* The lane was lost while its handler ran: nobody has it now. */
-static void bury(struct weir_roster *self, struct weir_lane *lane)
+static void bury(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     self->running--;
     weir_lane_free(self, lane);
-    weir_roster_ring(self->options.keeper); /* its partition may be taken again */
+    weir_partition_table_notify(
+        self->options.keeper); /* its partition may be taken again */
 }
 
 /* The end of every function that ends a call: unlocks, and gives up the call's hold. */
-static void let_go(struct weir_roster *self) WEIR_RELEASE(self->lock)
+static void let_go(struct weir_partition_table *self) WEIR_RELEASE(self->lock)
 {
-    bool last = weir_roster_drop_hold(self);
+    bool last = weir_partition_table_drop_hold(self);
 
     weir_lock_release(&self->lock);
     if (last)
-        weir_roster_free(self);
+        weir_partition_table_free(self);
 }
 
-void weir_roster_finish(struct weir_roster *self, struct weir_call *call,
-                        struct weir_batch *batch, enum weir_outcome outcome,
-                        const char *reason)
+void weir_partition_table_finish(struct weir_partition_table *self,
+                                 struct weir_call *call, struct weir_batch *batch,
+                                 enum weir_outcome outcome, const char *reason)
 {
     struct weir_lane *lane = call->lane;
 
@@ -519,9 +522,11 @@ static struct weir_ack ack_of(struct weir_lane *lane)
     };
 }
 
-enum weir_status weir_roster_describe(struct weir_roster *self, struct weir_call *call,
-                                      struct weir_batch *batch, enum weir_outcome outcome,
-                                      const char *reason, struct weir_ack *ack)
+enum weir_status weir_partition_table_describe(struct weir_partition_table *self,
+                                               struct weir_call *call,
+                                               struct weir_batch *batch,
+                                               enum weir_outcome outcome,
+                                               const char *reason, struct weir_ack *ack)
 {
     struct weir_lane *lane = call->lane;
     enum weir_status status = WEIR_OK;
@@ -555,7 +560,7 @@ static void trust(struct weir_lane *lane)
     lane->suspect = false;
 }
 
-static void apply(struct weir_roster *self, struct weir_lane *lane)
+static void apply(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     bool retry = lane->retry;
@@ -575,7 +580,8 @@ static void apply(struct weir_roster *self, struct weir_lane *lane)
         weir_lane_rest(self, lane);
 }
 
-void weir_roster_passed(struct weir_roster *self, struct weir_call *call)
+void weir_partition_table_passed(struct weir_partition_table *self,
+                                 struct weir_call *call)
 {
     weir_lock_acquire(&self->lock);
     end_call(self, call->lane);
@@ -587,14 +593,15 @@ void weir_roster_passed(struct weir_roster *self, struct weir_call *call)
 }
 
 /* It has stored a mark, of which no call tells any more: that goes first (lane.h, I7). */
-static void clear_mark(struct weir_roster *self, struct weir_lane *lane)
+static void clear_mark(struct weir_partition_table *self, struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     weir_lane_describe_clearing(lane);
     weir_lane_move(self, lane, WEIR_LANE_ACKING);
 }
 
-void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool marked)
+void weir_partition_table_put_back(struct weir_partition_table *self,
+                                   struct weir_call *call, bool marked)
 {
     weir_lock_acquire(&self->lock);
     end_call(self, call->lane);
@@ -607,7 +614,8 @@ void weir_roster_put_back(struct weir_roster *self, struct weir_call *call, bool
     let_go(self);
 }
 
-void weir_roster_forsake(struct weir_roster *self, struct weir_call *call)
+void weir_partition_table_abandon(struct weir_partition_table *self,
+                                  struct weir_call *call)
 {
     weir_lock_acquire(&self->lock);
     if (!call->lane->lost) {
@@ -621,7 +629,8 @@ void weir_roster_forsake(struct weir_roster *self, struct weir_call *call)
 
 /* ---- acknowledging --------------------------------------------------------------------- */
 
-size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size_t count)
+size_t weir_partition_table_collect(struct weir_partition_table *self,
+                                    struct weir_ack *acks, size_t count)
 {
     size_t taken = 0;
 
@@ -641,10 +650,10 @@ size_t weir_roster_collect(struct weir_roster *self, struct weir_ack *acks, size
 }
 
 /* The lane whose ack this is: among the lanes, or lost meanwhile. */
-static struct weir_lane *owner_of(struct weir_roster *self, const struct weir_ack *ack)
-    WEIR_REQUIRES(self->lock)
+static struct weir_lane *owner_of(struct weir_partition_table *self,
+                                  const struct weir_ack *ack) WEIR_REQUIRES(self->lock)
 {
-    struct weir_lane *lane = weir_roster_find(self, ack->key, ack->epoch);
+    struct weir_lane *lane = weir_partition_table_find(self, ack->key, ack->epoch);
 
     if (lane != NULL)
         return lane;
@@ -659,8 +668,8 @@ static struct weir_lane *owner_of(struct weir_roster *self, const struct weir_ac
     return NULL;
 }
 
-void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
-                        size_t count)
+void weir_partition_table_settle(struct weir_partition_table *self,
+                                 const struct weir_ack *acks, size_t count)
 {
     bool last;
 
@@ -680,17 +689,17 @@ void weir_roster_settle(struct weir_roster *self, const struct weir_ack *acks,
             apply(self, lane);
         else {
             weir_lane_remove(self, lane); /* somebody else's by now */
-            weir_roster_ring(self->options.keeper);
+            weir_partition_table_notify(self->options.keeper);
         }
     }
-    last = count > 0 && weir_roster_drop_hold(self);
+    last = count > 0 && weir_partition_table_drop_hold(self);
     weir_lock_release(&self->lock);
     if (last)
-        weir_roster_free(self);
+        weir_partition_table_free(self);
 }
 
-void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks,
-                           size_t count)
+void weir_partition_table_uncollect(struct weir_partition_table *self,
+                                    const struct weir_ack *acks, size_t count)
 {
     bool last;
 
@@ -705,19 +714,20 @@ void weir_roster_uncollect(struct weir_roster *self, const struct weir_ack *acks
         else
             weir_list_prepend(&self->acking, &lane->turn);
     }
-    last = count > 0 && weir_roster_drop_hold(self);
+    last = count > 0 && weir_partition_table_drop_hold(self);
     weir_lock_release(&self->lock);
     if (last)
-        weir_roster_free(self);
+        weir_partition_table_free(self);
 }
 
-void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
-                         int64_t epoch, const struct weir_position *position)
+void weir_partition_table_restart(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  const struct weir_position *position)
 {
     struct weir_lane *lane;
 
     weir_lock_acquire(&self->lock);
-    lane = weir_roster_find(self, key, epoch);
+    lane = weir_partition_table_find(self, key, epoch);
     if (lane != NULL && lane->state == WEIR_LANE_ACKING && !lane->collected) {
         if (position->version >= lane->next.version) { /* it was stored after all */
             count_stored(lane);
@@ -740,7 +750,7 @@ void weir_roster_restart(struct weir_roster *self, struct weir_lease_key key,
             weir_lane_move(self, lane, WEIR_LANE_RETRYING);
         else
             weir_lane_rest(self, lane);
-        weir_roster_wake_readers(self);
+        weir_partition_table_wake_readers(self);
     }
     weir_lock_release(&self->lock);
 }

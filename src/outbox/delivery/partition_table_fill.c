@@ -1,5 +1,5 @@
 /*
- * roster_read.c - what the readers do with the roster: choose a page, hand it out.
+ * partition_table_fill.c - what the readers do with the roster: choose a page, hand it out.
  *
  * A page is read without the lock, so lanes come, go and fill up meanwhile. `in_page` is what
  * makes that safe: a lane gets messages of a page only if it took part when the page was chosen
@@ -47,7 +47,7 @@ static bool stands_still(const struct weir_lane *lane)
            weir_subscriber_is_paused(lane->subscriber) || lane->overrun || lane->suspect;
 }
 
-static bool is_full(const struct weir_roster *self, const struct weir_lane *lane)
+static bool is_full(const struct weir_partition_table *self, const struct weir_lane *lane)
     WEIR_REQUIRES(self->lock)
 {
     if (lane->count == 0)
@@ -57,8 +57,8 @@ static bool is_full(const struct weir_roster *self, const struct weir_lane *lane
     return lane->count >= count_max(lane) || lane->bytes >= self->options.memory_max / 4;
 }
 
-static bool runs_for_long(const struct weir_roster *self, const struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static bool runs_for_long(const struct weir_partition_table *self,
+                          const struct weir_lane *lane) WEIR_REQUIRES(self->lock)
 {
     return lane->state == WEIR_LANE_RUNNING &&
            weir_executor_now(self->options.executor) - lane->begun_ns > SLOW_NS;
@@ -66,8 +66,8 @@ static bool runs_for_long(const struct weir_roster *self, const struct weir_lane
 
 /* Should the follower read for it? What lend_memory() took it should not get again at once: the
  * follower would read the same part of the log over and over. */
-static bool wants_more(const struct weir_roster *self, const struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static bool wants_more(const struct weir_partition_table *self,
+                       const struct weir_lane *lane) WEIR_REQUIRES(self->lock)
 {
     if (!lane->behind || lane->leaving)
         return false;
@@ -78,7 +78,7 @@ static bool wants_more(const struct weir_roster *self, const struct weir_lane *l
 }
 
 /* Take back what lanes that stand still, or run for long, will not need soon. */
-static void lend_memory(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static void lend_memory(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         struct weir_lane *lane = self->lanes[i];
@@ -92,7 +92,7 @@ static void lend_memory(struct weir_roster *self) WEIR_REQUIRES(self->lock)
 }
 
 /* By order of a test: drop all but the next message, as if memory were short. */
-static void forget_all(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static void forget_all(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         struct weir_lane *lane = self->lanes[i];
@@ -103,7 +103,7 @@ static void forget_all(struct weir_roster *self) WEIR_REQUIRES(self->lock)
     }
 }
 
-static bool has_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static bool has_room(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
     if (self->bytes < self->options.memory_max)
         return true;
@@ -113,7 +113,7 @@ static bool has_room(struct weir_roster *self) WEIR_REQUIRES(self->lock)
 
 /* ---- choosing a page ------------------------------------------------------------------- */
 
-static bool reserve_pids(struct weir_roster *self, enum weir_reader_kind kind)
+static bool reserve_pids(struct weir_partition_table *self, enum weir_reader_kind kind)
     WEIR_REQUIRES(self->lock)
 {
     const struct weir_heap *heap = self->options.heap;
@@ -136,7 +136,7 @@ static bool reserve_pids(struct weir_roster *self, enum weir_reader_kind kind)
 }
 
 /* Lanes are in the order of their pids, so equal ones are neighbours, and those of a queue too. */
-static void enrol(struct weir_roster *self, enum weir_reader_kind kind,
+static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
                   struct weir_lane *lane, struct weir_page *page)
     WEIR_REQUIRES(self->lock)
 {
@@ -158,7 +158,7 @@ static void enrol(struct weir_roster *self, enum weir_reader_kind kind,
  * have not reached. The lowest would make one lane that has stood still for days hold back all
  * others; that one is the follower's business.
  */
-static struct weir_place choose_front(const struct weir_roster *self)
+static struct weir_place choose_front(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_place best = self->lanes[0]->read;
@@ -179,7 +179,8 @@ static struct weir_place choose_front(const struct weir_roster *self)
     return best;
 }
 
-static bool anybody_attached(const struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static bool anybody_attached(const struct weir_partition_table *self)
+    WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         if (!self->lanes[i]->behind)
@@ -188,7 +189,8 @@ static bool anybody_attached(const struct weir_roster *self) WEIR_REQUIRES(self-
     return false;
 }
 
-static void attach_those_at_front(struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static void attach_those_at_front(struct weir_partition_table *self)
+    WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         struct weir_lane *lane = self->lanes[i];
@@ -202,7 +204,8 @@ static void attach_those_at_front(struct weir_roster *self) WEIR_REQUIRES(self->
     }
 }
 
-static bool somebody_is_near(const struct weir_roster *self) WEIR_REQUIRES(self->lock)
+static bool somebody_is_near(const struct weir_partition_table *self)
+    WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
         if (self->lanes[i]->near && wants_more(self, self->lanes[i]))
@@ -211,7 +214,7 @@ static bool somebody_is_near(const struct weir_roster *self) WEIR_REQUIRES(self-
     return false;
 }
 
-static bool choose_main(struct weir_roster *self, struct weir_page *page)
+static bool choose_main(struct weir_partition_table *self, struct weir_page *page)
     WEIR_REQUIRES(self->lock)
 {
     if (!self->front_known || !anybody_attached(self)) {
@@ -220,7 +223,7 @@ static bool choose_main(struct weir_roster *self, struct weir_page *page)
     }
     attach_those_at_front(self);
     if (somebody_is_near(self)) {
-        weir_roster_ring(self->options.room[WEIR_READER_FOLLOWER]);
+        weir_partition_table_notify(self->options.room[WEIR_READER_FOLLOWER]);
         return false;
     }
     for (size_t i = 0; i < self->lane_count; i++) {
@@ -231,14 +234,14 @@ static bool choose_main(struct weir_roster *self, struct weir_page *page)
             enrol(self, WEIR_READER_MAIN, lane, page);
         else if (wants_more(self, lane) && self->waits[WEIR_READER_FOLLOWER]) {
             self->waits[WEIR_READER_FOLLOWER] = false;
-            weir_roster_ring(self->options.room[WEIR_READER_FOLLOWER]);
+            weir_partition_table_notify(self->options.room[WEIR_READER_FOLLOWER]);
         }
     }
     page->after = self->front;
     return page->pid_count > 0;
 }
 
-static bool choose_follower(struct weir_roster *self, struct weir_page *page)
+static bool choose_follower(struct weir_partition_table *self, struct weir_page *page)
     WEIR_REQUIRES(self->lock)
 {
     if (!self->front_known)
@@ -258,8 +261,8 @@ static bool choose_follower(struct weir_roster *self, struct weir_page *page)
     return page->pid_count > 0;
 }
 
-bool weir_roster_next_page(struct weir_roster *self, enum weir_reader_kind kind,
-                           struct weir_page *page)
+bool weir_partition_table_next_page(struct weir_partition_table *self,
+                                    enum weir_reader_kind kind, struct weir_page *page)
 {
     bool chosen = false;
 
@@ -301,9 +304,10 @@ static bool is_doubted(const struct weir_lane *lane, const struct weir_page *pag
             !weir_place_equal(removal->place, lane->asked.place));
 }
 
-size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
-                           const struct weir_page *page, struct weir_lease *out,
-                           size_t count)
+size_t weir_partition_table_doubted(struct weir_partition_table *self,
+                                    enum weir_reader_kind kind,
+                                    const struct weir_page *page, struct weir_lease *out,
+                                    size_t count)
 {
     size_t found = 0;
 
@@ -321,12 +325,14 @@ size_t weir_roster_doubted(struct weir_roster *self, enum weir_reader_kind kind,
     return found;
 }
 
-void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
-                        const struct weir_lease *leases, size_t count)
+void weir_partition_table_answer(struct weir_partition_table *self,
+                                 const struct weir_page *page,
+                                 const struct weir_lease *leases, size_t count)
 {
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < count; i++) {
-        struct weir_lane *lane = weir_roster_find(self, leases[i].key, leases[i].epoch);
+        struct weir_lane *lane =
+            weir_partition_table_find(self, leases[i].key, leases[i].epoch);
 
         if (lane == NULL)
             continue;
@@ -335,7 +341,7 @@ void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
                 *weir_page_find_removal(page, weir_pid_queue(leases[i].key.pid));
         } else {
             weir_lane_lose(self, lane);
-            weir_roster_ring(self->options.keeper); /* it may be taken again */
+            weir_partition_table_notify(self->options.keeper); /* it may be taken again */
         }
     }
     weir_lock_release(&self->lock);
@@ -343,7 +349,7 @@ void weir_roster_answer(struct weir_roster *self, const struct weir_page *page,
 
 /* ---- handing it out -------------------------------------------------------------------- */
 
-static void push(struct weir_roster *self, struct weir_lane *lane,
+static void push(struct weir_partition_table *self, struct weir_lane *lane,
                  struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
 {
     parcel->seq = ++lane->seq_read;
@@ -379,13 +385,13 @@ static bool takes(const struct weir_lane *lane, enum weir_reader_kind kind,
 }
 
 /* Give `parcel` to every lane that is waiting for it; the first gets the original. */
-static void hand_out(struct weir_roster *self, enum weir_reader_kind kind,
+static void hand_out(struct weir_partition_table *self, enum weir_reader_kind kind,
                      struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
 {
     const struct weir_heap *heap = self->options.heap;
     struct weir_parcel *original = parcel;
 
-    for (size_t i = weir_roster_find_pid(self, parcel->pid);
+    for (size_t i = weir_partition_table_find_pid(self, parcel->pid);
          i < self->lane_count && self->lanes[i]->lease.key.pid == parcel->pid; i++) {
         struct weir_lane *lane = self->lanes[i];
         struct weir_parcel *own = original;
@@ -411,7 +417,7 @@ static void hand_out(struct weir_roster *self, enum weir_reader_kind kind,
 }
 
 /* Everything up to the end of the page was offered. */
-static void move_on(struct weir_roster *self, enum weir_reader_kind kind,
+static void move_on(struct weir_partition_table *self, enum weir_reader_kind kind,
                     const struct weir_page *page) WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->lane_count; i++) {
@@ -429,13 +435,14 @@ static void move_on(struct weir_roster *self, enum weir_reader_kind kind,
             lane->forgiven = true;
             lane->suspect = false;
             weir_mode_init(&lane->mode);
-            weir_roster_ring(self->options.keeper);
+            weir_partition_table_notify(self->options.keeper);
         }
     }
 }
 
-void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
-                       const struct weir_page *page, struct weir_list *parcels)
+void weir_partition_table_route(struct weir_partition_table *self,
+                                enum weir_reader_kind kind, const struct weir_page *page,
+                                struct weir_list *parcels)
 {
     struct weir_list *link;
 
@@ -446,18 +453,19 @@ void weir_roster_route(struct weir_roster *self, enum weir_reader_kind kind,
     if (kind == WEIR_READER_MAIN)
         self->front = page->end;
     else
-        weir_roster_wake_readers(self); /* somebody may have reached the front */
+        weir_partition_table_wake_readers(self); /* somebody may have reached the front */
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_lose_front(struct weir_roster *self)
+void weir_partition_table_lose_front(struct weir_partition_table *self)
 {
     weir_lock_acquire(&self->lock);
     self->front_known = false;
     weir_lock_release(&self->lock);
 }
 
-void weir_roster_abandon_page(struct weir_roster *self, enum weir_reader_kind kind)
+void weir_partition_table_abandon_page(struct weir_partition_table *self,
+                                       enum weir_reader_kind kind)
 {
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->lane_count; i++)
