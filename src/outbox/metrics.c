@@ -40,9 +40,9 @@ static const struct family OF_SUBSCRIBERS[WEIR_METER_ITEMS] = {
 static const struct gauge {
     struct family family;
     size_t offset; /* of a size_t in struct weir_partition_table_info */
-} OF_LANES[] = {
+} OF_LEASED_PARTITIONS[] = {
     {{"weir_outbox_lanes", "Partitions held."},
-     offsetof(struct weir_partition_table_info, lanes)},
+     offsetof(struct weir_partition_table_info, leased_partitions)},
     {{"weir_outbox_ready_lanes", "Partitions that wait for a handler to be free."},
      offsetof(struct weir_partition_table_info, ready)},
     {{"weir_outbox_running_lanes", "Partitions whose handler runs."},
@@ -118,7 +118,7 @@ static const struct work {
 struct snapshot {
     const struct weir_subscriber *subscriber;
     uint64_t counts[WEIR_METER_ITEMS];
-    struct weir_partition_table_info lanes;
+    struct weir_partition_table_info leased_partitions;
 };
 
 struct visit {
@@ -185,7 +185,8 @@ static enum weir_status look_at_subscribers(struct visit *self, struct weir_erro
                 weir_meter_read(&snapshot->subscriber->meter, (enum weir_meter_item)item);
         if (outbox->partition_table != NULL)
             weir_partition_table_read_subscriber(outbox->partition_table,
-                                                 snapshot->subscriber, &snapshot->lanes);
+                                                 snapshot->subscriber,
+                                                 &snapshot->leased_partitions);
     }
     return WEIR_OK;
 }
@@ -198,13 +199,15 @@ static void tell_of_subscribers(struct visit *self)
                                self->subscribers[i].subscriber,
                                (double)self->subscribers[i].counts[item]);
     }
-    for (size_t gauge = 0; gauge < COUNT_OF(OF_LANES); gauge++) {
+    for (size_t gauge = 0; gauge < COUNT_OF(OF_LEASED_PARTITIONS); gauge++) {
         for (size_t i = 0; i < self->subscriber_count; i++) {
-            const char *info = (const char *)&self->subscribers[i].lanes;
-            const size_t *value = (const void *)(info + OF_LANES[gauge].offset);
+            const char *info = (const char *)&self->subscribers[i].leased_partitions;
+            const size_t *value =
+                (const void *)(info + OF_LEASED_PARTITIONS[gauge].offset);
 
-            tell_of_subscriber(self, &OF_LANES[gauge].family, WEIR_METRIC_GAUGE,
-                               self->subscribers[i].subscriber, (double)*value);
+            tell_of_subscriber(self, &OF_LEASED_PARTITIONS[gauge].family,
+                               WEIR_METRIC_GAUGE, self->subscribers[i].subscriber,
+                               (double)*value);
         }
     }
 }

@@ -148,7 +148,7 @@ static size_t held(const struct person *self)
     struct weir_partition_table_info info;
 
     weir_partition_table_read(self->outbox->partition_table, &info);
-    return info.lanes;
+    return info.leased_partitions;
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -206,16 +206,16 @@ static bool is_settled(const struct village *self)
 
     for (uint32_t i = 0; i < self->count; i++) {
         const struct person *it = &self->people[i];
-        size_t lanes;
+        size_t leased_partitions;
 
         if (!runs(it))
             continue;
         if (it->outbox == NULL)
             return false;
-        lanes = held(it);
-        least = lanes < least ? lanes : least;
-        most = lanes > most ? lanes : most;
-        sum += lanes;
+        leased_partitions = held(it);
+        least = leased_partitions < least ? leased_partitions : least;
+        most = leased_partitions > most ? leased_partitions : most;
+        sum += leased_partitions;
     }
     return sum == PARTITIONS && most - least <= 1;
 }

@@ -1,5 +1,5 @@
 /*
- * partition_table.c - lanes, and how they come and go. See partition_table.h and lane.h.
+ * partition_table.c - lanes, and how they come and go. See partition_table.h and partition_table_private.h.
  */
 #include "outbox/delivery/partition_table.h"
 
@@ -10,8 +10,8 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/text.h"
-#include "outbox/delivery/lane.h"
 #include "outbox/delivery/mark.h"
+#include "outbox/delivery/partition_table_private.h"
 #include "ward/executor.h"
 
 /* How far a drained lane may fall behind the front until its place is stored again: so many
@@ -47,8 +47,8 @@ void weir_partition_table_free(struct weir_partition_table *self)
 {
     const struct weir_heap *heap = self->options.heap;
 
-    WEIR_ASSERT(self->lane_count == 0);
-    weir_heap_free(heap, self->lanes);
+    WEIR_ASSERT(self->leased_count == 0);
+    weir_heap_free(heap, self->leased_partitions);
     weir_heap_free(heap, self->pids[0]);
     weir_heap_free(heap, self->pids[1]);
     weir_heap_free(heap, self->removals[0]);
@@ -75,8 +75,9 @@ void weir_partition_table_destroy(struct weir_partition_table *self)
     self->options.keeper = NULL;
     self->options.room[0] = NULL;
     self->options.room[1] = NULL;
-    while (self->lane_count > 0)
-        weir_lane_remove(self, self->lanes[self->lane_count - 1]);
+    while (self->leased_count > 0)
+        weir_leased_partition_remove(self,
+                                     self->leased_partitions[self->leased_count - 1]);
     last = weir_partition_table_drop_hold(self);
     weir_lock_release(&self->lock);
     if (last)
@@ -87,20 +88,21 @@ void weir_partition_table_close(struct weir_partition_table *self)
 {
     weir_lock_acquire(&self->lock);
     self->closed = true;
-    for (size_t i = 0; i < self->lane_count; i++) {
-        if (self->lanes[i]->batch != NULL)
-            self->lanes[i]->batch->stopped = true;
+    for (size_t i = 0; i < self->leased_count; i++) {
+        if (self->leased_partitions[i]->batch != NULL)
+            self->leased_partitions[i]->batch->stopped = true;
     }
     weir_lock_release(&self->lock);
 }
 
-static void add_lane(struct weir_partition_table_info *out, const struct weir_lane *lane)
+static void add_leased(struct weir_partition_table_info *out,
+                       const struct weir_leased_partition *leased)
 {
-    out->behind += lane->behind;
-    out->ready += lane->state == WEIR_LANE_READY;
-    out->running += lane->state == WEIR_LANE_RUNNING;
-    out->acking += lane->state == WEIR_LANE_ACKING;
-    out->retrying += lane->state == WEIR_LANE_RETRYING;
+    out->behind += leased->behind;
+    out->ready += leased->state == WEIR_PARTITION_READY;
+    out->running += leased->state == WEIR_PARTITION_RUNNING;
+    out->acking += leased->state == WEIR_PARTITION_ACKING;
+    out->retrying += leased->state == WEIR_PARTITION_RETRYING;
 }
 
 void weir_partition_table_read(struct weir_partition_table *self,
@@ -108,11 +110,11 @@ void weir_partition_table_read(struct weir_partition_table *self,
 {
     memset(out, 0, sizeof *out);
     weir_lock_acquire(&self->lock);
-    out->lanes = self->lane_count;
+    out->leased_partitions = self->leased_count;
     out->messages = self->messages;
     out->bytes = self->bytes;
-    for (size_t i = 0; i < self->lane_count; i++)
-        add_lane(out, self->lanes[i]);
+    for (size_t i = 0; i < self->leased_count; i++)
+        add_leased(out, self->leased_partitions[i]);
     weir_lock_release(&self->lock);
 }
 
@@ -122,26 +124,27 @@ void weir_partition_table_read_subscriber(struct weir_partition_table *self,
 {
     memset(out, 0, sizeof *out);
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++) {
-        const struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        const struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (lane->subscriber != subscriber)
+        if (leased->subscriber != subscriber)
             continue;
-        out->lanes++;
-        out->messages += lane->count;
-        out->bytes += lane->bytes;
-        add_lane(out, lane);
+        out->leased_partitions++;
+        out->messages += leased->count;
+        out->bytes += leased->bytes;
+        add_leased(out, leased);
     }
     weir_lock_release(&self->lock);
 }
 
 /* ---- finding --------------------------------------------------------------------------- */
 
-static bool comes_before(const struct weir_lane *lane, struct weir_lease_key key)
+static bool comes_before(const struct weir_leased_partition *leased,
+                         struct weir_lease_key key)
 {
-    if (lane->lease.key.pid != key.pid)
-        return lane->lease.key.pid < key.pid;
-    return lane->lease.key.subscription < key.subscription;
+    if (leased->lease.key.pid != key.pid)
+        return leased->lease.key.pid < key.pid;
+    return leased->lease.key.subscription < key.subscription;
 }
 
 /* The first lane that does not come before `key`. */
@@ -149,12 +152,12 @@ static size_t lower_bound(const struct weir_partition_table *self,
                           struct weir_lease_key key) WEIR_REQUIRES(self->lock)
 {
     size_t low = 0;
-    size_t high = self->lane_count;
+    size_t high = self->leased_count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (comes_before(self->lanes[middle], key))
+        if (comes_before(self->leased_partitions[middle], key))
             low = middle + 1;
         else
             high = middle;
@@ -168,19 +171,21 @@ size_t weir_partition_table_find_pid(const struct weir_partition_table *self, in
                        (struct weir_lease_key){.subscription = INT64_MIN, .pid = pid});
 }
 
-struct weir_lane *weir_partition_table_find(const struct weir_partition_table *self,
-                                            struct weir_lease_key key, int64_t epoch)
+struct weir_leased_partition *
+weir_partition_table_find(const struct weir_partition_table *self,
+                          struct weir_lease_key key, int64_t epoch)
 {
     size_t at = lower_bound(self, key);
-    struct weir_lane *lane;
+    struct weir_leased_partition *leased;
 
-    if (at == self->lane_count)
+    if (at == self->leased_count)
         return NULL;
-    lane = self->lanes[at];
-    if (lane->lease.key.pid != key.pid ||
-        lane->lease.key.subscription != key.subscription || lane->lease.epoch != epoch)
+    leased = self->leased_partitions[at];
+    if (leased->lease.key.pid != key.pid ||
+        leased->lease.key.subscription != key.subscription ||
+        leased->lease.epoch != epoch)
         return NULL;
-    return lane;
+    return leased;
 }
 
 /* ---- what waits in a lane -------------------------------------------------------------- */
@@ -195,44 +200,45 @@ const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel)
     return WEIR_CONTAINER_OF(parcel->link.next, struct weir_parcel, link);
 }
 
-static void drop_parcel(struct weir_partition_table *self, struct weir_lane *lane,
-                        struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
+static void drop_parcel(struct weir_partition_table *self,
+                        struct weir_leased_partition *leased, struct weir_parcel *parcel)
+    WEIR_REQUIRES(self->lock)
 {
     weir_list_remove(&parcel->link);
-    lane->count--;
-    lane->bytes -= parcel->size;
+    leased->count--;
+    leased->bytes -= parcel->size;
     self->messages--;
     self->bytes -= parcel->size;
     weir_heap_free(self->options.heap, parcel);
 }
 
-void weir_lane_pass(struct weir_partition_table *self, struct weir_lane *lane,
-                    size_t count)
+void weir_leased_partition_pass(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        drop_parcel(self, lane, parcel_of(lane->parcels.next));
+        drop_parcel(self, leased, parcel_of(leased->parcels.next));
     if (count > 0)
         weir_partition_table_wake_readers(self);
 }
 
-void weir_lane_trim(struct weir_partition_table *self, struct weir_lane *lane,
-                    size_t keep)
+void weir_leased_partition_trim(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased, size_t keep)
 {
-    if (lane->count <= keep)
+    if (leased->count <= keep)
         return;
-    while (lane->count > keep)
-        drop_parcel(self, lane, parcel_of(lane->parcels.previous));
-    if (lane->count > 0) {
-        lane->read = parcel_of(lane->parcels.previous)->place;
-        lane->seq_read = parcel_of(lane->parcels.previous)->seq;
+    while (leased->count > keep)
+        drop_parcel(self, leased, parcel_of(leased->parcels.previous));
+    if (leased->count > 0) {
+        leased->read = parcel_of(leased->parcels.previous)->place;
+        leased->seq_read = parcel_of(leased->parcels.previous)->seq;
     } else {
-        lane->read = lane->position.place;
-        lane->seq_read = lane->position.seq;
+        leased->read = leased->position.place;
+        leased->seq_read = leased->position.seq;
     }
-    lane->behind = true;
-    lane->near = false;
-    lane->in_page[WEIR_READER_MAIN] = false; /* what it brings would leave a gap */
-    lane->in_page[WEIR_READER_FOLLOWER] = false;
+    leased->behind = true;
+    leased->near = false;
+    leased->in_page[WEIR_READER_MAIN] = false; /* what it brings would leave a gap */
+    leased->in_page[WEIR_READER_FOLLOWER] = false;
     weir_partition_table_wake_readers(self);
 }
 
@@ -249,186 +255,198 @@ void weir_partition_table_wake_readers(struct weir_partition_table *self)
 /* ---- states ---------------------------------------------------------------------------- */
 
 /* Behind all that are due earlier. */
-static void line_up(struct weir_partition_table *self, struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static void line_up(struct weir_partition_table *self,
+                    struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
     struct weir_list *at = self->retrying.previous;
 
     while (at != &self->retrying &&
-           WEIR_CONTAINER_OF(at, struct weir_lane, turn)->due_ns > lane->due_ns)
+           WEIR_CONTAINER_OF(at, struct weir_leased_partition, turn)->due_ns >
+               leased->due_ns)
         at = at->previous;
-    weir_list_prepend(at, &lane->turn);
+    weir_list_prepend(at, &leased->turn);
 }
 
 /* The suspect is done with: the next one may be called. */
-static void end_trial(struct weir_partition_table *self, const struct weir_lane *lane)
+static void end_trial(struct weir_partition_table *self,
+                      const struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock)
 {
-    if (self->trial != lane)
+    if (self->trial != leased)
         return;
     self->trial = NULL;
     if (!weir_list_empty(&self->ready))
         weir_partition_table_notify(self->options.work);
 }
 
-void weir_lane_move(struct weir_partition_table *self, struct weir_lane *lane,
-                    enum weir_lane_state state)
+void weir_leased_partition_move(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased,
+                                enum weir_partition_state state)
 {
-    if (state != WEIR_LANE_RUNNING && state != WEIR_LANE_ACKING)
-        end_trial(self, lane);
-    if (lane->state == WEIR_LANE_RUNNING && state != WEIR_LANE_RUNNING)
+    if (state != WEIR_PARTITION_RUNNING && state != WEIR_PARTITION_ACKING)
+        end_trial(self, leased);
+    if (leased->state == WEIR_PARTITION_RUNNING && state != WEIR_PARTITION_RUNNING)
         self->running--;
-    if (lane->state != WEIR_LANE_RUNNING && state == WEIR_LANE_RUNNING)
+    if (leased->state != WEIR_PARTITION_RUNNING && state == WEIR_PARTITION_RUNNING)
         self->running++;
-    weir_list_remove(&lane->turn);
-    lane->state = state;
+    weir_list_remove(&leased->turn);
+    leased->state = state;
     switch (state) {
-    case WEIR_LANE_READY:
-        weir_list_append(&self->ready, &lane->turn);
+    case WEIR_PARTITION_READY:
+        weir_list_append(&self->ready, &leased->turn);
         weir_partition_table_notify(self->options.work);
         break;
-    case WEIR_LANE_RETRYING:
-        line_up(self, lane);
+    case WEIR_PARTITION_RETRYING:
+        line_up(self, leased);
         weir_partition_table_notify(
             self->options.work); /* somebody has to watch the time */
         break;
-    case WEIR_LANE_ACKING:
-        weir_list_append(&self->acking, &lane->turn);
+    case WEIR_PARTITION_ACKING:
+        weir_list_append(&self->acking, &leased->turn);
         weir_partition_table_notify(self->options.acks);
         break;
-    case WEIR_LANE_LEAVING:
+    case WEIR_PARTITION_LEAVING:
         weir_partition_table_notify(self->options.keeper);
         break;
-    case WEIR_LANE_IDLE:
-    case WEIR_LANE_RUNNING:
+    case WEIR_PARTITION_IDLE:
+    case WEIR_PARTITION_RUNNING:
         break;
     }
 }
 
-void weir_lane_rest(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_rest(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
 {
-    if (lane->leaving)
-        weir_lane_move(self, lane, WEIR_LANE_LEAVING);
-    else if (lane->count > 0)
-        weir_lane_move(self, lane, WEIR_LANE_READY);
+    if (leased->leaving)
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_LEAVING);
+    else if (leased->count > 0)
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_READY);
     else
-        weir_lane_move(self, lane, WEIR_LANE_IDLE);
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_IDLE);
 }
 
 /* ---- marks ------------------------------------------------------------------------------- */
 
 /* A bug, for tests that must find it: every owner that died counts against the head. */
 static enum weir_mark find_mark(const struct weir_partition_table *self,
-                                const struct weir_lane *lane,
+                                const struct weir_leased_partition *leased,
                                 const struct weir_position *position)
 {
     if (WEIR_POINT(self->options.points, "roster.count_deaths"))
-        return lane->lease.crashes > 0 ? WEIR_MARK_ALONE : WEIR_MARK_NONE;
-    return weir_mark_find(position, &lane->lease);
+        return leased->lease.crashes > 0 ? WEIR_MARK_ALONE : WEIR_MARK_NONE;
+    return weir_mark_find(position, &leased->lease);
 }
 
-void weir_lane_adopt(struct weir_partition_table *self, struct weir_lane *lane,
-                     const struct weir_position *position)
+void weir_leased_partition_adopt(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased,
+                                 const struct weir_position *position)
 {
-    enum weir_mark mark = find_mark(self, lane, position);
+    enum weir_mark mark = find_mark(self, leased, position);
 
-    lane->position = *position;
-    lane->suspect |= mark != WEIR_MARK_NONE;
+    leased->position = *position;
+    leased->suspect |= mark != WEIR_MARK_NONE;
     if (mark != WEIR_MARK_ALONE)
         return;
-    lane->position.attempts = weir_sat_inc_u32(position->attempts);
-    lane->position.alone = weir_sat_inc_u32(position->alone);
-    (void)weir_text_format(lane->error, sizeof lane->error, "%s", WEIR_MARK_DEATH);
+    leased->position.attempts = weir_sat_inc_u32(position->attempts);
+    leased->position.alone = weir_sat_inc_u32(position->alone);
+    (void)weir_text_format(leased->error, sizeof leased->error, "%s", WEIR_MARK_DEATH);
 }
 
-void weir_lane_describe_clearing(struct weir_lane *lane)
+void weir_leased_partition_describe_clearing(struct weir_leased_partition *leased)
 {
-    lane->next = lane->position;
-    lane->next.epoch = lane->lease.epoch;
-    lane->next.trying = 0;
-    lane->processed = 0;
-    lane->retry = false;
-    lane->clear_crashes = false;
-    lane->clearing = true;
+    leased->next = leased->position;
+    leased->next.epoch = leased->lease.epoch;
+    leased->next.trying = 0;
+    leased->processed = 0;
+    leased->retry = false;
+    leased->clear_crashes = false;
+    leased->clearing = true;
 }
 
-static bool has_mark(const struct weir_lane *lane)
+static bool has_mark(const struct weir_leased_partition *leased)
 {
-    return lane->suspect ||
-           (lane->position.trying != 0 && lane->position.epoch == lane->lease.epoch);
+    return leased->suspect || (leased->position.trying != 0 &&
+                               leased->position.epoch == leased->lease.epoch);
 }
 
 /* ---- coming and going ------------------------------------------------------------------ */
 
-void weir_lane_forget_ack(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_forget_ack(struct weir_partition_table *self,
+                                      struct weir_leased_partition *leased)
 {
-    for (size_t i = 0; i < lane->rejection_count; i++)
-        weir_heap_free(self->options.heap, lane->reasons[i].reason);
-    weir_heap_free(self->options.heap, lane->reasons);
-    weir_heap_free(self->options.heap, lane->rejections);
-    lane->reasons = NULL;
-    lane->rejections = NULL;
-    lane->rejection_count = 0;
-    lane->given_up = false;
+    for (size_t i = 0; i < leased->rejection_count; i++)
+        weir_heap_free(self->options.heap, leased->reasons[i].reason);
+    weir_heap_free(self->options.heap, leased->reasons);
+    weir_heap_free(self->options.heap, leased->rejections);
+    leased->reasons = NULL;
+    leased->rejections = NULL;
+    leased->rejection_count = 0;
+    leased->given_up = false;
 }
 
-void weir_lane_free(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_free(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
 {
-    weir_list_remove(&lane->turn);
-    weir_lane_pass(self, lane, lane->count);
-    weir_lane_forget_ack(self, lane);
-    weir_heap_free(self->options.heap, lane);
+    weir_list_remove(&leased->turn);
+    weir_leased_partition_pass(self, leased, leased->count);
+    weir_leased_partition_forget_ack(self, leased);
+    weir_heap_free(self->options.heap, leased);
 }
 
-void weir_lane_remove(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_remove(struct weir_partition_table *self,
+                                  struct weir_leased_partition *leased)
 {
-    size_t at = lower_bound(self, lane->lease.key);
+    size_t at = lower_bound(self, leased->lease.key);
 
-    WEIR_ASSERT(at < self->lane_count && self->lanes[at] == lane);
-    self->lane_count--;
-    memmove(&self->lanes[at], &self->lanes[at + 1],
-            (self->lane_count - at) * sizeof(struct weir_lane *));
-    lane->subscriber->lanes--;
-    lane->lost = true;
-    if (lane->batch != NULL)
-        lane->batch->stopped = true;
-    end_trial(self, lane);
-    weir_list_remove(&lane->turn);
-    if (lane->state == WEIR_LANE_RUNNING || lane->collected) {
-        weir_lane_trim(self, lane, lane->call_count); /* the rest is for somebody else */
-        weir_list_append(&self->orphans, &lane->turn);
+    WEIR_ASSERT(at < self->leased_count && self->leased_partitions[at] == leased);
+    self->leased_count--;
+    memmove(&self->leased_partitions[at], &self->leased_partitions[at + 1],
+            (self->leased_count - at) * sizeof(struct weir_leased_partition *));
+    leased->subscriber->leased_partitions--;
+    leased->lost = true;
+    if (leased->batch != NULL)
+        leased->batch->stopped = true;
+    end_trial(self, leased);
+    weir_list_remove(&leased->turn);
+    if (leased->state == WEIR_PARTITION_RUNNING || leased->collected) {
+        weir_leased_partition_trim(
+            self, leased, leased->call_count); /* the rest is for somebody else */
+        weir_list_append(&self->orphans, &leased->turn);
     } else
-        weir_lane_free(self, lane);
+        weir_leased_partition_free(self, leased);
     weir_partition_table_wake_readers(self);
 }
 
 static bool make_room(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
-    size_t capacity = self->lane_capacity == 0 ? 16 : self->lane_capacity * 2;
-    struct weir_lane **lanes;
+    size_t capacity = self->leased_capacity == 0 ? 16 : self->leased_capacity * 2;
+    struct weir_leased_partition **leased_partitions;
 
-    if (self->lane_count < self->lane_capacity)
+    if (self->leased_count < self->leased_capacity)
         return true;
-    lanes = weir_heap_resize(self->options.heap, self->lanes, capacity * sizeof *lanes);
-    if (lanes == NULL)
+    leased_partitions = weir_heap_resize(self->options.heap, self->leased_partitions,
+                                         capacity * sizeof *leased_partitions);
+    if (leased_partitions == NULL)
         return false;
-    self->lanes = lanes;
-    self->lane_capacity = capacity;
+    self->leased_partitions = leased_partitions;
+    self->leased_capacity = capacity;
     return true;
 }
 
-static void insert_lane(struct weir_partition_table *self, struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static void insert_leased(struct weir_partition_table *self,
+                          struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
-    size_t at = lower_bound(self, lane->lease.key);
+    size_t at = lower_bound(self, leased->lease.key);
 
-    WEIR_ASSERT(at == self->lane_count ||
-                comes_before(lane, self->lanes[at]->lease.key)); /* one of each key */
-    memmove(&self->lanes[at + 1], &self->lanes[at],
-            (self->lane_count - at) * sizeof(struct weir_lane *));
-    self->lanes[at] = lane;
-    self->lane_count++;
-    lane->subscriber->lanes++;
+    WEIR_ASSERT(
+        at == self->leased_count ||
+        comes_before(leased,
+                     self->leased_partitions[at]->lease.key)); /* one of each key */
+    memmove(&self->leased_partitions[at + 1], &self->leased_partitions[at],
+            (self->leased_count - at) * sizeof(struct weir_leased_partition *));
+    self->leased_partitions[at] = leased;
+    self->leased_count++;
+    leased->subscriber->leased_partitions++;
 }
 
 enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
@@ -438,35 +456,36 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
                                             int64_t retry_in_ns, int64_t taken_ns)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
-    struct weir_lane *lane = weir_heap_zalloc(self->options.heap, sizeof *lane);
+    struct weir_leased_partition *leased =
+        weir_heap_zalloc(self->options.heap, sizeof *leased);
     enum weir_status status = WEIR_OK;
 
-    if (lane == NULL)
+    if (leased == NULL)
         return WEIR_NO_MEMORY;
-    lane->subscriber = subscriber;
-    lane->lease = *lease;
-    lane->taken_ns = taken_ns;
-    lane->lease_end_ns = weir_sat_add_i64(taken_ns, subscriber->lease_ns);
-    lane->read = position->place;
-    lane->seq_read = position->seq;
-    lane->behind = true;
-    weir_list_init(&lane->turn);
-    weir_list_init(&lane->parcels);
-    weir_mode_init(&lane->mode);
+    leased->subscriber = subscriber;
+    leased->lease = *lease;
+    leased->taken_ns = taken_ns;
+    leased->lease_end_ns = weir_sat_add_i64(taken_ns, subscriber->lease_ns);
+    leased->read = position->place;
+    leased->seq_read = position->seq;
+    leased->behind = true;
+    weir_list_init(&leased->turn);
+    weir_list_init(&leased->parcels);
+    weir_mode_init(&leased->mode);
     if (lease->crashes > 0)
-        weir_mode_corner(&lane->mode);
+        weir_mode_corner(&leased->mode);
 
     weir_lock_acquire(&self->lock);
-    weir_lane_adopt(self, lane, position);
+    weir_leased_partition_adopt(self, leased, position);
     if (!make_room(self)) {
         status = WEIR_NO_MEMORY;
-        weir_heap_free(self->options.heap, lane);
+        weir_heap_free(self->options.heap, leased);
     } else {
-        insert_lane(self, lane);
+        insert_leased(self, leased);
         weir_meter_add(&subscriber->meter, WEIR_METER_TAKEN, 1);
         if (retry_in_ns > 0) {
-            lane->due_ns = weir_sat_add_i64(now_ns, retry_in_ns);
-            weir_lane_move(self, lane, WEIR_LANE_RETRYING);
+            leased->due_ns = weir_sat_add_i64(now_ns, retry_in_ns);
+            weir_leased_partition_move(self, leased, WEIR_PARTITION_RETRYING);
         }
         weir_partition_table_wake_readers(self);
     }
@@ -474,21 +493,22 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
     return status;
 }
 
-void weir_lane_lose(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_lose(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
 {
-    weir_meter_add(&lane->subscriber->meter, WEIR_METER_LOST, 1);
-    weir_lane_remove(self, lane);
+    weir_meter_add(&leased->subscriber->meter, WEIR_METER_LOST, 1);
+    weir_leased_partition_remove(self, leased);
 }
 
 void weir_partition_table_lose(struct weir_partition_table *self,
                                struct weir_lease_key key, int64_t epoch)
 {
-    struct weir_lane *lane;
+    struct weir_leased_partition *leased;
 
     weir_lock_acquire(&self->lock);
-    lane = weir_partition_table_find(self, key, epoch);
-    if (lane != NULL)
-        weir_lane_lose(self, lane);
+    leased = weir_partition_table_find(self, key, epoch);
+    if (leased != NULL)
+        weir_leased_partition_lose(self, leased);
     weir_lock_release(&self->lock);
 }
 
@@ -497,21 +517,21 @@ size_t weir_partition_table_lose_all(struct weir_partition_table *self)
     size_t lost;
 
     weir_lock_acquire(&self->lock);
-    for (lost = 0; self->lane_count > 0; lost++)
-        weir_lane_lose(self, self->lanes[self->lane_count - 1]);
+    for (lost = 0; self->leased_count > 0; lost++)
+        weir_leased_partition_lose(self, self->leased_partitions[self->leased_count - 1]);
     weir_lock_release(&self->lock);
     return lost;
 }
 
 /* Is its call over its budget? Then its handler hears of it, and its lease ends by itself. */
-static bool overruns(struct weir_lane *lane, int64_t now_ns)
+static bool overruns(struct weir_leased_partition *leased, int64_t now_ns)
 {
-    if (lane->state == WEIR_LANE_RUNNING && now_ns >= lane->deadline_ns) {
-        lane->overrun = true;
-        if (lane->batch != NULL)
-            lane->batch->expired = true;
+    if (leased->state == WEIR_PARTITION_RUNNING && now_ns >= leased->deadline_ns) {
+        leased->overrun = true;
+        if (leased->batch != NULL)
+            leased->batch->expired = true;
     }
-    return lane->overrun;
+    return leased->overrun;
 }
 
 size_t weir_partition_table_leases(struct weir_partition_table *self,
@@ -523,18 +543,19 @@ size_t weir_partition_table_leases(struct weir_partition_table *self,
     size_t found = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = self->lane_count; i > 0; i--) {
-        struct weir_lane *lane = self->lanes[i - 1];
+    for (size_t i = self->leased_count; i > 0; i--) {
+        struct weir_leased_partition *leased = self->leased_partitions[i - 1];
 
-        if (overruns(lane, now_ns)) {
-            if (boot_now_ns >= lane->lease_end_ns)
-                weir_lane_lose(self, lane); /* by now it may be somebody else's */
+        if (overruns(leased, now_ns)) {
+            if (boot_now_ns >= leased->lease_end_ns)
+                weir_leased_partition_lose(self,
+                                           leased); /* by now it may be somebody else's */
             continue;
         }
-        if (subscriber != NULL && lane->subscriber != subscriber)
+        if (subscriber != NULL && leased->subscriber != subscriber)
             continue;
         if (found < count)
-            out[found] = lane->lease;
+            out[found] = leased->lease;
         found++;
     }
     weir_lock_release(&self->lock);
@@ -546,25 +567,25 @@ void weir_partition_table_renewed(struct weir_partition_table *self,
                                   int64_t renewed_ns)
 {
     int64_t boot_now_ns = weir_executor_boot_now(self->options.executor);
-    struct weir_lane *lane;
+    struct weir_leased_partition *leased;
 
     weir_lock_acquire(&self->lock);
-    lane = weir_partition_table_find(self, key, epoch);
-    if (lane != NULL) {
-        if (lane->state == WEIR_LANE_READY && lane->lease_end_ns <= boot_now_ns)
+    leased = weir_partition_table_find(self, key, epoch);
+    if (leased != NULL) {
+        if (leased->state == WEIR_PARTITION_READY && leased->lease_end_ns <= boot_now_ns)
             weir_partition_table_notify(
                 self->options.work); /* callers have passed it over */
-        lane->lease_end_ns = weir_sat_add_i64(renewed_ns, lane->subscriber->lease_ns);
+        leased->lease_end_ns = weir_sat_add_i64(renewed_ns, leased->subscriber->lease_ns);
     }
     weir_lock_release(&self->lock);
 }
 
-static void send_off(struct weir_partition_table *self, struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static void send_off(struct weir_partition_table *self,
+                     struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
-    lane->leaving = true;
-    if (lane->state != WEIR_LANE_RUNNING && lane->state != WEIR_LANE_ACKING)
-        weir_lane_move(self, lane, WEIR_LANE_LEAVING);
+    leased->leaving = true;
+    if (leased->state != WEIR_PARTITION_RUNNING && leased->state != WEIR_PARTITION_ACKING)
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_LEAVING);
 }
 
 /*
@@ -574,12 +595,13 @@ static void send_off(struct weir_partition_table *self, struct weir_lane *lane)
  * those in a call the one that began last: a call that has lasted for long may hang, and nobody
  * would get anything until it ends.
  */
-static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
+static bool goes_before(const struct weir_leased_partition *a,
+                        const struct weir_leased_partition *b)
 {
-    bool a_runs = a->state == WEIR_LANE_RUNNING;
-    bool b_runs = b->state == WEIR_LANE_RUNNING;
-    bool a_rests = a->state == WEIR_LANE_IDLE;
-    bool b_rests = b->state == WEIR_LANE_IDLE;
+    bool a_runs = a->state == WEIR_PARTITION_RUNNING;
+    bool b_runs = b->state == WEIR_PARTITION_RUNNING;
+    bool a_rests = a->state == WEIR_PARTITION_IDLE;
+    bool b_rests = b->state == WEIR_PARTITION_IDLE;
 
     if (a->suspect != b->suspect)
         return b->suspect;
@@ -592,18 +614,18 @@ static bool goes_before(const struct weir_lane *a, const struct weir_lane *b)
     return a->taken_ns < b->taken_ns;
 }
 
-static struct weir_lane *first_to_go(const struct weir_partition_table *self,
-                                     const struct weir_subscriber *subscriber)
+static struct weir_leased_partition *first_to_go(const struct weir_partition_table *self,
+                                                 const struct weir_subscriber *subscriber)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_lane *first = NULL;
+    struct weir_leased_partition *first = NULL;
 
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (lane->subscriber == subscriber && !lane->leaving &&
-            (first == NULL || goes_before(lane, first)))
-            first = lane;
+        if (leased->subscriber == subscriber && !leased->leaving &&
+            (first == NULL || goes_before(leased, first)))
+            first = leased;
     }
     return first;
 }
@@ -613,45 +635,46 @@ void weir_partition_table_give_up_excess(struct weir_partition_table *self,
 {
     weir_lock_acquire(&self->lock);
     for (; count > 0; count--) {
-        struct weir_lane *lane = first_to_go(self, subscriber);
+        struct weir_leased_partition *leased = first_to_go(self, subscriber);
 
-        if (lane == NULL)
+        if (leased == NULL)
             break;
-        send_off(self, lane);
+        send_off(self, leased);
     }
     weir_lock_release(&self->lock);
 }
 
 /* The place to store when nothing waits: the next owner begins there. */
-static void describe_drained(const struct weir_lane *lane, struct weir_ack *ack)
+static void describe_drained(const struct weir_leased_partition *leased,
+                             struct weir_ack *ack)
 {
     *ack = (struct weir_ack){
-        .key = lane->lease.key,
-        .epoch = lane->lease.epoch,
-        .next = lane->position,
+        .key = leased->lease.key,
+        .epoch = leased->lease.epoch,
+        .next = leased->position,
     };
-    ack->next.place = lane->read;
-    ack->next.version = lane->position.version + 1;
+    ack->next.place = leased->read;
+    ack->next.version = leased->position.version + 1;
 }
 
 /* Nobody called it: its mark, or that of an owner before us, ends with our lease. */
-static void describe_unmarked(struct weir_lane *lane, struct weir_ack *ack)
+static void describe_unmarked(struct weir_leased_partition *leased, struct weir_ack *ack)
 {
-    weir_lane_describe_clearing(lane);
-    lane->next.version = lane->position.version + 1;
+    weir_leased_partition_describe_clearing(leased);
+    leased->next.version = leased->position.version + 1;
     *ack = (struct weir_ack){
-        .key = lane->lease.key,
-        .epoch = lane->lease.epoch,
-        .next = lane->next,
-        .error = weir_str(lane->error[0] != '\0' ? WEIR_MARK_DEATH : ""),
+        .key = leased->lease.key,
+        .epoch = leased->lease.epoch,
+        .next = leased->next,
+        .error = weir_str(leased->error[0] != '\0' ? WEIR_MARK_DEATH : ""),
         .is_mark = true,
     };
 }
 
-static bool is_drained(const struct weir_lane *lane)
+static bool is_drained(const struct weir_leased_partition *leased)
 {
-    return lane->count == 0 && !lane->behind && lane->position.attempts == 0 &&
-           weir_place_before(lane->position.place, lane->read);
+    return leased->count == 0 && !leased->behind && leased->position.attempts == 0 &&
+           weir_place_before(leased->position.place, leased->read);
 }
 
 size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
@@ -661,21 +684,21 @@ size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool
     size_t taken = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = self->lane_count; i > 0 && taken < count; i--) {
-        struct weir_lane *lane = self->lanes[i - 1];
-        bool at_work =
-            lane->state == WEIR_LANE_RUNNING || lane->state == WEIR_LANE_ACKING;
+    for (size_t i = self->leased_count; i > 0 && taken < count; i--) {
+        struct weir_leased_partition *leased = self->leased_partitions[i - 1];
+        bool at_work = leased->state == WEIR_PARTITION_RUNNING ||
+                       leased->state == WEIR_PARTITION_ACKING;
 
-        if (lane->state != WEIR_LANE_LEAVING && (!all || at_work))
+        if (leased->state != WEIR_PARTITION_LEAVING && (!all || at_work))
             continue;
-        out[taken] = lane->lease;
+        out[taken] = leased->lease;
         memset(&acks[taken], 0, sizeof acks[taken]);
-        if (has_mark(lane))
-            describe_unmarked(lane, &acks[taken]);
-        else if (is_drained(lane))
-            describe_drained(lane, &acks[taken]);
+        if (has_mark(leased))
+            describe_unmarked(leased, &acks[taken]);
+        else if (is_drained(leased))
+            describe_drained(leased, &acks[taken]);
         taken++;
-        weir_lane_remove(self, lane);
+        weir_leased_partition_remove(self, leased);
     }
     weir_lock_release(&self->lock);
     return taken;
@@ -687,7 +710,7 @@ static bool is_orphan(struct weir_partition_table *self, struct weir_lease_key k
     WEIR_LIST_EACH(link, &self->orphans)
     {
         const struct weir_lease *lease =
-            &WEIR_CONTAINER_OF(link, struct weir_lane, turn)->lease;
+            &WEIR_CONTAINER_OF(link, struct weir_leased_partition, turn)->lease;
 
         if (lease->key.pid == key.pid && lease->key.subscription == key.subscription &&
             lease->epoch == epoch)
@@ -714,16 +737,17 @@ size_t weir_partition_table_occupied(struct weir_partition_table *self,
     size_t found = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count && found < count; i++) {
-        if (self->lanes[i]->lease.key.subscription == subscription)
-            out[found++] = self->lanes[i]->lease.key.pid;
+    for (size_t i = 0; i < self->leased_count && found < count; i++) {
+        if (self->leased_partitions[i]->lease.key.subscription == subscription)
+            out[found++] = self->leased_partitions[i]->lease.key.pid;
     }
     WEIR_LIST_EACH(link, &self->orphans)
     {
-        const struct weir_lane *lane = WEIR_CONTAINER_OF(link, struct weir_lane, turn);
+        const struct weir_leased_partition *leased =
+            WEIR_CONTAINER_OF(link, struct weir_leased_partition, turn);
 
-        if (lane->lease.key.subscription == subscription && found < count)
-            out[found++] = lane->lease.key.pid;
+        if (leased->lease.key.subscription == subscription && found < count)
+            out[found++] = leased->lease.key.pid;
     }
     weir_lock_release(&self->lock);
     return found;
@@ -799,13 +823,14 @@ void weir_partition_table_set_clock(struct weir_partition_table *self, int64_t o
 uint32_t weir_partition_table_count_leased(struct weir_partition_table *self,
                                            const struct weir_subscriber *subscriber)
 {
-    uint32_t lanes = 0;
+    uint32_t leased_partitions = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++)
-        lanes += self->lanes[i]->subscriber == subscriber && !self->lanes[i]->leaving;
+    for (size_t i = 0; i < self->leased_count; i++)
+        leased_partitions += self->leased_partitions[i]->subscriber == subscriber &&
+                             !self->leased_partitions[i]->leaving;
     weir_lock_release(&self->lock);
-    return lanes;
+    return leased_partitions;
 }
 
 size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
@@ -814,10 +839,10 @@ size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
     size_t taken = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count && taken < count; i++) {
-        if (self->lanes[i]->forgiven) {
-            self->lanes[i]->forgiven = false;
-            out[taken++] = self->lanes[i]->lease;
+    for (size_t i = 0; i < self->leased_count && taken < count; i++) {
+        if (self->leased_partitions[i]->forgiven) {
+            self->leased_partitions[i]->forgiven = false;
+            out[taken++] = self->leased_partitions[i]->lease;
         }
     }
     weir_lock_release(&self->lock);
@@ -825,12 +850,12 @@ size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
 }
 
 /* When its call's budget is over, or its lease if it is already: by the clock that timers go by. */
-static int64_t deadline_of(const struct weir_lane *lane, int64_t now_ns,
+static int64_t deadline_of(const struct weir_leased_partition *leased, int64_t now_ns,
                            int64_t boot_now_ns)
 {
-    if (!lane->overrun)
-        return lane->deadline_ns;
-    return weir_sat_add_i64(now_ns, lane->lease_end_ns - boot_now_ns);
+    if (!leased->overrun)
+        return leased->deadline_ns;
+    return weir_sat_add_i64(now_ns, leased->lease_end_ns - boot_now_ns);
 }
 
 int64_t weir_partition_table_next_deadline(struct weir_partition_table *self)
@@ -840,43 +865,43 @@ int64_t weir_partition_table_next_deadline(struct weir_partition_table *self)
     int64_t next_ns = WEIR_FOREVER;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++) {
-        const struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        const struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (lane->state == WEIR_LANE_RUNNING &&
-            deadline_of(lane, now_ns, boot_now_ns) < next_ns)
-            next_ns = deadline_of(lane, now_ns, boot_now_ns);
+        if (leased->state == WEIR_PARTITION_RUNNING &&
+            deadline_of(leased, now_ns, boot_now_ns) < next_ns)
+            next_ns = deadline_of(leased, now_ns, boot_now_ns);
     }
     weir_lock_release(&self->lock);
     return next_ns;
 }
 
-static bool lags(const struct weir_lane *lane)
+static bool lags(const struct weir_leased_partition *leased)
 {
-    struct weir_place stored = lane->position.place;
+    struct weir_place stored = leased->position.place;
 
-    if (lane->read.cut != stored.cut)
-        return lane->read.cut - stored.cut >= DRAINED_CUTS_MAX;
-    return lane->read.id - stored.id >= DRAINED_IDS_MAX;
+    if (leased->read.cut != stored.cut)
+        return leased->read.cut - stored.cut >= DRAINED_CUTS_MAX;
+    return leased->read.id - stored.id >= DRAINED_IDS_MAX;
 }
 
 void weir_partition_table_store_drained(struct weir_partition_table *self)
 {
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (lane->state != WEIR_LANE_IDLE || !is_drained(lane) || !lags(lane))
+        if (leased->state != WEIR_PARTITION_IDLE || !is_drained(leased) || !lags(leased))
             continue;
-        lane->next = lane->position;
-        lane->next.epoch = lane->lease.epoch;
-        lane->next.trying = 0;
-        lane->next.place = lane->read;
-        lane->processed = 0;
-        lane->retry = false;
-        lane->clear_crashes = false;
-        lane->error[0] = '\0';
-        weir_lane_move(self, lane, WEIR_LANE_ACKING);
+        leased->next = leased->position;
+        leased->next.epoch = leased->lease.epoch;
+        leased->next.trying = 0;
+        leased->next.place = leased->read;
+        leased->processed = 0;
+        leased->retry = false;
+        leased->clear_crashes = false;
+        leased->error[0] = '\0';
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_ACKING);
     }
     weir_lock_release(&self->lock);
 }

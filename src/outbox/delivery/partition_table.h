@@ -53,7 +53,7 @@
 #include "weir/heap.h"
 #include "weir/outbox.h"
 
-struct weir_lane;
+struct weir_leased_partition;
 struct weir_notifier;
 struct weir_partition_table;
 
@@ -87,7 +87,7 @@ struct weir_subscriber {
     /* the roster's, under its lock */
     uint32_t attempts_max; /* of the queue; 0: no limit */
     uint32_t running;
-    uint32_t lanes;
+    uint32_t leased_partitions;
     struct weir_subscriber_state decided;
 };
 
@@ -106,7 +106,7 @@ struct weir_partition_table_options {
 enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };
 
 struct weir_partition_table_info {
-    size_t lanes;
+    size_t leased_partitions;
     size_t behind;
     size_t ready;
     size_t running;
@@ -254,7 +254,7 @@ void weir_partition_table_lose_front(struct weir_partition_table *self);
 /* ---- for handler threads ---------------------------------------------------------------- */
 
 struct weir_call {
-    struct weir_lane *lane; /* the roster's */
+    struct weir_leased_partition *leased; /* the roster's */
     struct weir_subscriber *subscriber;
     int32_t partition;
     uint32_t attempts;

@@ -22,84 +22,88 @@
 #include "base/arith.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
-#include "outbox/delivery/lane.h"
+#include "outbox/delivery/partition_table_private.h"
 #include "outbox/log/page.h"
 #include "weir/executor.h"
 
-enum { LANE_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024 };
+enum { LEASED_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024 };
 
 /* A handler that takes longer than this lends the memory of its lane to others. */
 #define SLOW_NS WEIR_MILLISECONDS(100)
 
 /* ---- how full a lane is ---------------------------------------------------------------- */
 
-static size_t count_max(const struct weir_lane *lane)
+static size_t count_max(const struct weir_leased_partition *leased)
 {
-    size_t twice = (size_t)lane->subscriber->tuning.batch * 2;
+    size_t twice = (size_t)leased->subscriber->tuning.batch * 2;
 
-    return twice > LANE_COUNT_MAX ? twice : LANE_COUNT_MAX;
+    return twice > LEASED_COUNT_MAX ? twice : LEASED_COUNT_MAX;
 }
 
 /* A lane that cannot run now has no use for more than its next batch. */
-static bool stands_still(const struct weir_lane *lane)
+static bool stands_still(const struct weir_leased_partition *leased)
 {
-    return lane->state == WEIR_LANE_RETRYING ||
-           weir_subscriber_is_paused(lane->subscriber) || lane->overrun || lane->suspect;
+    return leased->state == WEIR_PARTITION_RETRYING ||
+           weir_subscriber_is_paused(leased->subscriber) || leased->overrun ||
+           leased->suspect;
 }
 
-static bool is_full(const struct weir_partition_table *self, const struct weir_lane *lane)
-    WEIR_REQUIRES(self->lock)
+static bool is_full(const struct weir_partition_table *self,
+                    const struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
-    if (lane->count == 0)
+    if (leased->count == 0)
         return false;
-    if (stands_still(lane))
-        return lane->count >= (size_t)lane->subscriber->tuning.batch * 2;
-    return lane->count >= count_max(lane) || lane->bytes >= self->options.memory_max / 4;
+    if (stands_still(leased))
+        return leased->count >= (size_t)leased->subscriber->tuning.batch * 2;
+    return leased->count >= count_max(leased) ||
+           leased->bytes >= self->options.memory_max / 4;
 }
 
 static bool runs_for_long(const struct weir_partition_table *self,
-                          const struct weir_lane *lane) WEIR_REQUIRES(self->lock)
+                          const struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock)
 {
-    return lane->state == WEIR_LANE_RUNNING &&
-           weir_executor_now(self->options.executor) - lane->begun_ns > SLOW_NS;
+    return leased->state == WEIR_PARTITION_RUNNING &&
+           weir_executor_now(self->options.executor) - leased->begun_ns > SLOW_NS;
 }
 
 /* Should the follower read for it? What lend_memory() took it should not get again at once: the
  * follower would read the same part of the log over and over. */
 static bool wants_more(const struct weir_partition_table *self,
-                       const struct weir_lane *lane) WEIR_REQUIRES(self->lock)
+                       const struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock)
 {
-    if (!lane->behind || lane->leaving)
+    if (!leased->behind || leased->leaving)
         return false;
-    if (stands_still(lane) || runs_for_long(self, lane))
-        return lane->count < lane->subscriber->tuning.batch;
-    return lane->count <= count_max(lane) / 2 &&
-           lane->bytes <= self->options.memory_max / 8;
+    if (stands_still(leased) || runs_for_long(self, leased))
+        return leased->count < leased->subscriber->tuning.batch;
+    return leased->count <= count_max(leased) / 2 &&
+           leased->bytes <= self->options.memory_max / 8;
 }
 
 /* Take back what lanes that stand still, or run for long, will not need soon. */
 static void lend_memory(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
-        size_t keep = lane->subscriber->tuning.batch;
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
+        size_t keep = leased->subscriber->tuning.batch;
 
-        if (lane->state == WEIR_LANE_RUNNING && lane->call_count > keep)
-            keep = lane->call_count;
-        if (runs_for_long(self, lane) || stands_still(lane))
-            weir_lane_trim(self, lane, keep);
+        if (leased->state == WEIR_PARTITION_RUNNING && leased->call_count > keep)
+            keep = leased->call_count;
+        if (runs_for_long(self, leased) || stands_still(leased))
+            weir_leased_partition_trim(self, leased, keep);
     }
 }
 
 /* By order of a test: drop all but the next message, as if memory were short. */
 static void forget_all(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
-        bool under_way =
-            lane->state == WEIR_LANE_RUNNING || lane->state == WEIR_LANE_ACKING;
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
+        bool under_way = leased->state == WEIR_PARTITION_RUNNING ||
+                         leased->state == WEIR_PARTITION_ACKING;
 
-        weir_lane_trim(self, lane, under_way ? lane->call_count : 1);
+        weir_leased_partition_trim(self, leased, under_way ? leased->call_count : 1);
     }
 }
 
@@ -120,32 +124,32 @@ static bool reserve_pids(struct weir_partition_table *self, enum weir_reader_kin
     struct weir_removal *removals;
     int64_t *pids;
 
-    if (self->pid_capacity[kind] >= self->lane_count)
+    if (self->pid_capacity[kind] >= self->leased_count)
         return true;
-    pids = weir_heap_resize(heap, self->pids[kind], self->lane_capacity * sizeof *pids);
+    pids = weir_heap_resize(heap, self->pids[kind], self->leased_capacity * sizeof *pids);
     if (pids == NULL)
         return false;
     self->pids[kind] = pids;
     removals = weir_heap_resize(heap, self->removals[kind],
-                                self->lane_capacity * sizeof *removals);
+                                self->leased_capacity * sizeof *removals);
     if (removals == NULL)
         return false;
     self->removals[kind] = removals;
-    self->pid_capacity[kind] = self->lane_capacity;
+    self->pid_capacity[kind] = self->leased_capacity;
     return true;
 }
 
 /* Lanes are in the order of their pids, so equal ones are neighbours, and those of a queue too. */
 static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
-                  struct weir_lane *lane, struct weir_page *page)
+                  struct weir_leased_partition *leased, struct weir_page *page)
     WEIR_REQUIRES(self->lock)
 {
     struct weir_removal *removals = self->removals[kind];
     int64_t *pids = self->pids[kind];
-    int64_t pid = lane->lease.key.pid;
+    int64_t pid = leased->lease.key.pid;
     int64_t queue_id = weir_pid_queue(pid);
 
-    lane->in_page[kind] = true;
+    leased->in_page[kind] = true;
     if (page->pid_count == 0 || pids[page->pid_count - 1] != pid)
         pids[page->pid_count++] = pid;
     if (page->removal_count == 0 ||
@@ -161,17 +165,17 @@ static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
 static struct weir_place choose_front(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_place best = self->lanes[0]->read;
-    size_t wanted = (self->lane_count - 1) / 2;
+    struct weir_place best = self->leased_partitions[0]->read;
+    size_t wanted = (self->leased_count - 1) / 2;
 
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_place place = self->lanes[i]->read;
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_place place = self->leased_partitions[i]->read;
         size_t lower = 0;
         size_t equal = 0;
 
-        for (size_t k = 0; k < self->lane_count; k++) {
-            lower += weir_place_before(self->lanes[k]->read, place);
-            equal += weir_place_equal(self->lanes[k]->read, place);
+        for (size_t k = 0; k < self->leased_count; k++) {
+            lower += weir_place_before(self->leased_partitions[k]->read, place);
+            equal += weir_place_equal(self->leased_partitions[k]->read, place);
         }
         if (lower <= wanted && wanted < lower + equal)
             return place;
@@ -182,8 +186,8 @@ static struct weir_place choose_front(const struct weir_partition_table *self)
 static bool anybody_attached(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        if (!self->lanes[i]->behind)
+    for (size_t i = 0; i < self->leased_count; i++) {
+        if (!self->leased_partitions[i]->behind)
             return true;
     }
     return false;
@@ -192,14 +196,14 @@ static bool anybody_attached(const struct weir_partition_table *self)
 static void attach_those_at_front(struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (lane->behind && !weir_place_before(lane->read, self->front) &&
-            !is_full(self, lane)) {
-            lane->behind = false;
-            lane->near = false;
-            lane->in_page[WEIR_READER_FOLLOWER] = false;
+        if (leased->behind && !weir_place_before(leased->read, self->front) &&
+            !is_full(self, leased)) {
+            leased->behind = false;
+            leased->near = false;
+            leased->in_page[WEIR_READER_FOLLOWER] = false;
         }
     }
 }
@@ -207,8 +211,9 @@ static void attach_those_at_front(struct weir_partition_table *self)
 static bool somebody_is_near(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        if (self->lanes[i]->near && wants_more(self, self->lanes[i]))
+    for (size_t i = 0; i < self->leased_count; i++) {
+        if (self->leased_partitions[i]->near &&
+            wants_more(self, self->leased_partitions[i]))
             return true;
     }
     return false;
@@ -226,13 +231,13 @@ static bool choose_main(struct weir_partition_table *self, struct weir_page *pag
         weir_partition_table_notify(self->options.room[WEIR_READER_FOLLOWER]);
         return false;
     }
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        lane->in_page[WEIR_READER_MAIN] = false;
-        if (!lane->behind)
-            enrol(self, WEIR_READER_MAIN, lane, page);
-        else if (wants_more(self, lane) && self->waits[WEIR_READER_FOLLOWER]) {
+        leased->in_page[WEIR_READER_MAIN] = false;
+        if (!leased->behind)
+            enrol(self, WEIR_READER_MAIN, leased, page);
+        else if (wants_more(self, leased) && self->waits[WEIR_READER_FOLLOWER]) {
             self->waits[WEIR_READER_FOLLOWER] = false;
             weir_partition_table_notify(self->options.room[WEIR_READER_FOLLOWER]);
         }
@@ -246,16 +251,16 @@ static bool choose_follower(struct weir_partition_table *self, struct weir_page 
 {
     if (!self->front_known)
         return false;
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        lane->in_page[WEIR_READER_FOLLOWER] = false;
-        lane->blocked = false;
-        if (!wants_more(self, lane) || !weir_place_before(lane->read, self->front))
+        leased->in_page[WEIR_READER_FOLLOWER] = false;
+        leased->blocked = false;
+        if (!wants_more(self, leased) || !weir_place_before(leased->read, self->front))
             continue;
-        if (page->pid_count == 0 || weir_place_before(lane->read, page->after))
-            page->after = lane->read;
-        enrol(self, WEIR_READER_FOLLOWER, lane, page);
+        if (page->pid_count == 0 || weir_place_before(leased->read, page->after))
+            page->after = leased->read;
+        enrol(self, WEIR_READER_FOLLOWER, leased, page);
     }
     self->follower_target = self->front;
     return page->pid_count > 0;
@@ -278,7 +283,7 @@ bool weir_partition_table_next_page(struct weir_partition_table *self,
     weir_lock_acquire(&self->lock);
     if (WEIR_POINT(self->options.points, "roster.forget"))
         forget_all(self);
-    if (self->lane_count == 0)
+    if (self->leased_count == 0)
         self->front_known = false;
     else if (!self->closed && has_room(self) && reserve_pids(self, kind))
         chosen = kind == WEIR_READER_MAIN ? choose_main(self, page)
@@ -294,14 +299,15 @@ bool weir_partition_table_next_page(struct weir_partition_table *self,
 
 /* Not lost by itself: the place is that of the furthest partition of the queue, and a slow one is
  * rightly behind it. */
-static bool is_doubted(const struct weir_lane *lane, const struct weir_page *page)
+static bool is_doubted(const struct weir_leased_partition *leased,
+                       const struct weir_page *page)
 {
     const struct weir_removal *removal =
-        weir_page_find_removal(page, weir_pid_queue(lane->lease.key.pid));
+        weir_page_find_removal(page, weir_pid_queue(leased->lease.key.pid));
 
-    return removal != NULL && weir_place_before(lane->read, removal->place) &&
-           (removal->count != lane->asked.count ||
-            !weir_place_equal(removal->place, lane->asked.place));
+    return removal != NULL && weir_place_before(leased->read, removal->place) &&
+           (removal->count != leased->asked.count ||
+            !weir_place_equal(removal->place, leased->asked.place));
 }
 
 size_t weir_partition_table_doubted(struct weir_partition_table *self,
@@ -312,13 +318,13 @@ size_t weir_partition_table_doubted(struct weir_partition_table *self,
     size_t found = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++) {
-        const struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        const struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (!lane->in_page[kind] || !is_doubted(lane, page))
+        if (!leased->in_page[kind] || !is_doubted(leased, page))
             continue;
         if (found < count)
-            out[found] = lane->lease;
+            out[found] = leased->lease;
         found++;
     }
     weir_lock_release(&self->lock);
@@ -331,16 +337,16 @@ void weir_partition_table_answer(struct weir_partition_table *self,
 {
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < count; i++) {
-        struct weir_lane *lane =
+        struct weir_leased_partition *leased =
             weir_partition_table_find(self, leases[i].key, leases[i].epoch);
 
-        if (lane == NULL)
+        if (leased == NULL)
             continue;
         if (leases[i].kept) {
-            lane->asked =
+            leased->asked =
                 *weir_page_find_removal(page, weir_pid_queue(leases[i].key.pid));
         } else {
-            weir_lane_lose(self, lane);
+            weir_leased_partition_lose(self, leased);
             weir_partition_table_notify(self->options.keeper); /* it may be taken again */
         }
     }
@@ -349,39 +355,39 @@ void weir_partition_table_answer(struct weir_partition_table *self,
 
 /* ---- handing it out -------------------------------------------------------------------- */
 
-static void push(struct weir_partition_table *self, struct weir_lane *lane,
+static void push(struct weir_partition_table *self, struct weir_leased_partition *leased,
                  struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
 {
-    parcel->seq = ++lane->seq_read;
-    lane->read = parcel->place;
-    lane->given = true;
-    lane->count++;
-    lane->bytes += parcel->size;
+    parcel->seq = ++leased->seq_read;
+    leased->read = parcel->place;
+    leased->given = true;
+    leased->count++;
+    leased->bytes += parcel->size;
     self->messages++;
     self->bytes += parcel->size;
-    weir_list_append(&lane->parcels, &parcel->link);
-    if (lane->state == WEIR_LANE_IDLE)
-        weir_lane_move(self, lane, WEIR_LANE_READY);
+    weir_list_append(&leased->parcels, &parcel->link);
+    if (leased->state == WEIR_PARTITION_IDLE)
+        weir_leased_partition_move(self, leased, WEIR_PARTITION_READY);
 }
 
 /* A lane without room misses this message, and so all later ones of the page. */
-static void leave_behind(struct weir_lane *lane, enum weir_reader_kind kind)
+static void leave_behind(struct weir_leased_partition *leased, enum weir_reader_kind kind)
 {
     if (kind == WEIR_READER_FOLLOWER) {
-        lane->blocked = true;
-        lane->near = false;
+        leased->blocked = true;
+        leased->near = false;
     } else {
-        lane->behind = true;
-        lane->near = false;
-        lane->in_page[WEIR_READER_MAIN] = false;
+        leased->behind = true;
+        leased->near = false;
+        leased->in_page[WEIR_READER_MAIN] = false;
     }
 }
 
-static bool takes(const struct weir_lane *lane, enum weir_reader_kind kind,
+static bool takes(const struct weir_leased_partition *leased, enum weir_reader_kind kind,
                   const struct weir_parcel *parcel)
 {
-    return lane->in_page[kind] && !(kind == WEIR_READER_FOLLOWER && lane->blocked) &&
-           weir_place_before(lane->read, parcel->place);
+    return leased->in_page[kind] && !(kind == WEIR_READER_FOLLOWER && leased->blocked) &&
+           weir_place_before(leased->read, parcel->place);
 }
 
 /* Give `parcel` to every lane that is waiting for it; the first gets the original. */
@@ -392,26 +398,28 @@ static void hand_out(struct weir_partition_table *self, enum weir_reader_kind ki
     struct weir_parcel *original = parcel;
 
     for (size_t i = weir_partition_table_find_pid(self, parcel->pid);
-         i < self->lane_count && self->lanes[i]->lease.key.pid == parcel->pid; i++) {
-        struct weir_lane *lane = self->lanes[i];
+         i < self->leased_count &&
+         self->leased_partitions[i]->lease.key.pid == parcel->pid;
+         i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
         struct weir_parcel *own = original;
 
-        if (!takes(lane, kind, parcel))
+        if (!takes(leased, kind, parcel))
             continue;
         if (WEIR_POINT(self->options.points, "roster.skip")) {
-            lane->read = parcel->place; /* a bug, for tests that must find it */
+            leased->read = parcel->place; /* a bug, for tests that must find it */
             continue;
         }
         if (own == NULL)
             own = weir_parcel_copy(heap, parcel);
-        if (own == NULL || is_full(self, lane)) {
-            leave_behind(lane, kind);
+        if (own == NULL || is_full(self, leased)) {
+            leave_behind(leased, kind);
             if (own != original)
                 weir_heap_free(heap, own);
             continue;
         }
         original = NULL;
-        push(self, lane, own);
+        push(self, leased, own);
     }
     weir_heap_free(heap, original);
 }
@@ -420,21 +428,21 @@ static void hand_out(struct weir_partition_table *self, enum weir_reader_kind ki
 static void move_on(struct weir_partition_table *self, enum weir_reader_kind kind,
                     const struct weir_page *page) WEIR_REQUIRES(self->lock)
 {
-    for (size_t i = 0; i < self->lane_count; i++) {
-        struct weir_lane *lane = self->lanes[i];
+    for (size_t i = 0; i < self->leased_count; i++) {
+        struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (!lane->in_page[kind] || (kind == WEIR_READER_FOLLOWER && lane->blocked))
+        if (!leased->in_page[kind] || (kind == WEIR_READER_FOLLOWER && leased->blocked))
             continue;
-        lane->read = weir_place_later(lane->read, page->end);
-        lane->in_page[kind] = false;
+        leased->read = weir_place_later(leased->read, page->end);
+        leased->in_page[kind] = false;
         if (kind == WEIR_READER_FOLLOWER)
-            lane->near = !weir_place_before(lane->read, self->follower_target) &&
-                         weir_place_before(lane->read, self->front);
-        else if (page->at_head && lane->lease.crashes > 0 && !lane->given) {
-            lane->lease.crashes = 0; /* nothing waited: nobody died of a message */
-            lane->forgiven = true;
-            lane->suspect = false;
-            weir_mode_init(&lane->mode);
+            leased->near = !weir_place_before(leased->read, self->follower_target) &&
+                           weir_place_before(leased->read, self->front);
+        else if (page->at_head && leased->lease.crashes > 0 && !leased->given) {
+            leased->lease.crashes = 0; /* nothing waited: nobody died of a message */
+            leased->forgiven = true;
+            leased->suspect = false;
+            weir_mode_init(&leased->mode);
             weir_partition_table_notify(self->options.keeper);
         }
     }
@@ -468,7 +476,7 @@ void weir_partition_table_abandon_page(struct weir_partition_table *self,
                                        enum weir_reader_kind kind)
 {
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < self->lane_count; i++)
-        self->lanes[i]->in_page[kind] = false;
+    for (size_t i = 0; i < self->leased_count; i++)
+        self->leased_partitions[i]->in_page[kind] = false;
     weir_lock_release(&self->lock);
 }

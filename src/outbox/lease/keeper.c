@@ -560,11 +560,11 @@ static void fence_if_lost(struct weir_keeper *self)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t number;
-    size_t lanes;
+    size_t leased_partitions;
 
     if (!weir_presence_is_lost(&self->presence))
         return;
-    lanes = weir_partition_table_lose_all(outbox->partition_table);
+    leased_partitions = weir_partition_table_lose_all(outbox->partition_table);
     number = weir_presence_forsake(&self->presence);
     if (self->former == 0) /* else nothing was done under this one */
         self->former = number;
@@ -573,7 +573,7 @@ static void fence_if_lost(struct weir_keeper *self)
         outbox->logger, WEIR_LOG_WARNING, "outbox.liveness_lost",
         "partitions=%zu text=\"the session of the liveness lock was lost or left "
         "behind: all partitions are given up and taken again\"",
-        lanes);
+        leased_partitions);
 }
 
 /* Nobody says that it is alive by its lock where the lock is not seen. */
@@ -692,7 +692,7 @@ static enum weir_status keep(struct weir_context *context, void *state,
     return status;
 }
 
-static size_t most_lanes(const struct weir_outbox *outbox)
+static size_t most_leased_partitions(const struct weir_outbox *outbox)
 {
     size_t most = 0;
 
@@ -712,7 +712,7 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     outbox->keeper = self;
     self->outbox = outbox;
     weir_presence_init(&self->presence, outbox);
-    self->lease_max = most_lanes(outbox) + 1;
+    self->lease_max = most_leased_partitions(outbox) + 1;
     self->shares = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
                                           sizeof *self->shares);
     self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,

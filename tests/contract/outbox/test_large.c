@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/outbox_engines.h"
-#include "outbox/delivery/lane.h"
+#include "outbox/delivery/partition_table_private.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"

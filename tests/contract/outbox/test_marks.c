@@ -80,7 +80,7 @@ static void set_trying(struct fixture *fixture, int32_t partition, int64_t tryin
     fixture_prepare(fixture, sql);
 }
 
-static struct weir_partition_table_info lanes(struct weir_outbox *outbox)
+static struct weir_partition_table_info leased_partitions(struct weir_outbox *outbox)
 {
     struct weir_partition_table_info info;
 
@@ -316,7 +316,7 @@ OUTBOX_TEST(attempts_max, counts_no_lease_that_a_healthy_process_has_lost)
     scene_start(fixture, outbox);
     for (int i = 1; i <= LOSSES; i++) {
         wait_until(leased(fixture, "epoch") == i);
-        wait_until(lanes(outbox).ready == 1);
+        wait_until(leased_partitions(outbox).ready == 1);
         fixture_prepare(fixture, "UPDATE {p}_lease SET until_us = 1");
     }
     wait_until(leased(fixture, "crashes") == LOSSES);
@@ -344,7 +344,7 @@ OUTBOX_TEST(suspects, are_called_one_at_a_time_while_others_go_on)
     scene_start(fixture, outbox);
 
     wait_until(recorder_count(recorder) == 2);
-    wait_until(lanes(outbox).ready == SUSPECTS - 1);
+    wait_until(leased_partitions(outbox).ready == SUSPECTS - 1);
     check_int(recorder_count_of(recorder, OTHER), 1);
     check_int(recorder_count(recorder), 2);
     recorder_release(recorder);
@@ -366,7 +366,7 @@ OUTBOX_TEST(suspects, whose_calls_alone_have_failed_least_come_first)
     set_trying(fixture, 3, 1, 0);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
     scene_start(fixture, outbox);
-    wait_until(lanes(outbox).ready == 4);
+    wait_until(leased_partitions(outbox).ready == 4);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
     wait_until(recorder_count(recorder) == 4);
 
@@ -404,10 +404,10 @@ OUTBOX_TEST(suspect, keeps_the_others_waiting_until_its_ack_is_stored)
     bury_owner(fixture, 1);
     scene_start(fixture, outbox);
     wait_until(atomic_load(&gate.reached));
-    wait_until(lanes(outbox).ready == 1);
+    wait_until(leased_partitions(outbox).ready == 1);
 
     check_int(recorder_count(recorder), 1);
-    check_int(lanes(outbox).running, 0);
+    check_int(leased_partitions(outbox).running, 0);
     atomic_store(&gate.open, true);
     wait_until(recorder_count(recorder) == 2);
     scene_close(outbox);
@@ -452,7 +452,7 @@ OUTBOX_TEST(mark, ends_with_the_release_of_the_lease)
     bury_owner(fixture, -1);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
     scene_start(fixture, outbox);
-    wait_until(lanes(outbox).ready == 1);
+    wait_until(leased_partitions(outbox).ready == 1);
     check_int(stored(fixture, "trying", 0), -1);
     scene_stop(outbox);
 

@@ -156,7 +156,7 @@ static bool has_caught_up(struct weir_outbox *outbox)
 
     weir_outbox_ring(outbox, WEIR_BELL_KEEPER);
     weir_partition_table_read(outbox->partition_table, &info);
-    return info.lanes == 2 && info.behind == 0;
+    return info.leased_partitions == 2 && info.behind == 0;
 }
 
 OUTBOX_TEST(overtaken_owner, delivers_no_message_under_a_wrong_number)

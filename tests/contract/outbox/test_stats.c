@@ -136,8 +136,8 @@ struct paper {
     pthread_mutex_t mutex; /* guards all that follows */
     size_t reports;
     size_t categories;
-    uint64_t messages[2]; /* lane, acker */
-    char lane[LINE_SIZE]; /* the last line of that category */
+    uint64_t messages[2];   /* lane, acker */
+    char leased[LINE_SIZE]; /* the last line of that category */
 };
 
 static void add_category(struct paper *self, const char *line)
@@ -151,7 +151,7 @@ static void add_category(struct paper *self, const char *line)
             self->messages[i] += strtoull(messages + strlen("msgs="), NULL, 10);
     }
     if (strstr(line, names[0]) != NULL)
-        strncpy(self->lane, line, LINE_SIZE - 1);
+        strncpy(self->leased, line, LINE_SIZE - 1);
 }
 
 static void write_line(void *state, enum weir_log_level level, const char *line)
@@ -218,8 +218,8 @@ OUTBOX_TEST(reports, are_written_while_messages_are_delivered)
 
     wait_until(paper_read(&office.paper).messages[0] == MESSAGES);
     check(paper_read(&office.paper).reports > 0);
-    check(strstr(office.paper.lane, "workers=4 execs=") != NULL);
-    check(strstr(office.paper.lane, "fails=0 exec=\"") != NULL);
+    check(strstr(office.paper.leased, "workers=4 execs=") != NULL);
+    check(strstr(office.paper.leased, "fails=0 exec=\"") != NULL);
     close_office(&office);
 }
 

@@ -15,7 +15,7 @@ struct hall {
     struct weir_outbox *outbox;
     struct recorder *gate; /* its calls wait until recorder_release() */
     struct recorder *calls;
-    size_t lanes; /* of all queues */
+    size_t leased_partitions; /* of all queues */
 };
 
 static struct weir_partition_table_info look(const struct hall *self)
@@ -37,7 +37,7 @@ static void add_queue(struct hall *self, const char *queue, int32_t partitions,
     handler.tuning = &tuning;
     scene_queue(self->fixture, self->outbox, queue, partitions);
     scene_add(self->fixture, self->outbox, &handler);
-    self->lanes += (size_t)partitions;
+    self->leased_partitions += (size_t)partitions;
 }
 
 /* One permit. The queues are served by one recorder, so that it sees their order. */
@@ -59,7 +59,8 @@ static void open_hall(struct hall *self, struct fixture *fixture)
 static void start(struct hall *self)
 {
     scene_start(self->fixture, self->outbox);
-    wait_until(look(self).lanes == self->lanes && look(self).behind == 0);
+    wait_until(look(self).leased_partitions == self->leased_partitions &&
+               look(self).behind == 0);
 }
 
 static void start_with(struct hall *self, struct fixture *fixture, int64_t retry_ns)

@@ -144,15 +144,15 @@ static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, boo
     return found;
 }
 
-static size_t lanes(struct scene *self)
+static size_t leased_partitions(struct scene *self)
 {
     struct weir_partition_table_info info;
 
     weir_partition_table_read(self->partition_table, &info);
-    return info.lanes;
+    return info.leased_partitions;
 }
 
-static void open_two_lanes(struct scene *self)
+static void open_two_leased_partitions(struct scene *self)
 {
     open_scene(self);
     admit(self, 0, 100);
@@ -163,7 +163,7 @@ WEIR_TEST(lane, that_reads_on_behind_what_was_removed_is_not_asked_about)
 {
     struct scene scene;
 
-    open_two_lanes(&scene);
+    open_two_leased_partitions(&scene);
     check_int(doubted(&scene, 100, 1, true), 0);
     check_int(doubted(&scene, 40, 2, true), 0);
     close_scene(&scene);
@@ -173,13 +173,13 @@ WEIR_TEST(lane, that_reads_on_from_before_it_is_asked_about_once_for_each_remova
 {
     struct scene scene;
 
-    open_two_lanes(&scene);
+    open_two_leased_partitions(&scene);
     check_int(doubted(&scene, 150, 1, true), 2);
     check_int(doubted(&scene, 150, 1, true), 0);
     check_int(doubted(&scene, 150, 2, true), 2); /* of a partition that is further back */
     check_int(doubted(&scene, 180, 3, true), 2);
     check_int(doubted(&scene, 180, 3, true), 0);
-    check_int(lanes(&scene), 2);
+    check_int(leased_partitions(&scene), 2);
     close_scene(&scene);
 }
 
@@ -187,8 +187,8 @@ WEIR_TEST(lane, that_is_not_ours_any_more_is_lost)
 {
     struct scene scene;
 
-    open_two_lanes(&scene);
+    open_two_leased_partitions(&scene);
     check_int(doubted(&scene, 150, 1, false), 2);
-    check_int(lanes(&scene), 0);
+    check_int(leased_partitions(&scene), 0);
     close_scene(&scene);
 }

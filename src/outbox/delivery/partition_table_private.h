@@ -1,5 +1,5 @@
 /*
- * lane.h - the inside of partition_table.h: lanes and the roster itself.
+ * partition_table_private.h - the inside of partition_table.h: lanes and the roster itself.
  *
  * Three sources share it: partition_table.c (life, and what the keeper does), partition_table_fill.c (readers) and
  * partition_table_run.c (handler threads and the acker). All of it is under the roster's lock.
@@ -17,29 +17,29 @@
  *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its mark says
  *       "alone", and nobody else who may end the process is called alone beside it
  */
-#ifndef WEIR_OUTBOX_DELIVERY_LANE_H
-#define WEIR_OUTBOX_DELIVERY_LANE_H
+#ifndef WEIR_OUTBOX_DELIVERY_LEASED_H
+#define WEIR_OUTBOX_DELIVERY_LEASED_H
 
 #include "outbox/delivery/partition_table.h"
 #include "ward/lock.h"
 #include "weir/notifier.h"
 
-enum weir_lane_state {
-    WEIR_LANE_IDLE,
-    WEIR_LANE_READY,
-    WEIR_LANE_RUNNING,
-    WEIR_LANE_ACKING,
-    WEIR_LANE_RETRYING,
-    WEIR_LANE_LEAVING
+enum weir_partition_state {
+    WEIR_PARTITION_IDLE,
+    WEIR_PARTITION_READY,
+    WEIR_PARTITION_RUNNING,
+    WEIR_PARTITION_ACKING,
+    WEIR_PARTITION_RETRYING,
+    WEIR_PARTITION_LEAVING
 };
 
-struct weir_lane {
+struct weir_leased_partition {
     struct weir_list turn; /* I3; of an orphan: in the roster's `orphans` */
     struct weir_subscriber *subscriber;
     struct weir_lease lease;
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
-    enum weir_lane_state state;
+    enum weir_partition_state state;
     struct weir_position position; /* as stored, and with what a mark has told */
     struct weir_mode mode;
 
@@ -84,10 +84,11 @@ struct weir_lane {
 struct weir_partition_table {
     struct weir_partition_table_options options;
 
-    struct weir_lock lock;    /* guards all that follows */
-    struct weir_lane **lanes; /* owned; by pid, then subscription */
-    size_t lane_count;
-    size_t lane_capacity;
+    struct weir_lock lock; /* guards all that follows */
+    struct weir_leased_partition *
+        *leased_partitions; /* owned; by pid, then subscription */
+    size_t leased_count;
+    size_t leased_capacity;
     struct weir_list ready;    /* oldest first */
     struct weir_list retrying; /* soonest first */
     struct weir_list acking;   /* oldest first */
@@ -95,8 +96,8 @@ struct weir_partition_table {
     size_t bytes;
     size_t messages;
     size_t running;
-    struct weir_lane *trial; /* I8; NULL: none */
-    size_t holds;            /* the outbox's, and one per call */
+    struct weir_leased_partition *trial; /* I8; NULL: none */
+    size_t holds;                        /* the outbox's, and one per call */
     bool closed;
     int64_t clock_offset_us; /* database's clock minus ours */
 
@@ -114,40 +115,52 @@ struct weir_partition_table {
 /* The first lane of a partition, or the place where it would be; and the one of a key. */
 size_t weir_partition_table_find_pid(const struct weir_partition_table *self, int64_t pid)
     WEIR_REQUIRES(self->lock);
-struct weir_lane *weir_partition_table_find(const struct weir_partition_table *self,
-                                            struct weir_lease_key key, int64_t epoch)
+struct weir_leased_partition *
+weir_partition_table_find(const struct weir_partition_table *self,
+                          struct weir_lease_key key, int64_t epoch)
     WEIR_REQUIRES(self->lock);
 
 /* Drop what is behind the first `keep` parcels; the lane is behind then, if anything went. */
-void weir_lane_trim(struct weir_partition_table *self, struct weir_lane *lane,
-                    size_t keep) WEIR_REQUIRES(self->lock);
+void weir_leased_partition_trim(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased, size_t keep)
+    WEIR_REQUIRES(self->lock);
 
 /* Pass the first `count` parcels. */
-void weir_lane_pass(struct weir_partition_table *self, struct weir_lane *lane,
-                    size_t count) WEIR_REQUIRES(self->lock);
+void weir_leased_partition_pass(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased, size_t count)
+    WEIR_REQUIRES(self->lock);
 
 /* To a state, into its list. */
-void weir_lane_move(struct weir_partition_table *self, struct weir_lane *lane,
-                    enum weir_lane_state state) WEIR_REQUIRES(self->lock);
+void weir_leased_partition_move(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased,
+                                enum weir_partition_state state)
+    WEIR_REQUIRES(self->lock);
 
 /* Begin from what is stored, and from the mark that an owner before us has left. */
-void weir_lane_adopt(struct weir_partition_table *self, struct weir_lane *lane,
-                     const struct weir_position *position) WEIR_REQUIRES(self->lock);
+void weir_leased_partition_adopt(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased,
+                                 const struct weir_position *position)
+    WEIR_REQUIRES(self->lock);
 
 /* The ack that ends its mark; counts what the mark has told. */
-void weir_lane_describe_clearing(struct weir_lane *lane);
+void weir_leased_partition_describe_clearing(struct weir_leased_partition *leased);
 
 /* Nothing is under way any more: ready, idle, or leaving. */
-void weir_lane_rest(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_rest(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);
 
 /* Take it out of the roster. Freed at once, or when handler and acker are done with it. */
-void weir_lane_remove(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_remove(struct weir_partition_table *self,
+                                  struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);
-void weir_lane_lose(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_lose(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock); /* the same, and it is counted as lost */
-void weir_lane_forget_ack(struct weir_partition_table *self, struct weir_lane *lane);
-void weir_lane_free(struct weir_partition_table *self, struct weir_lane *lane)
+void weir_leased_partition_forget_ack(struct weir_partition_table *self,
+                                      struct weir_leased_partition *leased);
+void weir_leased_partition_free(struct weir_partition_table *self,
+                                struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);
 
 /* A roster whose owner is gone has nobody to ring for. */
