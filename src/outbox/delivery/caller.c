@@ -38,7 +38,8 @@ struct caller {
 };
 
 /* The headers of a message that nobody can read are none: the handler decides. */
-static void read_headers(struct weir_context *context, const struct weir_parcel *parcel,
+static void read_headers(struct weir_context *context,
+                         const struct weir_buffered_message *buffered_message,
                          struct weir_message *message)
 {
     struct weir_headers headers;
@@ -46,11 +47,11 @@ static void read_headers(struct weir_context *context, const struct weir_parcel 
     size_t count = 0;
     void *memory;
 
-    if (parcel->headers.data == NULL ||
-        weir_headers_measure(parcel->headers, &size, &count, NULL) != WEIR_OK ||
+    if (buffered_message->headers.data == NULL ||
+        weir_headers_measure(buffered_message->headers, &size, &count, NULL) != WEIR_OK ||
         size == 0 || (memory = weir_context_alloc(context, size)) == NULL)
         return;
-    headers = weir_headers_place(parcel->headers, memory, count);
+    headers = weir_headers_place(buffered_message->headers, memory, count);
     message->headers = headers.list;
     message->header_count = headers.count;
 }
@@ -80,7 +81,7 @@ static struct weir_message *unpack(struct weir_context *context,
 {
     struct weir_message *messages =
         weir_context_alloc(context, call->count * sizeof *messages);
-    const struct weir_parcel *parcel = call->first;
+    const struct weir_buffered_message *buffered_message = call->first;
 
     if (messages == NULL)
         return NULL;
@@ -89,22 +90,22 @@ static struct weir_message *unpack(struct weir_context *context,
             .queue = call->subscriber->queue,
             .subscription = call->subscriber->subscription,
             .partition = call->partition,
-            .seq = parcel->seq,
-            .key = parcel->key.data,
-            .type = parcel->type.data,
-            .payload = parcel->payload.data,
-            .payload_size = parcel->payload.size,
-            .created_us = parcel->created_us,
+            .seq = buffered_message->seq,
+            .key = buffered_message->key.data,
+            .type = buffered_message->type.data,
+            .payload = buffered_message->payload.data,
+            .payload_size = buffered_message->payload.size,
+            .created_us = buffered_message->created_us,
             .attempts = call->attempts,
             .epoch = call->lease.epoch,
             .batch = batch,
         };
-        memcpy(messages[i].uid, parcel->uid, WEIR_UID_SIZE);
-        read_headers(context, parcel, &messages[i]);
-        if (parcel->seq <= call->lease.replay_to)
+        memcpy(messages[i].uid, buffered_message->uid, WEIR_UID_SIZE);
+        read_headers(context, buffered_message, &messages[i]);
+        if (buffered_message->seq <= call->lease.replay_to)
             add_replay(context, &messages[i]);
         if (i + 1 < call->count)
-            parcel = weir_parcel_next(parcel);
+            buffered_message = weir_buffered_message_next(buffered_message);
     }
     return messages;
 }

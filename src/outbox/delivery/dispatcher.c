@@ -31,18 +31,19 @@ struct weir_dispatcher {
 
 struct collection {
     const struct weir_heap *heap;
-    struct weir_list parcels;
+    struct weir_list buffered_messages;
 };
 
 static enum weir_status keep_row(void *state, const struct weir_log_row *row,
                                  struct weir_error *error)
 {
     struct collection *collection = state;
-    struct weir_parcel *parcel = weir_parcel_create(collection->heap, row);
+    struct weir_buffered_message *buffered_message =
+        weir_buffered_message_create(collection->heap, row);
 
-    if (parcel == NULL)
+    if (buffered_message == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
-    weir_list_append(&collection->parcels, &parcel->link);
+    weir_list_append(&collection->buffered_messages, &buffered_message->link);
     return WEIR_OK;
 }
 
@@ -50,8 +51,9 @@ static void drop_all(struct collection *self)
 {
     struct weir_list *link;
 
-    while ((link = weir_list_take_first(&self->parcels)) != NULL)
-        weir_heap_free(self->heap, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
+    while ((link = weir_list_take_first(&self->buffered_messages)) != NULL)
+        weir_heap_free(self->heap,
+                       WEIR_CONTAINER_OF(link, struct weir_buffered_message, link));
 }
 
 static void note_lost(const struct weir_outbox *outbox, const struct weir_lease *leases,
@@ -106,7 +108,7 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     struct collection collection = {.heap = outbox->heap};
     enum weir_status status;
 
-    weir_list_init(&collection.parcels);
+    weir_list_init(&collection.buffered_messages);
     page->visit = keep_row;
     page->state = &collection;
     status = outbox->log.ops->read(&outbox->log, connection, page, error);
@@ -115,7 +117,7 @@ static enum weir_status read_page(struct weir_dispatcher *self,
         status = ask(self, connection, page, error);
     if (status == WEIR_OK) {
         weir_partition_table_route(outbox->partition_table, self->kind, page,
-                                   &collection.parcels);
+                                   &collection.buffered_messages);
         self->report.messages += page->rows;
         atomic_fetch_add(&outbox->pages_read[self->kind], 1);
         atomic_fetch_add(&outbox->rows_read[self->kind], page->rows);

@@ -190,33 +190,37 @@ weir_partition_table_find(const struct weir_partition_table *self,
 
 /* ---- what waits in a lane -------------------------------------------------------------- */
 
-static struct weir_parcel *parcel_of(struct weir_list *link)
+static struct weir_buffered_message *buffered_message_of(struct weir_list *link)
 {
-    return WEIR_CONTAINER_OF(link, struct weir_parcel, link);
+    return WEIR_CONTAINER_OF(link, struct weir_buffered_message, link);
 }
 
-const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel)
+const struct weir_buffered_message *
+weir_buffered_message_next(const struct weir_buffered_message *buffered_message)
 {
-    return WEIR_CONTAINER_OF(parcel->link.next, struct weir_parcel, link);
+    return WEIR_CONTAINER_OF(buffered_message->link.next, struct weir_buffered_message,
+                             link);
 }
 
-static void drop_parcel(struct weir_partition_table *self,
-                        struct weir_leased_partition *leased, struct weir_parcel *parcel)
+static void drop_buffered_message(struct weir_partition_table *self,
+                                  struct weir_leased_partition *leased,
+                                  struct weir_buffered_message *buffered_message)
     WEIR_REQUIRES(self->lock)
 {
-    weir_list_remove(&parcel->link);
+    weir_list_remove(&buffered_message->link);
     leased->count--;
-    leased->bytes -= parcel->size;
+    leased->bytes -= buffered_message->size;
     self->messages--;
-    self->bytes -= parcel->size;
-    weir_heap_free(self->options.heap, parcel);
+    self->bytes -= buffered_message->size;
+    weir_heap_free(self->options.heap, buffered_message);
 }
 
 void weir_leased_partition_pass(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        drop_parcel(self, leased, parcel_of(leased->parcels.next));
+        drop_buffered_message(self, leased,
+                              buffered_message_of(leased->buffered_messages.next));
     if (count > 0)
         weir_partition_table_wake_readers(self);
 }
@@ -227,10 +231,11 @@ void weir_leased_partition_trim(struct weir_partition_table *self,
     if (leased->count <= keep)
         return;
     while (leased->count > keep)
-        drop_parcel(self, leased, parcel_of(leased->parcels.previous));
+        drop_buffered_message(self, leased,
+                              buffered_message_of(leased->buffered_messages.previous));
     if (leased->count > 0) {
-        leased->read = parcel_of(leased->parcels.previous)->place;
-        leased->seq_read = parcel_of(leased->parcels.previous)->seq;
+        leased->read = buffered_message_of(leased->buffered_messages.previous)->place;
+        leased->seq_read = buffered_message_of(leased->buffered_messages.previous)->seq;
     } else {
         leased->read = leased->position.place;
         leased->seq_read = leased->position.seq;
@@ -470,7 +475,7 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
     leased->seq_read = position->seq;
     leased->behind = true;
     weir_list_init(&leased->turn);
-    weir_list_init(&leased->parcels);
+    weir_list_init(&leased->buffered_messages);
     weir_mode_init(&leased->mode);
     if (lease->crashes > 0)
         weir_mode_corner(&leased->mode);

@@ -45,9 +45,9 @@
 #include "base/list.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/delivery/batch.h"
+#include "outbox/delivery/buffered_message.h"
 #include "outbox/delivery/meter.h"
 #include "outbox/delivery/mode.h"
-#include "outbox/delivery/parcel.h"
 #include "outbox/delivery/rate.h"
 #include "outbox/lease/lease.h"
 #include "weir/heap.h"
@@ -241,7 +241,7 @@ void weir_partition_table_answer(struct weir_partition_table *self,
 /* Hand a page out; takes the parcels. `page` as read() left it. */
 void weir_partition_table_route(struct weir_partition_table *self,
                                 enum weir_reader_kind kind, const struct weir_page *page,
-                                struct weir_list *parcels);
+                                struct weir_list *buffered_messages);
 
 /* The page could not be read. */
 void weir_partition_table_abandon_page(struct weir_partition_table *self,
@@ -261,7 +261,7 @@ struct weir_call {
     struct weir_lease lease;
     int64_t deadline_ns;
     size_t count; /* of messages, from the lane's first on */
-    const struct weir_parcel *first;
+    const struct weir_buffered_message *first;
     bool needs_mark;      /* store `mark` before the handler is called */
     struct weir_ack mark; /* valid until the call ends */
 };
@@ -271,8 +271,9 @@ struct weir_call {
 bool weir_partition_table_take(struct weir_partition_table *self, struct weir_call *out,
                                int64_t *wait_ns);
 
-/* From the parcel after `parcel` in its lane. */
-const struct weir_parcel *weir_parcel_next(const struct weir_parcel *parcel);
+/* From the parcel after `buffered_message` in its lane. */
+const struct weir_buffered_message *
+weir_buffered_message_next(const struct weir_buffered_message *buffered_message);
 
 /* The mark of the call is stored. False: the lane was lost meanwhile, do not call. */
 WEIR_CHECKED bool weir_partition_table_marked(struct weir_partition_table *self,

@@ -356,16 +356,16 @@ void weir_partition_table_answer(struct weir_partition_table *self,
 /* ---- handing it out -------------------------------------------------------------------- */
 
 static void push(struct weir_partition_table *self, struct weir_leased_partition *leased,
-                 struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
+                 struct weir_buffered_message *buffered_message) WEIR_REQUIRES(self->lock)
 {
-    parcel->seq = ++leased->seq_read;
-    leased->read = parcel->place;
+    buffered_message->seq = ++leased->seq_read;
+    leased->read = buffered_message->place;
     leased->given = true;
     leased->count++;
-    leased->bytes += parcel->size;
+    leased->bytes += buffered_message->size;
     self->messages++;
-    self->bytes += parcel->size;
-    weir_list_append(&leased->parcels, &parcel->link);
+    self->bytes += buffered_message->size;
+    weir_list_append(&leased->buffered_messages, &buffered_message->link);
     if (leased->state == WEIR_PARTITION_IDLE)
         weir_leased_partition_move(self, leased, WEIR_PARTITION_READY);
 }
@@ -384,34 +384,36 @@ static void leave_behind(struct weir_leased_partition *leased, enum weir_reader_
 }
 
 static bool takes(const struct weir_leased_partition *leased, enum weir_reader_kind kind,
-                  const struct weir_parcel *parcel)
+                  const struct weir_buffered_message *buffered_message)
 {
     return leased->in_page[kind] && !(kind == WEIR_READER_FOLLOWER && leased->blocked) &&
-           weir_place_before(leased->read, parcel->place);
+           weir_place_before(leased->read, buffered_message->place);
 }
 
-/* Give `parcel` to every lane that is waiting for it; the first gets the original. */
+/* Give `buffered_message` to every lane that is waiting for it; the first gets the original. */
 static void hand_out(struct weir_partition_table *self, enum weir_reader_kind kind,
-                     struct weir_parcel *parcel) WEIR_REQUIRES(self->lock)
+                     struct weir_buffered_message *buffered_message)
+    WEIR_REQUIRES(self->lock)
 {
     const struct weir_heap *heap = self->options.heap;
-    struct weir_parcel *original = parcel;
+    struct weir_buffered_message *original = buffered_message;
 
-    for (size_t i = weir_partition_table_find_pid(self, parcel->pid);
+    for (size_t i = weir_partition_table_find_pid(self, buffered_message->pid);
          i < self->leased_count &&
-         self->leased_partitions[i]->lease.key.pid == parcel->pid;
+         self->leased_partitions[i]->lease.key.pid == buffered_message->pid;
          i++) {
         struct weir_leased_partition *leased = self->leased_partitions[i];
-        struct weir_parcel *own = original;
+        struct weir_buffered_message *own = original;
 
-        if (!takes(leased, kind, parcel))
+        if (!takes(leased, kind, buffered_message))
             continue;
         if (WEIR_POINT(self->options.points, "roster.skip")) {
-            leased->read = parcel->place; /* a bug, for tests that must find it */
+            leased->read =
+                buffered_message->place; /* a bug, for tests that must find it */
             continue;
         }
         if (own == NULL)
-            own = weir_parcel_copy(heap, parcel);
+            own = weir_buffered_message_copy(heap, buffered_message);
         if (own == NULL || is_full(self, leased)) {
             leave_behind(leased, kind);
             if (own != original)
@@ -450,13 +452,13 @@ static void move_on(struct weir_partition_table *self, enum weir_reader_kind kin
 
 void weir_partition_table_route(struct weir_partition_table *self,
                                 enum weir_reader_kind kind, const struct weir_page *page,
-                                struct weir_list *parcels)
+                                struct weir_list *buffered_messages)
 {
     struct weir_list *link;
 
     weir_lock_acquire(&self->lock);
-    while ((link = weir_list_take_first(parcels)) != NULL)
-        hand_out(self, kind, WEIR_CONTAINER_OF(link, struct weir_parcel, link));
+    while ((link = weir_list_take_first(buffered_messages)) != NULL)
+        hand_out(self, kind, WEIR_CONTAINER_OF(link, struct weir_buffered_message, link));
     move_on(self, kind, page);
     if (kind == WEIR_READER_MAIN)
         self->front = page->end;

@@ -43,10 +43,11 @@ struct weir_leased_partition {
     struct weir_position position; /* as stored, and with what a mark has told */
     struct weir_mode mode;
 
-    struct weir_list parcels;
+    struct weir_list buffered_messages;
     size_t count;
     size_t bytes;
-    struct weir_place read; /* everything up to here is in `parcels`, or passed */
+    struct weir_place
+        read; /* everything up to here is in `buffered_messages`, or passed */
     int64_t seq_read;
     struct weir_removal asked; /* its lease was ours when that was removed (I6) */
     bool given;                /* a message has been in it since it was admitted */

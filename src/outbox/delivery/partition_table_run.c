@@ -146,20 +146,22 @@ static struct weir_leased_partition *first_runnable(struct weir_partition_table 
     return NULL;
 }
 
-static const struct weir_parcel *head_of(const struct weir_leased_partition *leased)
+static const struct weir_buffered_message *
+head_of(const struct weir_leased_partition *leased)
 {
-    return WEIR_CONTAINER_OF(leased->parcels.next, struct weir_parcel, link);
+    return WEIR_CONTAINER_OF(leased->buffered_messages.next, struct weir_buffered_message,
+                             link);
 }
 
 /* How many of the first `count` go into one call: none behind one that no handler may be given. */
 static size_t count_flawless(const struct weir_leased_partition *leased, size_t count)
 {
-    const struct weir_parcel *parcel = head_of(leased);
+    const struct weir_buffered_message *buffered_message = head_of(leased);
     size_t flawless = 1;
 
     while (flawless < count) {
-        parcel = weir_parcel_next(parcel);
-        if (parcel->flaw.data != NULL)
+        buffered_message = weir_buffered_message_next(buffered_message);
+        if (buffered_message->flaw.data != NULL)
             break;
         flawless++;
     }
@@ -247,7 +249,7 @@ static bool dismiss(struct weir_partition_table *self,
                     struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
     struct weir_batch batch = {.heap = self->options.heap, .count = 1};
-    const struct weir_parcel *head = head_of(leased);
+    const struct weir_buffered_message *head = head_of(leased);
     bool described;
 
     if (head->flaw.data != NULL ? !reject_only(&batch, head->flaw.data)
@@ -335,7 +337,7 @@ static bool describe_rejections(struct weir_partition_table *self,
                                 struct weir_batch *batch, uint32_t attempts)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_list *link = leased->parcels.next;
+    struct weir_list *link = leased->buffered_messages.next;
     size_t index = 0;
 
     leased->given_up = batch->given_up;
@@ -346,20 +348,20 @@ static bool describe_rejections(struct weir_partition_table *self,
     if (leased->rejections == NULL)
         return false;
     for (size_t i = 0; i < batch->rejection_count; i++) {
-        const struct weir_parcel *parcel;
+        const struct weir_buffered_message *buffered_message;
 
         for (; index < batch->rejections[i].index; index++)
             link = link->next;
-        parcel = WEIR_CONTAINER_OF(link, struct weir_parcel, link);
+        buffered_message = WEIR_CONTAINER_OF(link, struct weir_buffered_message, link);
         leased->rejections[i] = (struct weir_rejection){
-            .seq = parcel->seq,
-            .id = parcel->id,
-            .uid = parcel->uid,
-            .created_us = parcel->created_us,
-            .key = parcel->key,
-            .type = parcel->type,
-            .headers = parcel->headers,
-            .payload = parcel->payload,
+            .seq = buffered_message->seq,
+            .id = buffered_message->id,
+            .uid = buffered_message->uid,
+            .created_us = buffered_message->created_us,
+            .key = buffered_message->key,
+            .type = buffered_message->type,
+            .headers = buffered_message->headers,
+            .payload = buffered_message->payload,
             .attempts = attempts,
             .reason = weir_str(batch->rejections[i].reason),
         };
@@ -374,8 +376,8 @@ static bool describe_rejections(struct weir_partition_table *self,
 /* Where the position goes when the first `processed` parcels are passed. */
 static void describe_move(struct weir_leased_partition *leased, size_t processed)
 {
-    struct weir_list *link = &leased->parcels;
-    const struct weir_parcel *last;
+    struct weir_list *link = &leased->buffered_messages;
+    const struct weir_buffered_message *last;
 
     leased->next = leased->position;
     leased->next.epoch = leased->lease.epoch;
@@ -386,7 +388,7 @@ static void describe_move(struct weir_leased_partition *leased, size_t processed
         return;
     for (size_t i = 0; i < processed; i++)
         link = link->next;
-    last = WEIR_CONTAINER_OF(link, struct weir_parcel, link);
+    last = WEIR_CONTAINER_OF(link, struct weir_buffered_message, link);
     leased->next.place = last->place;
     leased->next.seq = last->seq;
     leased->next.attempts = 0;

@@ -77,16 +77,18 @@ static void deliver(struct scene *self, int32_t partition, int64_t id)
         .type = {"t", 1},
         .payload = {"x", 1},
     };
-    struct weir_parcel *parcel = weir_parcel_create(weir_heap_system(), &row);
-    struct weir_list parcels;
+    struct weir_buffered_message *buffered_message =
+        weir_buffered_message_create(weir_heap_system(), &row);
+    struct weir_list buffered_messages;
     struct weir_page page;
 
-    check(parcel != NULL);
-    weir_list_init(&parcels);
-    weir_list_append(&parcels, &parcel->link);
+    check(buffered_message != NULL);
+    weir_list_init(&buffered_messages);
+    weir_list_append(&buffered_messages, &buffered_message->link);
     check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
     page.end = row.place;
-    weir_partition_table_route(self->partition_table, WEIR_READER_MAIN, &page, &parcels);
+    weir_partition_table_route(self->partition_table, WEIR_READER_MAIN, &page,
+                               &buffered_messages);
 }
 
 static bool can_take(struct scene *self)

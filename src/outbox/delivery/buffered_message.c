@@ -1,7 +1,7 @@
 /*
- * parcel.c - see parcel.h.
+ * buffered_message.c - see buffered_message.h.
  */
-#include "outbox/delivery/parcel.h"
+#include "outbox/delivery/buffered_message.h"
 
 #include <string.h>
 
@@ -44,22 +44,23 @@ static struct weir_str find_flaw(const struct weir_log_row *row, struct weir_err
     return weir_str(error->text);
 }
 
-struct weir_parcel *weir_parcel_create(const struct weir_heap *heap,
-                                       const struct weir_log_row *row)
+struct weir_buffered_message *weir_buffered_message_create(const struct weir_heap *heap,
+                                                           const struct weir_log_row *row)
 {
     struct weir_str type = present(row->type);
     struct weir_str payload = present(row->payload);
     struct weir_error error = {0};
     struct weir_str flaw = find_flaw(row, &error);
-    size_t size = sizeof(struct weir_parcel) + room_for(row->key) + room_for(type) +
-                  room_for(row->headers) + room_for(payload) + room_for(flaw);
-    struct weir_parcel *self = weir_heap_alloc(heap, size);
+    size_t size = sizeof(struct weir_buffered_message) + room_for(row->key) +
+                  room_for(type) + room_for(row->headers) + room_for(payload) +
+                  room_for(flaw);
+    struct weir_buffered_message *self = weir_heap_alloc(heap, size);
     char *end;
 
     if (self == NULL)
         return NULL;
     end = (char *)(self + 1);
-    *self = (struct weir_parcel){
+    *self = (struct weir_buffered_message){
         .place = row->place,
         .id = row->id,
         .pid = row->pid,
@@ -77,8 +78,9 @@ struct weir_parcel *weir_parcel_create(const struct weir_heap *heap,
     return self;
 }
 
-struct weir_parcel *weir_parcel_copy(const struct weir_heap *heap,
-                                     const struct weir_parcel *other)
+struct weir_buffered_message *
+weir_buffered_message_copy(const struct weir_heap *heap,
+                           const struct weir_buffered_message *other)
 {
     struct weir_log_row row = {
         .place = other->place,
@@ -92,5 +94,5 @@ struct weir_parcel *weir_parcel_copy(const struct weir_heap *heap,
         .payload = other->payload,
     };
 
-    return weir_parcel_create(heap, &row);
+    return weir_buffered_message_create(heap, &row);
 }

@@ -1,5 +1,5 @@
 /*
- * parcel.h - a message in memory, between the log and its handler.
+ * buffered_message.h - a message in memory, between the log and its handler.
  *
  * One block: the struct, then the bytes of key, type, headers and payload, each with a zero
  * behind it, so that a handler can be given the texts as they are.
@@ -9,14 +9,14 @@
  *
  * Memory   Belongs to one lane at a time; a second lane that wants the same message gets a copy.
  */
-#ifndef WEIR_OUTBOX_DELIVERY_PARCEL_H
-#define WEIR_OUTBOX_DELIVERY_PARCEL_H
+#ifndef WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H
+#define WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H
 
 #include "base/list.h"
 #include "outbox/log/log.h"
 #include "weir/heap.h"
 
-struct weir_parcel {
+struct weir_buffered_message {
     struct weir_list link;
     struct weir_place place; /* behind it */
     int64_t id;
@@ -33,9 +33,11 @@ struct weir_parcel {
 };
 
 /* NULL: no memory. */
-WEIR_CHECKED struct weir_parcel *weir_parcel_create(const struct weir_heap *heap,
-                                                    const struct weir_log_row *row);
-WEIR_CHECKED struct weir_parcel *weir_parcel_copy(const struct weir_heap *heap,
-                                                  const struct weir_parcel *other);
+WEIR_CHECKED struct weir_buffered_message *
+weir_buffered_message_create(const struct weir_heap *heap,
+                             const struct weir_log_row *row);
+WEIR_CHECKED struct weir_buffered_message *
+weir_buffered_message_copy(const struct weir_heap *heap,
+                           const struct weir_buffered_message *other);
 
 #endif
