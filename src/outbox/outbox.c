@@ -34,7 +34,8 @@
  * that they are at, and those have a time limit. */
 #define STAFF_GRACE_NS WEIR_SECONDS(40)
 #define STAFF_SLICE_NS WEIR_MILLISECONDS(20)
-#define CALLER_GRACE_NS WEIR_MILLISECONDS(100) /* for one that is between two calls */
+#define HANDLER_RUNNER_GRACE_NS                                                          \
+    WEIR_MILLISECONDS(100) /* for one that is between two calls */
 
 const struct weir_report_type weir_outbox_report_type = {"outbox"};
 
@@ -428,8 +429,9 @@ enum weir_status weir_outbox_spawn(struct weir_outbox *self,
         worker.listener_count = 2;
     }
     if (status == WEIR_OK)
-        status = weir_ward_spawn(options->caller ? self->callers : self->staff, &worker,
-                                 NULL, error);
+        status =
+            weir_ward_spawn(options->handler_runner ? self->handler_runners : self->staff,
+                            &worker, NULL, error);
     return status;
 }
 
@@ -472,7 +474,7 @@ static enum weir_status make_wards(struct weir_outbox *self, struct weir_error *
 {
     enum weir_status status = weir_ward_create(
         self->executor, &(struct weir_ward_options){.name = "outbox.handlers"},
-        &self->callers, error);
+        &self->handler_runners, error);
 
     if (status == WEIR_OK)
         status = weir_ward_create(self->executor,
@@ -558,7 +560,7 @@ static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
     if (status == WEIR_OK)
         status = weir_publisher_spawn(self, error);
     if (status == WEIR_OK)
-        status = weir_callers_spawn(self, error);
+        status = weir_handler_runners_spawn(self, error);
     return status;
 }
 
@@ -569,9 +571,9 @@ static void dismantle(struct weir_outbox *self)
     self->wake = NULL;
     weir_reporter_destroy(self->reporter);
     self->reporter = NULL;
-    weir_ward_destroy(self->callers);
+    weir_ward_destroy(self->handler_runners);
     weir_ward_destroy(self->staff);
-    self->callers = NULL;
+    self->handler_runners = NULL;
     self->staff = NULL;
     weir_partition_table_destroy(self->partition_table);
     self->partition_table = NULL;
@@ -585,7 +587,7 @@ static void dismantle(struct weir_outbox *self)
     }
     if (self->unfinished == 0) {
         weir_stats_destroy(self->stats);
-        weir_heap_free(self->heap, self->caller_states);
+        weir_heap_free(self->heap, self->handler_runner_states);
         weir_timekeeper_dismiss(self);
         weir_heap_free(self->heap, self->readers[0]);
         weir_heap_free(self->heap, self->readers[1]);
@@ -593,7 +595,7 @@ static void dismantle(struct weir_outbox *self)
         weir_heap_free(self->heap, self->retention);
     }
     self->stats = NULL;
-    self->caller_states = NULL;
+    self->handler_runner_states = NULL;
     self->transactions = NULL;
     self->transaction_count = 0;
     self->readers[0] = NULL;
@@ -677,15 +679,15 @@ static void store_acks(struct weir_outbox *self)
  * or is about to commit or roll back: that is waited for, as for the staff. A handler's connection
  * is left to it.
  */
-static size_t stop_callers(struct weir_outbox *self, int64_t grace_ns)
+static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)
 {
-    size_t unfinished = weir_ward_stop(self->callers, grace_ns);
+    size_t unfinished = weir_ward_stop(self->handler_runners, grace_ns);
 
     if (unfinished > 0)
-        unfinished = weir_ward_stop(self->callers, CALLER_GRACE_NS);
+        unfinished = weir_ward_stop(self->handler_runners, HANDLER_RUNNER_GRACE_NS);
     for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_timekeeper_abandon(self);
          ns += STAFF_SLICE_NS)
-        unfinished = weir_ward_stop(self->callers, STAFF_SLICE_NS);
+        unfinished = weir_ward_stop(self->handler_runners, STAFF_SLICE_NS);
     return unfinished;
 }
 
@@ -708,8 +710,8 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
     self->started = false;
     if (self->partition_table != NULL)
         weir_partition_table_close(self->partition_table);
-    if (self->callers != NULL)
-        unfinished = stop_callers(self, grace_ns);
+    if (self->handler_runners != NULL)
+        unfinished = stop_handler_runners(self, grace_ns);
     if (self->staff != NULL)
         unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
     if (self->partition_table != NULL && self->keeper != NULL && can_write(self))

@@ -4,7 +4,7 @@
  *   enqueue.c      producers                         any thread
  *   registry.c     queues by name, remembered        any thread
  *   dispatcher.c   reads the log into lanes          two workers: main reader and follower
- *   caller.c       calls handlers                    as many workers as permits
+ *   handler_runner.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
  *   keeper.c       leases, members, shares           one worker on a thread without user code
  *   timekeeper.c   cancels statements of handlers    likewise; for transactional handlers only
@@ -88,7 +88,7 @@ struct weir_outbox {
     struct weir_executor *executor;
     struct weir_notifier *bells[WEIR_OUTBOX_BELLS];
     struct weir_partition_table *partition_table;
-    struct weir_ward *callers;
+    struct weir_ward *handler_runners;
     struct weir_ward *staff;
     struct weir_gate *guaranteed;
     struct weir_gate *shared;
@@ -96,7 +96,7 @@ struct weir_outbox {
     struct weir_stats *stats;
     struct weir_reporter *reporter;
     struct weir_dispatcher *readers[2];
-    void *caller_states; /* owned: caller.c */
+    void *handler_runner_states; /* owned: handler_runner.c */
     struct weir_tx
         *transactions; /* owned: one per caller; NULL: no transactional handler */
     size_t transaction_count;
@@ -148,8 +148,8 @@ void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell);
 WEIR_CHECKED enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
                                                     enum weir_reader_kind kind,
                                                     struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_callers_spawn(struct weir_outbox *outbox,
-                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_handler_runners_spawn(struct weir_outbox *outbox,
+                                                         struct weir_error *error);
 WEIR_CHECKED enum weir_status weir_acker_spawn(struct weir_outbox *outbox,
                                                struct weir_error *error);
 WEIR_CHECKED enum weir_status weir_keeper_spawn(struct weir_outbox *outbox,
@@ -193,7 +193,7 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
 struct weir_staff_options {
     struct weir_worker_options worker;
     const char *category;
-    bool caller; /* into the ward of callers */
+    bool handler_runner; /* into the ward of callers */
 };
 WEIR_CHECKED enum weir_status weir_outbox_spawn(struct weir_outbox *self,
                                                 const struct weir_staff_options *options,

@@ -1,5 +1,5 @@
 /*
- * caller.c - calls handlers.
+ * handler_runner.c - calls handlers.
  *
  * As many workers as the process has permits for handlers; each takes the lane whose turn it is,
  * makes a batch of what waits there and calls the handler. A panic is a retry. Then the worker takes
@@ -31,7 +31,7 @@
 #include "ward/executor.h"
 #include "weir/subscription.h"
 
-struct caller {
+struct handler_runner {
     struct weir_outbox *outbox;
     struct weir_tx *tx; /* its own; NULL: there are no transactional handlers */
     struct weir_outbox_report report;
@@ -462,7 +462,7 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
 static enum weir_status take_turn(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)
 {
-    struct caller *self = state;
+    struct handler_runner *self = state;
     struct weir_outbox *outbox = self->outbox;
     enum weir_status status = WEIR_OK;
     struct weir_call call;
@@ -485,17 +485,19 @@ static enum weir_status take_turn(struct weir_context *context, void *state,
     return status;
 }
 
-enum weir_status weir_callers_spawn(struct weir_outbox *outbox, struct weir_error *error)
+enum weir_status weir_handler_runners_spawn(struct weir_outbox *outbox,
+                                            struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
-    outbox->caller_states = weir_heap_zalloc_array(outbox->heap, outbox->options.handlers,
-                                                   sizeof(struct caller));
-    if (outbox->caller_states == NULL)
+    outbox->handler_runner_states = weir_heap_zalloc_array(
+        outbox->heap, outbox->options.handlers, sizeof(struct handler_runner));
+    if (outbox->handler_runner_states == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "start the handlers");
     for (uint32_t i = 0; i < outbox->options.handlers && status == WEIR_OK; i++) {
-        struct caller *self = &((struct caller *)outbox->caller_states)[i];
-        struct weir_staff_options options = {.category = "lane", .caller = true};
+        struct handler_runner *self =
+            &((struct handler_runner *)outbox->handler_runner_states)[i];
+        struct weir_staff_options options = {.category = "lane", .handler_runner = true};
         char name[32];
 
         self->outbox = outbox;
