@@ -449,7 +449,7 @@ static enum weir_status make_executor(struct weir_outbox *self, struct weir_erro
     options.threads = self->options.handlers + self->options.maintenance_guaranteed +
                       self->options.maintenance_shared + 2; /* acker and reporter */
     options.reserve_threads = 3; /* the keeper, and the readers (dispatcher.c) */
-    if (weir_timekeeper_is_needed(self))
+    if (weir_tx_watchdog_is_needed(self))
         options.reserve_threads++;
     self->own_executor = true;
     return weir_executor_create(&options, &self->executor, error);
@@ -546,7 +546,7 @@ static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
     enum weir_status status = weir_dispatcher_spawn(self, WEIR_READER_MAIN, error);
 
     if (status == WEIR_OK)
-        status = weir_timekeeper_spawn(self, error);
+        status = weir_tx_watchdog_spawn(self, error);
     if (status == WEIR_OK)
         status = weir_sweeper_spawn(self, error);
     if (status == WEIR_OK)
@@ -588,7 +588,7 @@ static void dismantle(struct weir_outbox *self)
     if (self->unfinished == 0) {
         weir_stats_destroy(self->stats);
         weir_heap_free(self->heap, self->handler_runner_states);
-        weir_timekeeper_dismiss(self);
+        weir_tx_watchdog_dismiss(self);
         weir_heap_free(self->heap, self->readers[0]);
         weir_heap_free(self->heap, self->readers[1]);
         weir_heap_free(self->heap, self->sweeper);
@@ -685,7 +685,7 @@ static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)
 
     if (unfinished > 0)
         unfinished = weir_ward_stop(self->handler_runners, HANDLER_RUNNER_GRACE_NS);
-    for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_timekeeper_abandon(self);
+    for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_tx_watchdog_abandon(self);
          ns += STAFF_SLICE_NS)
         unfinished = weir_ward_stop(self->handler_runners, STAFF_SLICE_NS);
     return unfinished;

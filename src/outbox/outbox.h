@@ -7,7 +7,7 @@
  *   handler_runner.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
  *   keeper.c       leases, members, shares           one worker on a thread without user code
- *   timekeeper.c   cancels statements of handlers    likewise; for transactional handlers only
+ *   tx_watchdog.c   cancels statements of handlers    likewise; for transactional handlers only
  *   sweeper.c      removes what all have passed      one worker
  *   retention.c    removes old dead letters          one worker
  *
@@ -45,7 +45,7 @@ enum weir_bell {
     WEIR_BELL_WORK,     /* callers: a lane is ready */
     WEIR_BELL_ACKS,     /* the acker */
     WEIR_BELL_KEEPER,
-    WEIR_BELL_TIMEKEEPER, /* a call whose time is over sooner than it believes */
+    WEIR_BELL_TX_WATCHDOG, /* a call whose time is over sooner than it believes */
     WEIR_BELL_SWEEP,
     WEIR_BELL_RETENTION, /* at the start only */
     WEIR_BELL_PUBLISHER  /* likewise */
@@ -162,12 +162,12 @@ WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
  * them. note(): a handler begins, and has to be done at `deadline_ns`. abandon(): leave those
  * behind that are in a handler; false: another one is not, and soon done. dismiss(): none is.
  */
-bool weir_timekeeper_is_needed(const struct weir_outbox *outbox);
-WEIR_CHECKED enum weir_status weir_timekeeper_spawn(struct weir_outbox *outbox,
-                                                    struct weir_error *error);
-void weir_timekeeper_note(struct weir_outbox *outbox, int64_t deadline_ns);
-bool weir_timekeeper_abandon(struct weir_outbox *outbox);
-void weir_timekeeper_dismiss(struct weir_outbox *outbox);
+bool weir_tx_watchdog_is_needed(const struct weir_outbox *outbox);
+WEIR_CHECKED enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
+                                                     struct weir_error *error);
+void weir_tx_watchdog_note(struct weir_outbox *outbox, int64_t deadline_ns);
+bool weir_tx_watchdog_abandon(struct weir_outbox *outbox);
+void weir_tx_watchdog_dismiss(struct weir_outbox *outbox);
 
 WEIR_CHECKED enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
                                                    struct weir_error *error);

@@ -409,7 +409,7 @@ static void run_within(struct weir_outbox *outbox,
     attempt->batch->effects = weir_tx_effects(tx);
     weir_partition_table_begin(partition_table, call, attempt->batch);
     weir_tx_enter(tx, call->deadline_ns);
-    weir_timekeeper_note(outbox, call->deadline_ns);
+    weir_tx_watchdog_note(outbox, call->deadline_ns);
     (void)WEIR_POINT(tx->options.points, "caller.begun");
     run(context, attempt);
     weir_tx_leave(tx);

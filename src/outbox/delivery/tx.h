@@ -33,7 +33,7 @@
  * renewal, a commit and another handler wait for each other.
  *
  * What a handler leaves locked in the application's tables when it hangs, its successor has to wait
- * for. Therefore the budget cancels the statement that runs (timekeeper.c), and PostgreSQL and
+ * for. Therefore the budget cancels the statement that runs (tx_watchdog.c), and PostgreSQL and
  * MariaDB end a session that does nothing inside its transaction for as long as a call may last
  * (MariaDB counts in seconds, rounded up).
  *

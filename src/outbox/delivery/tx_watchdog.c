@@ -1,5 +1,5 @@
 /*
- * timekeeper.c - cancels the statement of a transactional handler whose budget is over.
+ * tx_watchdog.c - cancels the statement of a transactional handler whose budget is over.
  *
  * A worker of its own, on a thread that runs no user code and waits for no lock of the database:
  * on SQLite the keeper itself waits for the handler's transaction. It sleeps until the first
@@ -42,13 +42,13 @@ static enum weir_status watch(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-void weir_timekeeper_note(struct weir_outbox *outbox, int64_t deadline_ns)
+void weir_tx_watchdog_note(struct weir_outbox *outbox, int64_t deadline_ns)
 {
     if (deadline_ns < atomic_load(&outbox->watch_ns))
-        weir_outbox_ring(outbox, WEIR_BELL_TIMEKEEPER);
+        weir_outbox_ring(outbox, WEIR_BELL_TX_WATCHDOG);
 }
 
-bool weir_timekeeper_is_needed(const struct weir_outbox *outbox)
+bool weir_tx_watchdog_is_needed(const struct weir_outbox *outbox)
 {
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
         if (weir_subscriber_is_transactional(outbox->subscribers[i]))
@@ -74,13 +74,13 @@ static enum weir_status make_transactions(struct weir_outbox *outbox,
                              : weir_error_set(error, status, "start the transactions");
 }
 
-enum weir_status weir_timekeeper_spawn(struct weir_outbox *outbox,
-                                       struct weir_error *error)
+enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
+                                        struct weir_error *error)
 {
     struct weir_staff_options options = {.category = "timekeeper"};
     enum weir_status status;
 
-    if (!weir_timekeeper_is_needed(outbox))
+    if (!weir_tx_watchdog_is_needed(outbox))
         return WEIR_OK;
     status = make_transactions(outbox, error);
     if (status != WEIR_OK)
@@ -90,14 +90,14 @@ enum weir_status weir_timekeeper_spawn(struct weir_outbox *outbox,
     options.worker.name = "timekeeper";
     options.worker.action = watch;
     options.worker.state = outbox;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_TIMEKEEPER];
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_TX_WATCHDOG];
     options.worker.notifier_count = 1;
     options.worker.pace = weir_pace_none();
     options.worker.worker_class = WEIR_WORKER_RESERVED;
     return weir_outbox_spawn(outbox, &options, error);
 }
 
-bool weir_timekeeper_abandon(struct weir_outbox *outbox)
+bool weir_tx_watchdog_abandon(struct weir_outbox *outbox)
 {
     bool all = true;
 
@@ -106,7 +106,7 @@ bool weir_timekeeper_abandon(struct weir_outbox *outbox)
     return all;
 }
 
-void weir_timekeeper_dismiss(struct weir_outbox *outbox)
+void weir_tx_watchdog_dismiss(struct weir_outbox *outbox)
 {
     for (size_t i = 0; i < outbox->transaction_count; i++)
         weir_tx_fini(&outbox->transactions[i]);
