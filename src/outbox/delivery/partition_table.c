@@ -476,9 +476,9 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
     leased->behind = true;
     weir_list_init(&leased->turn);
     weir_list_init(&leased->buffered_messages);
-    weir_mode_init(&leased->mode);
+    weir_batch_sizer_init(&leased->batch_sizer);
     if (lease->crashes > 0)
-        weir_mode_corner(&leased->mode);
+        weir_batch_sizer_degrade(&leased->batch_sizer);
 
     weir_lock_acquire(&self->lock);
     weir_leased_partition_adopt(self, leased, position);

@@ -444,7 +444,7 @@ static void move_on(struct weir_partition_table *self, enum weir_reader_kind kin
             leased->lease.crashes = 0; /* nothing waited: nobody died of a message */
             leased->forgiven = true;
             leased->suspect = false;
-            weir_mode_init(&leased->mode);
+            weir_batch_sizer_init(&leased->batch_sizer);
             weir_partition_table_notify(self->options.keeper);
         }
     }

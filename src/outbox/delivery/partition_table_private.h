@@ -41,7 +41,7 @@ struct weir_leased_partition {
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_partition_state state;
     struct weir_position position; /* as stored, and with what a mark has told */
-    struct weir_mode mode;
+    struct weir_batch_sizer batch_sizer;
 
     struct weir_list buffered_messages;
     size_t count;
@@ -63,8 +63,8 @@ struct weir_leased_partition {
     bool suspect;  /* an owner before us ended with a mark of its head */
 
     /* the call, and then its ack */
-    struct weir_batch *batch;     /* the handler's, while it runs */
-    struct weir_mode mode_before; /* as it was when the call began */
+    struct weir_batch *batch;                   /* the handler's, while it runs */
+    struct weir_batch_sizer batch_sizer_before; /* as it was when the call began */
     size_t call_count;
     int64_t begun_ns;
     int64_t deadline_ns;

@@ -196,7 +196,7 @@ static void begin_call(struct weir_partition_table *self,
                        struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
     const struct weir_subscriber *subscriber = leased->subscriber;
-    size_t size = weir_mode_size(&leased->mode, subscriber->tuning.batch);
+    size_t size = weir_batch_sizer_size(&leased->batch_sizer, subscriber->tuning.batch);
 
     weir_leased_partition_move(self, leased, WEIR_PARTITION_RUNNING);
     leased->subscriber->running++;
@@ -206,7 +206,7 @@ static void begin_call(struct weir_partition_table *self,
     leased->call_count =
         count_flawless(leased, leased->count < size ? leased->count : size);
     leased->begun_ns = now_ns;
-    leased->mode_before = leased->mode;
+    leased->batch_sizer_before = leased->batch_sizer;
     leased->deadline_ns =
         WEIR_FOREVER; /* until begin(): it may have to wait for a lock */
     leased->overrun = false;
@@ -256,7 +256,7 @@ static bool dismiss(struct weir_partition_table *self,
                                 : !give_up_head(leased, &batch))
         return false;
     leased->call_count = 1;
-    leased->mode_before = leased->mode;
+    leased->batch_sizer_before = leased->batch_sizer;
     described = describe_ack(self, leased, &batch, WEIR_REJECT, "");
     weir_batch_fini(&batch);
     if (described)
@@ -402,8 +402,8 @@ static void describe_retry(struct weir_partition_table *self,
 {
     const struct weir_tuning *tuning = &leased->subscriber->tuning;
     int64_t now_ns = weir_executor_now(self->options.executor);
-    int64_t wait_ns =
-        weir_mode_backoff(&leased->mode, tuning->retry_base_ns, tuning->retry_max_ns);
+    int64_t wait_ns = weir_batch_sizer_backoff(
+        &leased->batch_sizer, tuning->retry_base_ns, tuning->retry_max_ns);
 
     leased->due_ns = weir_sat_add_i64(now_ns, wait_ns);
     leased->next.attempts = weir_sat_inc_u32(leased->processed > 0 ? 0 : attempts);
@@ -420,10 +420,10 @@ static void describe_outcome(struct weir_partition_table *self,
     WEIR_REQUIRES(self->lock)
 {
     leased->error[0] = '\0';
-    leased->mode =
-        leased->mode_before; /* this may be the second description of the call */
-    weir_mode_move(&leased->mode, outcome, leased->subscriber->tuning.batch, processed,
-                   leased->subscriber->tuning.degradation_threshold);
+    leased->batch_sizer =
+        leased->batch_sizer_before; /* this may be the second description of the call */
+    weir_batch_sizer_move(&leased->batch_sizer, outcome, leased->subscriber->tuning.batch,
+                          processed, leased->subscriber->tuning.degradation_threshold);
     describe_move(leased, batch->processed);
     leased->retry = outcome == WEIR_RETRY;
     leased->clear_crashes = leased->lease.crashes > 0;

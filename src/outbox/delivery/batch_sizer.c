@@ -1,35 +1,35 @@
 /*
- * mode.c - batches shrink when they fail and double when they succeed.
+ * batch_sizer.c - batches shrink when they fail and double when they succeed.
  */
-#include "outbox/delivery/mode.h"
+#include "outbox/delivery/batch_sizer.h"
 
 #include "base/arith.h"
 
 /* base * 2^30 is the most that failures in a row can make of a wait. */
 enum { DOUBLINGS_MAX = 30 };
 
-static void degrade(struct weir_mode *self, int64_t processed);
-static void grow(struct weir_mode *self, uint32_t configured);
+static void degrade(struct weir_batch_sizer *self, int64_t processed);
+static void grow(struct weir_batch_sizer *self, uint32_t configured);
 
-void weir_mode_init(struct weir_mode *self)
+void weir_batch_sizer_init(struct weir_batch_sizer *self)
 {
-    *self = (struct weir_mode){.degraded = false};
+    *self = (struct weir_batch_sizer){.degraded = false};
 }
 
-void weir_mode_corner(struct weir_mode *self)
+void weir_batch_sizer_degrade(struct weir_batch_sizer *self)
 {
     degrade(self, WEIR_PROCESSED_UNKNOWN);
 }
 
-uint32_t weir_mode_size(const struct weir_mode *self, uint32_t configured)
+uint32_t weir_batch_sizer_size(const struct weir_batch_sizer *self, uint32_t configured)
 {
     uint32_t size = self->degraded && self->size < configured ? self->size : configured;
 
     return size > 0 ? size : 1;
 }
 
-void weir_mode_move(struct weir_mode *self, enum weir_outcome outcome,
-                    uint32_t configured, int64_t processed, uint32_t threshold)
+void weir_batch_sizer_move(struct weir_batch_sizer *self, enum weir_outcome outcome,
+                           uint32_t configured, int64_t processed, uint32_t threshold)
 {
     switch (outcome) {
     case WEIR_DONE:
@@ -49,7 +49,8 @@ void weir_mode_move(struct weir_mode *self, enum weir_outcome outcome,
     }
 }
 
-int64_t weir_mode_backoff(const struct weir_mode *self, int64_t base_ns, int64_t max_ns)
+int64_t weir_batch_sizer_backoff(const struct weir_batch_sizer *self, int64_t base_ns,
+                                 int64_t max_ns)
 {
     uint32_t doublings;
 
@@ -61,7 +62,7 @@ int64_t weir_mode_backoff(const struct weir_mode *self, int64_t base_ns, int64_t
 
 /* What was processed went well in one batch, so the next one is that large: the message that
  * failed is then the first of the one after it. */
-static void degrade(struct weir_mode *self, int64_t processed)
+static void degrade(struct weir_batch_sizer *self, int64_t processed)
 {
     self->degraded = true;
     self->successes = 0;
@@ -70,13 +71,13 @@ static void degrade(struct weir_mode *self, int64_t processed)
                                           : (uint32_t)processed;
 }
 
-static void grow(struct weir_mode *self, uint32_t configured)
+static void grow(struct weir_batch_sizer *self, uint32_t configured)
 {
     uint64_t next = (uint64_t)self->size * 2;
 
     self->successes = weir_sat_inc_u32(self->successes);
     if (next >= configured)
-        *self = (struct weir_mode){.degraded = false};
+        *self = (struct weir_batch_sizer){.degraded = false};
     else
         self->size = (uint32_t)next;
 }
