@@ -284,7 +284,7 @@ static const char *const PG_1[] = {
     " PRIMARY KEY (subscription, process)) WITH (fillfactor = 50)",
 
     /* Not a counter: one number that everybody reads and writes outside of transactions and
-     * without dead rows. Since when somebody watches (vigil.h); 2: nobody does, notify. */
+     * without dead rows. Since when somebody watches (notify_mode.h); 2: nobody does, notify. */
     "CREATE SEQUENCE {p}_asleep",
     "SELECT setval('{p}_asleep', 2)",
 

@@ -3,7 +3,7 @@
  *
  * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and reads it
  * once for all lanes that are attached. Whether it looks by itself or is notified by producers it
- * tells them (vigil.h). Going to sleep takes two looks: it first says that it sleeps, so that from
+ * tells them (notify_mode.h). Going to sleep takes two looks: it first says that it sleeps, so that from
  * then on whoever writes notifies, and then looks again for what was written just before.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/noun.h"
 #include "db/db.h"
-#include "outbox/delivery/vigil.h"
+#include "outbox/delivery/notify_mode.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
 
@@ -23,7 +23,7 @@ struct weir_dispatcher {
     struct weir_place head; /* readable up to here, as far as we know */
     bool head_known;
     uint64_t generation; /* of the database's connections, when the head was read */
-    struct weir_vigil vigil;
+    struct weir_notify_mode notify_mode;
     struct weir_outbox_report report;
 };
 
@@ -166,15 +166,16 @@ static enum weir_status look(struct weir_dispatcher *self,
 }
 
 static enum weir_status say(struct weir_dispatcher *self,
-                            struct weir_connection *connection, enum weir_vigil_word word,
-                            struct weir_error *error)
+                            struct weir_connection *connection,
+                            enum weir_notify_mode_change word, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     enum weir_status status = outbox->log.ops->say_watching(
-        &outbox->log, connection, word == WEIR_VIGIL_WATCHING, error);
+        &outbox->log, connection, word == WEIR_NOTIFY_MODE_POLLING, error);
 
     if (status == WEIR_OK)
-        weir_vigil_said(&self->vigil, word, weir_executor_now(outbox->executor));
+        weir_notify_mode_published(&self->notify_mode, word,
+                                   weir_executor_now(outbox->executor));
     return status;
 }
 
@@ -184,13 +185,14 @@ static enum weir_status fall_asleep(struct weir_dispatcher *self,
                                     struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    enum weir_vigil_word word;
+    enum weir_notify_mode_change word;
     enum weir_status status;
 
     if (outbox->log.ops->say_watching == NULL)
         return WEIR_OK;
-    word = weir_vigil_missed(&self->vigil, weir_executor_now(outbox->executor));
-    if (word == WEIR_VIGIL_NOTHING)
+    word =
+        weir_notify_mode_missed(&self->notify_mode, weir_executor_now(outbox->executor));
+    if (word == WEIR_NOTIFY_MODE_UNCHANGED)
         return WEIR_OK;
     status = say(self, connection, word, error);
     return status == WEIR_OK ? look(self, connection, moved, error) : status;
@@ -201,12 +203,14 @@ static enum weir_status stay_awake(struct weir_dispatcher *self,
                                    struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    enum weir_vigil_word word;
+    enum weir_notify_mode_change word;
 
     if (outbox->log.ops->say_watching == NULL)
         return WEIR_OK;
-    word = weir_vigil_found(&self->vigil, weir_executor_now(outbox->executor));
-    return word == WEIR_VIGIL_NOTHING ? WEIR_OK : say(self, connection, word, error);
+    word =
+        weir_notify_mode_found(&self->notify_mode, weir_executor_now(outbox->executor));
+    return word == WEIR_NOTIFY_MODE_UNCHANGED ? WEIR_OK
+                                              : say(self, connection, word, error);
 }
 
 /* Is there anything behind `after`? */
@@ -275,7 +279,7 @@ static enum weir_status turn_follower(struct weir_dispatcher *self,
 
 static struct weir_directive rest(struct weir_dispatcher *self)
 {
-    int64_t rest_ns = weir_vigil_rest(&self->vigil);
+    int64_t rest_ns = weir_notify_mode_poll_interval(&self->notify_mode);
 
     if (rest_ns == 0 && self->kind == WEIR_READER_MAIN &&
         self->outbox->executor->simulated) /* there is no thread to listen */

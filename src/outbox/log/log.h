@@ -188,7 +188,7 @@ struct weir_log_ops {
                                 struct weir_error *error);
 
     /*
-     * "I watch the log, nobody need notify" (for a few seconds), or not any more: vigil.h. Not
+     * "I watch the log, nobody need notify" (for a few seconds), or not any more: notify_mode.h. Not
      * transactional. NULL where producers notify nobody anyway.
      */
     enum weir_status (*say_watching)(const struct weir_outbox_log *self,

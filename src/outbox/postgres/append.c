@@ -19,7 +19,7 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 
 /*
  * xid and id are not named, so their defaults are taken, in that order (schema.c). The sequence
- * `asleep` says outside of all transactions since when somebody watches (vigil.h): then no
+ * `asleep` says outside of all transactions since when somebody watches (notify_mode.h): then no
  * notification is sent, since they make all commits of the server wait for each other. What it says
  * wears off, and a time that lies ahead (the server's clock was set back) says nothing. Its
  * sub-select does not depend on the row and runs once per statement.

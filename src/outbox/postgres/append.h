@@ -10,12 +10,12 @@
 #ifndef WEIR_OUTBOX_POSTGRES_APPEND_H
 #define WEIR_OUTBOX_POSTGRES_APPEND_H
 
-#include "outbox/delivery/vigil.h"
+#include "outbox/delivery/notify_mode.h"
 #include "outbox/log/log.h"
 
 /* Of {p}_asleep: producers notify. */
 #define WEIR_PG_NOBODY_WATCHES "abs({now} - last_value) > 5000000"
-_Static_assert(WEIR_VIGIL_FRESH_US == 5000000, "as in WEIR_PG_NOBODY_WATCHES");
+_Static_assert(WEIR_NOTIFY_MODE_FRESH_US == 5000000, "as in WEIR_PG_NOBODY_WATCHES");
 
 WEIR_CHECKED enum weir_status weir_pg_append(const struct weir_outbox_log *self,
                                              struct weir_connection *connection,

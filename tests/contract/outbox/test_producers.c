@@ -93,7 +93,7 @@ OUTBOX_POSTGRESQL_TEST(producers, notify_only_while_nobody_watches)
 
     fixture_execute(fixture, connection,
                     "SELECT setval('{p}_asleep', (extract(epoch FROM clock_timestamp())"
-                    " * 1000000)::bigint)"); /* vigil.h */
+                    " * 1000000)::bigint)"); /* notify_mode.h */
     send(fixture, connection, "nobody is told");
     check_int(count_notifications(listener), 0);
 

@@ -1,7 +1,7 @@
 /*
- * vigil.c - see vigil.h.
+ * notify_mode.c - see notify_mode.h.
  */
-#include "outbox/delivery/vigil.h"
+#include "outbox/delivery/notify_mode.h"
 
 /* Cuts are 20 ms apart at least: some fifty transactions a second make every look find something. */
 #define BUSY_NS WEIR_MILLISECONDS(50)
@@ -14,7 +14,8 @@
 #define NAP_NS WEIR_MILLISECONDS(20)
 #define NAP_MAX_NS WEIR_SECONDS(1)
 
-enum weir_vigil_word weir_vigil_found(struct weir_vigil *self, int64_t now_ns)
+enum weir_notify_mode_change weir_notify_mode_found(struct weir_notify_mode *self,
+                                                    int64_t now_ns)
 {
     bool due;
 
@@ -23,34 +24,36 @@ enum weir_vigil_word weir_vigil_found(struct weir_vigil *self, int64_t now_ns)
         self->busy_ns = now_ns;
     due = self->watching ? now_ns - self->said_ns >= SAY_AGAIN_NS
                          : now_ns - self->busy_ns >= BUSY_NS;
-    return due ? WEIR_VIGIL_WATCHING : WEIR_VIGIL_NOTHING;
+    return due ? WEIR_NOTIFY_MODE_POLLING : WEIR_NOTIFY_MODE_UNCHANGED;
 }
 
-enum weir_vigil_word weir_vigil_missed(struct weir_vigil *self, int64_t now_ns)
+enum weir_notify_mode_change weir_notify_mode_missed(struct weir_notify_mode *self,
+                                                     int64_t now_ns)
 {
     self->busy_ns = 0;
     if (!self->spoken)
-        return WEIR_VIGIL_ASLEEP;
+        return WEIR_NOTIFY_MODE_NOTIFIED;
     if (!self->watching)
-        return WEIR_VIGIL_NOTHING;
+        return WEIR_NOTIFY_MODE_UNCHANGED;
     if (self->missed_ns == 0)
         self->missed_ns = now_ns;
-    return now_ns - self->missed_ns >= WAIT_LIMIT_NS ? WEIR_VIGIL_ASLEEP
-                                                     : WEIR_VIGIL_NOTHING;
+    return now_ns - self->missed_ns >= WAIT_LIMIT_NS ? WEIR_NOTIFY_MODE_NOTIFIED
+                                                     : WEIR_NOTIFY_MODE_UNCHANGED;
 }
 
-void weir_vigil_said(struct weir_vigil *self, enum weir_vigil_word word, int64_t now_ns)
+void weir_notify_mode_published(struct weir_notify_mode *self,
+                                enum weir_notify_mode_change word, int64_t now_ns)
 {
-    if (word == WEIR_VIGIL_NOTHING)
+    if (word == WEIR_NOTIFY_MODE_UNCHANGED)
         return;
     self->spoken = true;
-    self->watching = word == WEIR_VIGIL_WATCHING;
+    self->watching = word == WEIR_NOTIFY_MODE_POLLING;
     self->said_ns = now_ns;
     self->missed_ns = 0;
     self->nap_ns = self->watching ? 0 : NAP_NS;
 }
 
-int64_t weir_vigil_rest(struct weir_vigil *self)
+int64_t weir_notify_mode_poll_interval(struct weir_notify_mode *self)
 {
     int64_t nap_ns = self->nap_ns;
 

@@ -1,9 +1,9 @@
 /*
- * vigil.h - does a reader watch the log by itself, or does it want to be told?
+ * notify_mode.h - does a reader watch the log by itself, or does it want to be told?
  *
  * Being told costs the producers: a notification makes all commits of a cluster queue up. So a
  * reader whose every look finds something says that it watches, and looks every few
- * milliseconds; nobody notifies then. What it says wears off by itself (WEIR_VIGIL_FRESH_US): it
+ * milliseconds; nobody notifies then. What it says wears off by itself (WEIR_NOTIFY_MODE_FRESH_US): it
  * says so again while it watches, and one that dies leaves nobody unheard for long. When there was
  * nothing for a while it says that it sleeps.
  *
@@ -17,8 +17,8 @@
  *
  * Threads  The reader's.
  */
-#ifndef WEIR_OUTBOX_DELIVERY_VIGIL_H
-#define WEIR_OUTBOX_DELIVERY_VIGIL_H
+#ifndef WEIR_OUTBOX_DELIVERY_NOTIFY_MODE_H
+#define WEIR_OUTBOX_DELIVERY_NOTIFY_MODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,11 +26,11 @@
 #include "weir/time.h"
 
 /* "I watch" counts for so long, as far as the database's clock can be trusted. */
-#define WEIR_VIGIL_FRESH_US 5000000
+#define WEIR_NOTIFY_MODE_FRESH_US 5000000
 
 /* All zeros is one that has said nothing yet: when it finds nothing it says that it sleeps, whatever
  * one that is gone may have said. */
-struct weir_vigil {
+struct weir_notify_mode {
     bool spoken;
     bool watching;
     int64_t said_ns; /* that we watch, last */
@@ -41,16 +41,23 @@ struct weir_vigil {
 };
 
 /* What the producers should hear now. */
-enum weir_vigil_word { WEIR_VIGIL_NOTHING, WEIR_VIGIL_WATCHING, WEIR_VIGIL_ASLEEP };
+enum weir_notify_mode_change {
+    WEIR_NOTIFY_MODE_UNCHANGED,
+    WEIR_NOTIFY_MODE_POLLING,
+    WEIR_NOTIFY_MODE_NOTIFIED
+};
 
 /* A look found something, or nothing. Each answers what to say. */
-enum weir_vigil_word weir_vigil_found(struct weir_vigil *self, int64_t now_ns);
-enum weir_vigil_word weir_vigil_missed(struct weir_vigil *self, int64_t now_ns);
+enum weir_notify_mode_change weir_notify_mode_found(struct weir_notify_mode *self,
+                                                    int64_t now_ns);
+enum weir_notify_mode_change weir_notify_mode_missed(struct weir_notify_mode *self,
+                                                     int64_t now_ns);
 
-/* It was said. After WEIR_VIGIL_ASLEEP the reader looks once more. */
-void weir_vigil_said(struct weir_vigil *self, enum weir_vigil_word word, int64_t now_ns);
+/* It was said. After WEIR_NOTIFY_MODE_NOTIFIED the reader looks once more. */
+void weir_notify_mode_published(struct weir_notify_mode *self,
+                                enum weir_notify_mode_change word, int64_t now_ns);
 
 /* Nothing is there: look again after so long. 0: when somebody tells. */
-int64_t weir_vigil_rest(struct weir_vigil *self);
+int64_t weir_notify_mode_poll_interval(struct weir_notify_mode *self);
 
 #endif
