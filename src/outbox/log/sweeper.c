@@ -6,12 +6,12 @@
  * nobody waits long for a lock that the sweep has.
  *
  * On an engine with one writer at a time the sweep rests between runs while messages are delivered
- * (duty.h). Without that it has the write lock nearly always, and acks wait for each other's
+ * (sweep_throttle.h). Without that it has the write lock nearly always, and acks wait for each other's
  * commits only to wait for the sweep: delivery then goes at a half or a third of its rate. With
  * many writers nobody waits for the sweep, and it does not rest.
  */
 #include "base/heap.h"
-#include "outbox/log/duty.h"
+#include "outbox/log/sweep_throttle.h"
 #include "outbox/outbox.h"
 
 enum { STEPS_PER_RUN = 4, GROUPS_PER_ROUND = 50 };
@@ -22,7 +22,7 @@ enum { STEPS_PER_RUN = 4, GROUPS_PER_ROUND = 50 };
 struct weir_sweeper {
     struct weir_outbox *outbox;
     struct weir_sweep_state state;
-    struct weir_duty duty;
+    struct weir_sweep_throttle sweep_throttle;
     bool in_round;
     int64_t resume_ns;             /* whatever rings before only rings */
     _Atomic uint64_t acked_groups; /* since the start */
@@ -48,7 +48,7 @@ static void begin_round(struct weir_sweeper *self, int64_t now_ns)
 
     self->in_round = true;
     atomic_store(&self->swept_groups, groups);
-    weir_duty_begin(&self->duty, groups, now_ns);
+    weir_sweep_throttle_begin(&self->sweep_throttle, groups, now_ns);
 }
 
 /* A few steps; *more tells whether the round goes on. */
@@ -75,8 +75,8 @@ static enum weir_status run(struct weir_sweeper *self, struct weir_context *cont
 static struct weir_directive go_on(struct weir_sweeper *self, int64_t begun_ns,
                                    int64_t now_ns)
 {
-    int64_t rest_ns =
-        weir_duty_rest(&self->duty, atomic_load(&self->acked_groups), begun_ns, now_ns);
+    int64_t rest_ns = weir_sweep_throttle_delay(
+        &self->sweep_throttle, atomic_load(&self->acked_groups), begun_ns, now_ns);
 
     if (!self->outbox->log.ops->one_writer || rest_ns == 0)
         return weir_proceed();

@@ -1,5 +1,5 @@
-/* Tests of outbox/log/duty.c. */
-#include "outbox/log/duty.h"
+/* Tests of outbox/log/sweep_throttle.c. */
+#include "outbox/log/sweep_throttle.h"
 
 #include "lib/test.h"
 #include "weir/time.h"
@@ -8,7 +8,7 @@
 
 /* Somebody who sweeps, in a time of the test's own. */
 struct shift {
-    struct weir_duty duty;
+    struct weir_sweep_throttle sweep_throttle;
     int64_t now_ns;
     uint64_t acks;
     int64_t worked_ns;
@@ -19,7 +19,7 @@ static struct shift shift_begin(void)
 {
     struct shift shift = {.now_ns = WEIR_SECONDS(1000), .acks = 50};
 
-    weir_duty_begin(&shift.duty, shift.acks, shift.now_ns);
+    weir_sweep_throttle_begin(&shift.sweep_throttle, shift.acks, shift.now_ns);
     return shift;
 }
 
@@ -31,7 +31,8 @@ static int64_t shift_run(struct shift *self, int64_t run_ns, uint64_t acks)
 
     self->now_ns += run_ns;
     self->acks += acks;
-    rest_ns = weir_duty_rest(&self->duty, self->acks, begun_ns, self->now_ns);
+    rest_ns = weir_sweep_throttle_delay(&self->sweep_throttle, self->acks, begun_ns,
+                                        self->now_ns);
     self->now_ns += rest_ns;
     self->worked_ns += run_ns;
     self->rested_ns += rest_ns;
@@ -62,7 +63,7 @@ WEIR_TEST(duty, rests_for_no_more_than_its_limit)
 {
     struct shift shift = shift_begin();
 
-    check_int(shift_run(&shift, WEIR_SECONDS(5), 1), WEIR_DUTY_REST_NS_MAX);
+    check_int(shift_run(&shift, WEIR_SECONDS(5), 1), WEIR_SWEEP_THROTTLE_REST_NS_MAX);
 }
 
 WEIR_TEST(duty, of_no_time_needs_no_rest)
@@ -86,7 +87,7 @@ WEIR_TEST(duty, goes_on_at_once_when_no_more_acks_come)
 {
     struct shift shift = shift_begin();
 
-    while (shift.now_ns - shift.duty.heard_ns < WEIR_DUTY_LULL_NS)
+    while (shift.now_ns - shift.sweep_throttle.heard_ns < WEIR_SWEEP_THROTTLE_LULL_NS)
         (void)shift_run(&shift, RUN_NS, 0);
 
     check_int(shift_run(&shift, RUN_NS, 0), 0);
@@ -97,7 +98,7 @@ WEIR_TEST(duty, rests_again_when_acks_come_again)
 {
     struct shift shift = shift_begin();
 
-    (void)shift_run(&shift, WEIR_DUTY_LULL_NS, 0);
+    (void)shift_run(&shift, WEIR_SWEEP_THROTTLE_LULL_NS, 0);
     check_int(shift_run(&shift, RUN_NS, 0), 0);
 
     check_int(shift_run(&shift, RUN_NS, 1), 2 * RUN_NS);
@@ -110,7 +111,7 @@ WEIR_TEST(duty, goes_on_at_once_when_its_round_is_old)
     struct shift shift = shift_begin();
 
     check_int(shift_run(&shift, RUN_NS, 1), 2 * RUN_NS);
-    shift.now_ns = shift.duty.round_ns + WEIR_DUTY_ROUND_NS_MAX;
+    shift.now_ns = shift.sweep_throttle.round_ns + WEIR_SWEEP_THROTTLE_ROUND_NS_MAX;
 
     check_int(shift_run(&shift, RUN_NS, 1), 0);
     check_int(shift_run(&shift, RUN_NS, 1), 0);
@@ -120,9 +121,9 @@ WEIR_TEST(duty, rests_in_the_round_that_follows_an_old_one)
 {
     struct shift shift = shift_begin();
 
-    shift.now_ns += WEIR_DUTY_ROUND_NS_MAX;
+    shift.now_ns += WEIR_SWEEP_THROTTLE_ROUND_NS_MAX;
     check_int(shift_run(&shift, RUN_NS, 1), 0);
-    weir_duty_begin(&shift.duty, shift.acks, shift.now_ns);
+    weir_sweep_throttle_begin(&shift.sweep_throttle, shift.acks, shift.now_ns);
 
     check_int(shift_run(&shift, RUN_NS, 1), 2 * RUN_NS);
 }

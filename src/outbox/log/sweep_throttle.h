@@ -1,5 +1,5 @@
 /*
- * duty.h - how long the sweep rests between two runs of a round.
+ * sweep_throttle.h - how long the sweep rests between two runs of a round.
  *
  * Where one writer at a time is all there is, the sweep keeps acks and producers waiting while it
  * removes; and it takes the lock again before those who wait for it have looked once more. So
@@ -16,21 +16,21 @@
  *
  * Threads  The sweep's. Memory   None.
  */
-#ifndef WEIR_OUTBOX_LOG_DUTY_H
-#define WEIR_OUTBOX_LOG_DUTY_H
+#ifndef WEIR_OUTBOX_LOG_SWEEP_THROTTLE_H
+#define WEIR_OUTBOX_LOG_SWEEP_THROTTLE_H
 
 #include <stdint.h>
 
 #include "weir/time.h"
 
-enum { WEIR_DUTY_REST = 2 }; /* times as long as the run */
+enum { WEIR_SWEEP_THROTTLE_REST = 2 }; /* times as long as the run */
 
 /* A run that had to wait itself, or was kept off its processor, has not worked so long. */
-#define WEIR_DUTY_REST_NS_MAX WEIR_SECONDS(1)
-#define WEIR_DUTY_LULL_NS WEIR_SECONDS(1)
-#define WEIR_DUTY_ROUND_NS_MAX WEIR_SECONDS(30)
+#define WEIR_SWEEP_THROTTLE_REST_NS_MAX WEIR_SECONDS(1)
+#define WEIR_SWEEP_THROTTLE_LULL_NS WEIR_SECONDS(1)
+#define WEIR_SWEEP_THROTTLE_ROUND_NS_MAX WEIR_SECONDS(30)
 
-struct weir_duty {
+struct weir_sweep_throttle {
     int64_t round_ns; /* when the round began */
     int64_t heard_ns; /* when acks had last become more */
     uint64_t acks;
@@ -38,10 +38,11 @@ struct weir_duty {
 
 /* A round begins, and as a rule that is because of acks. `acks`: how many groups of them were
  * stored so far, a number that only grows. */
-void weir_duty_begin(struct weir_duty *self, uint64_t acks, int64_t now_ns);
+void weir_sweep_throttle_begin(struct weir_sweep_throttle *self, uint64_t acks,
+                               int64_t now_ns);
 
 /* A run of the round is over: how long to rest before the next one. 0: not at all. */
-int64_t weir_duty_rest(struct weir_duty *self, uint64_t acks, int64_t begun_ns,
-                       int64_t now_ns);
+int64_t weir_sweep_throttle_delay(struct weir_sweep_throttle *self, uint64_t acks,
+                                  int64_t begun_ns, int64_t now_ns);
 
 #endif
