@@ -20,7 +20,7 @@
 #include "db/sql.h"
 #include "extension/store.h"
 #include "outbox/headers.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 #include "outbox/names.h"
 #include "weir/heap.h"
 

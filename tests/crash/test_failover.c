@@ -230,7 +230,7 @@ static enum weir_status move(struct fixture *fixture, const struct weir_lease *l
                              int64_t owner, int64_t seq, bool *accepted)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_position position;
+    struct weir_stored_position position;
     struct weir_ack ack = {.key = lease->key, .epoch = lease->epoch};
     enum weir_status status;
 

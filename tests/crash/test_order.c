@@ -288,7 +288,7 @@ OUTBOX_POSTGRESQL_TEST(order, needs_acks_that_compare_behind_the_lock)
     check_db(weir_db_acquire(db, &second, &fixture->error), WEIR_OK);
     ack = (struct weir_ack){.key = lease.key,
                             .epoch = lease.epoch,
-                            .next = {.place = {5, 7}, .seq = 2, .version = 1}};
+                            .next = {.log_position = {5, 7}, .seq = 2, .version = 1}};
 
     check_db(weir_connection_begin(first, &fixture->error), WEIR_OK);
     fixture_execute(fixture, first, "SELECT FROM {p}_lease FOR NO KEY UPDATE");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 #include "outbox/queue/stored_queue.h"
 #include "weir/message.h"
 #include "weir/outbox.h"

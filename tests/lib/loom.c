@@ -219,7 +219,7 @@ static enum weir_status deliver(void *state, const struct weir_log_row *row,
         return weir_error_set(error, WEIR_FULL, "more messages than an order has");
     (void)snprintf(text, sizeof text, "%.*s", (int)row->payload.size,
                    (const char *)row->payload.data);
-    *next = (struct loom_delivery){.place = row->place, .id = row->id};
+    *next = (struct loom_delivery){.log_position = row->log_position, .id = row->id};
     if (sscanf(text, "%d %d %d %d", &next->order, &next->transaction, &next->k,
                &next->seen) != 4)
         next->order = -1;
@@ -229,14 +229,14 @@ static enum weir_status deliver(void *state, const struct weir_log_row *row,
 
 bool loom_read_page(struct loom_session *self, struct loom_reading *got, uint32_t rows)
 {
-    struct weir_page page = {.after = got->place,
+    struct weir_page page = {.after = got->log_position,
                              .row_max = rows,
                              .payload_max = PAYLOADS_MAX,
                              .visit = deliver,
                              .state = got};
 
     must(self, "read", weir_pg_read(&self->log, self->connection, &page, &self->error));
-    got->place = page.end;
+    got->log_position = page.end;
     return page.at_head;
 }
 
@@ -324,7 +324,7 @@ void loom_find_position(struct loom_session *self, struct loom_owner *owner)
 
 /* Move to `next`; true when that was accepted. */
 static bool move_position(struct loom_session *self, struct loom_owner *owner,
-                          struct weir_position next)
+                          struct weir_stored_position next)
 {
     struct weir_ack ack = {.key = self->loom->key, .epoch = owner->epoch, .next = next};
 
@@ -345,8 +345,8 @@ static void note_passed(struct loom *self, const struct loom_reading *page)
 
 void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows)
 {
-    struct loom_reading page = {.place = owner->position.place};
-    struct weir_position next = owner->position;
+    struct loom_reading page = {.log_position = owner->position.log_position};
+    struct weir_stored_position next = owner->position;
     struct loom *loom = self->loom;
     bool stale;
 
@@ -355,7 +355,7 @@ void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows
     stale = owner->owner == LOOM_OLD_OWNER && loom->taken_over;
     pthread_mutex_unlock(&loom->lock);
     if (page.count > 0)
-        next.place = page.list[page.count - 1].place;
+        next.log_position = page.list[page.count - 1].log_position;
     next.seq += (int64_t)page.count;
     if (!move_position(self, owner, next))
         return;
@@ -368,13 +368,13 @@ void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows
 void loom_own(struct loom *self)
 {
     struct loom_session *control = &self->control;
-    struct weir_position next;
+    struct weir_stored_position next;
 
     pg_run(control->bare, "UPDATE weir_lease SET owner = NULL, until_us = 0");
     check(take(control, LOOM_OLD_OWNER, &self->first));
     loom_find_position(control, &self->first);
     next = self->first.position;
-    next.place = self->start;
+    next.log_position = self->start;
     check(move_position(control, &self->first, next));
 }
 
@@ -445,10 +445,10 @@ static const char *read_everything(struct loom *self, struct loom_reading *all)
     struct loom_owner now;
 
     *all = self->passed;
-    all->place = self->start;
+    all->log_position = self->start;
     if (self->first.owner != 0) {
         loom_find_position(&self->control, &now);
-        all->place = now.position.place;
+        all->log_position = now.position.log_position;
         if (now.position.seq != self->first.position.seq + (int64_t)all->count)
             return "seq and what was passed differ";
     }
@@ -460,7 +460,7 @@ static const char *read_everything(struct loom *self, struct loom_reading *all)
  * owner everything was read from the start just now. */
 static const char *judge_readers(struct loom *self, const struct loom_reading *all)
 {
-    struct loom_reading again = {.place = self->start};
+    struct loom_reading again = {.log_position = self->start};
     bool agree = true;
 
     if (self->first.owner != 0) {
@@ -491,7 +491,7 @@ static const char *judge(struct loom *self)
         problem = judge_reading(self, &all);
     if (problem == NULL)
         problem = judge_readers(self, &all);
-    self->start = all.place;
+    self->start = all.log_position;
     return problem;
 }
 
@@ -536,7 +536,7 @@ static bool run_order(void *state, const uint8_t *order, size_t turns)
     for (size_t i = 0; i < self->strand_count; i++) {
         self->sessions[i].reads = false;
         self->sessions[i].got.count = 0;
-        self->sessions[i].got.place = self->start;
+        self->sessions[i].got.log_position = self->start;
     }
     weave_run(self->strands, self->strand_count, self->control.bare, order, turns);
     disarm_all(self);

@@ -47,7 +47,7 @@ struct loom_transaction {
 };
 
 struct loom_delivery {
-    struct weir_place place; /* behind it */
+    struct weir_log_position log_position; /* behind it */
     int64_t id;
     int order;
     int transaction;
@@ -58,7 +58,7 @@ struct loom_delivery {
 struct loom_reading {
     struct loom_delivery list[LOOM_DELIVERIES_MAX];
     size_t count;
-    struct weir_place place; /* behind the last */
+    struct weir_log_position log_position; /* behind the last */
 };
 
 struct loom_session {
@@ -77,7 +77,7 @@ struct loom_session {
 struct loom_owner {
     int64_t owner;
     int64_t epoch;
-    struct weir_position position;
+    struct weir_stored_position position;
 };
 
 struct loom {
@@ -90,8 +90,8 @@ struct loom {
     void (*prepare)(struct loom *self); /* before each order; a cut must be needed then */
     const char *plant;                  /* a point that is a bug; NULL: none */
 
-    int order;               /* its number */
-    struct weir_place start; /* where readers begin */
+    int order;                      /* its number */
+    struct weir_log_position start; /* where readers begin */
     struct loom_owner first; /* has the lease when an order begins; owner 0: nobody */
     uint32_t leaf;           /* of the log, to be swept */
 

@@ -42,7 +42,7 @@ static bool goes_on(struct helper *self, enum weir_status status)
 
 static enum weir_status cut(struct helper *self)
 {
-    struct weir_place head = {0};
+    struct weir_log_position head = {0};
     bool moved;
 
     return self->log.ops->advance(&self->log, self->connection, head, true, NULL, &head,

@@ -134,19 +134,20 @@ int64_t pg_outbox_cut(PGconn *connection)
 }
 
 void pg_outbox_ack(PGconn *connection, int64_t subscription, int64_t pid,
-                   struct weir_place place)
+                   struct weir_log_position log_position)
 {
     pg_run(connection,
            "INSERT INTO weir_ack (subscription, pid, version, epoch, incarnation,"
            " cut, last_id, seq) SELECT %lld, %lld, max(version) + 1, 0, '', %lld, %lld, 0"
            " FROM weir_ack WHERE subscription = %lld AND pid = %lld",
-           (long long)subscription, (long long)pid, (long long)place.cut,
-           (long long)place.id, (long long)subscription, (long long)pid);
+           (long long)subscription, (long long)pid, (long long)log_position.cut,
+           (long long)log_position.id, (long long)subscription, (long long)pid);
 }
 
-struct weir_place pg_outbox_place(PGconn *connection, int64_t subscription, int64_t pid)
+struct weir_log_position pg_outbox_place(PGconn *connection, int64_t subscription,
+                                         int64_t pid)
 {
-    struct weir_place place;
+    struct weir_log_position log_position;
     PGresult *result;
     char text[TEXT_SIZE];
 
@@ -156,13 +157,13 @@ struct weir_place pg_outbox_place(PGconn *connection, int64_t subscription, int6
                    (long long)subscription, (long long)pid);
     result = PQexec(connection, text);
     check_int(PQntuples(result), 1);
-    place.cut = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    place.id = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+    log_position.cut = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    log_position.id = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
-    return place;
+    return log_position;
 }
 
-void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_place after,
+void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_log_position after,
                     char out[PG_OUTBOX_LIST_SIZE])
 {
     char text[TEXT_SIZE];

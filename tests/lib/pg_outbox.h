@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "lib/engines.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 
 enum { PG_OUTBOX_LIST_SIZE = 16384 };
 
@@ -41,11 +41,12 @@ int64_t pg_outbox_cut(PGconn *connection);
 
 /* Append a position, whatever it was. */
 void pg_outbox_ack(PGconn *connection, int64_t subscription, int64_t pid,
-                   struct weir_place place);
-struct weir_place pg_outbox_place(PGconn *connection, int64_t subscription, int64_t pid);
+                   struct weir_log_position log_position);
+struct weir_log_position pg_outbox_place(PGconn *connection, int64_t subscription,
+                                         int64_t pid);
 
 /* "cut:id cut:id ...": the messages of one partition behind a place, that a cut has, in order. */
-void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_place after,
+void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_log_position after,
                     char out[PG_OUTBOX_LIST_SIZE]);
 
 #endif

@@ -399,7 +399,7 @@ static void prepare_leaf_with(struct loom *self, size_t takers)
     append_and_commit(control, 1);
     loom_cut(control);
     append_and_commit(control, 1);
-    self->start = (struct weir_place){cut - 1, base + READ_ROWS};
+    self->start = (struct weir_log_position){cut - 1, base + READ_ROWS};
     loom_own(self);
 }
 
@@ -469,12 +469,13 @@ static const struct weave_part WRITER_WITH_OLD_ID_IN_TWO_PHASES = {
 
 static void sweep_leaf(struct strand *strand)
 {
-    static const char *const places[] = {"sweep.judged", "sweep.copied", "sweep.refused",
-                                         "sweep.locked", "sweep.truncated"};
+    static const char *const log_positions[] = {"sweep.judged", "sweep.copied",
+                                                "sweep.refused", "sweep.locked",
+                                                "sweep.truncated"};
     struct loom_session *self = strand->state;
 
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        loom_arm(strand, places[i]);
+    for (size_t i = 0; i < sizeof log_positions / sizeof log_positions[0]; i++)
+        loom_arm(strand, log_positions[i]);
     loom_sweep(self, self->loom->leaf);
 }
 

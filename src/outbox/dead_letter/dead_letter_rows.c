@@ -8,7 +8,7 @@
 #include "base/heap.h"
 #include "outbox/columns.h"
 #include "outbox/headers.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 
 /* `content`: headers and payload. */
 #define LETTER_COLUMNS(content)                                                          \

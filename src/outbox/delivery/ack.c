@@ -128,7 +128,7 @@ enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
                                     struct weir_value *out, struct weir_error *error)
 {
     const struct weir_ack *ack = self->acks[at];
-    const struct weir_position *next = &ack->next;
+    const struct weir_stored_position *next = &ack->next;
     struct weir_str text;
     enum weir_status status = clean(self, ack->error, &text, error);
 
@@ -138,8 +138,8 @@ enum weir_status weir_ack_group_row(struct weir_ack_group *self, size_t at,
     out[WEIR_ACK_PARTITION] = weir_integer(ack->key.pid);
     out[WEIR_ACK_EPOCH] = weir_integer(ack->epoch);
     out[WEIR_ACK_VERSION] = weir_integer(next->version);
-    out[WEIR_ACK_CUT] = weir_integer(next->place.cut);
-    out[WEIR_ACK_LAST_ID] = weir_integer(next->place.id);
+    out[WEIR_ACK_CUT] = weir_integer(next->log_position.cut);
+    out[WEIR_ACK_LAST_ID] = weir_integer(next->log_position.id);
     out[WEIR_ACK_SEQ] = weir_integer(next->seq);
     out[WEIR_ACK_ATTEMPTS] = weir_integer(clamp_attempts(next->attempts));
     out[WEIR_ACK_ALONE] = weir_integer(clamp_attempts(next->alone));
@@ -250,10 +250,10 @@ enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_
 
 /* ---- reading and beginning ---------------------------------------------------------------- */
 
-static struct weir_position read_position(struct weir_rows *rows)
+static struct weir_stored_position read_position(struct weir_rows *rows)
 {
-    return (struct weir_position){
-        .place = {weir_rows_integer(rows, 0), weir_rows_integer(rows, 1)},
+    return (struct weir_stored_position){
+        .log_position = {weir_rows_integer(rows, 0), weir_rows_integer(rows, 1)},
         .seq = weir_rows_integer(rows, 2),
         .version = weir_rows_integer(rows, 3),
         .attempts = (uint32_t)weir_rows_integer(rows, 4),
@@ -272,8 +272,8 @@ static enum weir_status tell_missing(struct weir_lease_key key, struct weir_erro
 }
 
 enum weir_status weir_ack_read(struct weir_connection *connection,
-                               struct weir_lease_key key, struct weir_position *out,
-                               struct weir_error *error)
+                               struct weir_lease_key key,
+                               struct weir_stored_position *out, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -318,7 +318,7 @@ static enum weir_status query_positions(struct weir_connection *connection,
 /* A position that is not found keeps its version of -1. */
 static enum weir_status read_positions(struct weir_connection *connection,
                                        const struct weir_columns *keys, size_t count,
-                                       struct weir_position *positions,
+                                       struct weir_stored_position *positions,
                                        struct weir_error *error)
 {
     struct weir_rows rows = {.connection = NULL};
@@ -340,7 +340,7 @@ static enum weir_status read_positions(struct weir_connection *connection,
 
 static enum weir_status read_together(struct weir_connection *connection,
                                       const struct weir_lease *leases, size_t count,
-                                      struct weir_position *positions,
+                                      struct weir_stored_position *positions,
                                       struct weir_error *error)
 {
     struct weir_columns keys;
@@ -366,7 +366,7 @@ static enum weir_status read_together(struct weir_connection *connection,
 /* In one transaction: the file is locked once. */
 static enum weir_status read_one_by_one(struct weir_connection *connection,
                                         const struct weir_lease *leases, size_t count,
-                                        struct weir_position *positions,
+                                        struct weir_stored_position *positions,
                                         struct weir_error *error)
 {
     enum weir_status status = weir_connection_begin_read(connection, error);
@@ -379,7 +379,7 @@ static enum weir_status read_one_by_one(struct weir_connection *connection,
 
 enum weir_status weir_ack_read_all(struct weir_connection *connection,
                                    const struct weir_lease *leases, size_t count,
-                                   struct weir_position *positions,
+                                   struct weir_stored_position *positions,
                                    struct weir_error *error)
 {
     if (count == 0)
@@ -391,7 +391,8 @@ enum weir_status weir_ack_read_all(struct weir_connection *connection,
 
 enum weir_status weir_ack_begin(struct weir_connection *connection,
                                 const struct weir_lease_key *keys, size_t count,
-                                struct weir_place place, struct weir_error *error)
+                                struct weir_log_position log_position,
+                                struct weir_error *error)
 {
     enum { TOGETHER = 64, WIDTH = 4 };
     struct weir_value values[TOGETHER * WIDTH];
@@ -406,8 +407,8 @@ enum weir_status weir_ack_begin(struct weir_connection *connection,
         for (; n < TOGETHER && done < count; n++, done++) {
             values[WIDTH * n] = weir_integer(keys[done].subscription);
             values[WIDTH * n + 1] = weir_integer(keys[done].pid);
-            values[WIDTH * n + 2] = weir_integer(place.cut);
-            values[WIDTH * n + 3] = weir_integer(place.id);
+            values[WIDTH * n + 2] = weir_integer(log_position.cut);
+            values[WIDTH * n + 3] = weir_integer(log_position.id);
         }
         status =
             weir_connection_execute_many(connection, sql, values, n, WIDTH, NULL, error);

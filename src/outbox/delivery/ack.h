@@ -18,11 +18,11 @@
 
 #include "db/connection.h"
 #include "outbox/lease/lease.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 
 /* As stored. */
-struct weir_position {
-    struct weir_place place;
+struct weir_stored_position {
+    struct weir_log_position log_position;
     int64_t seq;     /* of the last message passed */
     int64_t version; /* one more at each move */
     uint32_t attempts;
@@ -51,9 +51,10 @@ struct weir_ack {
     /* in */
     struct weir_lease_key key;
     int64_t epoch;
-    struct weir_position next; /* next.version is one more than the version acted upon */
-    struct weir_str error;     /* "": none; with attempts above 0 */
-    bool clear_crashes; /* a call was answered: forget the owners that died before */
+    struct weir_stored_position
+        next;              /* next.version is one more than the version acted upon */
+    struct weir_str error; /* "": none; with attempts above 0 */
+    bool clear_crashes;    /* a call was answered: forget the owners that died before */
     bool
         is_mark; /* stores or ends a mark: place, seq and wait stay, error too if it is "";
                      in a group of its own */
@@ -92,20 +93,21 @@ WEIR_CHECKED enum weir_status weir_ack_move_inside(struct weir_connection *conne
  */
 WEIR_CHECKED enum weir_status weir_ack_read(struct weir_connection *connection,
                                             struct weir_lease_key key,
-                                            struct weir_position *out,
+                                            struct weir_stored_position *out,
                                             struct weir_error *error);
 
 /* Those of many leases, at once where the engine can; positions[i] is of leases[i]. */
 WEIR_CHECKED enum weir_status weir_ack_read_all(struct weir_connection *connection,
                                                 const struct weir_lease *leases,
                                                 size_t count,
-                                                struct weir_position *positions,
+                                                struct weir_stored_position *positions,
                                                 struct weir_error *error);
 
 /* The first positions of a new subscription's partitions: version 0. */
 WEIR_CHECKED enum weir_status weir_ack_begin(struct weir_connection *connection,
                                              const struct weir_lease_key *keys,
-                                             size_t count, struct weir_place place,
+                                             size_t count,
+                                             struct weir_log_position log_position,
                                              struct weir_error *error);
 
 #endif

@@ -26,7 +26,7 @@ static enum weir_status find_out(struct weir_outbox *outbox,
                                  const struct weir_ack *ack, struct weir_error *error)
 {
     struct weir_lease lease = {.key = ack->key, .epoch = ack->epoch};
-    struct weir_position position;
+    struct weir_stored_position position;
     enum weir_status status;
 
     status = weir_lease_renew(connection, outbox->owner,

@@ -61,7 +61,7 @@ struct weir_buffered_message *weir_buffered_message_create(const struct weir_hea
         return NULL;
     end = (char *)(self + 1);
     *self = (struct weir_buffered_message){
-        .place = row->place,
+        .log_position = row->log_position,
         .id = row->id,
         .pid = row->pid,
         .created_us = row->created_us,
@@ -83,7 +83,7 @@ weir_buffered_message_copy(const struct weir_heap *heap,
                            const struct weir_buffered_message *other)
 {
     struct weir_log_row row = {
-        .place = other->place,
+        .log_position = other->log_position,
         .id = other->id,
         .pid = other->pid,
         .uid = {(const char *)other->uid, WEIR_UID_SIZE},

@@ -18,7 +18,7 @@
 
 struct weir_buffered_message {
     struct weir_list link;
-    struct weir_place place; /* behind it */
+    struct weir_log_position log_position; /* behind it */
     int64_t id;
     int64_t pid;
     int64_t seq; /* given when it enters a lane */

@@ -20,7 +20,7 @@
 struct weir_dispatcher {
     struct weir_outbox *outbox;
     enum weir_reader_kind kind;
-    struct weir_place head; /* readable up to here, as far as we know */
+    struct weir_log_position head; /* readable up to here, as far as we know */
     bool head_known;
     uint64_t generation; /* of the database's connections, when the head was read */
     struct weir_notify_mode notify_mode;
@@ -148,11 +148,11 @@ static enum weir_status look(struct weir_dispatcher *self,
 {
     struct weir_outbox *outbox = self->outbox;
     const char *channel = atomic_load(&outbox->alone) ? NULL : outbox->channel;
-    struct weir_place known = self->head;
+    struct weir_log_position known = self->head;
     enum weir_status status;
 
     if (!self->head_known)
-        known = (struct weir_place){-1, -1};
+        known = (struct weir_log_position){-1, -1};
     status = outbox->log.ops->advance(&outbox->log, connection, known, true, channel,
                                       &self->head, moved, error);
     (void)WEIR_POINT(outbox->points, "dispatcher.advanced");
@@ -216,7 +216,7 @@ static enum weir_status stay_awake(struct weir_dispatcher *self,
 /* Is there anything behind `after`? */
 static enum weir_status find_more(struct weir_dispatcher *self,
                                   struct weir_connection *connection,
-                                  struct weir_place after, bool *more,
+                                  struct weir_log_position after, bool *more,
                                   struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -227,15 +227,15 @@ static enum weir_status find_more(struct weir_dispatcher *self,
         self->generation = weir_db_generation(self->outbox->db);
         self->head_known = false;
     }
-    *more = self->head_known && weir_place_before(after, self->head);
+    *more = self->head_known && weir_log_position_before(after, self->head);
     if (*more)
         return WEIR_OK;
     status = look(self, connection, &moved, error);
-    if (status == WEIR_OK && weir_place_before(self->head, after))
+    if (status == WEIR_OK && weir_log_position_before(self->head, after))
         weir_partition_table_lose_front(self->outbox->partition_table);
-    if (status == WEIR_OK && !weir_place_before(after, self->head))
+    if (status == WEIR_OK && !weir_log_position_before(after, self->head))
         status = fall_asleep(self, connection, &moved, error);
-    *more = status == WEIR_OK && weir_place_before(after, self->head);
+    *more = status == WEIR_OK && weir_log_position_before(after, self->head);
     return status;
 }
 

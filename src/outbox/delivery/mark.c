@@ -18,7 +18,7 @@ int64_t weir_mark_trying(int64_t seq, enum weir_mark mark)
     return mark == WEIR_MARK_ALONE ? -seq : seq;
 }
 
-enum weir_mark weir_mark_find(const struct weir_position *position,
+enum weir_mark weir_mark_find(const struct weir_stored_position *position,
                               const struct weir_lease *lease)
 {
     int64_t head = position->seq + 1;

@@ -53,7 +53,7 @@ enum weir_mark { WEIR_MARK_NONE, WEIR_MARK_BESIDE, WEIR_MARK_ALONE };
 int64_t weir_mark_trying(int64_t seq, enum weir_mark mark);
 
 /* The mark that the owner of this lease finds: of an owner before it, of the message at the head. */
-enum weir_mark weir_mark_find(const struct weir_position *position,
+enum weir_mark weir_mark_find(const struct weir_stored_position *position,
                               const struct weir_lease *lease);
 
 /* Store a mark, in a transaction of its own. WEIR_FENCED: refused, and the lease is given up in case

@@ -234,10 +234,11 @@ void weir_leased_partition_trim(struct weir_partition_table *self,
         drop_buffered_message(self, leased,
                               buffered_message_of(leased->buffered_messages.previous));
     if (leased->count > 0) {
-        leased->read = buffered_message_of(leased->buffered_messages.previous)->place;
+        leased->read =
+            buffered_message_of(leased->buffered_messages.previous)->log_position;
         leased->seq_read = buffered_message_of(leased->buffered_messages.previous)->seq;
     } else {
-        leased->read = leased->position.place;
+        leased->read = leased->position.log_position;
         leased->seq_read = leased->position.seq;
     }
     leased->behind = true;
@@ -335,7 +336,7 @@ void weir_leased_partition_rest(struct weir_partition_table *self,
 /* A bug, for tests that must find it: every owner that died counts against the head. */
 static enum weir_mark find_mark(const struct weir_partition_table *self,
                                 const struct weir_leased_partition *leased,
-                                const struct weir_position *position)
+                                const struct weir_stored_position *position)
 {
     if (WEIR_POINT(self->options.points, "roster.count_deaths"))
         return leased->lease.crashes > 0 ? WEIR_MARK_ALONE : WEIR_MARK_NONE;
@@ -344,7 +345,7 @@ static enum weir_mark find_mark(const struct weir_partition_table *self,
 
 void weir_leased_partition_adopt(struct weir_partition_table *self,
                                  struct weir_leased_partition *leased,
-                                 const struct weir_position *position)
+                                 const struct weir_stored_position *position)
 {
     enum weir_mark mark = find_mark(self, leased, position);
 
@@ -457,7 +458,7 @@ static void insert_leased(struct weir_partition_table *self,
 enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
                                             struct weir_subscriber *subscriber,
                                             const struct weir_lease *lease,
-                                            const struct weir_position *position,
+                                            const struct weir_stored_position *position,
                                             int64_t retry_in_ns, int64_t taken_ns)
 {
     int64_t now_ns = weir_executor_now(self->options.executor);
@@ -471,7 +472,7 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
     leased->lease = *lease;
     leased->taken_ns = taken_ns;
     leased->lease_end_ns = weir_sat_add_i64(taken_ns, subscriber->lease_ns);
-    leased->read = position->place;
+    leased->read = position->log_position;
     leased->seq_read = position->seq;
     leased->behind = true;
     weir_list_init(&leased->turn);
@@ -658,7 +659,7 @@ static void describe_drained(const struct weir_leased_partition *leased,
         .epoch = leased->lease.epoch,
         .next = leased->position,
     };
-    ack->next.place = leased->read;
+    ack->next.log_position = leased->read;
     ack->next.version = leased->position.version + 1;
 }
 
@@ -679,7 +680,7 @@ static void describe_unmarked(struct weir_leased_partition *leased, struct weir_
 static bool is_drained(const struct weir_leased_partition *leased)
 {
     return leased->count == 0 && !leased->behind && leased->position.attempts == 0 &&
-           weir_place_before(leased->position.place, leased->read);
+           weir_log_position_before(leased->position.log_position, leased->read);
 }
 
 size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
@@ -883,7 +884,7 @@ int64_t weir_partition_table_next_deadline(struct weir_partition_table *self)
 
 static bool lags(const struct weir_leased_partition *leased)
 {
-    struct weir_place stored = leased->position.place;
+    struct weir_log_position stored = leased->position.log_position;
 
     if (leased->read.cut != stored.cut)
         return leased->read.cut - stored.cut >= DRAINED_CUTS_MAX;
@@ -901,7 +902,7 @@ void weir_partition_table_store_drained(struct weir_partition_table *self)
         leased->next = leased->position;
         leased->next.epoch = leased->lease.epoch;
         leased->next.trying = 0;
-        leased->next.place = leased->read;
+        leased->next.log_position = leased->read;
         leased->processed = 0;
         leased->retry = false;
         leased->clear_crashes = false;

@@ -137,7 +137,7 @@ void weir_partition_table_read_subscriber(struct weir_partition_table *self,
  * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_partition_table_admit(
     struct weir_partition_table *self, struct weir_subscriber *subscriber,
-    const struct weir_lease *lease, const struct weir_position *position,
+    const struct weir_lease *lease, const struct weir_stored_position *position,
     int64_t retry_in_ns, int64_t taken_ns);
 
 /* The lease was lost: forget the lane. A handler that runs is told to stop; what it answers
@@ -331,7 +331,7 @@ void weir_partition_table_uncollect(struct weir_partition_table *self,
 /* Nobody knows: begin anew from the stored position. */
 void weir_partition_table_restart(struct weir_partition_table *self,
                                   struct weir_lease_key key, int64_t epoch,
-                                  const struct weir_position *position);
+                                  const struct weir_stored_position *position);
 
 static inline bool weir_subscriber_is_paused(const struct weir_subscriber *self)
 {

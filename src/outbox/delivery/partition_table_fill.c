@@ -162,23 +162,25 @@ static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
  * have not reached. The lowest would make one lane that has stood still for days hold back all
  * others; that one is the follower's business.
  */
-static struct weir_place choose_front(const struct weir_partition_table *self)
+static struct weir_log_position choose_front(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_place best = self->leased_partitions[0]->read;
+    struct weir_log_position best = self->leased_partitions[0]->read;
     size_t wanted = (self->leased_count - 1) / 2;
 
     for (size_t i = 0; i < self->leased_count; i++) {
-        struct weir_place place = self->leased_partitions[i]->read;
+        struct weir_log_position log_position = self->leased_partitions[i]->read;
         size_t lower = 0;
         size_t equal = 0;
 
         for (size_t k = 0; k < self->leased_count; k++) {
-            lower += weir_place_before(self->leased_partitions[k]->read, place);
-            equal += weir_place_equal(self->leased_partitions[k]->read, place);
+            lower +=
+                weir_log_position_before(self->leased_partitions[k]->read, log_position);
+            equal +=
+                weir_log_position_equal(self->leased_partitions[k]->read, log_position);
         }
         if (lower <= wanted && wanted < lower + equal)
-            return place;
+            return log_position;
     }
     return best;
 }
@@ -199,7 +201,7 @@ static void attach_those_at_front(struct weir_partition_table *self)
     for (size_t i = 0; i < self->leased_count; i++) {
         struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (leased->behind && !weir_place_before(leased->read, self->front) &&
+        if (leased->behind && !weir_log_position_before(leased->read, self->front) &&
             !is_full(self, leased)) {
             leased->behind = false;
             leased->near = false;
@@ -256,9 +258,10 @@ static bool choose_follower(struct weir_partition_table *self, struct weir_page 
 
         leased->in_page[WEIR_READER_FOLLOWER] = false;
         leased->blocked = false;
-        if (!wants_more(self, leased) || !weir_place_before(leased->read, self->front))
+        if (!wants_more(self, leased) ||
+            !weir_log_position_before(leased->read, self->front))
             continue;
-        if (page->pid_count == 0 || weir_place_before(leased->read, page->after))
+        if (page->pid_count == 0 || weir_log_position_before(leased->read, page->after))
             page->after = leased->read;
         enrol(self, WEIR_READER_FOLLOWER, leased, page);
     }
@@ -305,9 +308,10 @@ static bool is_doubted(const struct weir_leased_partition *leased,
     const struct weir_removal *removal =
         weir_page_find_removal(page, weir_pid_queue(leased->lease.key.pid));
 
-    return removal != NULL && weir_place_before(leased->read, removal->place) &&
+    return removal != NULL &&
+           weir_log_position_before(leased->read, removal->log_position) &&
            (removal->count != leased->asked.count ||
-            !weir_place_equal(removal->place, leased->asked.place));
+            !weir_log_position_equal(removal->log_position, leased->asked.log_position));
 }
 
 size_t weir_partition_table_doubted(struct weir_partition_table *self,
@@ -359,7 +363,7 @@ static void push(struct weir_partition_table *self, struct weir_leased_partition
                  struct weir_buffered_message *buffered_message) WEIR_REQUIRES(self->lock)
 {
     buffered_message->seq = ++leased->seq_read;
-    leased->read = buffered_message->place;
+    leased->read = buffered_message->log_position;
     leased->given = true;
     leased->count++;
     leased->bytes += buffered_message->size;
@@ -387,7 +391,7 @@ static bool takes(const struct weir_leased_partition *leased, enum weir_reader_k
                   const struct weir_buffered_message *buffered_message)
 {
     return leased->in_page[kind] && !(kind == WEIR_READER_FOLLOWER && leased->blocked) &&
-           weir_place_before(leased->read, buffered_message->place);
+           weir_log_position_before(leased->read, buffered_message->log_position);
 }
 
 /* Give `buffered_message` to every lane that is waiting for it; the first gets the original. */
@@ -409,7 +413,7 @@ static void hand_out(struct weir_partition_table *self, enum weir_reader_kind ki
             continue;
         if (WEIR_POINT(self->options.points, "roster.skip")) {
             leased->read =
-                buffered_message->place; /* a bug, for tests that must find it */
+                buffered_message->log_position; /* a bug, for tests that must find it */
             continue;
         }
         if (own == NULL)
@@ -435,11 +439,12 @@ static void move_on(struct weir_partition_table *self, enum weir_reader_kind kin
 
         if (!leased->in_page[kind] || (kind == WEIR_READER_FOLLOWER && leased->blocked))
             continue;
-        leased->read = weir_place_later(leased->read, page->end);
+        leased->read = weir_log_position_later(leased->read, page->end);
         leased->in_page[kind] = false;
         if (kind == WEIR_READER_FOLLOWER)
-            leased->near = !weir_place_before(leased->read, self->follower_target) &&
-                           weir_place_before(leased->read, self->front);
+            leased->near =
+                !weir_log_position_before(leased->read, self->follower_target) &&
+                weir_log_position_before(leased->read, self->front);
         else if (page->at_head && leased->lease.crashes > 0 && !leased->given) {
             leased->lease.crashes = 0; /* nothing waited: nobody died of a message */
             leased->forgiven = true;

@@ -40,13 +40,13 @@ struct weir_leased_partition {
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_partition_state state;
-    struct weir_position position; /* as stored, and with what a mark has told */
+    struct weir_stored_position position; /* as stored, and with what a mark has told */
     struct weir_batch_sizer batch_sizer;
 
     struct weir_list buffered_messages;
     size_t count;
     size_t bytes;
-    struct weir_place
+    struct weir_log_position
         read; /* everything up to here is in `buffered_messages`, or passed */
     int64_t seq_read;
     struct weir_removal asked; /* its lease was ours when that was removed (I6) */
@@ -70,7 +70,7 @@ struct weir_leased_partition {
     int64_t deadline_ns;
     int64_t due_ns; /* of a retry */
     bool collected; /* the acker has it */
-    struct weir_position next;
+    struct weir_stored_position next;
     size_t processed;
     bool retry;
     bool clear_crashes;
@@ -103,10 +103,10 @@ struct weir_partition_table {
     int64_t clock_offset_us; /* database's clock minus ours */
 
     bool front_known;
-    struct weir_place front;
-    struct weir_place follower_target; /* the front when its page began */
-    bool waits[2];                     /* the reader was sent away */
-    int64_t *pids[2];                  /* owned: of the page under way */
+    struct weir_log_position front;
+    struct weir_log_position follower_target; /* the front when its page began */
+    bool waits[2];                            /* the reader was sent away */
+    int64_t *pids[2];                         /* owned: of the page under way */
     size_t pid_capacity[2];
     struct weir_removal *removals[2]; /* owned: of its queues; as many */
 };
@@ -140,7 +140,7 @@ void weir_leased_partition_move(struct weir_partition_table *self,
 /* Begin from what is stored, and from the mark that an owner before us has left. */
 void weir_leased_partition_adopt(struct weir_partition_table *self,
                                  struct weir_leased_partition *leased,
-                                 const struct weir_position *position)
+                                 const struct weir_stored_position *position)
     WEIR_REQUIRES(self->lock);
 
 /* The ack that ends its mark; counts what the mark has told. */

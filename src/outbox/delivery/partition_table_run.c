@@ -173,7 +173,7 @@ static void describe_mark(struct weir_partition_table *self,
                           struct weir_leased_partition *leased, struct weir_call *out)
     WEIR_REQUIRES(self->lock)
 {
-    struct weir_position next = leased->position;
+    struct weir_stored_position next = leased->position;
 
     next.epoch = leased->lease.epoch;
     next.version++;
@@ -389,7 +389,7 @@ static void describe_move(struct weir_leased_partition *leased, size_t processed
     for (size_t i = 0; i < processed; i++)
         link = link->next;
     last = WEIR_CONTAINER_OF(link, struct weir_buffered_message, link);
-    leased->next.place = last->place;
+    leased->next.log_position = last->log_position;
     leased->next.seq = last->seq;
     leased->next.attempts = 0;
     leased->next.alone = 0;
@@ -747,7 +747,7 @@ void weir_partition_table_uncollect(struct weir_partition_table *self,
 
 void weir_partition_table_restart(struct weir_partition_table *self,
                                   struct weir_lease_key key, int64_t epoch,
-                                  const struct weir_position *position)
+                                  const struct weir_stored_position *position)
 {
     struct weir_leased_partition *leased;
 
@@ -763,7 +763,7 @@ void weir_partition_table_restart(struct weir_partition_table *self,
         leased->clearing = false;
         weir_leased_partition_forget_ack(self, leased);
         weir_leased_partition_trim(self, leased, 0);
-        leased->read = position->place;
+        leased->read = position->log_position;
         leased->seq_read = position->seq;
         leased->behind = true;
         leased->in_page[WEIR_READER_MAIN] = false;

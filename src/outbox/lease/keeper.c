@@ -59,7 +59,7 @@ struct weir_keeper {
     int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */
     struct weir_ack *acks;     /* owned; as many */
-    struct weir_position *positions; /* owned; as many */
+    struct weir_stored_position *positions; /* owned; as many */
     size_t lease_max;
 };
 
@@ -67,9 +67,9 @@ struct weir_keeper {
 
 /* Lanes that nothing waits for also say how far the log was read for them. Those with a mark end it,
  * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
-static enum weir_status store_places(struct weir_keeper *self,
-                                     struct weir_connection *connection, size_t count,
-                                     struct weir_error *error)
+static enum weir_status store_positions(struct weir_keeper *self,
+                                        struct weir_connection *connection, size_t count,
+                                        struct weir_error *error)
 {
     int64_t owner = self->outbox->owner;
     size_t worth = 0;
@@ -97,7 +97,7 @@ static enum weir_status release_leaving(struct weir_keeper *self,
 
     if (count == 0)
         return WEIR_OK;
-    if (store_places(self, connection, count, error) != WEIR_OK)
+    if (store_positions(self, connection, count, error) != WEIR_OK)
         weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.place_not_stored",
                        "count=%zu", count); /* costs the next owner some reading */
     (void)WEIR_POINT(outbox->points, "keeper.leaving");
@@ -243,7 +243,8 @@ static enum weir_status renew(struct weir_keeper *self,
 /* What an owner that died has left is worth a line: it leads to a dead letter. */
 static void log_mark(const struct weir_outbox *outbox,
                      const struct weir_subscriber *subscriber,
-                     const struct weir_lease *lease, const struct weir_position *position)
+                     const struct weir_lease *lease,
+                     const struct weir_stored_position *position)
 {
     enum weir_mark mark = weir_mark_find(position, lease);
 
@@ -260,7 +261,7 @@ static void log_mark(const struct weir_outbox *outbox,
 static enum weir_status admit(struct weir_keeper *self,
                               struct weir_subscriber *subscriber,
                               const struct weir_lease *lease,
-                              const struct weir_position *position, int64_t now_us,
+                              const struct weir_stored_position *position, int64_t now_us,
                               int64_t taken_ns, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;

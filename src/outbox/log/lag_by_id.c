@@ -97,7 +97,7 @@ static enum weir_status add_entry(struct weir_lag_tally *self, struct weir_rows 
         return status;
     self->entries[self->count++] = (struct weir_lag_entry){
         .lag = {.pid = pid, .subscription = weir_rows_integer(rows, 1)},
-        .place_id = weir_rows_integer(rows, 2),
+        .log_position_id = weir_rows_integer(rows, 2),
     };
     self->first[weir_pid_partition(pid) + 1]++; /* summed up when all are there */
     return WEIR_OK;
@@ -125,8 +125,8 @@ static int64_t furthest_behind(const struct weir_lag_tally *self)
     int64_t lowest = INT64_MAX;
 
     for (size_t i = 0; i < self->count; i++) {
-        if (self->entries[i].place_id < lowest)
-            lowest = self->entries[i].place_id;
+        if (self->entries[i].log_position_id < lowest)
+            lowest = self->entries[i].log_position_id;
     }
     return lowest;
 }
@@ -164,7 +164,7 @@ static void note_aside(struct weir_lag_tally *self, struct weir_lag_entry *entry
     entry->lag.estimate = counted_id < last_id;
     if (entry->lag.estimate)
         entry->lag.waiting =
-            weir_lag_extrapolate(count, entry->place_id, counted_id, last_id);
+            weir_lag_extrapolate(count, entry->log_position_id, counted_id, last_id);
     self->waiting += count;
 }
 
@@ -174,11 +174,11 @@ static enum weir_status count_aside_of(struct weir_lag_tally *self,
                                        struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = weir_connection_query(connection, &SQL_ASIDE,
-                                                    VALUES(weir_integer(entry->lag.pid),
-                                                           weir_integer(entry->place_id),
-                                                           weir_integer(budget(self))),
-                                                    &rows, error);
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_ASIDE,
+        VALUES(weir_integer(entry->lag.pid), weir_integer(entry->log_position_id),
+               weir_integer(budget(self))),
+        &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
@@ -217,7 +217,7 @@ void weir_lag_add(struct weir_lag_tally *self, const struct weir_lag_group *grou
     for (size_t i = self->first[partition]; i < self->first[partition + 1]; i++) {
         struct weir_lag_entry *entry = &self->entries[i];
 
-        if (where != WEIR_LAG_INCOMING && group->id <= entry->place_id)
+        if (where != WEIR_LAG_INCOMING && group->id <= entry->log_position_id)
             continue;
         entry->lag.waiting += group->rows;
         self->waiting += group->rows;
@@ -290,7 +290,8 @@ estimate_entry(struct weir_lag_tally *self, struct weir_lag_entry *entry,
                struct weir_connection *connection, const struct weir_lag_stretch *front,
                const struct weir_lag_stretch *back, struct weir_error *error)
 {
-    int64_t from = entry->place_id > front->last_id ? entry->place_id : front->last_id;
+    int64_t from =
+        entry->log_position_id > front->last_id ? entry->log_position_id : front->last_id;
     double gap = (double)(back->first_id - 1 - from);
     double looked_at = (double)(front->last_id - front->first_id + 1) +
                        (double)(back->last_id - back->first_id + 1);

@@ -16,7 +16,7 @@
 /* One subscription in one partition. */
 struct weir_lag_entry {
     struct weir_lag lag;
-    int64_t place_id;
+    int64_t log_position_id;
     bool in_front; /* something of it waits in the front */
 };
 

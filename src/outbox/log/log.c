@@ -106,19 +106,21 @@ enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
 
 enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
                                  struct weir_connection *connection, int64_t queue_id,
-                                 struct weir_place *out, struct weir_error *error)
+                                 struct weir_log_position *out, struct weir_error *error)
 {
     return self->ops->start(self, connection, queue_id, false, out, error);
 }
 
 enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
                                    struct weir_connection *connection,
-                                   struct weir_place *head, struct weir_error *error)
+                                   struct weir_log_position *head,
+                                   struct weir_error *error)
 {
-    struct weir_place before;
+    struct weir_log_position before;
     bool moved = false;
-    enum weir_status status = self->ops->advance(
-        self, connection, (struct weir_place){0, 0}, false, NULL, head, &moved, error);
+    enum weir_status status =
+        self->ops->advance(self, connection, (struct weir_log_position){0, 0}, false,
+                           NULL, head, &moved, error);
 
     do {
         before = *head;

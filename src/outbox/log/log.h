@@ -1,7 +1,7 @@
 /*
  * log.h - the append-only log: the operation table of a storage engine.
  *
- * Producers append; whoever delivers reads pages in the log's order (place.h), as often as it
+ * Producers append; whoever delivers reads pages in the log's order (log_position.h), as often as it
  * likes; nothing is changed per message. The sweep removes what every subscription has passed.
  *
  *   append() ... commit        advance(): makes what is committed readable, up to *head
@@ -29,7 +29,7 @@
 
 #include "base/str.h"
 #include "db/connection.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 #include "outbox/postgres/elders.h"
 #include "outbox/schema.h"
 #include "weir/message.h"
@@ -61,7 +61,7 @@ struct weir_log_entry {
 
 /* One message of a page. Views live for the call of the visitor. */
 struct weir_log_row {
-    struct weir_place place; /* behind this message */
+    struct weir_log_position log_position; /* behind this message */
     int64_t id;
     int64_t pid;
     struct weir_str uid; /* WEIR_UID_SIZE bytes */
@@ -77,18 +77,18 @@ typedef enum weir_status (*weir_log_row_fn)(void *state, const struct weir_log_r
                                             struct weir_error *error);
 
 /*
- * What was removed of a queue. `place` is behind everything that was ever removed of it, in any
+ * What was removed of a queue. `log_position` is behind everything that was ever removed of it, in any
  * partition; `count` changes whenever something is removed, also when that was before the place.
  */
 struct weir_removal {
     int64_t queue_id;
-    struct weir_place place;
+    struct weir_log_position log_position;
     int64_t count;
 };
 
 struct weir_page {
     /* in */
-    struct weir_place after;
+    struct weir_log_position after;
     const int64_t *pids; /* only these, ascending; NULL: all */
     size_t pid_count;
     struct weir_removal *removals; /* of these queues, ascending; the rest is out */
@@ -98,7 +98,7 @@ struct weir_page {
     weir_log_row_fn visit;
     void *state;
     /* out */
-    struct weir_place
+    struct weir_log_position
         end;      /* everything up to here was given; later than `after` unless... */
     bool at_head; /* ...there was nothing more to read */
     uint32_t rows;
@@ -183,9 +183,9 @@ struct weir_log_ops {
      */
     enum weir_status (*advance)(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
-                                struct weir_place known, bool may_cut,
-                                const char *channel, struct weir_place *head, bool *moved,
-                                struct weir_error *error);
+                                struct weir_log_position known, bool may_cut,
+                                const char *channel, struct weir_log_position *head,
+                                bool *moved, struct weir_error *error);
 
     /*
      * "I watch the log, nobody need notify" (for a few seconds), or not any more: notify_mode.h. Not
@@ -209,7 +209,8 @@ struct weir_log_ops {
      * Inside the transaction that subscribes, under the lock (subscription.c). */
     enum weir_status (*start)(const struct weir_outbox_log *self,
                               struct weir_connection *connection, int64_t queue_id,
-                              bool now, struct weir_place *out, struct weir_error *error);
+                              bool now, struct weir_log_position *out,
+                              struct weir_error *error);
 
     /*
      * Waiting messages for each (subscription, partition) of a queue that has any: committed
@@ -269,13 +270,14 @@ WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *
  */
 WEIR_CHECKED enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
                                               struct weir_connection *connection,
-                                              int64_t queue_id, struct weir_place *out,
+                                              int64_t queue_id,
+                                              struct weir_log_position *out,
                                               struct weir_error *error);
 
 /* advance() until everything is readable that was committed when it was called. */
 WEIR_CHECKED enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
                                                 struct weir_connection *connection,
-                                                struct weir_place *head,
+                                                struct weir_log_position *head,
                                                 struct weir_error *error);
 
 #endif

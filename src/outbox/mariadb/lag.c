@@ -119,7 +119,7 @@ static int64_t next_stop(const struct walk *self)
     int64_t next = self->last_id;
 
     for (size_t i = 0; i < self->tally->count; i++) {
-        int64_t id = self->tally->entries[i].place_id;
+        int64_t id = self->tally->entries[i].log_position_id;
 
         if (id > self->after_id && id < next)
             next = id;

@@ -16,13 +16,13 @@ static const struct weir_sql SQL_REMOVED = {
 
 static enum weir_status maria_start(const struct weir_outbox_log *self,
                                     struct weir_connection *connection, int64_t queue_id,
-                                    bool now, struct weir_place *out,
+                                    bool now, struct weir_log_position *out,
                                     struct weir_error *error)
 {
     enum weir_status status;
 
     (void)self;
-    *out = (struct weir_place){0, 0};
+    *out = (struct weir_log_position){0, 0};
     if (now)
         return weir_connection_query_integer(connection, &weir_maria_sql_head, NO_VALUES,
                                              &out->id, error);

@@ -72,12 +72,11 @@ WEIR_CHECKED enum weir_status weir_log_maria_append(const struct weir_outbox_log
                                                     struct weir_error *error);
 
 /* mariadb/move.c */
-WEIR_CHECKED enum weir_status weir_log_maria_advance(const struct weir_outbox_log *self,
-                                                     struct weir_connection *connection,
-                                                     struct weir_place known,
-                                                     bool may_cut, const char *channel,
-                                                     struct weir_place *head, bool *moved,
-                                                     struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_log_maria_advance(const struct weir_outbox_log *self,
+                       struct weir_connection *connection, struct weir_log_position known,
+                       bool may_cut, const char *channel, struct weir_log_position *head,
+                       bool *moved, struct weir_error *error);
 
 /* mariadb/read.c */
 WEIR_CHECKED enum weir_status weir_log_maria_read(const struct weir_outbox_log *self,

@@ -62,9 +62,9 @@ static const struct weir_sql SQL_PICK = {
     .parameters = "iiiiiiiii",
 };
 
-#define MOVED(place)                                                                     \
+#define MOVED(log_position)                                                              \
     "INSERT INTO {p}_log (id, source_id, pid, created_us, uid, message_key, type,"       \
-    " headers, payload) SELECT " place ", i.id, i.pid, i.created_us, i.uid,"             \
+    " headers, payload) SELECT " log_position ", i.id, i.pid, i.created_us, i.uid,"      \
     " i.message_key, i.type, i.headers, i.payload"
 
 /* A range of the primary key, all of whose rows were picked. {4}: what makes a place of an id. */
@@ -257,7 +257,7 @@ static enum weir_status pick(struct move *self, struct weir_connection *connecti
 
 /* ---- moving ------------------------------------------------------------------------------- */
 
-static int64_t place_of(const struct move *self, size_t index)
+static int64_t log_position_of(const struct move *self, size_t index)
 {
     return self->head + 1 + (int64_t)index;
 }
@@ -282,10 +282,10 @@ static bool is_of_newest_era(const struct move *self, size_t index)
 static void list_picks(struct move *self, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++, self->listed++)
-        weir_buf_append_format(&self->list, "%s[%lld,%lld,%lld]",
-                               self->listed > 0 ? "," : "", (long long)place_of(self, i),
-                               (long long)self->picks[i].era,
-                               (long long)self->picks[i].id);
+        weir_buf_append_format(
+            &self->list, "%s[%lld,%lld,%lld]", self->listed > 0 ? "," : "",
+            (long long)log_position_of(self, i), (long long)self->picks[i].era,
+            (long long)self->picks[i].id);
 }
 
 /* One of our statements, which must change so many rows. */
@@ -312,7 +312,8 @@ static enum weir_status move_run(const struct move *self,
     struct weir_value era = weir_integer(self->picks[first].era);
     struct weir_value from = weir_integer(self->picks[first].id);
     struct weir_value to = weir_integer(self->picks[first + count - 1].id);
-    struct weir_value shift = weir_integer(place_of(self, first) - self->picks[first].id);
+    struct weir_value shift =
+        weir_integer(log_position_of(self, first) - self->picks[first].id);
     enum weir_status status =
         change(connection, &SQL_MOVE_RUN, VALUES(era, from, to, shift), count, error);
 
@@ -581,17 +582,18 @@ static enum weir_status step(const struct weir_outbox_log *log,
 
 enum weir_status weir_log_maria_advance(const struct weir_outbox_log *self,
                                         struct weir_connection *connection,
-                                        struct weir_place known, bool may_cut,
-                                        const char *channel, struct weir_place *head,
-                                        bool *moved, struct weir_error *error)
+                                        struct weir_log_position known, bool may_cut,
+                                        const char *channel,
+                                        struct weir_log_position *head, bool *moved,
+                                        struct weir_error *error)
 {
     struct outlook outlook = {0};
     enum weir_status status = probe(connection, &outlook, error);
 
     (void)channel;
-    *head = (struct weir_place){0, outlook.published};
+    *head = (struct weir_log_position){0, outlook.published};
     if (status == WEIR_OK && may_cut)
         status = step(self, connection, &outlook, &head->id, error);
-    *moved = status == WEIR_OK && weir_place_before(known, *head);
+    *moved = status == WEIR_OK && weir_log_position_before(known, *head);
     return status;
 }

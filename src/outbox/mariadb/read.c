@@ -161,7 +161,7 @@ static enum weir_status read_removals(struct weir_page *page, struct weir_rows *
            weir_rows_integer(rows, 0) < 0)
         weir_page_note_removal(
             page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
-                                         .place = {0, weir_rows_integer(rows, 2)},
+                                         .log_position = {0, weir_rows_integer(rows, 2)},
                                          .count = weir_rows_integer(rows, 1)});
     return status;
 }
@@ -200,7 +200,7 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
 static struct weir_log_row read_row(struct weir_rows *rows)
 {
     return (struct weir_log_row){
-        .place = {0, weir_rows_integer(rows, 0)},
+        .log_position = {0, weir_rows_integer(rows, 0)},
         .pid = weir_rows_integer(rows, 1),
         .id = weir_rows_integer(rows, 2),
         .created_us = weir_rows_integer(rows, 3),
@@ -248,11 +248,12 @@ static enum weir_status give(const struct layout *self, struct weir_page *page,
                 return status;
             page->rows++;
         }
-        page->end = (struct weir_place){0, slot->id};
+        page->end = (struct weir_log_position){0, slot->id};
     }
     page->at_head = self->at_head;
     if (self->at_head) /* what is missing in front of it is swept: no need to look there again */
-        page->end = weir_place_later(page->end, (struct weir_place){0, self->head});
+        page->end =
+            weir_log_position_later(page->end, (struct weir_log_position){0, self->head});
     return WEIR_OK;
 }
 
@@ -311,7 +312,7 @@ enum weir_status weir_log_maria_read(const struct weir_outbox_log *self,
     if (slots == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
     for (int n = 0; n < TRIES_MAX && status == WEIR_OK && !page->at_head &&
-                    weir_place_equal(page->end, page->after);
+                    weir_log_position_equal(page->end, page->after);
          n++)
         status = read_page(self, connection, page, slots, slot_max, error);
     weir_heap_free(heap, slots);

@@ -120,8 +120,8 @@ const char weir_backlog_pg_claim[] = WEIR_PG_FUNCTION
     "        print := @.{p}_backlog_print(queue_id);\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
-#define SET_PLACE(place, print)                                                          \
-    "setval(found.place, CASE WHEN " place " < 17592186044416 THEN " place               \
+#define SET_PLACE(log_position, print)                                                   \
+    "setval(found.place, CASE WHEN " log_position " < 17592186044416 THEN " log_position \
     " << 19 | " print " ELSE 0 END)"
 #define SET_NUMBER(partial, waiting)                                                     \
     "setval(found.number, now_s << 31 | CASE WHEN " partial                              \

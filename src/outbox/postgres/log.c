@@ -49,8 +49,8 @@ static const struct weir_sql SQL_SLEEP = {
 
 static enum weir_status pg_advance(const struct weir_outbox_log *self,
                                    struct weir_connection *connection,
-                                   struct weir_place known, bool may_cut,
-                                   const char *channel, struct weir_place *head,
+                                   struct weir_log_position known, bool may_cut,
+                                   const char *channel, struct weir_log_position *head,
                                    bool *moved, struct weir_error *error)
 {
     int64_t newest = 0;
@@ -60,8 +60,8 @@ static enum weir_status pg_advance(const struct weir_outbox_log *self,
                                                 &newest, error);
 
     (void)self;
-    *head = (struct weir_place){.cut = newest};
-    *moved = status == WEIR_OK && weir_place_before(known, *head);
+    *head = (struct weir_log_position){.cut = newest};
+    *moved = status == WEIR_OK && weir_log_position_before(known, *head);
     return status;
 }
 
@@ -80,7 +80,7 @@ static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
  */
 static enum weir_status pg_start(const struct weir_outbox_log *self,
                                  struct weir_connection *connection, int64_t queue_id,
-                                 bool now, struct weir_place *out,
+                                 bool now, struct weir_log_position *out,
                                  struct weir_error *error)
 {
     struct weir_rows rows;
@@ -91,12 +91,12 @@ static enum weir_status pg_start(const struct weir_outbox_log *self,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        struct weir_place newest = {.cut = weir_rows_integer(&rows, 2)};
+        struct weir_log_position newest = {.cut = weir_rows_integer(&rows, 2)};
 
-        *out = (struct weir_place){.cut = weir_rows_integer(&rows, 0),
-                                   .id = weir_rows_integer(&rows, 1)};
+        *out = (struct weir_log_position){.cut = weir_rows_integer(&rows, 0),
+                                          .id = weir_rows_integer(&rows, 1)};
         if (now)
-            *out = weir_place_later(*out, newest);
+            *out = weir_log_position_later(*out, newest);
     } else if (status == WEIR_NO_ROW) {
         status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no such queue");
     }

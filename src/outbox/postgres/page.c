@@ -154,8 +154,8 @@ const struct weir_sql weir_pg_sql_aside_bound = {
 static void load_row(struct weir_rows *rows, struct weir_log_row *out)
 {
     *out = (struct weir_log_row){
-        .place = {.cut = weir_rows_integer(rows, CUT) - 1,
-                  .id = weir_rows_integer(rows, ID)},
+        .log_position = {.cut = weir_rows_integer(rows, CUT) - 1,
+                         .id = weir_rows_integer(rows, ID)},
         .id = weir_rows_integer(rows, ID),
         .pid = weir_rows_integer(rows, PID),
         .uid = weir_rows_bytes(rows, UID),
@@ -182,7 +182,7 @@ static enum weir_status give(struct weir_pg_reading *self, const struct weir_log
     status = page->visit(page->state, row, error);
     if (status != WEIR_OK)
         return status;
-    page->end = row->place;
+    page->end = row->log_position;
     page->rows++;
     self->payload_left -= size;
     self->full = page->rows >= page->row_max;
@@ -203,7 +203,7 @@ static void note_removals(struct weir_page *page, struct weir_str text)
         if (++count == 4) {
             weir_page_note_removal(
                 page, &(struct weir_removal){.queue_id = numbers[0],
-                                             .place = {numbers[1], numbers[2]},
+                                             .log_position = {numbers[1], numbers[2]},
                                              .count = numbers[3]});
             count = 0;
         }
@@ -277,7 +277,7 @@ static struct weir_value payload_left(const struct weir_pg_reading *self)
 static void move_to(struct weir_pg_reading *self, int64_t base, int64_t id, int64_t *from)
 {
     *from = id;
-    self->page->end = (struct weir_place){.cut = base, .id = id};
+    self->page->end = (struct weir_log_position){.cut = base, .id = id};
 }
 
 enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
@@ -355,8 +355,9 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
 }
 
 /* The place behind the last row of a range, in the terms of the table: (cut, id) of that row. */
-static enum weir_status bound_aside(struct weir_pg_reading *self, struct weir_place after,
-                                    int64_t last, struct weir_place *row, bool *whole,
+static enum weir_status bound_aside(struct weir_pg_reading *self,
+                                    struct weir_log_position after, int64_t last,
+                                    struct weir_log_position *row, bool *whole,
                                     struct weir_error *error)
 {
     struct weir_rows rows;
@@ -365,7 +366,7 @@ static enum weir_status bound_aside(struct weir_pg_reading *self, struct weir_pl
         VALUES(weir_integer(after.cut + 1), weir_integer(after.id), weir_integer(last)),
         &rows, error);
 
-    *row = (struct weir_place){.cut = last, .id = INT64_MAX};
+    *row = (struct weir_log_position){.cut = last, .id = INT64_MAX};
     *whole = true;
     if (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         row->cut = weir_rows_integer(&rows, 0);
@@ -379,8 +380,8 @@ static enum weir_status bound_aside(struct weir_pg_reading *self, struct weir_pl
 enum weir_status weir_pg_page_aside(struct weir_pg_reading *self, int64_t last,
                                     struct weir_error *error)
 {
-    struct weir_place after = self->page->end;
-    struct weir_place row;
+    struct weir_log_position after = self->page->end;
+    struct weir_log_position row;
     bool whole = false;
     enum weir_status status = bound_aside(self, after, last, &row, &whole, error);
 
@@ -392,7 +393,8 @@ enum weir_status weir_pg_page_aside(struct weir_pg_reading *self, int64_t last,
                             last_queue(self)),
                      NULL, error);
     if (status == WEIR_OK && !self->full)
-        self->page->end = whole ? (struct weir_place){.cut = last}
-                                : (struct weir_place){.cut = row.cut - 1, .id = row.id};
+        self->page->end =
+            whole ? (struct weir_log_position){.cut = last}
+                  : (struct weir_log_position){.cut = row.cut - 1, .id = row.id};
     return status;
 }

@@ -67,7 +67,7 @@ static enum weir_status walk_cut(struct walk *self, const struct weir_pg_cut *ba
     while (status == WEIR_OK && from < cut->top && may_go_on(self))
         status = walk_range(self, base, cut, &from, error);
     if (status == WEIR_OK && !self->reading.full && from >= cut->top)
-        page->end = (struct weir_place){.cut = cut->no};
+        page->end = (struct weir_log_position){.cut = cut->no};
     return status;
 }
 

@@ -15,7 +15,7 @@
 #include "base/noun.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 #include "outbox/queue/backlog.h"
 #include "outbox/queue/policies.h"
 #include "outbox/queue/stored_queue.h"
@@ -493,16 +493,16 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
 {
     struct weir_lease_key keys[WEIR_PARTITIONS_MAX];
     size_t count = (size_t)self->queue->partitions;
-    struct weir_place place;
+    struct weir_log_position log_position;
     enum weir_status status =
         self->log->ops->start(self->log, connection, self->queue->id,
-                              self->start == WEIR_START_NOW, &place, error);
+                              self->start == WEIR_START_NOW, &log_position, error);
 
     for (size_t i = 0; i < count; i++)
         keys[i] =
             (struct weir_lease_key){self->id, weir_pid(self->queue->id, (int32_t)i)};
     if (status == WEIR_OK)
-        status = weir_ack_begin(connection, keys, count, place, error);
+        status = weir_ack_begin(connection, keys, count, log_position, error);
     if (status == WEIR_OK)
         status = weir_lease_begin(connection, keys, count, error);
     return status;
@@ -556,7 +556,7 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
                                         struct weir_error *error)
 {
     struct subscribing self = {log, queue, name, serving, start, 0};
-    struct weir_place head;
+    struct weir_log_position head;
     enum weir_status status = look_for_subscription(connection, &self, error);
 
     if (status == WEIR_NO_ROW) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/quote.h"
-#include "outbox/log/place.h"
+#include "outbox/log/log_position.h"
 #include "weir/message.h"
 #include "weir/outbox.h"
 #include "weir/worker.h"

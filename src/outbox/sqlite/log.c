@@ -153,31 +153,30 @@ static enum weir_status sqlite_append(const struct weir_outbox_log *self,
 /* ---- the head ----------------------------------------------------------------------------- */
 
 static enum weir_status read_head(struct weir_connection *connection,
-                                  struct weir_place *out, struct weir_error *error)
+                                  struct weir_log_position *out, struct weir_error *error)
 {
-    *out = (struct weir_place){0, 0};
+    *out = (struct weir_log_position){0, 0};
     return weir_connection_query_integer(connection, &SQL_HEAD, NO_VALUES, &out->id,
                                          error);
 }
 
-static enum weir_status sqlite_advance(const struct weir_outbox_log *self,
-                                       struct weir_connection *connection,
-                                       struct weir_place known, bool may_cut,
-                                       const char *channel, struct weir_place *head,
-                                       bool *moved, struct weir_error *error)
+static enum weir_status
+sqlite_advance(const struct weir_outbox_log *self, struct weir_connection *connection,
+               struct weir_log_position known, bool may_cut, const char *channel,
+               struct weir_log_position *head, bool *moved, struct weir_error *error)
 {
     enum weir_status status = read_head(connection, head, error);
 
     (void)self;
     (void)may_cut;
     (void)channel;
-    *moved = status == WEIR_OK && weir_place_before(known, *head);
+    *moved = status == WEIR_OK && weir_log_position_before(known, *head);
     return status;
 }
 
 static enum weir_status sqlite_start(const struct weir_outbox_log *self,
                                      struct weir_connection *connection, int64_t queue_id,
-                                     bool now, struct weir_place *out,
+                                     bool now, struct weir_log_position *out,
                                      struct weir_error *error)
 {
     struct weir_rows rows;
@@ -191,8 +190,8 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK)
-        *out =
-            (struct weir_place){weir_rows_integer(&rows, 0), weir_rows_integer(&rows, 1)};
+        *out = (struct weir_log_position){weir_rows_integer(&rows, 0),
+                                          weir_rows_integer(&rows, 1)};
     weir_rows_close(&rows);
     if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no queue %lld",
@@ -205,7 +204,7 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
 static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t pid)
 {
     return (struct weir_log_row){
-        .place = {0, id},
+        .log_position = {0, id},
         .id = id,
         .pid = pid,
         .created_us = weir_rows_integer(rows, 2),
@@ -245,7 +244,7 @@ static enum weir_status read_removals(struct weir_page *page, struct weir_rows *
            weir_rows_integer(rows, 0) < 0)
         weir_page_note_removal(
             page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
-                                         .place = {0, weir_rows_integer(rows, 2)},
+                                         .log_position = {0, weir_rows_integer(rows, 2)},
                                          .count = weir_rows_integer(rows, 1)});
     return status;
 }
@@ -281,7 +280,7 @@ static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows
         }
         if (status != WEIR_OK || full)
             return status;
-        page->end = (struct weir_place){0, id};
+        page->end = (struct weir_log_position){0, id};
     }
 }
 
@@ -325,14 +324,14 @@ static enum weir_status pass_what_was_swept(struct weir_connection *connection,
                                             struct weir_page *page,
                                             struct weir_error *error)
 {
-    struct weir_place head;
+    struct weir_log_position head;
     enum weir_status status = read_head(connection, &head, error);
 
-    if (status != WEIR_OK || !weir_place_before(page->after, head))
+    if (status != WEIR_OK || !weir_log_position_before(page->after, head))
         return status;
     status = read_page(connection, page, error);
     if (status == WEIR_OK && page->at_head)
-        page->end = weir_place_later(page->end, head);
+        page->end = weir_log_position_later(page->end, head);
     return status;
 }
 
@@ -345,7 +344,8 @@ static enum weir_status sqlite_read(const struct weir_outbox_log *self,
     (void)self;
     WEIR_ASSERT(page->row_max >= 1);
     status = read_page(connection, page, error);
-    if (status == WEIR_OK && page->at_head && weir_place_equal(page->end, page->after))
+    if (status == WEIR_OK && page->at_head &&
+        weir_log_position_equal(page->end, page->after))
         status = pass_what_was_swept(connection, page, error);
     return status;
 }

@@ -28,11 +28,11 @@ enum { PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024, UNLOCKED_TRIES = 3 };
 /* One partition on its way. */
 struct part {
     struct weir_lease_key key;
-    struct weir_position position;
-    struct weir_place oldest; /* whole from here on */
-    struct weir_place target;
-    struct weir_place low;
-    struct weir_place high;
+    struct weir_stored_position position;
+    struct weir_log_position oldest; /* whole from here on */
+    struct weir_log_position target;
+    struct weir_log_position low;
+    struct weir_log_position high;
     int64_t between;
     int64_t seq; /* at the target */
 };
@@ -46,14 +46,15 @@ struct journey {
     struct weir_subscription_row row;
     struct part parts[WEIR_PARTITIONS_MAX];
     size_t count;
-    struct weir_place
+    struct weir_log_position
         head;     /* of the log, when the call began; not to go to the beginning */
     bool planned; /* what is to be done was found out without a lock */
 };
 
-static struct weir_place earlier(struct weir_place a, struct weir_place b)
+static struct weir_log_position earlier(struct weir_log_position a,
+                                        struct weir_log_position b)
 {
-    return weir_place_before(a, b) ? a : b;
+    return weir_log_position_before(a, b) ? a : b;
 }
 
 /* ---- reading the log ----------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ struct reading {
     int64_t wanted;
     int64_t seen;
     int64_t first_us; /* created_us of the first message; 0: there was none */
-    struct weir_place found;
+    struct weir_log_position found;
     bool is_found;
 };
 
@@ -92,8 +93,8 @@ static enum weir_status give(void *state, const struct weir_log_row *row,
 }
 
 /* Behind `from`, up to `to` or until it is told to stop. */
-static enum weir_status read_log(struct reading *self, struct weir_place from,
-                                 struct weir_place to, struct weir_error *error)
+static enum weir_status read_log(struct reading *self, struct weir_log_position from,
+                                 struct weir_log_position to, struct weir_error *error)
 {
     struct journey *journey = self->journey;
     const struct weir_outbox_log *log = journey->log;
@@ -109,7 +110,7 @@ static enum weir_status read_log(struct reading *self, struct weir_place from,
 
     for (size_t i = 0; i < journey->count; i++)
         pids[i] = journey->parts[i].key.pid;
-    while (status == WEIR_OK && !self->stop && weir_place_before(page.after, to)) {
+    while (status == WEIR_OK && !self->stop && weir_log_position_before(page.after, to)) {
         status = log->ops->read(log, journey->connection, &page, error);
         if (page.at_head)
             break;
@@ -134,7 +135,7 @@ static void go_to_head(struct journey *self)
 {
     for (size_t i = 0; i < self->count; i++)
         self->parts[i].target =
-            weir_place_later(self->head, self->parts[i].position.place);
+            weir_log_position_later(self->head, self->parts[i].position.log_position);
 }
 
 static void go_to_beginning(struct journey *self)
@@ -148,7 +149,7 @@ static enum weir_status count_one(struct reading *self, struct part *part,
                                   const struct weir_log_row *row)
 {
     (void)part;
-    self->stop = weir_place_before(self->found, row->place);
+    self->stop = weir_log_position_before(self->found, row->log_position);
     self->seen += !self->stop;
     return WEIR_OK;
 }
@@ -158,9 +159,9 @@ static enum weir_status count_passed(struct journey *self, int64_t *out,
 {
     struct part *part = &self->parts[0];
     struct reading reading = {
-        .journey = self, .visit = count_one, .found = part->position.place};
+        .journey = self, .visit = count_one, .found = part->position.log_position};
     enum weir_status status =
-        read_log(&reading, part->oldest, part->position.place, error);
+        read_log(&reading, part->oldest, part->position.log_position, error);
 
     *out = reading.seen;
     return status;
@@ -171,15 +172,15 @@ static enum weir_status step_to(struct reading *self, struct part *part,
                                 const struct weir_log_row *row)
 {
     (void)part;
-    self->found = row->place;
+    self->found = row->log_position;
     self->stop = ++self->seen == self->wanted;
     return WEIR_OK;
 }
 
-static enum weir_status go_behind(struct journey *self, struct weir_place from,
+static enum weir_status go_behind(struct journey *self, struct weir_log_position from,
                                   int64_t messages, struct weir_error *error)
 {
-    static const struct weir_place END = {INT64_MAX, INT64_MAX};
+    static const struct weir_log_position END = {INT64_MAX, INT64_MAX};
     struct part *part = &self->parts[0];
     struct reading reading = {
         .journey = self, .visit = step_to, .found = from, .wanted = messages};
@@ -209,7 +210,8 @@ static enum weir_status go_to_seq(struct journey *self, struct weir_error *error
     char text[160];
 
     if (seq >= part->position.seq)
-        return go_behind(self, part->position.place, seq - part->position.seq, error);
+        return go_behind(self, part->position.log_position, seq - part->position.seq,
+                         error);
     status = count_passed(self, &passed, error);
     if (status != WEIR_OK)
         return status;
@@ -227,14 +229,15 @@ static enum weir_status go_to_seq(struct journey *self, struct weir_error *error
 static enum weir_status find_time(struct reading *self, struct part *part,
                                   const struct weir_log_row *row)
 {
-    if (!weir_place_before(part->oldest, row->place))
+    if (!weir_log_position_before(part->oldest, row->log_position))
         return WEIR_OK; /* of a partition that begins later */
     if (self->first_us == 0)
         self->first_us = row->created_us;
     self->is_found = row->created_us >= self->journey->seek->time_us;
     self->stop = self->is_found;
     if (self->is_found)
-        self->found = (struct weir_place){row->place.cut, row->place.id - 1};
+        self->found =
+            (struct weir_log_position){row->log_position.cut, row->log_position.id - 1};
     return WEIR_OK;
 }
 
@@ -282,9 +285,9 @@ static const struct weir_sql SQL_WHOLE = {
  */
 static enum weir_status go_to_time(struct journey *self, struct weir_error *error)
 {
-    static const struct weir_place END = {INT64_MAX, INT64_MAX};
-    struct weir_place first = END;
-    struct weir_place last = {0, 0};
+    static const struct weir_log_position END = {INT64_MAX, INT64_MAX};
+    struct weir_log_position first = END;
+    struct weir_log_position last = {0, 0};
     struct reading reading = {.journey = self, .visit = find_time};
     int64_t whole_us = 0;
     bool evident;
@@ -294,13 +297,13 @@ static enum weir_status go_to_time(struct journey *self, struct weir_error *erro
 
     for (size_t i = 0; i < self->count; i++) {
         first = earlier(first, self->parts[i].oldest);
-        last = weir_place_later(last, self->parts[i].oldest);
+        last = weir_log_position_later(last, self->parts[i].oldest);
     }
     if (status == WEIR_OK)
         status = read_log(&reading, first, END, error);
     if (status != WEIR_OK)
         return status;
-    evident = weir_place_equal(last, (struct weir_place){0, 0}) ||
+    evident = weir_log_position_equal(last, (struct weir_log_position){0, 0}) ||
               (reading.first_us != 0 && reading.first_us < self->seek->time_us) ||
               self->seek->time_us >= whole_us;
     if (!evident)
@@ -308,7 +311,8 @@ static enum weir_status go_to_time(struct journey *self, struct weir_error *erro
     if (!reading.is_found)
         go_to_head(self);
     for (size_t i = 0; i < self->count && reading.is_found; i++)
-        self->parts[i].target = weir_place_later(reading.found, self->parts[i].oldest);
+        self->parts[i].target =
+            weir_log_position_later(reading.found, self->parts[i].oldest);
     return WEIR_OK;
 }
 
@@ -335,33 +339,34 @@ static enum weir_status count_between(struct reading *self, struct part *part,
                                       const struct weir_log_row *row)
 {
     (void)self;
-    part->between += weir_place_before(part->low, row->place) &&
-                     !weir_place_before(part->high, row->place);
+    part->between += weir_log_position_before(part->low, row->log_position) &&
+                     !weir_log_position_before(part->high, row->log_position);
     return WEIR_OK;
 }
 
 static enum weir_status count_parts(struct journey *self, struct weir_error *error)
 {
     struct reading reading = {.journey = self, .visit = count_between};
-    struct weir_place from = {INT64_MAX, INT64_MAX};
-    struct weir_place to = {0, 0};
+    struct weir_log_position from = {INT64_MAX, INT64_MAX};
+    struct weir_log_position to = {0, 0};
     enum weir_status status;
 
     for (size_t i = 0; i < self->count; i++) {
         struct part *part = &self->parts[i];
 
-        part->low = earlier(part->position.place, part->target);
-        part->high = weir_place_later(part->position.place, part->target);
+        part->low = earlier(part->position.log_position, part->target);
+        part->high = weir_log_position_later(part->position.log_position, part->target);
         part->between = 0;
-        if (weir_place_before(part->low, part->high)) {
+        if (weir_log_position_before(part->low, part->high)) {
             from = earlier(from, part->low);
-            to = weir_place_later(to, part->high);
+            to = weir_log_position_later(to, part->high);
         }
     }
     status = read_log(&reading, from, to, error);
     for (size_t i = 0; i < self->count; i++) {
         struct part *part = &self->parts[i];
-        bool forward = weir_place_before(part->position.place, part->target);
+        bool forward =
+            weir_log_position_before(part->position.log_position, part->target);
 
         part->seq = part->position.seq + (forward ? part->between : -part->between);
     }
@@ -397,7 +402,7 @@ static enum weir_status list_parts(struct journey *self, struct weir_error *erro
 /* Where everything stands. */
 static enum weir_status read_parts(struct journey *self, struct weir_error *error)
 {
-    struct weir_place oldest;
+    struct weir_log_position oldest;
     enum weir_status status =
         weir_log_oldest(self->log, self->connection, self->row.queue.id, &oldest, error);
 
@@ -405,7 +410,7 @@ static enum weir_status read_parts(struct journey *self, struct weir_error *erro
         struct part *part = &self->parts[i];
 
         status = weir_ack_read(self->connection, part->key, &part->position, error);
-        part->oldest = earlier(oldest, part->position.place);
+        part->oldest = earlier(oldest, part->position.log_position);
     }
     return status;
 }
@@ -454,7 +459,8 @@ static const struct weir_sql SQL_MOVE_PLAIN = {
 };
 
 static enum weir_status store(struct journey *self, const struct part *part,
-                              const struct weir_position *now, struct weir_error *error)
+                              const struct weir_stored_position *now,
+                              struct weir_error *error)
 {
     bool appends = weir_connection_engine(self->connection) == WEIR_POSTGRESQL;
     struct weir_value subscription = weir_integer(part->key.subscription);
@@ -478,7 +484,7 @@ static enum weir_status store(struct journey *self, const struct part *part,
 static enum weir_status confirm(struct journey *self, bool *holds,
                                 struct weir_error *error)
 {
-    struct weir_place oldest;
+    struct weir_log_position oldest;
     enum weir_status status =
         weir_log_oldest(self->log, self->connection, self->row.queue.id, &oldest, error);
 
@@ -487,7 +493,8 @@ static enum weir_status confirm(struct journey *self, bool *holds,
         struct part *part = &self->parts[i];
 
         status = weir_ack_read(self->connection, part->key, &part->position, error);
-        if (weir_place_before(part->low, earlier(oldest, part->position.place)))
+        if (weir_log_position_before(part->low,
+                                     earlier(oldest, part->position.log_position)))
             *holds = false;
     }
     return status;
@@ -510,7 +517,7 @@ static enum weir_status find_again(struct journey *self, struct weir_error *erro
 static bool stays(const struct journey *self, struct part *part)
 {
     if (self->seek->to == WEIR_SEEK_NOW &&
-        !weir_place_before(part->position.place, part->target))
+        !weir_log_position_before(part->position.log_position, part->target))
         part->seq = part->position.seq;
     return part->seq == part->position.seq;
 }

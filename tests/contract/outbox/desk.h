@@ -37,7 +37,7 @@ static inline void desk_open(struct fixture *fixture, int32_t partitions)
     check_db(weir_lease_begin(connection, keys, (size_t)partitions, &fixture->error),
              WEIR_OK);
     check_db(weir_ack_begin(connection, keys, (size_t)partitions,
-                            (struct weir_place){4, 100}, &fixture->error),
+                            (struct weir_log_position){4, 100}, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
 }

@@ -25,7 +25,7 @@ enum {
 };
 
 struct seen_row {
-    struct weir_place place;
+    struct weir_log_position log_position;
     int64_t id;
     int64_t pid;
     int64_t number; /* what the payload says */
@@ -36,7 +36,7 @@ struct seen_row {
 struct seen {
     struct seen_row rows[SCENE_ROWS_MAX];
     size_t count;
-    struct weir_place end;
+    struct weir_log_position end;
     int pages;
 };
 
@@ -96,12 +96,12 @@ static inline void scene_add_subscription(struct scene *self, int64_t id, int64_
 
 /* PostgreSQL appends positions, the others replace them. */
 static inline void scene_set_position(struct scene *self, int64_t subscription,
-                                      int64_t pid, struct weir_place place)
+                                      int64_t pid, struct weir_log_position log_position)
 {
     long long s = subscription;
     long long p = pid;
-    long long cut = place.cut;
-    long long id = place.id;
+    long long cut = log_position.cut;
+    long long id = log_position.id;
 
     if (self->fixture->engine != WEIR_POSTGRESQL)
         scene_execute(self,
@@ -122,10 +122,10 @@ static inline void scene_set_position(struct scene *self, int64_t subscription,
 /* For partitions 0 to count - 1 of a queue. */
 static inline void scene_set_positions(struct scene *self, int64_t subscription,
                                        int64_t queue, int32_t count,
-                                       struct weir_place place)
+                                       struct weir_log_position log_position)
 {
     for (int32_t i = 0; i < count; i++)
-        scene_set_position(self, subscription, weir_pid(queue, i), place);
+        scene_set_position(self, subscription, weir_pid(queue, i), log_position);
 }
 
 /* ---- producing ---- */
@@ -233,10 +233,10 @@ static inline void scene_append_many(struct scene *self,
 
 /* ---- reading ---- */
 
-static inline struct weir_place scene_advance(struct scene *self)
+static inline struct weir_log_position scene_advance(struct scene *self)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_place head = {0, 0};
+    struct weir_log_position head = {0, 0};
 
     check_db(weir_log_catch_up(&self->log, self->connection, &head, &fixture->error),
              WEIR_OK);
@@ -253,7 +253,7 @@ static inline enum weir_status scene_note(void *state, const struct weir_log_row
     check(seen->count < SCENE_ROWS_MAX);
     memcpy(text, row->payload.data, row->payload.size < 31 ? row->payload.size : 31);
     seen->rows[seen->count++] = (struct seen_row){
-        .place = row->place,
+        .log_position = row->log_position,
         .id = row->id,
         .pid = row->pid,
         .number = atoll(text),
@@ -269,7 +269,8 @@ struct scene_limits {
     size_t pid_count;
 };
 
-static inline struct weir_page scene_page(struct seen *seen, struct weir_place after,
+static inline struct weir_page scene_page(struct seen *seen,
+                                          struct weir_log_position after,
                                           const struct scene_limits *limits)
 {
     return (struct weir_page){
@@ -284,7 +285,7 @@ static inline struct weir_page scene_page(struct seen *seen, struct weir_place a
 }
 
 /* Page after page until the head. The result is free()d by the caller. */
-static inline struct seen *scene_read(struct scene *self, struct weir_place after,
+static inline struct seen *scene_read(struct scene *self, struct weir_log_position after,
                                       const struct scene_limits *limits)
 {
     static const struct scene_limits NO_LIMITS;
@@ -304,8 +305,8 @@ static inline struct seen *scene_read(struct scene *self, struct weir_place afte
             WEIR_OK);
         check_int(page.rows, seen->count - before);
         check(page.rows <= page.row_max);
-        check(page.at_head || weir_place_before(after, page.end));
-        check(!weir_place_before(page.end, after));
+        check(page.at_head || weir_log_position_before(after, page.end));
+        check(!weir_log_position_before(page.end, after));
         after = page.end;
         check(++seen->pages < 100000);
     } while (!page.at_head);
@@ -325,7 +326,7 @@ static inline void check_same_rows(const struct seen *got, size_t got_first,
         check_int(a->id, b->id);
         check_int(a->pid, b->pid);
         check_int(a->created_us, b->created_us);
-        check(weir_place_equal(a->place, b->place));
+        check(weir_log_position_equal(a->log_position, b->log_position));
     }
 }
 

@@ -16,9 +16,9 @@ enum { SCENE_ROWS_MAX = 4096, SCENE_TEXT_SIZE = 64 * 1024 };
 struct reading {
     char text[SCENE_TEXT_SIZE];
     size_t size;
-    struct weir_place places[SCENE_ROWS_MAX];
+    struct weir_log_position log_positions[SCENE_ROWS_MAX];
     size_t count;
-    struct weir_place end;
+    struct weir_log_position end;
 };
 
 static inline struct weir_outbox_log scene_open(struct fixture *fixture)
@@ -59,7 +59,7 @@ static inline int64_t scene_cut(struct fixture *fixture)
 {
     struct weir_outbox_log log = {.ops = &weir_log_postgresql};
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_place head = {0};
+    struct weir_log_position head = {0};
     bool moved = false;
 
     check_db(log.ops->advance(&log, connection, head, true, NULL, &head, &moved,
@@ -81,12 +81,12 @@ static inline enum weir_status scene_note(void *state, const struct weir_log_row
     check(length > 0 && (size_t)length < sizeof self->text - self->size);
     check(self->count < SCENE_ROWS_MAX);
     self->size += (size_t)length;
-    self->places[self->count++] = row->place;
+    self->log_positions[self->count++] = row->log_position;
     return WEIR_OK;
 }
 
 /* All there is behind `after`, by pages of `row_max`. Places must grow from row to row. */
-static inline void scene_read(struct fixture *fixture, struct weir_place after,
+static inline void scene_read(struct fixture *fixture, struct weir_log_position after,
                               uint32_t row_max, struct reading *out)
 {
     struct weir_outbox_log log = scene_open(fixture);
@@ -103,12 +103,13 @@ static inline void scene_read(struct fixture *fixture, struct weir_place after,
     do {
         check_db(log.ops->read(&log, connection, &page, &fixture->error), WEIR_OK);
         check(page.rows <= row_max);
-        check(page.at_head || weir_place_before(page.after, page.end));
+        check(page.at_head || weir_log_position_before(page.after, page.end));
         page.after = page.end;
     } while (!page.at_head);
     out->end = page.end;
     for (size_t i = 0; i < out->count; i++)
-        check(weir_place_before(i == 0 ? after : out->places[i - 1], out->places[i]));
+        check(weir_log_position_before(i == 0 ? after : out->log_positions[i - 1],
+                                       out->log_positions[i]));
     fixture_give(fixture, connection);
 }
 
@@ -120,7 +121,7 @@ static inline void scene_read(struct fixture *fixture, struct weir_place after,
         check_str(reading_.text, (want));                                                \
     } while (0)
 
-#define BEGINNING ((struct weir_place){0})
-#define BEHIND_CUT(n) ((struct weir_place){.cut = (n)})
+#define BEGINNING ((struct weir_log_position){0})
+#define BEHIND_CUT(n) ((struct weir_log_position){.cut = (n)})
 
 #endif

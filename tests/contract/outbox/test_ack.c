@@ -29,7 +29,7 @@ static struct weir_ack ack_of(const struct weir_lease *lease)
     return (struct weir_ack){
         .key = lease->key,
         .epoch = lease->epoch,
-        .next = {.place = {5, 101}, .seq = 1, .version = 1},
+        .next = {.log_position = {5, 101}, .seq = 1, .version = 1},
     };
 }
 
@@ -53,11 +53,11 @@ static enum weir_status move(struct fixture *fixture, int64_t owner,
     return status;
 }
 
-static struct weir_position read_position(struct fixture *fixture,
-                                          struct weir_lease_key key)
+static struct weir_stored_position read_position(struct fixture *fixture,
+                                                 struct weir_lease_key key)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_position position;
+    struct weir_stored_position position;
 
     check_db(weir_ack_read(connection, key, &position, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
@@ -73,14 +73,14 @@ static int64_t letters(struct fixture *fixture)
 
 OUTBOX_TEST(ack, begins_with_version_0_at_the_place_given)
 {
-    struct weir_position position;
+    struct weir_stored_position position;
 
     desk_open(fixture, 2);
 
     position = read_position(fixture, KEY(1));
 
-    check_int(position.place.cut, 4);
-    check_int(position.place.id, 100);
+    check_int(position.log_position.cut, 4);
+    check_int(position.log_position.id, 100);
     check_int(position.seq, 0);
     check_int(position.version, 0);
     check_int(position.attempts, 0);
@@ -90,7 +90,7 @@ OUTBOX_TEST(ack, begins_with_version_0_at_the_place_given)
 OUTBOX_TEST(ack, that_is_missing_is_no_start_at_0)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_position position;
+    struct weir_stored_position position;
 
     desk_open(fixture, 1);
 
@@ -104,7 +104,7 @@ OUTBOX_TEST(ack, reads_many_positions_in_the_order_of_their_leases)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_lease leases[3] = {{.key = KEY(2)}, {.key = KEY(0)}, {.key = KEY(1)}};
-    struct weir_position positions[3];
+    struct weir_stored_position positions[3];
     struct weir_lease lease;
     struct weir_ack ack;
 
@@ -122,7 +122,7 @@ OUTBOX_TEST(ack, reads_many_positions_in_the_order_of_their_leases)
     check_int(positions[1].version, 1);
     check_int(positions[1].seq, 7);
     check_int(positions[2].version, 0);
-    check_int(positions[2].place.id, 100);
+    check_int(positions[2].log_position.id, 100);
     fixture_give(fixture, connection);
 }
 
@@ -130,7 +130,7 @@ OUTBOX_TEST(ack, that_is_missing_among_many_is_no_start_at_0)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_lease leases[2] = {{.key = KEY(0)}, {.key = KEY(1)}};
-    struct weir_position positions[2];
+    struct weir_stored_position positions[2];
 
     desk_open(fixture, 1);
 
@@ -147,24 +147,25 @@ OUTBOX_TEST(ack, keeps_all_values_of_a_position)
 {
     struct weir_lease lease;
     struct weir_ack ack;
-    struct weir_position position;
+    struct weir_stored_position position;
 
     desk_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
-    ack.next = (struct weir_position){.place = {INT64_C(1) << 40, INT64_C(3) << 41},
-                                      .seq = INT64_C(1) << 42,
-                                      .version = 1,
-                                      .attempts = 17,
-                                      .retry_us = INT64_C(1) << 50};
+    ack.next = (struct weir_stored_position){
+        .log_position = {INT64_C(1) << 40, INT64_C(3) << 41},
+        .seq = INT64_C(1) << 42,
+        .version = 1,
+        .attempts = 17,
+        .retry_us = INT64_C(1) << 50};
     ack.error = weir_str("mail server is down");
 
     check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
 
     check(ack.accepted);
     position = read_position(fixture, lease.key);
-    check_int(position.place.cut, INT64_C(1) << 40);
-    check_int(position.place.id, INT64_C(3) << 41);
+    check_int(position.log_position.cut, INT64_C(1) << 40);
+    check_int(position.log_position.id, INT64_C(3) << 41);
     check_int(position.seq, INT64_C(1) << 42);
     check_int(position.version, 1);
     check_int(position.attempts, 17);
@@ -274,7 +275,7 @@ OUTBOX_TEST(ack, moves_a_large_group)
     for (size_t i = 0; i < COUNT; i++)
         keys[i] = (struct weir_lease_key){1 + (int64_t)i % 3, (int64_t)i};
     check_db(weir_lease_begin(connection, keys, COUNT, &fixture->error), WEIR_OK);
-    check_db(weir_ack_begin(connection, keys, COUNT, (struct weir_place){0, 0},
+    check_db(weir_ack_begin(connection, keys, COUNT, (struct weir_log_position){0, 0},
                             &fixture->error),
              WEIR_OK);
     for (int64_t s = 1; s <= 3; s++) {
@@ -296,7 +297,7 @@ OUTBOX_TEST(ack, moves_a_large_group)
     check_db(move(fixture, ANNA, acks, COUNT), WEIR_OK);
 
     for (size_t i = 0; i < COUNT; i++) {
-        struct weir_position position;
+        struct weir_stored_position position;
 
         check_int(acks[i].accepted, i != 700);
         check_db(weir_ack_read(connection, acks[i].key, &position, &fixture->error),
@@ -533,7 +534,7 @@ OUTBOX_TEST(mark, moves_nothing_but_the_version)
 {
     struct weir_lease lease;
     struct weir_ack mark = fail_and_mark(fixture, &lease);
-    struct weir_position position;
+    struct weir_stored_position position;
 
     check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
 
@@ -542,7 +543,7 @@ OUTBOX_TEST(mark, moves_nothing_but_the_version)
     check_int(position.trying, -2);
     check_int(position.epoch, lease.epoch);
     check_int(position.version, 2);
-    check_int(position.place.id, 101);
+    check_int(position.log_position.id, 101);
     check_int(position.seq, 1);
     check_int(position.attempts, 2);
     check_int(position.alone, 1);

@@ -324,7 +324,7 @@ OUTBOX_SERVER_TEST(backlog, makes_no_transaction_wait_for_another)
 }
 
 /* Up to which id a queue was counted. */
-static int64_t place(struct fixture *fixture)
+static int64_t log_position(struct fixture *fixture)
 {
     return fixture_ask(fixture, "SELECT pg_sequence_last_value((f).place) >> 19 FROM"
                                 " (SELECT weir_backlog_find(id) AS f FROM weir_queue"
@@ -346,7 +346,7 @@ OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
     for (int i = 0; i < CALLS; i++)
         check_db(offer(fixture, outbox, connection), WEIR_OK);
 
-    check_int(place(fixture), CALLS * WAIT_LIMIT_MS * 20);
+    check_int(log_position(fixture), CALLS * WAIT_LIMIT_MS * 20);
     fixture_execute(fixture, connection, "RESET statement_timeout");
     fixture_give(fixture, connection);
     weir_outbox_destroy(outbox);

@@ -308,7 +308,7 @@ OUTBOX_TEST(catalog, pauses_and_resumes_a_queue)
 
 OUTBOX_TEST(catalog, gives_a_subscription_a_position_and_a_lease_for_each_partition)
 {
-    struct weir_position position;
+    struct weir_stored_position position;
     struct weir_queue_row queue;
     struct clerk clerk;
     int64_t id;
@@ -325,7 +325,7 @@ OUTBOX_TEST(catalog, gives_a_subscription_a_position_and_a_lease_for_each_partit
                  WEIR_OK);
         check_int(position.version, 0);
         check_int(position.seq, 0);
-        check_int(position.place.id, 0);
+        check_int(position.log_position.id, 0);
     }
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease WHERE owner IS NULL"),
               64);
@@ -446,7 +446,7 @@ static enum weir_status start_process(struct process_of_test *self,
 {
     struct weir_queue_options options = orders(16);
     struct weir_outbox_log log = {.ops = NULL};
-    struct weir_position position;
+    struct weir_stored_position position;
     enum weir_status status = weir_outbox_log_open(&log, connection, &self->error);
 
     if (status == WEIR_OK)

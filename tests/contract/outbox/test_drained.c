@@ -13,7 +13,7 @@ enum {
     PARTITIONS = 16
 };
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 
 /* A queue and a subscription that has passed nothing. */
 static struct scene open_queue(struct fixture *fixture)
@@ -56,7 +56,7 @@ OUTBOX_TEST(drained, is_a_subscription_that_has_passed_everything)
 OUTBOX_TEST(drained, is_no_subscription_that_has_not_passed_the_last_message)
 {
     struct scene scene = open_queue(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(&scene, PARTITIONS, QUEUE, PARTITIONS);
     head = scene_advance(&scene);
@@ -83,7 +83,7 @@ OUTBOX_TEST(drained, is_no_subscription_for_which_something_is_not_readable_yet)
 OUTBOX_TEST(drained, is_no_subscription_for_which_something_is_set_aside)
 {
     struct scene scene = open_queue(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(&scene, 4800, QUEUE, PARTITIONS);
     head = scene_advance(&scene);

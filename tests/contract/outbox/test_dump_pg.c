@@ -69,7 +69,8 @@ static void fill(struct scene *self)
     pg_run(db, "SELECT setval('weir_ack_id', 65536)");
     (void)pg_outbox_write(db, self->pid, WRITTEN);
     (void)pg_outbox_cut(db);
-    pg_outbox_list(db, self->pid, (struct weir_place){CUTS, PASSED}, self->waiting);
+    pg_outbox_list(db, self->pid, (struct weir_log_position){CUTS, PASSED},
+                   self->waiting);
 }
 
 static void scene_open(struct scene *self, struct fixture *fixture)
@@ -172,13 +173,14 @@ static void check_complete(struct scene *self, struct fixture *fixture)
     PGconn *db = pg_outbox_connect(fixture);
     char waiting[PG_OUTBOX_LIST_SIZE];
 
-    pg_outbox_list(db, self->pid, (struct weir_place){CUTS, PASSED}, waiting);
+    pg_outbox_list(db, self->pid, (struct weir_log_position){CUTS, PASSED}, waiting);
     check_str(waiting, self->waiting);
     for (int p = 0; p < 2; p++) {
-        struct weir_place place = pg_outbox_place(db, self->subscription, self->pid + p);
+        struct weir_log_position log_position =
+            pg_outbox_place(db, self->subscription, self->pid + p);
 
-        check_int(place.cut, CUTS);
-        check_int(place.id, PASSED);
+        check_int(log_position.cut, CUTS);
+        check_int(log_position.id, PASSED);
     }
     PQfinish(db);
 }
@@ -310,7 +312,8 @@ OUTBOX_POSTGRESQL_TEST(dump, misses_messages_that_were_passed_after_it_and_says_
     scene.log.limits = &AT_ONCE;
     copy = make_outbox(fixture->server);
     begin_dump(&scene);
-    pg_outbox_ack(scene.db, scene.subscription, scene.pid, (struct weir_place){CUTS, 70});
+    pg_outbox_ack(scene.db, scene.subscription, scene.pid,
+                  (struct weir_log_position){CUTS, 70});
 
     (void)sweep(&scene);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_aside"), 0);
@@ -346,7 +349,7 @@ OUTBOX_POSTGRESQL_TEST(dump, with_a_hole_delivers_what_is_there_when_it_is_told_
     db = pg_outbox_connect(copy);
     check_int(pg_outbox_place(db, scene.subscription, scene.pid).cut, CUTS);
     check_int(pg_outbox_place(db, scene.subscription, scene.pid).id, 7);
-    pg_outbox_list(db, scene.pid, (struct weir_place){CUTS, 7}, waiting);
+    pg_outbox_list(db, scene.pid, (struct weir_log_position){CUTS, 7}, waiting);
     check_str(waiting, strstr(scene.waiting, "4201:64"));
     check(restore(copy, WEIR_PG_HOLES_REFUSED, &survey) == WEIR_OK);
     check(!weir_pg_hole_is_there(&survey.hole));

@@ -8,7 +8,7 @@
 
 enum { QUEUE = 1, SUBSCRIPTION = 5, OTHER_SUBSCRIPTION = 6, STUCK = 0 };
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 
 static struct scene open_queue(struct fixture *fixture)
 {
@@ -25,14 +25,14 @@ static void append(struct scene *scene, int32_t partitions, int count)
 }
 
 /* The end of the log, on every engine: everything there is passed. */
-static struct weir_place head(struct scene *scene)
+static struct weir_log_position head(struct scene *scene)
 {
-    struct weir_place place = scene_advance(scene);
+    struct weir_log_position log_position = scene_advance(scene);
 
     if (scene->fixture->engine == WEIR_SQLITE)
-        place = (struct weir_place){
+        log_position = (struct weir_log_position){
             .id = fixture_ask(scene->fixture, "SELECT max(id) FROM weir_log")};
-    return place;
+    return log_position;
 }
 
 /* The first partition stands still, the others are done with everything. */
@@ -104,13 +104,13 @@ OUTBOX_TEST(lag, of_a_position_in_the_middle_of_much_is_exact)
 {
     struct scene scene = open_queue(fixture);
     struct seen_lags lags;
-    struct weir_place place;
+    struct weir_log_position log_position;
 
     append(&scene, 1, 60000);
-    place = head(&scene);
-    place.cut = fixture->engine == WEIR_POSTGRESQL ? place.cut - 1 : 0;
-    place.id = 20000;
-    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), place);
+    log_position = head(&scene);
+    log_position.cut = fixture->engine == WEIR_POSTGRESQL ? log_position.cut - 1 : 0;
+    log_position.id = 20000;
+    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), log_position);
     lags = scene_lag(&scene, QUEUE);
 
     check_int(lag_of(&lags, 0).waiting, 40000);
@@ -134,7 +134,7 @@ OUTBOX_PLAIN_TEST(lag, of_positions_all_over_the_log_is_exact)
 {
     enum { PARTITIONS = 16, ROWS = 90000 };
     struct scene scene = open_queue(fixture);
-    struct weir_place end;
+    struct weir_log_position end;
     struct seen_lags lags;
 
     scene_add_subscription(&scene, OTHER_SUBSCRIPTION, QUEUE);
@@ -142,9 +142,9 @@ OUTBOX_PLAIN_TEST(lag, of_positions_all_over_the_log_is_exact)
     end = head(&scene);
     for (int32_t i = 0; i < PARTITIONS; i++) {
         scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, i),
-                           (struct weir_place){.id = 1 + i * (ROWS / PARTITIONS)});
+                           (struct weir_log_position){.id = 1 + i * (ROWS / PARTITIONS)});
         scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, i),
-                           (struct weir_place){.id = end.id - 1000 * i - 20});
+                           (struct weir_log_position){.id = end.id - 1000 * i - 20});
     }
     lags = scene_lag(&scene, QUEUE);
 
@@ -455,7 +455,7 @@ OUTBOX_MARIADB_TEST(lag_maria, does_not_look_before_the_beginning_of_the_log)
 
 /* A transaction that writes while a cut is made, whose ids are therefore behind those of the cut. */
 static struct scene open_late(struct fixture *fixture, int32_t partitions, int count,
-                              struct weir_place *cut)
+                              struct weir_log_position *cut)
 {
     struct scene scene = open_queue(fixture);
     struct weir_connection *producer = fixture_take(fixture);
@@ -469,18 +469,18 @@ static struct scene open_late(struct fixture *fixture, int32_t partitions, int c
     return scene;
 }
 
-static struct weir_lag lag_at(struct scene *scene, struct weir_place place)
+static struct weir_lag lag_at(struct scene *scene, struct weir_log_position log_position)
 {
     struct seen_lags lags;
 
-    scene_set_position(scene, SUBSCRIPTION, weir_pid(QUEUE, 0), place);
+    scene_set_position(scene, SUBSCRIPTION, weir_pid(QUEUE, 0), log_position);
     lags = scene_lag(scene, QUEUE);
     return lag_of(&lags, 0);
 }
 
 OUTBOX_POSTGRESQL_TEST(lag_pg, counts_many_late_rows)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 1, 30000, &cut);
     struct weir_lag lag = lag_at(&scene, cut);
 
@@ -491,12 +491,12 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_many_late_rows)
 
 OUTBOX_POSTGRESQL_TEST(lag_pg, counts_the_late_rows_that_are_left_in_their_cut)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 1, 30000, &cut);
     struct weir_lag lag;
 
     (void)head(&scene);
-    lag = lag_at(&scene, (struct weir_place){.cut = cut.cut, .id = 20000});
+    lag = lag_at(&scene, (struct weir_log_position){.cut = cut.cut, .id = 20000});
 
     check_int(lag.waiting, 10000);
     check(!lag.estimate);
@@ -506,10 +506,10 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_the_late_rows_that_are_left_in_their_cut)
 /* The position is in the first cut, behind the ids that are late in the second. */
 OUTBOX_POSTGRESQL_TEST(lag_pg, counts_late_rows_before_a_position_within_the_cut_before)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 1, 500, &cut);
     struct weir_lag lag =
-        lag_at(&scene, (struct weir_place){.cut = cut.cut - 1, .id = 1200});
+        lag_at(&scene, (struct weir_log_position){.cut = cut.cut - 1, .id = 1200});
 
     check_int(lag.waiting, 300 + 500);
     check(!lag.estimate);
@@ -519,7 +519,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_late_rows_before_a_position_within_the_cut
 /* Its late rows lie where only those of the other are looked at by their ids. */
 OUTBOX_POSTGRESQL_TEST(lag_pg, counts_late_rows_beside_a_partition_that_stands_still)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 2, 600, &cut);
     struct seen_lags lags;
 
@@ -535,7 +535,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_late_rows_beside_a_partition_that_stands_s
 OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_late_rows_that_are_too_many)
 {
     enum { WAITING = 130000 };
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 1, WAITING, &cut);
     struct weir_lag lag = lag_at(&scene, cut);
 
@@ -547,7 +547,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_late_rows_that_are_too_many)
 /* The mark of the position is close to the end, but what waits is not. */
 OUTBOX_POSTGRESQL_TEST(lag_pg, of_late_rows_that_are_too_many_is_told_by_a_sample)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 1, 150000, &cut);
     struct seen_lags lags;
 
@@ -561,7 +561,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, of_late_rows_that_are_too_many_is_told_by_a_sampl
 /* The one that is in the middle of many late rows is told about. */
 OUTBOX_POSTGRESQL_TEST(lag_pg, of_a_position_at_the_end_is_exact_beside_many_late_rows)
 {
-    struct weir_place cut;
+    struct weir_log_position cut;
     struct scene scene = open_late(fixture, 2, 300000, &cut);
     struct seen_lags lags;
 

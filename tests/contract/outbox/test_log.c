@@ -8,7 +8,7 @@
 #include "lib/outbox_application.h"
 #include "weir/inspect.h"
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 
 enum { QUEUE = 1, OTHER_QUEUE = 2, SUBSCRIPTION = 1, OTHER_SUBSCRIPTION = 2 };
 
@@ -314,9 +314,9 @@ OUTBOX_SQLITE_TEST(append, does_not_change_what_the_application_inserted_last)
 OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_place first = scene_advance(&scene);
-    struct weir_place second;
-    struct weir_place third = {0, 0};
+    struct weir_log_position first = scene_advance(&scene);
+    struct weir_log_position second;
+    struct weir_log_position third = {0, 0};
     bool moved = true;
 
     scene_append(&scene, 3, QUEUE, 1);
@@ -325,8 +325,8 @@ OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
                                     &third, &moved, &fixture->error),
              WEIR_OK);
 
-    check(weir_place_before(first, second));
-    check(weir_place_equal(second, third));
+    check(weir_log_position_before(first, second));
+    check(weir_log_position_equal(second, third));
     check(!moved);
     scene_close(&scene);
 }
@@ -371,8 +371,8 @@ OUTBOX_TEST(read, from_any_place_gives_exactly_the_rest)
     all = scene_read(&scene, BEGINNING, NULL);
 
     for (size_t i = 0; i < all->count; i++) {
-        struct seen *rest =
-            scene_read(&scene, all->rows[i].place, &(struct scene_limits){.row_max = 3});
+        struct seen *rest = scene_read(&scene, all->rows[i].log_position,
+                                       &(struct scene_limits){.row_max = 3});
 
         check_same_rows(rest, 0, all, i + 1);
         free(rest);
@@ -390,8 +390,9 @@ OUTBOX_TEST(read, gives_places_in_ascending_order)
     all = scene_read(&scene, BEGINNING, NULL);
 
     for (size_t i = 1; i < all->count; i++)
-        check(weir_place_before(all->rows[i - 1].place, all->rows[i].place));
-    check(!weir_place_before(all->end, all->rows[all->count - 1].place));
+        check(weir_log_position_before(all->rows[i - 1].log_position,
+                                       all->rows[i].log_position));
+    check(!weir_log_position_before(all->end, all->rows[all->count - 1].log_position));
     free(all);
     scene_close(&scene);
 }
@@ -449,7 +450,7 @@ OUTBOX_TEST(read, ends_a_page_before_its_bytes_are_exceeded)
 
     check_int(page.rows, 4);
     check(!page.at_head);
-    check(weir_place_equal(page.end, seen->rows[3].place));
+    check(weir_log_position_equal(page.end, seen->rows[3].log_position));
     free(seen);
     scene_close(&scene);
 }
@@ -581,7 +582,7 @@ OUTBOX_TEST(read, ends_with_the_visitors_status_behind_the_last_row_it_took)
 
     check_str(fixture->error.text, "the third");
     check_int(page.rows, 2);
-    check(weir_place_equal(page.end, seen->rows[1].place));
+    check(weir_log_position_equal(page.end, seen->rows[1].log_position));
     check_int(weir_connection_transaction(scene.connection), WEIR_TRANSACTION_NONE);
     free(seen);
     scene_close(&scene);
@@ -603,9 +604,9 @@ OUTBOX_TEST(lag, is_exact_for_each_subscription_and_partition)
     scene_advance(&scene);
     all = scene_read(&scene, BEGINNING, NULL);
     scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 4, BEGINNING);
-    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 4, all->rows[23].place);
+    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 4, all->rows[23].log_position);
     scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2),
-                       all->rows[10].place);
+                       all->rows[10].log_position);
     lags = scene_lag(&scene, QUEUE);
 
     check_int(lags.count, 5);
@@ -719,7 +720,7 @@ static struct scene open_swept(struct fixture *fixture)
 OUTBOX_TEST(sweep, removes_what_all_have_passed)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(&scene, 3000, QUEUE, 16);
     head = scene_advance(&scene);
@@ -735,7 +736,7 @@ OUTBOX_TEST(sweep, removes_what_all_have_passed)
 OUTBOX_TEST(sweep, leaves_nothing_that_keeps_a_reader_from_the_head)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
     struct seen *seen;
 
     scene_append(&scene, 3000, QUEUE, 16);
@@ -746,7 +747,7 @@ OUTBOX_TEST(sweep, leaves_nothing_that_keeps_a_reader_from_the_head)
     seen = scene_read(&scene, BEGINNING, NULL);
 
     check_int(seen->count, 0);
-    check(!weir_place_before(seen->end, head));
+    check(!weir_log_position_before(seen->end, head));
     free(seen);
     scene_close(&scene);
 }
@@ -788,7 +789,7 @@ static void check_rest_of_partition(struct scene *scene, const struct seen *all,
     for (size_t i = 0; i < all->count; i += step) {
         const struct scene_limits limits = {.row_max = 70, .pids = &pid, .pid_count = 1};
         struct seen *want = of_partition(all, i + 1, pid);
-        struct seen *got = scene_read(scene, all->rows[i].place, &limits);
+        struct seen *got = scene_read(scene, all->rows[i].log_position, &limits);
 
         check_same_rows(got, 0, want, 0);
         free(want);
@@ -852,7 +853,7 @@ OUTBOX_TEST(sweep, counts_what_is_set_aside_as_waiting)
 OUTBOX_TEST(sweep, removes_what_was_set_aside_when_it_is_passed)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(&scene, 4800, QUEUE, 16);
     head = scene_advance(&scene);
@@ -869,7 +870,7 @@ OUTBOX_TEST(sweep, removes_what_was_set_aside_when_it_is_passed)
 OUTBOX_PLAIN_TEST(sweep, removes_every_passed_row_between_many_that_are_not)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
     struct seen *left;
 
     scene_append(&scene, 4800, QUEUE, 16);
@@ -891,7 +892,7 @@ OUTBOX_PLAIN_TEST(sweep, removes_every_passed_row_between_many_that_are_not)
 OUTBOX_PLAIN_TEST(sweep, sets_nothing_aside_near_the_head)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(&scene, 1600, QUEUE, 16);
     head = scene_advance(&scene);
@@ -913,7 +914,7 @@ OUTBOX_PLAIN_TEST(sweep, leaves_alone_what_is_behind_all_positions)
     all = scene_read(&scene, BEGINNING, NULL);
     scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 0), all->end);
     scene_set_position(&scene, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 0),
-                       all->rows[1899].place);
+                       all->rows[1899].log_position);
 
     check_int(scene_sweep(&scene).aside, 0);
     check_int(scene_stored(&scene), 600);
@@ -994,14 +995,14 @@ OUTBOX_SQLITE_TEST(sweep, never_gives_an_id_again_after_it_emptied_the_log)
 {
     struct scene scene = open_swept(fixture);
     int64_t last = scene_append(&scene, 100, QUEUE, 16);
-    struct weir_place head = scene_advance(&scene);
+    struct weir_log_position head = scene_advance(&scene);
     struct seen *seen;
 
     scene_set_positions(&scene, SUBSCRIPTION, QUEUE, 16, head);
     scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, 16, head);
     scene_sweep(&scene);
     check_int(scene_stored(&scene), 0);
-    check(weir_place_equal(scene_advance(&scene), head));
+    check(weir_log_position_equal(scene_advance(&scene), head));
 
     check_int(scene_append(&scene, 1, QUEUE, 16), last + 1);
     seen = scene_read(&scene, head, NULL);
@@ -1047,7 +1048,7 @@ static int64_t file_size(const char *path)
 OUTBOX_SQLITE_TEST(sweep, moves_the_write_ahead_log_into_the_file)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
     int64_t before;
 
     for (int i = 0; i < 30; i++)
@@ -1065,17 +1066,17 @@ OUTBOX_SQLITE_TEST(sweep, moves_the_write_ahead_log_into_the_file)
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-static struct weir_place start_of(struct scene *scene, bool now)
+static struct weir_log_position start_of(struct scene *scene, bool now)
 {
     struct fixture *fixture = scene->fixture;
-    struct weir_place place = {-1, -1};
+    struct weir_log_position log_position = {-1, -1};
 
     check_db(weir_connection_begin(scene->connection, &fixture->error), WEIR_OK);
-    check_db(scene->log.ops->start(&scene->log, scene->connection, QUEUE, now, &place,
-                                   &fixture->error),
+    check_db(scene->log.ops->start(&scene->log, scene->connection, QUEUE, now,
+                                   &log_position, &fixture->error),
              WEIR_OK);
     check_db(weir_connection_commit(scene->connection, &fixture->error), WEIR_OK);
-    return place;
+    return log_position;
 }
 
 OUTBOX_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
@@ -1097,7 +1098,7 @@ OUTBOX_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
 OUTBOX_TEST(start, at_the_beginning_is_behind_everything_that_was_removed)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
     struct seen *seen;
 
     scene_append(&scene, 4800, QUEUE, 16);
@@ -1119,7 +1120,7 @@ OUTBOX_TEST(start, at_the_beginning_is_behind_everything_that_was_removed)
 OUTBOX_TEST(start, at_now_gives_only_what_comes_later)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_place start;
+    struct weir_log_position start;
     struct seen *seen;
 
     scene_add_queue(&scene, QUEUE, 0);

@@ -24,7 +24,7 @@ enum {
 struct run {
     struct scene *scene;
     int64_t queue;
-    struct weir_place begin;
+    struct weir_log_position begin;
     struct weir_log_entry *entries; /* the batch, in partition 1 */
     struct seen *old;               /* in partition 0 */
     int64_t pids[2];
@@ -47,7 +47,8 @@ static struct run run_open(struct scene *scene, int64_t queue)
     self.old = scene_read(scene, self.begin,
                           &(struct scene_limits){.pids = self.pids, .pid_count = 1});
     check_int(self.old->count, OLD);
-    scene_set_position(scene, queue, self.pids[0], self.old->rows[PASSED - 1].place);
+    scene_set_position(scene, queue, self.pids[0],
+                       self.old->rows[PASSED - 1].log_position);
     self.entries = scene_draft(scene, BATCH, queue, 1);
     for (size_t i = 0; i < BATCH; i++)
         self.entries[i].pid = self.pids[1];
@@ -210,7 +211,7 @@ static void judge_sweep(struct run *self, enum weir_status status)
 
     (void)status;
     wait_until(fixture_is_unlocked(fixture, "weir_log"));
-    rest = scene_read(self->scene, self->old->rows[PASSED - 1].place, &limits);
+    rest = scene_read(self->scene, self->old->rows[PASSED - 1].log_position, &limits);
     check_same_rows(rest, 0, self->old, PASSED);
     free(rest);
 }

@@ -10,7 +10,7 @@
 #include "db/db.h"
 #include "lib/outbox_application.h"
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 enum { QUEUE = 1, MANY = 25 };
 
 static struct weir_connection *begin(struct fixture *fixture)
@@ -51,7 +51,7 @@ static void check_reads(struct scene *scene, const int64_t *numbers)
     check_int(seen->count, count);
     for (size_t i = 0; i < count; i++) {
         check_int(seen->rows[i].number, numbers[i]);
-        check_int(seen->rows[i].place.id, i + 1); /* without a gap */
+        check_int(seen->rows[i].log_position.id, i + 1); /* without a gap */
     }
     free(seen);
 }
@@ -118,7 +118,7 @@ OUTBOX_MARIADB_TEST(move, takes_long_and_short_runs_in_their_order)
     check_int(seen->count, 270);
     for (size_t i = 0; i < seen->count; i++) {
         check_int(seen->rows[i].number, i + 1);
-        check_int(seen->rows[i].place.id, i + 1);
+        check_int(seen->rows[i].log_position.id, i + 1);
     }
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_incoming"), 0);
     free(seen);
@@ -143,7 +143,7 @@ OUTBOX_MARIADB_TEST(move, of_more_than_one_step_loses_nothing)
 OUTBOX_MARIADB_TEST(move, is_not_made_by_those_who_may_not)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_place head = {0, 7};
+    struct weir_log_position head = {0, 7};
     bool moved = true;
 
     scene_append(&scene, 1, QUEUE, 1);
@@ -164,7 +164,7 @@ OUTBOX_MARIADB_TEST(move, waits_for_no_transaction_that_is_open)
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *open[4];
     struct weir_connection *connection;
-    struct weir_place head;
+    struct weir_log_position head;
     struct weir_db *hasty;
     bool moved;
 
@@ -209,7 +209,7 @@ OUTBOX_MARIADB_TEST(move, leaves_what_came_since_it_began_to_the_next)
 {
     struct scene scene = scene_open(fixture);
     struct weir_fault_points points;
-    struct weir_place head;
+    struct weir_log_position head;
     bool moved;
 
     weir_fault_points_init(&points);
@@ -302,7 +302,7 @@ OUTBOX_MARIADB_TEST(move, is_published_when_its_commit_has_returned)
 OUTBOX_MARIADB_TEST(move, that_nobody_published_is_published_by_the_next_who_looks)
 {
     struct scene scene = scene_open(fixture);
-    struct weir_place head;
+    struct weir_log_position head;
     bool moved = false;
 
     scene_append(&scene, 3, QUEUE, 1);

@@ -156,7 +156,7 @@ OUTBOX_POSTGRESQL_TEST(log_pg, never_gives_what_was_rolled_back)
     check_int(scene_cut(fixture), 2);
     scene_read(fixture, BEGINNING, 10, &reading);
     check_str(reading.text, "done");
-    check(weir_place_equal(reading.end, BEHIND_CUT(2)));
+    check(weir_log_position_equal(reading.end, BEHIND_CUT(2)));
 }
 
 OUTBOX_POSTGRESQL_TEST(log_pg, keeps_a_transaction_with_savepoints_together)
@@ -365,7 +365,7 @@ OUTBOX_POSTGRESQL_TEST(append_pg, of_many_is_in_order_and_has_growing_ids)
     at = reading->text;
     for (size_t i = 0; i < COUNT; i++) {
         check_int(strtol(at, (char **)(uintptr_t)&at, 10), i);
-        check_int(reading->places[i].id, entries[i].id);
+        check_int(reading->log_positions[i].id, entries[i].id);
     }
     free(reading);
     free(texts);

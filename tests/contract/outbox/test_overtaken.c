@@ -121,7 +121,7 @@ static void overtake(struct fixture *fixture, int32_t partition, int64_t seq)
 
     check_db(weir_outbox_log_open(&log, connection, &fixture->error), WEIR_OK);
     check_db(weir_ack_read(connection, lease.key, &ack.next, &fixture->error), WEIR_OK);
-    check_db(weir_log_catch_up(&log, connection, &ack.next.place, &fixture->error),
+    check_db(weir_log_catch_up(&log, connection, &ack.next.log_position, &fixture->error),
              WEIR_OK);
     ack.next.seq = seq;
     ack.next.version++;

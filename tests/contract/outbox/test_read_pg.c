@@ -77,12 +77,13 @@ static void check_everywhere(struct fixture *fixture, const char *all)
         check_str(rest->text, all);
         check_int(rest->count, whole->count);
         for (size_t i = 0; i < whole->count; i++)
-            check(weir_place_equal(rest->places[i], whole->places[i]));
+            check(
+                weir_log_position_equal(rest->log_positions[i], whole->log_positions[i]));
     }
     for (size_t i = 0; i < whole->count; i++) {
         expected += strcspn(expected, " ");
         expected += strspn(expected, " ");
-        scene_read(fixture, whole->places[i], 2, rest);
+        scene_read(fixture, whole->log_positions[i], 2, rest);
         check_str(rest->text, expected);
     }
     free(whole);
@@ -202,7 +203,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing
 
     scene_read(fixture, BEGINNING, 10, &reading);
     check_str(reading.text, "e g h");
-    check(weir_place_equal(reading.end, BEHIND_CUT(4)));
+    check(weir_log_position_equal(reading.end, BEHIND_CUT(4)));
 }
 
 static void read_page(struct fixture *fixture, struct weir_page *page,
@@ -230,7 +231,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_only_the_partitions_that_are_asked_for)
 
     check_str(reading.text, "d a f c1 c2 g");
     check(page.at_head);
-    check(weir_place_equal(page.end, BEHIND_CUT(4)));
+    check(weir_log_position_equal(page.end, BEHIND_CUT(4)));
     page.pid_count = 0;
     read_page(fixture, &page, &reading);
     check_str(reading.text, "");
@@ -253,12 +254,12 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
     do {
         read_page(fixture, &page, &reading);
         check_int(page.rows, 0);
-        check(page.at_head || weir_place_before(page.after, page.end));
+        check(page.at_head || weir_log_position_before(page.after, page.end));
         page.after = page.end;
         calls++;
     } while (!page.at_head);
     check_in_range(calls, 3, 4);
-    check(weir_place_equal(page.end, BEHIND_CUT(1)));
+    check(weir_log_position_equal(page.end, BEHIND_CUT(1)));
 }
 
 /* Ids that were taken and never used, by rollbacks or by a sequence that was moved. */
@@ -296,7 +297,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, passes_a_gap_of_a_billion_ids_at_the_end_in_one_
 
     check_str(reading.text, "a");
     check(page.at_head);
-    check(weir_place_equal(page.end, BEHIND_CUT(1)));
+    check(weir_log_position_equal(page.end, BEHIND_CUT(1)));
 }
 
 OUTBOX_POSTGRESQL_TEST(read_pg, stops_in_a_gap_at_what_was_set_aside)
@@ -411,7 +412,7 @@ static struct lags read_lags(struct fixture *fixture)
 }
 
 /* Queue 1 with partitions 64 to 67 and a subscription whose positions are all the same. */
-static void subscribe(struct fixture *fixture, struct weir_place place)
+static void subscribe(struct fixture *fixture, struct weir_log_position log_position)
 {
     char sql[512];
 
@@ -425,7 +426,7 @@ static void subscribe(struct fixture *fixture, struct weir_place place)
                    " SELECT 5, 64 + p, v, 1, '', CASE v WHEN 2 THEN %d ELSE 0 END,"
                    " CASE v WHEN 2 THEN %d ELSE 0 END, 0"
                    " FROM generate_series(0, 3) p, generate_series(0, 2) v",
-                   (int)place.cut, (int)place.id);
+                   (int)log_position.cut, (int)log_position.id);
     fixture_prepare(fixture, sql);
 }
 
@@ -457,11 +458,11 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_reading_would_give)
 
         (void)snprintf(sql, sizeof sql,
                        "UPDATE {p}_ack SET cut = %d, last_id = %d WHERE version = 2",
-                       (int)whole.places[i].cut, (int)whole.places[i].id);
+                       (int)whole.log_positions[i].cut, (int)whole.log_positions[i].id);
         fixture_prepare(fixture, sql);
         lags = read_lags(fixture);
         for (size_t k = 0; k < 4; k++) {
-            struct weir_page page = {.after = whole.places[i],
+            struct weir_page page = {.after = whole.log_positions[i],
                                      .pids = &PIDS[k],
                                      .pid_count = 1,
                                      .row_max = 100,
@@ -535,17 +536,18 @@ OUTBOX_POSTGRESQL_TEST(start_pg, is_behind_what_was_removed_or_behind_the_newest
 {
     struct weir_outbox_log log = scene_open(fixture);
     struct weir_connection *connection = begin(fixture);
-    struct weir_place place = {0};
+    struct weir_log_position log_position = {0};
 
     set_scene(fixture);
     subscribe(fixture, BEGINNING);
     fixture_prepare(fixture, "UPDATE {p}_queue SET removed_cut = 2, removed_id = 7");
-    check_db(log.ops->start(&log, connection, 1, false, &place, &fixture->error),
+    check_db(log.ops->start(&log, connection, 1, false, &log_position, &fixture->error),
              WEIR_OK);
-    check(place.cut == 2 && place.id == 7);
-    check_db(log.ops->start(&log, connection, 1, true, &place, &fixture->error), WEIR_OK);
-    check(weir_place_equal(place, BEHIND_CUT(4)));
-    check_db(log.ops->start(&log, connection, 9, true, &place, &fixture->error),
+    check(log_position.cut == 2 && log_position.id == 7);
+    check_db(log.ops->start(&log, connection, 1, true, &log_position, &fixture->error),
+             WEIR_OK);
+    check(weir_log_position_equal(log_position, BEHIND_CUT(4)));
+    check_db(log.ops->start(&log, connection, 9, true, &log_position, &fixture->error),
              WEIR_NOT_FOUND);
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);

@@ -327,8 +327,8 @@ static void check_same_order(struct fixture *original, struct fixture *copied)
     check(lists != NULL);
     (void)pg_outbox_cut(ours); /* as restoring does */
     for (int64_t pid = 64; pid < 64 + PARTITIONS; pid++) {
-        pg_outbox_list(ours, pid, (struct weir_place){0, 0}, lists[0]);
-        pg_outbox_list(theirs, pid, (struct weir_place){0, 0}, lists[1]);
+        pg_outbox_list(ours, pid, (struct weir_log_position){0, 0}, lists[0]);
+        pg_outbox_list(theirs, pid, (struct weir_log_position){0, 0}, lists[1]);
         check_str(lists[1], lists[0]);
     }
     check_int(pg_ask(theirs, "SELECT count(*) FROM weir_log"), 0);

@@ -7,7 +7,7 @@
 
 #include "log_scene.h"
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 
 enum { QUEUE = 1, OTHER_QUEUE = 2, SUBSCRIPTION = 1 };
 enum { HOUR_S = 3600, PARTITIONS = 4 };
@@ -35,10 +35,10 @@ static long long ago_us(int seconds)
 }
 
 /* Append messages that are so many seconds old, in a leaf of their own; all are readable. */
-static struct weir_place append_aged(struct scene *scene, size_t count, int64_t queue,
-                                     int seconds)
+static struct weir_log_position append_aged(struct scene *scene, size_t count,
+                                            int64_t queue, int seconds)
 {
-    struct weir_place head;
+    struct weir_log_position head;
 
     scene_append(scene, count, queue, PARTITIONS);
     head = scene_advance(scene);
@@ -50,16 +50,16 @@ static struct weir_place append_aged(struct scene *scene, size_t count, int64_t 
     return head;
 }
 
-static void pass(struct scene *scene, struct weir_place place)
+static void pass(struct scene *scene, struct weir_log_position log_position)
 {
-    scene_set_positions(scene, SUBSCRIPTION, QUEUE, PARTITIONS, place);
+    scene_set_positions(scene, SUBSCRIPTION, QUEUE, PARTITIONS, log_position);
 }
 
 /* What a subscription that begins now, at the beginning, would get. */
 static struct seen *read_from_oldest(struct scene *scene)
 {
     struct fixture *fixture = scene->fixture;
-    struct weir_place oldest = {0, 0};
+    struct weir_log_position oldest = {0, 0};
 
     check_db(
         weir_log_oldest(&scene->log, scene->connection, QUEUE, &oldest, &fixture->error),
@@ -271,7 +271,7 @@ static int64_t count_aside(struct scene *scene)
 OUTBOX_POSTGRESQL_TEST(retain_pg, keeps_what_a_restore_has_set_aside)
 {
     struct scene scene = open_retaining(fixture, 0);
-    struct weir_place head;
+    struct weir_log_position head;
 
     subscribe(&scene);
     head = append_aged(&scene, 20, QUEUE, 120);

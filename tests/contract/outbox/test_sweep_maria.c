@@ -7,7 +7,7 @@
 #include "db/db.h"
 #include "lib/outbox_application.h"
 
-static const struct weir_place BEGINNING = {0, 0};
+static const struct weir_log_position BEGINNING = {0, 0};
 enum { QUEUE = 1, DROPPING = 2, SUBSCRIPTION = 5, PARTITIONS = 8 };
 
 /* A queue with one subscription, which has passed nothing. */
@@ -21,15 +21,15 @@ static struct scene open_swept(struct fixture *fixture)
     return scene;
 }
 
-static struct weir_place append(struct scene *scene, size_t count)
+static struct weir_log_position append(struct scene *scene, size_t count)
 {
     scene_append(scene, count, QUEUE, PARTITIONS);
     return scene_advance(scene);
 }
 
-static void pass(struct scene *scene, struct weir_place place)
+static void pass(struct scene *scene, struct weir_log_position log_position)
 {
-    scene_set_positions(scene, SUBSCRIPTION, QUEUE, PARTITIONS, place);
+    scene_set_positions(scene, SUBSCRIPTION, QUEUE, PARTITIONS, log_position);
 }
 
 static int64_t begin_of_log(struct fixture *fixture)
@@ -105,7 +105,7 @@ OUTBOX_MARIADB_TEST(read, does_not_look_before_the_beginning)
     seen = scene_read(&scene, BEGINNING, NULL);
 
     check_int(seen->count, 40);
-    check_int(seen->rows[0].place.id, 61);
+    check_int(seen->rows[0].log_position.id, 61);
     free(seen);
     scene_close(&scene);
 }
@@ -113,11 +113,11 @@ OUTBOX_MARIADB_TEST(read, does_not_look_before_the_beginning)
 OUTBOX_MARIADB_TEST(sweep, moves_the_beginning_up_to_the_first_row_that_is_kept)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head = append(&scene, 160);
+    struct weir_log_position head = append(&scene, 160);
 
     pass(&scene, head);
     scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 3),
-                       (struct weir_place){0, 75});
+                       (struct weir_log_position){0, 75});
     scene_sweep(&scene);
 
     check_int(begin_of_log(fixture), 75); /* partition 3 has 4, 12, ..., 76, ... */
@@ -147,7 +147,7 @@ OUTBOX_MARIADB_TEST(sweep, never_moves_the_beginning_over_a_row_that_is_kept)
             random = random * 1664525 + 1013904223;
             scene_set_position(
                 &scene, SUBSCRIPTION, weir_pid(QUEUE, i),
-                (struct weir_place){0, i == 7 ? head / 2 : head - random % 64});
+                (struct weir_log_position){0, i == 7 ? head / 2 : head - random % 64});
         }
         while (report.more) {
             check_db(scene.log.ops->sweep(&scene.log, fixture->db, &state, &report,
@@ -188,7 +188,7 @@ OUTBOX_MARIADB_TEST(sweep, sets_aside_what_holds_the_beginning_when_many_have_go
 OUTBOX_MARIADB_TEST(sweep, sets_rows_aside_as_they_are)
 {
     struct scene scene = open_swept(fixture);
-    struct weir_place head = append(&scene, 4800);
+    struct weir_log_position head = append(&scene, 4800);
     struct seen *before = scene_read(&scene, BEGINNING, NULL);
     struct seen *after;
 
@@ -318,7 +318,7 @@ static void check_two_sweeps(struct fixture *fixture, const char *statement, uin
 
     pass(&scene, append(&scene, 5000));
     scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 2),
-                       (struct weir_place){0, 4990});
+                       (struct weir_log_position){0, 4990});
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, statement, at, sweep_all, &scene);
     (void)step_with(&scene, &points);
@@ -326,7 +326,7 @@ static void check_two_sweeps(struct fixture *fixture, const char *statement, uin
 
     left = scene_read(&scene, BEGINNING, NULL);
     check_int(left->count, 1);
-    check_int(left->rows[0].place.id, 4995);
+    check_int(left->rows[0].log_position.id, 4995);
     check_int(begin_of_log(fixture), 4994);
     free(left);
     scene_close(&scene);

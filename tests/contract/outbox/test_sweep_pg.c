@@ -67,10 +67,11 @@ static int64_t write_and_cut(struct scene *self, int count)
 
 static void ack(struct scene *self, int64_t subscription, int64_t cut, int64_t id)
 {
-    pg_outbox_ack(self->db, subscription, self->pid, (struct weir_place){cut, id});
+    pg_outbox_ack(self->db, subscription, self->pid, (struct weir_log_position){cut, id});
 }
 
-static void check_list(struct scene *self, struct weir_place after, const char *want)
+static void check_list(struct scene *self, struct weir_log_position after,
+                       const char *want)
 {
     char list[PG_OUTBOX_LIST_SIZE];
 
@@ -214,7 +215,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, waits_for_the_cut_of_every_row)
     check_int(pg_outbox_cut(scene.db), 2);
     check_int(sweep(&scene).aside, 1);
 
-    check_list(&scene, (struct weir_place){1, 0}, "2:1");
+    check_list(&scene, (struct weir_log_position){1, 0}, "2:1");
     check_int(pg_ask(scene.db, "SELECT emptied_cut FROM weir_leaf WHERE leaf = 0"), 2);
     PQfinish(other);
     scene_close(&scene);
@@ -246,7 +247,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, notices_under_the_lock_what_came_since)
     check_int(sweep(&scene).truncated, 0);
     pg_outbox_cut(scene.db);
 
-    check_list(&scene, (struct weir_place){1, 0}, "2:63");
+    check_list(&scene, (struct weir_log_position){1, 0}, "2:63");
     scene_close(&scene);
 }
 
@@ -316,7 +317,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, judges_late_rows_by_their_cut)
 
     check_int(sweep(&scene).aside, 1);
 
-    check_list(&scene, (struct weir_place){0, 80}, "2:1");
+    check_list(&scene, (struct weir_log_position){0, 80}, "2:1");
     PQfinish(late);
     scene_close(&scene);
 }
@@ -380,7 +381,7 @@ static void write_for_two_queues(struct scene *self)
     }
     pg_outbox_write(self->db, weir_pid(other, 0), 20);
     pg_outbox_ack(self->db, subscription, weir_pid(other, 0),
-                  (struct weir_place){pg_outbox_cut(self->db), 0});
+                  (struct weir_log_position){pg_outbox_cut(self->db), 0});
 }
 
 OUTBOX_POSTGRESQL_TEST(sweep, empties_a_leaf_beside_a_subscription_that_stands_still)
@@ -390,13 +391,13 @@ OUTBOX_POSTGRESQL_TEST(sweep, empties_a_leaf_beside_a_subscription_that_stands_s
 
     scene_open(&scene, fixture);
     write_for_two_queues(&scene);
-    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, before);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_log_position){0, 0}, before);
     make_older(&scene, 11);
 
     check_int(sweep(&scene).aside, 20);
 
     check_int(rows_in(&scene, "log_0"), 0);
-    check_list(&scene, (struct weir_place){0, 0}, before);
+    check_list(&scene, (struct weir_log_position){0, 0}, before);
     scene_close(&scene);
 }
 
@@ -456,7 +457,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_many_rows_in_parts)
     scene_open(&scene, fixture);
     write_for_two_queues(&scene);
     make_older(&scene, 11);
-    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, before);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_log_position){0, 0}, before);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "sweep.part", UINT64_MAX); /* counts */
     scene.log.points = &points;
@@ -466,7 +467,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_many_rows_in_parts)
 
     check_in_range(points.armed[0].passed, 10, 20);
     check_int(rows_in(&scene, "log_0"), 0);
-    check_list(&scene, (struct weir_place){0, 0}, before);
+    check_list(&scene, (struct weir_log_position){0, 0}, before);
     scene_close(&scene);
 }
 
@@ -505,7 +506,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_a_row_that_comes_late_below_what_was_copied
     check_int(sweep(&scene).aside, 21);
 
     check_int(rows_in(&scene, "log_0"), 0);
-    pg_outbox_list(scene.db, scene.pid, (struct weir_place){0, 0}, after);
+    pg_outbox_list(scene.db, scene.pid, (struct weir_log_position){0, 0}, after);
     check(strstr(after, " 2:1") != NULL);
     PQfinish(late.writer);
     scene_close(&scene);
@@ -547,7 +548,7 @@ static void write_and_pass(void *argument)
 
     commit_a_late_row(scene);
     (void)pg_outbox_cut(scene->db);
-    pg_outbox_ack(scene->db, scene->first, scene->pid, (struct weir_place){2, 0});
+    pg_outbox_ack(scene->db, scene->first, scene->pid, (struct weir_log_position){2, 0});
 }
 
 OUTBOX_POSTGRESQL_TEST(sweep, empties_no_leaf_with_a_row_that_came_after_its_copy)
@@ -693,27 +694,27 @@ OUTBOX_POSTGRESQL_TEST(sweep, changes_nothing_for_readers_that_have_not_passed)
         write_at_random(&scene, &random, 60);
         cuts = pg_ask(scene.db, "SELECT max(no) FROM weir_cut");
         for (int p = 0; p < 2; p++) {
-            struct weir_place to = {
+            struct weir_log_position to = {
                 cuts - (int64_t)weir_random_below(&random, 4),
                 (int64_t)weir_random_below(&random, 3) *
                     pg_ask(scene.db, "SELECT max(id) - 9 FROM weir_log")};
-            struct weir_place from =
+            struct weir_log_position from =
                 pg_outbox_place(scene.db, scene.first, scene.pid + p);
 
             pg_outbox_ack(scene.db, scene.first, scene.pid + p,
-                          weir_place_later(from, to));
+                          weir_log_position_later(from, to));
         }
         for (int p = 0; p < 2; p++) {
-            struct weir_place place =
+            struct weir_log_position log_position =
                 pg_outbox_place(scene.db, scene.first, scene.pid + p);
             struct weir_sweep_report report;
             char after[PG_OUTBOX_LIST_SIZE];
 
-            pg_outbox_list(scene.db, scene.pid + p, place, before);
+            pg_outbox_list(scene.db, scene.pid + p, log_position, before);
             report = sweep(&scene);
             aside += report.aside;
             truncated += report.truncated;
-            pg_outbox_list(scene.db, scene.pid + p, place, after);
+            pg_outbox_list(scene.db, scene.pid + p, log_position, after);
             check_str(after, before);
         }
     }
@@ -792,7 +793,7 @@ static void pass_one_more(void *argument)
 {
     struct scene *scene = argument;
 
-    pg_outbox_ack(scene->db, scene->first, scene->pid, (struct weir_place){0, 61});
+    pg_outbox_ack(scene->db, scene->first, scene->pid, (struct weir_log_position){0, 61});
 }
 
 /* The position moves between two statements of the sweep: the removed place covers it. */
@@ -828,7 +829,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, is_not_disturbed_by_a_leaf_that_is_filled_again)
 
     check_int(sweep(&scene).aside, 4);
 
-    check_list(&scene, (struct weir_place){1, 8 * 64 + 29}, "2:542 2:543 2:544 2:545");
+    check_list(&scene, (struct weir_log_position){1, 8 * 64 + 29},
+               "2:542 2:543 2:544 2:545");
     scene_close(&scene);
 }
 
@@ -884,7 +886,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, does_not_carry_acks_that_have_a_newer_one)
     scene_open(&scene, fixture);
     pg_run(scene.db, "SELECT setval('weir_ack_id', 65536)");
     ack(&scene, scene.first, 5, 6);
-    pg_outbox_ack(scene.db, scene.first, scene.pid + 1, (struct weir_place){5, 7});
+    pg_outbox_ack(scene.db, scene.first, scene.pid + 1, (struct weir_log_position){5, 7});
 
     check_int(sweep(&scene).truncated, 1);
 
@@ -973,7 +975,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, takes_rows_as_not_passed_when_the_cut_of_the_place
     ack(&scene, scene.first, 9000, 60);
     check_int(sweep(&scene).aside, 3);
 
-    check_list(&scene, (struct weir_place){9000, 60},
+    check_list(&scene, (struct weir_log_position){9000, 60},
                "9001:61 9001:62 9001:63 9001:64 9001:65 9001:66 9001:67 9001:68 9001:69 "
                "9001:70 9001:71 9001:72 9001:73 9001:74 9001:75 9001:76 9001:77 9001:78 "
                "9001:79 9001:80");
@@ -1007,7 +1009,7 @@ static bool sweep_with_loss(struct scene *self, uint64_t at)
 
 OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
 {
-    struct weir_place place = {0, 60};
+    struct weir_log_position log_position = {0, 60};
     char want[PG_OUTBOX_LIST_SIZE];
     struct scene scene;
     uint64_t at = 1;
@@ -1015,7 +1017,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
 
     scene_open(&scene, fixture);
     (void)write_and_cut(&scene, 80);
-    pg_outbox_list(scene.db, scene.pid, place, want);
+    pg_outbox_list(scene.db, scene.pid, log_position, want);
 
     for (; met; at++) {
         pg_run(scene.db, "TRUNCATE weir_log, weir_aside, weir_ack, weir_cut");
@@ -1040,11 +1042,11 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
                                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
                                " AND database = (SELECT oid FROM pg_database"
                                " WHERE datname = current_database())") == 0);
-        check_list(&scene, place, want);
+        check_list(&scene, log_position, want);
         check_int(pg_outbox_place(scene.db, scene.first, scene.pid).id, 60);
         check_int(pg_outbox_place(scene.db, scene.first, scene.pid + 1).id, 60);
         (void)sweep(&scene);
-        check_list(&scene, place, want);
+        check_list(&scene, log_position, want);
         check_int(rows_in(&scene, "log_0"), 0);
         check_int(rows_in(&scene, "ack_0"), 0);
         check_int(rows_in(&scene, "ack"), 2);

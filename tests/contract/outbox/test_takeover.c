@@ -583,7 +583,7 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
 /* ---- a switchover ---------------------------------------------------------------------------- */
 
 /* What the other server has, while that is stopped. */
-static void copy_data(const struct process_options *place, void *argument)
+static void copy_data(const struct process_options *log_position, void *argument)
 {
     const char *socket = server_socket(argument);
     int length = (int)(strrchr(socket, '/') - socket);
@@ -591,8 +591,8 @@ static void copy_data(const struct process_options *place, void *argument)
 
     (void)snprintf(data, sizeof data, "%.*s/data", length, socket);
     (void)snprintf(users, sizeof users, "%.*s/users.sql", length, socket);
-    process_run(place,
-                (const char *[]){"/bin/cp", "-a", data, users, place->folder, NULL});
+    process_run(log_position, (const char *[]){"/bin/cp", "-a", data, users,
+                                               log_position->folder, NULL});
 }
 
 /* Who may do everything may write on a server that is read only. */

@@ -7,7 +7,7 @@
 /* The owner of epoch 9, behind owners that did not release from epoch 5 on, at message 4. */
 static enum weir_mark find(int64_t epoch, int64_t trying)
 {
-    struct weir_position position = {.seq = 3, .epoch = epoch, .trying = trying};
+    struct weir_stored_position position = {.seq = 3, .epoch = epoch, .trying = trying};
     struct weir_lease lease = {.epoch = 9, .marks_from = 5};
 
     return weir_mark_find(&position, &lease);

@@ -32,7 +32,7 @@ static struct weir_lease lease_of(int32_t partition)
 static void admit(struct scene *self, int32_t partition, int64_t read)
 {
     struct weir_lease lease = lease_of(partition);
-    struct weir_position position = {.place = {0, read}};
+    struct weir_stored_position position = {.log_position = {0, read}};
 
     check_status(weir_partition_table_admit(self->partition_table, &self->subscriber,
                                             &lease, &position, 0,
@@ -70,7 +70,7 @@ static void close_scene(struct scene *self)
 static void deliver(struct scene *self, int32_t partition, int64_t id)
 {
     struct weir_log_row row = {
-        .place = {0, id},
+        .log_position = {0, id},
         .id = id,
         .pid = weir_pid(QUEUE, partition),
         .uid = {"0123456789abcdef", WEIR_UID_SIZE},
@@ -86,7 +86,7 @@ static void deliver(struct scene *self, int32_t partition, int64_t id)
     weir_list_init(&buffered_messages);
     weir_list_append(&buffered_messages, &buffered_message->link);
     check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
-    page.end = row.place;
+    page.end = row.log_position;
     weir_partition_table_route(self->partition_table, WEIR_READER_MAIN, &page,
                                &buffered_messages);
 }
@@ -135,7 +135,7 @@ static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, boo
     check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
     check_int(page.removal_count, 1);
     check_int(page.removals[0].queue_id, QUEUE);
-    page.removals[0].place.id = removed_id;
+    page.removals[0].log_position.id = removed_id;
     page.removals[0].count = count;
     found = weir_partition_table_doubted(self->partition_table, WEIR_READER_MAIN, &page,
                                          leases, PARTITIONS);

@@ -1,5 +1,5 @@
 /*
- * place.h - a place in the log's order, and what belongs to a position there.
+ * log_position.h - a place in the log's order, and what belongs to a position there.
  *
  * The log has one order for everybody: (cut, id). A place stands *behind* messages:
  *
@@ -12,30 +12,33 @@
  * This is the one definition of *passed*; sweep, set-aside, lag and restore use it too. Places
  * compare first by cut, then by id, on all engines.
  */
-#ifndef WEIR_OUTBOX_LOG_PLACE_H
-#define WEIR_OUTBOX_LOG_PLACE_H
+#ifndef WEIR_OUTBOX_LOG_LOG_POSITION_H
+#define WEIR_OUTBOX_LOG_LOG_POSITION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct weir_place {
+struct weir_log_position {
     int64_t cut;
     int64_t id;
 };
 
-static inline bool weir_place_before(struct weir_place a, struct weir_place b)
+static inline bool weir_log_position_before(struct weir_log_position a,
+                                            struct weir_log_position b)
 {
     return a.cut < b.cut || (a.cut == b.cut && a.id < b.id);
 }
 
-static inline bool weir_place_equal(struct weir_place a, struct weir_place b)
+static inline bool weir_log_position_equal(struct weir_log_position a,
+                                           struct weir_log_position b)
 {
     return a.cut == b.cut && a.id == b.id;
 }
 
-static inline struct weir_place weir_place_later(struct weir_place a, struct weir_place b)
+static inline struct weir_log_position weir_log_position_later(struct weir_log_position a,
+                                                               struct weir_log_position b)
 {
-    return weir_place_before(a, b) ? b : a;
+    return weir_log_position_before(a, b) ? b : a;
 }
 
 /* A partition of a queue is one number in the database, and fits into 32 bits on servers: a row with
