@@ -30,7 +30,7 @@
 #include "base/str.h"
 #include "db/connection.h"
 #include "outbox/log/log_position.h"
-#include "outbox/postgres/elders.h"
+#include "outbox/postgres/older_snapshots.h"
 #include "outbox/schema.h"
 #include "weir/message.h"
 
@@ -140,7 +140,7 @@ struct weir_sweep_report {
 /* PostgreSQL: what the sweep remembers from step to step, of this process alone. */
 enum { WEIR_PG_SWEEP_STEPS = WEIR_LOG_LEAVES + 1 + WEIR_ACK_LEAVES + WEIR_CUT_LEAVES };
 struct weir_pg_sweep_memory {
-    struct weir_pg_elders elders;
+    struct weir_pg_older_snapshots older_snapshots;
     struct weir_pg_wait waits[WEIR_PG_SWEEP_STEPS];
     int64_t rest_ns[WEIR_LOG_LEAVES]; /* not looked at before that */
 };

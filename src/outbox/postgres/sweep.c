@@ -59,7 +59,7 @@ enum {
     LOCK_TEXT_SIZE = 96,
     LOOKS_MAX = 25, /* for snapshots that last no longer than a statement */
 };
-#define ELDER_BRIEF_NS WEIR_SECONDS(1) /* who is there for longer stays */
+#define OLDER_SNAPSHOT_BRIEF_NS WEIR_SECONDS(1) /* who is there for longer stays */
 
 /*
  * Held to the end of the transaction, whatever becomes of the process. Also, for that long, the
@@ -220,7 +220,7 @@ static bool pause_briefly(void)
 enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
                                    const struct weir_pg_copy *copy, bool *clear)
 {
-    struct weir_pg_elders *elders = &self->state->pg.elders;
+    struct weir_pg_older_snapshots *older_snapshots = &self->state->pg.older_snapshots;
     enum weir_status status = WEIR_OK;
     int64_t since_ns = 0;
 
@@ -228,13 +228,14 @@ enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
     for (int i = 0; i < LOOKS_MAX && status == WEIR_OK && !*clear; i++) {
         int64_t now_ns = weir_clock_now_ns();
 
-        if (i > 0 && (now_ns - since_ns > ELDER_BRIEF_NS || !pause_briefly()))
+        if (i > 0 && (now_ns - since_ns > OLDER_SNAPSHOT_BRIEF_NS || !pause_briefly()))
             break;
-        status = weir_pg_elders_look(elders, self->connection, now_ns, self->error);
+        status = weir_pg_older_snapshots_look(older_snapshots, self->connection, now_ns,
+                                              self->error);
         if (status == WEIR_OK) {
-            weir_pg_elders_expect(elders, self->wait, copy->no, now_ns);
-            since_ns = weir_pg_elders_since(elders, self->wait, copy->xid, now_ns,
-                                            self->limits.wait_ns);
+            weir_pg_older_snapshots_expect(older_snapshots, self->wait, copy->no, now_ns);
+            since_ns = weir_pg_older_snapshots_since(
+                older_snapshots, self->wait, copy->xid, now_ns, self->limits.wait_ns);
             *clear = since_ns == 0;
         }
     }

@@ -20,7 +20,7 @@
  *             acks   the newest of each position is appended again
  *             cuts   nothing needs them: they are older than every row in the log
  *   empty   under the leaf's lock: the leaf has nothing that the copy has not seen, and no session
- *           has a snapshot that is older than the copy (postgres/elders.h). The number of the copy is
+ *           has a snapshot that is older than the copy (postgres/older_snapshots.h). The number of the copy is
  *           announced, the leaf is truncated. Otherwise it stays, and is copied again or waited
  *           with in the next round.
  *

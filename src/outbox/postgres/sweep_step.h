@@ -46,7 +46,7 @@ WEIR_CHECKED enum weir_status weir_pg_step_copy(struct weir_pg_step *self,
                                                 weir_pg_step_fn work, void *argument);
 
 /*
- * Does no snapshot hold up this copy (postgres/elders.h)? Looks again for a moment, as long as none is
+ * Does no snapshot hold up this copy (postgres/older_snapshots.h)? Looks again for a moment, as long as none is
  * older than that. The first look is the one that decides who is waited for.
  */
 WEIR_CHECKED enum weir_status weir_pg_step_wait(struct weir_pg_step *self,

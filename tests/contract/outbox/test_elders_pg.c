@@ -4,14 +4,14 @@
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"
 #include "outbox/postgres/copy.h"
-#include "outbox/postgres/elders.h"
+#include "outbox/postgres/older_snapshots.h"
 
 enum { START_NS = 1000, LIMIT_NS = 300 };
 
 struct scene {
     struct fixture *fixture;
     struct weir_connection *connection;
-    struct weir_pg_elders elders;
+    struct weir_pg_older_snapshots older_snapshots;
     struct weir_pg_copy copy;
 };
 
@@ -46,11 +46,12 @@ static int64_t look(struct scene *self, struct weir_pg_wait *wait, int64_t now_n
 {
     struct fixture *fixture = self->fixture;
 
-    check_db(
-        weir_pg_elders_look(&self->elders, self->connection, now_ns, &fixture->error),
-        WEIR_OK);
-    weir_pg_elders_expect(&self->elders, wait, self->copy.no, now_ns);
-    return weir_pg_elders_since(&self->elders, wait, self->copy.xid, now_ns, LIMIT_NS);
+    check_db(weir_pg_older_snapshots_look(&self->older_snapshots, self->connection,
+                                          now_ns, &fixture->error),
+             WEIR_OK);
+    weir_pg_older_snapshots_expect(&self->older_snapshots, wait, self->copy.no, now_ns);
+    return weir_pg_older_snapshots_since(&self->older_snapshots, wait, self->copy.xid,
+                                         now_ns, LIMIT_NS);
 }
 
 OUTBOX_POSTGRESQL_TEST(elders, are_gone_with_their_snapshots)
@@ -107,7 +108,7 @@ OUTBOX_POSTGRESQL_TEST(elders, are_those_of_the_first_look_after_the_copy)
     check_int(look(&scene, &wait, START_NS), 0);
     session = hold_snapshot(&scene);
     check_int(look(&scene, &wait, START_NS + 1), 0);
-    check_int(scene.elders.count, 1);
+    check_int(scene.older_snapshots.count, 1);
     PQfinish(session);
     PQfinish(writer);
     fixture_give(fixture, scene.connection);

@@ -575,17 +575,17 @@ OUTBOX_POSTGRESQL_TEST(sweep, empties_no_leaf_with_a_row_that_came_after_its_cop
 OUTBOX_POSTGRESQL_TEST(sweep, empties_a_leaf_that_was_copied_once_its_snapshot_is_gone)
 {
     struct scene scene;
-    PGconn *elder;
+    PGconn *older_snapshot;
 
     scene_open(&scene, fixture);
     (void)write_and_cut(&scene, 80);
     ack(&scene, scene.first, 0, 60);
-    elder = pg_outbox_connect(fixture);
-    pg_run(elder, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    older_snapshot = pg_outbox_connect(fixture);
+    pg_run(older_snapshot, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
 
     check_int(sweep(&scene).aside, 3);
     check_int(rows_in(&scene, "log_0"), LEAF_0);
-    PQfinish(elder);
+    PQfinish(older_snapshot);
     check_int(sweep(&scene).truncated, 1);
 
     check_int(rows_in(&scene, "aside"), 3);

@@ -1,5 +1,5 @@
 /*
- * elders.h - the snapshots that an emptying waits for.
+ * older_snapshots.h - the snapshots that an emptying waits for.
  *
  * A snapshot that does not see a copy (postgres/copy.h) may be that of a dump which has not locked its
  * tables yet: emptying the leaf would make a hole in it. So the sweep looks at the snapshots of
@@ -21,8 +21,8 @@
  * Threads  The sweep's. Memory   None of its own.
  * Failure  As the database does.
  */
-#ifndef WEIR_OUTBOX_POSTGRES_ELDERS_H
-#define WEIR_OUTBOX_POSTGRES_ELDERS_H
+#ifndef WEIR_OUTBOX_POSTGRES_OLDER_SNAPSHOTS_H
+#define WEIR_OUTBOX_POSTGRES_OLDER_SNAPSHOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,17 +30,17 @@
 
 #include "db/connection.h"
 
-enum { WEIR_PG_ELDERS_MAX = 128 };
+enum { WEIR_PG_OLDER_SNAPSHOTS_MAX = 128 };
 
-struct weir_pg_elder {
+struct weir_pg_older_snapshot {
     int64_t process;
     int64_t xmin;
     int64_t since_ns; /* when it was first seen */
     uint64_t look;    /* the number of that look */
 };
 
-struct weir_pg_elders {
-    struct weir_pg_elder list[WEIR_PG_ELDERS_MAX];
+struct weir_pg_older_snapshots {
+    struct weir_pg_older_snapshot list[WEIR_PG_OLDER_SNAPSHOTS_MAX];
     size_t count;
     uint64_t looks;
     bool overflow; /* there are more than the list has */
@@ -55,19 +55,20 @@ struct weir_pg_wait {
 
 /* Look who is there. Outside of any transaction, in which the server would repeat its first
  * answer. */
-WEIR_CHECKED enum weir_status weir_pg_elders_look(struct weir_pg_elders *self,
-                                                  struct weir_connection *connection,
-                                                  int64_t now_ns,
-                                                  struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_pg_older_snapshots_look(struct weir_pg_older_snapshots *self,
+                             struct weir_connection *connection, int64_t now_ns,
+                             struct weir_error *error);
 
 /* After a look: begin to wait with this copy, unless that was begun. */
-void weir_pg_elders_expect(const struct weir_pg_elders *self, struct weir_pg_wait *wait,
-                           int64_t no, int64_t now_ns);
+void weir_pg_older_snapshots_expect(const struct weir_pg_older_snapshots *self,
+                                    struct weir_pg_wait *wait, int64_t no,
+                                    int64_t now_ns);
 
 /* The time at which the first of the elders that hold up the copy of `wait` was seen; 0: nothing
  * holds it up. */
-int64_t weir_pg_elders_since(const struct weir_pg_elders *self,
-                             const struct weir_pg_wait *wait, int64_t xid, int64_t now_ns,
-                             int64_t limit_ns);
+int64_t weir_pg_older_snapshots_since(const struct weir_pg_older_snapshots *self,
+                                      const struct weir_pg_wait *wait, int64_t xid,
+                                      int64_t now_ns, int64_t limit_ns);
 
 #endif

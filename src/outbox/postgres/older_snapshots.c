@@ -1,5 +1,5 @@
 /*
- * elders.c - see postgres/elders.h.
+ * older_snapshots.c - see postgres/older_snapshots.h.
  *
  *   I1  A snapshot that does not see a copy was taken before its commit, and has an xmin up to the
  *       number of the copy's transaction: that one was running, or still to come.
@@ -9,7 +9,7 @@
  * Snapshots behind the newest copy are left out: no copy waits for them, and once there is a later
  * copy its first look comes later, too. Should the list be full, a copy waits until its own limit.
  */
-#include "outbox/postgres/elders.h"
+#include "outbox/postgres/older_snapshots.h"
 
 #include <string.h>
 
@@ -33,8 +33,9 @@ static const struct weir_sql SQL_LOOK = {
     .parameters = "i",
 };
 
-static const struct weir_pg_elder *find(const struct weir_pg_elder *list, size_t count,
-                                        int64_t process, int64_t xmin)
+static const struct weir_pg_older_snapshot *
+find(const struct weir_pg_older_snapshot *list, size_t count, int64_t process,
+     int64_t xmin)
 {
     for (size_t i = 0; i < count; i++) {
         if (list[i].process == process && list[i].xmin == xmin)
@@ -44,13 +45,14 @@ static const struct weir_pg_elder *find(const struct weir_pg_elder *list, size_t
 }
 
 /* Who was known stays as old as it was; who is not told any more is forgotten. */
-static void take_rows(struct weir_pg_elders *self, const struct weir_pg_elder *seen,
-                      size_t count, int64_t now_ns)
+static void take_rows(struct weir_pg_older_snapshots *self,
+                      const struct weir_pg_older_snapshot *seen, size_t count,
+                      int64_t now_ns)
 {
-    struct weir_pg_elder list[WEIR_PG_ELDERS_MAX];
+    struct weir_pg_older_snapshot list[WEIR_PG_OLDER_SNAPSHOTS_MAX];
 
     for (size_t i = 0; i < count; i++) {
-        const struct weir_pg_elder *known =
+        const struct weir_pg_older_snapshot *known =
             find(self->list, self->count, seen[i].process, seen[i].xmin);
 
         list[i] = known != NULL ? *known : seen[i];
@@ -63,55 +65,56 @@ static void take_rows(struct weir_pg_elders *self, const struct weir_pg_elder *s
     self->count = count;
 }
 
-enum weir_status weir_pg_elders_look(struct weir_pg_elders *self,
-                                     struct weir_connection *connection, int64_t now_ns,
-                                     struct weir_error *error)
+enum weir_status weir_pg_older_snapshots_look(struct weir_pg_older_snapshots *self,
+                                              struct weir_connection *connection,
+                                              int64_t now_ns, struct weir_error *error)
 {
-    struct weir_pg_elder seen[WEIR_PG_ELDERS_MAX];
+    struct weir_pg_older_snapshot seen[WEIR_PG_OLDER_SNAPSHOTS_MAX];
     struct weir_rows rows;
     size_t count = 0;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_LOOK,
-                              VALUES(weir_integer(WEIR_PG_ELDERS_MAX + 1)), &rows, error);
+    enum weir_status status = weir_connection_query(
+        connection, &SQL_LOOK, VALUES(weir_integer(WEIR_PG_OLDER_SNAPSHOTS_MAX + 1)),
+        &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (count < WEIR_PG_ELDERS_MAX)
-            seen[count] = (struct weir_pg_elder){.process = weir_rows_integer(&rows, 0),
-                                                 .xmin = weir_rows_integer(&rows, 1)};
+        if (count < WEIR_PG_OLDER_SNAPSHOTS_MAX)
+            seen[count] =
+                (struct weir_pg_older_snapshot){.process = weir_rows_integer(&rows, 0),
+                                                .xmin = weir_rows_integer(&rows, 1)};
         count++;
     }
     weir_rows_close(&rows);
     if (status != WEIR_NO_ROW)
         return status;
     self->looks++;
-    self->overflow = count > WEIR_PG_ELDERS_MAX;
-    take_rows(self, seen, self->overflow ? WEIR_PG_ELDERS_MAX : count, now_ns);
+    self->overflow = count > WEIR_PG_OLDER_SNAPSHOTS_MAX;
+    take_rows(self, seen, self->overflow ? WEIR_PG_OLDER_SNAPSHOTS_MAX : count, now_ns);
     return WEIR_OK;
 }
 
-void weir_pg_elders_expect(const struct weir_pg_elders *self, struct weir_pg_wait *wait,
-                           int64_t no, int64_t now_ns)
+void weir_pg_older_snapshots_expect(const struct weir_pg_older_snapshots *self,
+                                    struct weir_pg_wait *wait, int64_t no, int64_t now_ns)
 {
     if (wait->no != no)
         *wait = (struct weir_pg_wait){.no = no, .look = self->looks, .since_ns = now_ns};
 }
 
-int64_t weir_pg_elders_since(const struct weir_pg_elders *self,
-                             const struct weir_pg_wait *wait, int64_t xid, int64_t now_ns,
-                             int64_t limit_ns)
+int64_t weir_pg_older_snapshots_since(const struct weir_pg_older_snapshots *self,
+                                      const struct weir_pg_wait *wait, int64_t xid,
+                                      int64_t now_ns, int64_t limit_ns)
 {
     int64_t since_ns = 0;
 
     if (self->overflow && now_ns - wait->since_ns < limit_ns)
         since_ns = wait->since_ns;
     for (size_t i = 0; i < self->count; i++) {
-        const struct weir_pg_elder *elder = &self->list[i];
+        const struct weir_pg_older_snapshot *older_snapshot = &self->list[i];
 
-        if (elder->xmin > xid || elder->look > wait->look ||
-            now_ns - elder->since_ns >= limit_ns)
+        if (older_snapshot->xmin > xid || older_snapshot->look > wait->look ||
+            now_ns - older_snapshot->since_ns >= limit_ns)
             continue;
-        if (since_ns == 0 || elder->since_ns < since_ns)
-            since_ns = elder->since_ns;
+        if (since_ns == 0 || older_snapshot->since_ns < since_ns)
+            since_ns = older_snapshot->since_ns;
     }
     return since_ns;
 }
