@@ -18,7 +18,7 @@
 enum { PEOPLE_MAX = 3, PARTITIONS = 8, MOMENTS = 12 };
 
 #define LEASE_NS WEIR_SECONDS(30)
-#define BEAT_NS WEIR_SECONDS(3)
+#define HEARTBEAT_NS WEIR_SECONDS(3)
 #define LOOK_NS WEIR_MILLISECONDS(50)
 #define WAIT_LIMIT_NS WEIR_MINUTES(3)
 
@@ -29,7 +29,7 @@ struct person {
     struct weir_outbox *outbox;
     int64_t lease_ns;
     bool stopped; /* nothing of it runs */
-    uint64_t beats;
+    uint64_t heartbeats;
     uint64_t renewals;
 };
 
@@ -50,7 +50,7 @@ static bool decide(void *argument, const char *name)
     struct person *self = argument;
 
     if (strcmp(name, "keeper.beaten") == 0)
-        self->beats++;
+        self->heartbeats++;
     if (strcmp(name, "keeper.renewed") == 0)
         self->renewals++;
     return self->host != NULL && host_is_dying(self->host) &&
@@ -295,7 +295,7 @@ static void drift_apart(struct village *self, int64_t time_ns)
 {
     for (uint32_t i = 1; i < self->count; i++) {
         stop(&self->people[i]);
-        pass(self, BEAT_NS + time_ns);
+        pass(self, HEARTBEAT_NS + time_ns);
         go_on(&self->people[i]);
     }
 }
@@ -359,7 +359,7 @@ WEIR_TEST(neighbour, who_is_well_wakes_nobody)
 {
     struct village village;
     struct person *one, *two;
-    uint64_t beats[2];
+    uint64_t heartbeats[2];
 
     open_village(&village);
     one = join(&village, LEASE_NS);
@@ -367,13 +367,13 @@ WEIR_TEST(neighbour, who_is_well_wakes_nobody)
     two = join(&village, LEASE_NS);
     (void)settle(&village);
     pass(&village, WEIR_SECONDS(10));
-    beats[0] = one->beats;
-    beats[1] = two->beats;
+    heartbeats[0] = one->heartbeats;
+    heartbeats[1] = two->heartbeats;
 
     pass(&village, WEIR_MINUTES(5));
 
-    check_in_range(one->beats - beats[0], 90, 101); /* every three seconds */
-    check_in_range(two->beats - beats[1], 90, 101);
+    check_in_range(one->heartbeats - heartbeats[0], 90, 101); /* every three seconds */
+    check_in_range(two->heartbeats - heartbeats[1], 90, 101);
     close_village(&village);
 }
 
@@ -381,18 +381,18 @@ WEIR_TEST(neighbour, with_the_shortest_lease_wakes_others_four_times_a_second_at
 {
     struct village village;
     struct person *one;
-    uint64_t beats;
+    uint64_t heartbeats;
 
     open_village(&village);
     one = join(&village, LEASE_NS);
     (void)join(&village, WEIR_MILLISECONDS(100));
     (void)settle(&village);
     pass(&village, WEIR_SECONDS(10));
-    beats = one->beats;
+    heartbeats = one->heartbeats;
 
     pass(&village, WEIR_MINUTES(1));
 
-    check_in_range(one->beats - beats, 20, 241);
+    check_in_range(one->heartbeats - heartbeats, 20, 241);
     close_village(&village);
 }
 
@@ -401,7 +401,7 @@ WEIR_TEST(neighbour, who_beats_at_the_last_moment_keeps_what_it_has)
 {
     struct village village;
     struct person *one, *two;
-    uint64_t beats, renewals;
+    uint64_t heartbeats, renewals;
     int64_t taken;
 
     open_village(&village);
@@ -412,7 +412,7 @@ WEIR_TEST(neighbour, who_beats_at_the_last_moment_keeps_what_it_has)
     for (renewals = two->renewals; two->renewals == renewals;)
         check(step(&village, WEIR_FOREVER));
     taken = epochs(&village);
-    beats = one->beats;
+    heartbeats = one->heartbeats;
 
     stop(two);
     pass(&village, LEASE_NS - WEIR_SECONDS(4));
@@ -420,7 +420,7 @@ WEIR_TEST(neighbour, who_beats_at_the_last_moment_keeps_what_it_has)
     pass(&village, WEIR_MINUTES(1));
 
     check_int(epochs(&village), taken);
-    check_in_range(one->beats - beats, 28, 31);
+    check_in_range(one->heartbeats - heartbeats, 28, 31);
     check_int(held(one), PARTITIONS / 2);
     check_int(held(two), PARTITIONS / 2);
     close_village(&village);

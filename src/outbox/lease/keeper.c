@@ -43,15 +43,15 @@
 #include "ward/executor.h"
 #include "weir/subscription.h"
 
-#define BEAT_MAX_NS WEIR_SECONDS(3)
-#define BEAT_SOON_NS WEIR_MILLISECONDS(250)
+#define HEARTBEAT_MAX_NS WEIR_SECONDS(3)
+#define HEARTBEAT_SOON_NS WEIR_MILLISECONDS(250)
 
 enum { OCCUPIED_MAX = 2 * WEIR_PARTITIONS_MAX, LEAVE_ATTEMPTS = 3 };
 
 struct weir_keeper {
     struct weir_outbox *outbox;
-    int64_t renew_ns; /* when next, by the clock that leases end by */
-    int64_t beat_ns;  /* by the one that timers go by */
+    int64_t renew_ns;     /* when next, by the clock that leases end by */
+    int64_t heartbeat_ns; /* by the one that timers go by */
     struct weir_presence presence;
     int64_t former; /* our number before; something may be left of it; 0: none */
     bool untidy;    /* leases may have our name that we know nothing of */
@@ -142,11 +142,11 @@ static int64_t shortest_lease(const struct weir_outbox *outbox)
     return shortest_ns;
 }
 
-static int64_t beat_interval(const struct weir_outbox *outbox)
+static int64_t heartbeat_interval(const struct weir_outbox *outbox)
 {
     int64_t third_ns = shortest_lease(outbox) / 3;
 
-    return third_ns < BEAT_MAX_NS ? third_ns : BEAT_MAX_NS;
+    return third_ns < HEARTBEAT_MAX_NS ? third_ns : HEARTBEAT_MAX_NS;
 }
 
 static const struct weir_subscriber *find_subscriber(const struct weir_outbox *outbox,
@@ -171,7 +171,7 @@ static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
                    "queue=%s subscription=%s partition=%d", subscriber->queue,
                    subscriber->subscription, weir_pid_partition(lease->key.pid));
     weir_partition_table_lose(outbox->partition_table, lease->key, lease->epoch);
-    self->beat_ns = 0; /* and look for another one */
+    self->heartbeat_ns = 0; /* and look for another one */
 }
 
 /* The leases of all posts that last as long as that of posts[first]; none if one before it does:
@@ -374,16 +374,17 @@ static int64_t look_after(int64_t left_us, int64_t look_ns)
 
 /* When to look again. Whoever is alive beats long before its time is over, so we are woken only by
  * one that is late, or has a far shorter lease than ours: of that not all the time. */
-static int64_t next_look(const struct weir_share *share, uint32_t held, int64_t beat_ns)
+static int64_t next_look(const struct weir_share *share, uint32_t held,
+                         int64_t heartbeat_ns)
 {
-    int64_t look_ns = look_after(share->next_dead_us, beat_ns);
+    int64_t look_ns = look_after(share->next_dead_us, heartbeat_ns);
 
-    if (look_ns < BEAT_SOON_NS && BEAT_SOON_NS < beat_ns)
-        look_ns = BEAT_SOON_NS;
+    if (look_ns < HEARTBEAT_SOON_NS && HEARTBEAT_SOON_NS < heartbeat_ns)
+        look_ns = HEARTBEAT_SOON_NS;
     if (held >= share->share)
         return look_ns;
     if (share->free > 0 || share->surplus > 0)
-        return BEAT_SOON_NS;
+        return HEARTBEAT_SOON_NS;
     return look_after(share->next_free_us, look_ns);
 }
 
@@ -394,8 +395,8 @@ static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
     int64_t *since_ns = &self->lying_ns[index];
     int64_t now_ns = weir_executor_now(self->outbox->executor);
     bool free = held == share->share && share->free > 0;
-    bool long_enough =
-        free && *since_ns != 0 && now_ns - *since_ns > 2 * beat_interval(self->outbox);
+    bool long_enough = free && *since_ns != 0 &&
+                       now_ns - *since_ns > 2 * heartbeat_interval(self->outbox);
 
     if (!free || long_enough)
         *since_ns = 0;
@@ -485,12 +486,13 @@ static void publish(struct weir_keeper *self)
     }
 }
 
-static enum weir_status beat(struct weir_keeper *self, struct weir_connection *connection,
-                             struct weir_error *error)
+static enum weir_status heartbeat(struct weir_keeper *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t lease_ns = shortest_lease(outbox);
-    int64_t look_ns = beat_interval(outbox);
+    int64_t look_ns = heartbeat_interval(outbox);
     int64_t soonest_ns = look_ns;
     struct weir_member member = {.duration_us = lease_ns / 1000};
     int64_t before_us = weir_clock_wall_us();
@@ -499,8 +501,8 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
 
     publish(self);
     weir_presence_describe(&self->presence, &member);
-    status = weir_member_beat(connection, &member, self->shares, outbox->subscriber_count,
-                              error);
+    status = weir_process_heartbeat(connection, &member, self->shares,
+                                    outbox->subscriber_count, error);
     if (status != WEIR_OK)
         return status;
     (void)WEIR_POINT(outbox->points, "keeper.beaten");
@@ -517,7 +519,8 @@ static enum weir_status beat(struct weir_keeper *self, struct weir_connection *c
     weir_presence_note_others(&self->presence, alone);
     weir_partition_table_store_drained(outbox->partition_table);
     if (status == WEIR_OK)
-        self->beat_ns = weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
+        self->heartbeat_ns =
+            weir_sat_add_i64(weir_executor_now(outbox->executor), soonest_ns);
     return status;
 }
 
@@ -569,7 +572,7 @@ static void fence_if_lost(struct weir_keeper *self)
     number = weir_presence_forsake(&self->presence);
     if (self->former == 0) /* else nothing was done under this one */
         self->former = number;
-    self->beat_ns = 0;
+    self->heartbeat_ns = 0;
     weir_log_event(
         outbox->logger, WEIR_LOG_WARNING, "outbox.liveness_lost",
         "partitions=%zu text=\"the session of the liveness lock was lost or left "
@@ -593,7 +596,7 @@ static enum weir_status appear(struct weir_keeper *self,
 /* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
 static void doubt(struct weir_keeper *self)
 {
-    weir_presence_doubt(&self->presence, beat_interval(self->outbox));
+    weir_presence_doubt(&self->presence, heartbeat_interval(self->outbox));
     fence_if_lost(self);
 }
 
@@ -628,7 +631,7 @@ static enum weir_status look(struct weir_keeper *self, struct weir_connection *c
     }
     status = bury(self, connection, &census, error);
     if (census.changed || census.dead_count > 0)
-        self->beat_ns = 0;
+        self->heartbeat_ns = 0;
     return status;
 }
 
@@ -651,9 +654,9 @@ static enum weir_status round_once(struct weir_keeper *self,
         status = renew(self, connection, error);
     if (status == WEIR_OK)
         status = look(self, connection, error);
-    if (status == WEIR_OK && (weir_executor_now(executor) >= self->beat_ns ||
+    if (status == WEIR_OK && (weir_executor_now(executor) >= self->heartbeat_ns ||
                               WEIR_POINT(self->outbox->points, "keeper.eager")))
-        status = beat(self, connection, error);
+        status = heartbeat(self, connection, error);
     return status;
 }
 
@@ -682,7 +685,7 @@ static enum weir_status keep(struct weir_context *context, void *state,
     weir_db_release(outbox->db, connection);
     (void)weir_partition_table_leases(outbox->partition_table, NULL, NULL,
                                       0); /* tells who is over time */
-    next_ns = sooner(self->beat_ns,
+    next_ns = sooner(self->heartbeat_ns,
                      sooner(weir_presence_next(&self->presence),
                             weir_partition_table_next_deadline(outbox->partition_table)));
     *out = weir_sleep_for(sooner(
@@ -737,7 +740,7 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     if (status == WEIR_OK)
         status = appear(self, connection, error);
     if (status == WEIR_OK)
-        status = beat(self, connection, error);
+        status = heartbeat(self, connection, error);
     self->renew_ns = weir_sat_add_i64(weir_executor_boot_now(outbox->executor),
                                       shortest_lease(outbox) / 3);
     weir_db_release(outbox->db, connection);

@@ -16,7 +16,7 @@
 #define LONG_DEAD "600000000"
 
 /* Rows of our own only. A subscription that is gone gets none. Repeating is harmless. */
-#define BEAT(delivered, rate, which)                                                     \
+#define HEARTBEAT(delivered, rate, which)                                                \
     "INSERT INTO {p}_member (process, subscription, name, until_us, started_us,"         \
     " delivered, rate, library, alive_by, clock_off_us, beat_us)"                        \
     " SELECT {2}, s.id, {3}, {now} + {4}, {now}, " delivered ", " rate                   \
@@ -27,11 +27,11 @@
     " delivered = excluded.delivered, rate = excluded.rate,"                             \
     " library = excluded.library, alive_by = excluded.alive_by,"                         \
     " clock_off_us = excluded.clock_off_us, beat_us = excluded.beat_us"
-#define BEAT_ALL                                                                         \
-    BEAT("a.delivered", "a.rate",                                                        \
-         "JOIN unnest({1}, {8}, {9}) AS a (id, delivered, rate) ON a.id = s.id")         \
+#define HEARTBEAT_ALL                                                                    \
+    HEARTBEAT("a.delivered", "a.rate",                                                   \
+              "JOIN unnest({1}, {8}, {9}) AS a (id, delivered, rate) ON a.id = s.id")    \
     OR_CHANGE
-#define BEAT_ONE BEAT("{8}", "{9}", "WHERE s.id = {1}") OR_CHANGE
+#define HEARTBEAT_ONE HEARTBEAT("{8}", "{9}", "WHERE s.id = {1}") OR_CHANGE
 
 /* The table is small: a few rows per process. */
 #define DEAD "until_us < {now} - " LONG_DEAD
@@ -80,18 +80,18 @@ enum {
  * they were before, which is why others are counted and not members. Whoever is buried and beats
  * again at this moment is left alone, so nobody waits for anybody.
  */
-static const struct weir_sql SQL_BEAT_PG = {
+static const struct weir_sql SQL_HEARTBEAT_PG = {
     .name = "beat",
     .text = "WITH buried AS (DELETE FROM {p}_member WHERE (subscription, process) IN"
             " (SELECT subscription, process FROM {p}_member WHERE " DEAD
             " AND process <> {2} FOR UPDATE SKIP LOCKED)),"
-            " alive AS (" BEAT_ALL ") " /* and now */
+            " alive AS (" HEARTBEAT_ALL ") " /* and now */
     SHARES(HOLDERS("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"), "= ANY ({1})"),
     .parameters = "IititiiIR"};
 
-static const struct weir_sql SQL_BEAT_SQLITE = {
+static const struct weir_sql SQL_HEARTBEAT_SQLITE = {
     .name = "beat",
-    .text = BEAT_ONE,
+    .text = HEARTBEAT_ONE,
     .parameters = "iititiiir",
 };
 static const struct weir_sql SQL_BURY_SQLITE = {
@@ -113,17 +113,18 @@ static const struct weir_sql SQL_SHARES_SQLITE = {
     "JSON_TABLE({1}, '$[*]' COLUMNS (id BIGINT PATH '$[0]',"                             \
     " delivered BIGINT PATH '$[1]', rate DOUBLE PATH '$[2]')) a"
 #define IN_MARIA_SHARES "IN (SELECT a.id FROM " MARIA_SHARES ")"
-static const struct weir_sql SQL_BEAT_MARIA = {
+static const struct weir_sql SQL_HEARTBEAT_MARIA = {
     .name = "beat",
-    .text = BEAT("a.delivered", "a.rate",
-                 "JOIN " MARIA_SHARES
-                 " ON a.id = s.id") " ON DUPLICATE KEY UPDATE until_us = "
-                                    "VALUES(until_us), name = VALUES(name),"
-                                    " delivered = VALUES(delivered), rate = VALUES(rate),"
-                                    " library = VALUES(library),"
-                                    " alive_by = VALUES(alive_by),"
-                                    " clock_off_us = VALUES(clock_off_us),"
-                                    " beat_us = VALUES(beat_us)",
+    .text = HEARTBEAT(
+        "a.delivered", "a.rate",
+        "JOIN " MARIA_SHARES
+        " ON a.id = s.id") " ON DUPLICATE KEY UPDATE until_us = "
+                           "VALUES(until_us), name = VALUES(name),"
+                           " delivered = VALUES(delivered), rate = VALUES(rate),"
+                           " library = VALUES(library),"
+                           " alive_by = VALUES(alive_by),"
+                           " clock_off_us = VALUES(clock_off_us),"
+                           " beat_us = VALUES(beat_us)",
     .parameters = "tititii",
 };
 static const struct weir_sql SQL_FIND_DEAD_MARIA = {
@@ -149,7 +150,7 @@ static const struct weir_sql SQL_LEAVE = {
     .parameters = "i",
 };
 
-struct beat {
+struct heartbeat {
     const struct weir_member *member;
     struct weir_share *shares;
     size_t count;
@@ -160,7 +161,7 @@ enum { SUBSCRIPTION, DELIVERED, RATE, COLUMN_COUNT };
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static struct weir_share *find_share(struct beat *self, int64_t subscription)
+static struct weir_share *find_share(struct heartbeat *self, int64_t subscription)
 {
     for (size_t i = 0; i < self->count; i++) {
         if (self->shares[i].subscription == subscription)
@@ -201,7 +202,8 @@ static void take_state(struct weir_share *share, struct weir_rows *rows)
         share->next_dead_us = read_left_us(rows, ALIVE_US);
 }
 
-static void take_held(struct beat *self, struct weir_share *share, struct weir_rows *rows)
+static void take_held(struct heartbeat *self, struct weir_share *share,
+                      struct weir_rows *rows)
 {
     uint32_t held = (uint32_t)weir_rows_integer(rows, HELD);
     int64_t left_us = read_left_us(rows, LEFT_US);
@@ -224,7 +226,8 @@ static void take_held(struct beat *self, struct weir_share *share, struct weir_r
         share->next_free_us = left_us;
 }
 
-static enum weir_status read_shares(struct beat *self, struct weir_connection *connection,
+static enum weir_status read_shares(struct heartbeat *self,
+                                    struct weir_connection *connection,
                                     const struct weir_sql *sql,
                                     const struct weir_value *values, size_t value_count,
                                     struct weir_error *error)
@@ -247,7 +250,7 @@ static enum weir_status read_shares(struct beat *self, struct weir_connection *c
 
 /* ---- the beat ----------------------------------------------------------------------------- */
 
-static void clear_shares(struct beat *self)
+static void clear_shares(struct heartbeat *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         struct weir_share *share = &self->shares[i];
@@ -262,7 +265,7 @@ static void clear_shares(struct beat *self)
     }
 }
 
-static enum weir_status list_shares(struct beat *self, const struct weir_heap *heap,
+static enum weir_status list_shares(struct heartbeat *self, const struct weir_heap *heap,
                                     struct weir_error *error)
 {
     enum weir_status status =
@@ -280,7 +283,7 @@ static enum weir_status list_shares(struct beat *self, const struct weir_heap *h
     return status;
 }
 
-static struct weir_value all_of(const struct beat *self, size_t column,
+static struct weir_value all_of(const struct heartbeat *self, size_t column,
                                 enum weir_type type)
 {
     return weir_columns_array(&self->columns, column, type, 0, self->count);
@@ -292,10 +295,11 @@ static struct weir_value all_of(const struct beat *self, size_t column,
         weir_integer((member)->duration_us), weir_text(weir_str((member)->library)),     \
         weir_integer((member)->alive_by), weir_integer((member)->clock_off_us)
 
-static enum weir_status beat_pg(struct beat *self, struct weir_connection *connection,
-                                struct weir_error *error)
+static enum weir_status heartbeat_pg(struct heartbeat *self,
+                                     struct weir_connection *connection,
+                                     struct weir_error *error)
 {
-    return read_shares(self, connection, &SQL_BEAT_PG,
+    return read_shares(self, connection, &SQL_HEARTBEAT_PG,
                        VALUES(all_of(self, SUBSCRIPTION, WEIR_TYPE_INTEGER),
                               OF_MEMBER(self->member),
                               all_of(self, DELIVERED, WEIR_TYPE_INTEGER),
@@ -304,10 +308,10 @@ static enum weir_status beat_pg(struct beat *self, struct weir_connection *conne
 }
 
 /* There are no arrays here, and a statement more costs little. */
-static enum weir_status beat_sqlite(struct weir_connection *connection, void *argument,
-                                    struct weir_error *error)
+static enum weir_status heartbeat_sqlite(struct weir_connection *connection,
+                                         void *argument, struct weir_error *error)
 {
-    struct beat *self = argument;
+    struct heartbeat *self = argument;
     const struct weir_value *subscriptions = self->columns.cells;
     const struct weir_value *delivered = subscriptions + DELIVERED * self->count;
     const struct weir_value *rates = subscriptions + RATE * self->count;
@@ -316,7 +320,7 @@ static enum weir_status beat_sqlite(struct weir_connection *connection, void *ar
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = weir_connection_execute(
-            connection, &SQL_BEAT_SQLITE,
+            connection, &SQL_HEARTBEAT_SQLITE,
             VALUES(subscriptions[i], OF_MEMBER(self->member), delivered[i], rates[i]),
             NULL, error);
     if (status == WEIR_OK)
@@ -352,8 +356,9 @@ static enum weir_status bury_maria(struct weir_connection *connection,
     return status;
 }
 
-static enum weir_status beat_maria(struct beat *self, struct weir_connection *connection,
-                                   struct weir_error *error)
+static enum weir_status heartbeat_maria(struct heartbeat *self,
+                                        struct weir_connection *connection,
+                                        struct weir_error *error)
 {
     struct weir_value owner = weir_integer(self->member->owner);
     struct weir_buf shares;
@@ -364,7 +369,7 @@ static enum weir_status beat_maria(struct beat *self, struct weir_connection *co
         weir_columns_json(&self->columns, COLUMN_COUNT, 0, self->count, &shares, error);
     if (status == WEIR_OK)
         status = weir_connection_execute(
-            connection, &SQL_BEAT_MARIA,
+            connection, &SQL_HEARTBEAT_MARIA,
             VALUES(weir_text(weir_buf_get(&shares)), OF_MEMBER(self->member)), NULL,
             error);
     if (status == WEIR_OK)
@@ -376,26 +381,27 @@ static enum weir_status beat_maria(struct beat *self, struct weir_connection *co
     return status;
 }
 
-static enum weir_status beat(struct beat *self, struct weir_connection *connection,
-                             struct weir_error *error)
+static enum weir_status heartbeat(struct heartbeat *self,
+                                  struct weir_connection *connection,
+                                  struct weir_error *error)
 {
     switch (weir_connection_engine(connection)) {
     case WEIR_SQLITE:
-        return weir_transact_once(connection, beat_sqlite, self, error);
+        return weir_transact_once(connection, heartbeat_sqlite, self, error);
     case WEIR_POSTGRESQL:
-        return beat_pg(self, connection, error);
+        return heartbeat_pg(self, connection, error);
     case WEIR_MARIADB:
         break;
     }
-    return beat_maria(self, connection, error);
+    return heartbeat_maria(self, connection, error);
 }
 
-enum weir_status weir_member_beat(struct weir_connection *connection,
-                                  const struct weir_member *member,
-                                  struct weir_share *shares, size_t count,
-                                  struct weir_error *error)
+enum weir_status weir_process_heartbeat(struct weir_connection *connection,
+                                        const struct weir_member *member,
+                                        struct weir_share *shares, size_t count,
+                                        struct weir_error *error)
 {
-    struct beat self = {
+    struct heartbeat self = {
         .member = member,
         .shares = shares,
         .count = count,
@@ -407,7 +413,7 @@ enum weir_status weir_member_beat(struct weir_connection *connection,
     clear_shares(&self);
     status = list_shares(&self, weir_connection_config(connection)->heap, error);
     if (status == WEIR_OK)
-        status = beat(&self, connection, error);
+        status = heartbeat(&self, connection, error);
     weir_columns_fini(&self.columns);
     return status;
 }

@@ -50,10 +50,11 @@ struct weir_share {
 
 /* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove
  * members long dead, and read the shares. */
-WEIR_CHECKED enum weir_status weir_member_beat(struct weir_connection *connection,
-                                               const struct weir_member *member,
-                                               struct weir_share *shares, size_t count,
-                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_process_heartbeat(struct weir_connection *connection,
+                                                     const struct weir_member *member,
+                                                     struct weir_share *shares,
+                                                     size_t count,
+                                                     struct weir_error *error);
 
 /* Leave all subscriptions. */
 WEIR_CHECKED enum weir_status weir_member_leave(struct weir_connection *connection,

@@ -30,13 +30,15 @@ static struct weir_member person(int64_t owner)
                                 .clock_off_us = -7};
 }
 
-static struct weir_share beat(struct fixture *fixture, int64_t owner, int32_t partitions)
+static struct weir_share heartbeat(struct fixture *fixture, int64_t owner,
+                                   int32_t partitions)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_share share = {.subscription = SUBSCRIPTION, .partitions = partitions};
     struct weir_member member = person(owner);
 
-    check_db(weir_member_beat(connection, &member, &share, 1, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &member, &share, 1, &fixture->error),
+             WEIR_OK);
     fixture_give(fixture, connection);
     return share;
 }
@@ -65,7 +67,7 @@ OUTBOX_TEST(member, alone_may_hold_everything)
 
     open_queue(fixture, 8);
 
-    share = beat(fixture, ANNA, 8);
+    share = heartbeat(fixture, ANNA, 8);
 
     check_int(share.members, 1);
     check_int(share.share, 8);
@@ -85,10 +87,10 @@ OUTBOX_TEST(member, shares_everything_with_others_to_within_one)
 
     open_queue(fixture, 8);
     for (int i = 0; i < 3; i++)
-        (void)beat(fixture, MEMBERS[i], 8);
+        (void)heartbeat(fixture, MEMBERS[i], 8);
 
     for (int i = 0; i < 3; i++) {
-        struct weir_share share = beat(fixture, MEMBERS[i], 8);
+        struct weir_share share = heartbeat(fixture, MEMBERS[i], 8);
 
         check_int(share.members, 3);
         check_in_range(share.share, 2, 3);
@@ -104,10 +106,10 @@ OUTBOX_TEST(member, may_hold_one_though_there_are_more_members_than_partitions)
 
     open_queue(fixture, 2);
     for (int i = 0; i < 3; i++)
-        (void)beat(fixture, MEMBERS[i], 2);
+        (void)heartbeat(fixture, MEMBERS[i], 2);
 
     for (int i = 0; i < 3; i++)
-        check_int(beat(fixture, MEMBERS[i], 2).share, 1);
+        check_int(heartbeat(fixture, MEMBERS[i], 2).share, 1);
 }
 
 /* Who has more in one subscription has not in another. */
@@ -126,9 +128,11 @@ OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
                    "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
                    " VALUES (%d, %d, 'audit', 1, 1)",
                    (int)SUBSCRIPTION + 1, (int)QUEUE);
-    check_db(weir_member_beat(connection, &bert, shares, 2, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &bert, shares, 2, &fixture->error),
+             WEIR_OK);
 
-    check_db(weir_member_beat(connection, &anna, shares, 2, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &anna, shares, 2, &fixture->error),
+             WEIR_OK);
 
     check_int(shares[0].share + shares[1].share, 3);
     fixture_give(fixture, connection);
@@ -137,11 +141,11 @@ OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
 OUTBOX_TEST(member, says_by_what_it_is_known)
 {
     open_queue(fixture, 1);
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
     (void)desk_ask(fixture, "UPDATE weir_member SET alive_by = 0, clock_off_us = 0,"
                             " library = '0', beat_us = 0");
 
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"
                                    " AND library = '1.2.3' AND clock_off_us = -7"
@@ -155,7 +159,7 @@ OUTBOX_TEST(member, is_alive_for_its_duration)
 
     open_queue(fixture, 1);
     before_us = clock_us(fixture);
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
     after_us = clock_us(fixture);
 
     check_in_range(fixture_ask(fixture, "SELECT until_us FROM weir_member"),
@@ -170,11 +174,11 @@ OUTBOX_TEST(member, lives_longer_with_every_beat)
     int64_t started_us;
 
     open_queue(fixture, 1);
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
     started_us = fixture_ask(fixture, "SELECT started_us FROM weir_member");
     kill_member(fixture, ANNA, 5);
 
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
     check(fixture_ask(fixture, "SELECT until_us FROM weir_member") > started_us);
@@ -184,10 +188,10 @@ OUTBOX_TEST(member, lives_longer_with_every_beat)
 OUTBOX_TEST(member, that_is_dead_has_no_share)
 {
     open_queue(fixture, 8);
-    (void)beat(fixture, BERT, 8);
+    (void)heartbeat(fixture, BERT, 8);
     kill_member(fixture, BERT, clock_us(fixture) - 1000);
 
-    check_int(beat(fixture, ANNA, 8).members, 1);
+    check_int(heartbeat(fixture, ANNA, 8).members, 1);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
 }
@@ -195,10 +199,10 @@ OUTBOX_TEST(member, that_is_dead_has_no_share)
 OUTBOX_TEST(member, that_is_long_dead_is_removed)
 {
     open_queue(fixture, 8);
-    (void)beat(fixture, BERT, 8);
+    (void)heartbeat(fixture, BERT, 8);
     kill_member(fixture, BERT, clock_us(fixture) - 11 * MINUTE_US);
 
-    (void)beat(fixture, ANNA, 8);
+    (void)heartbeat(fixture, ANNA, 8);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
     check_int(fixture_ask(fixture, "SELECT process FROM weir_member"), ANNA);
@@ -209,13 +213,13 @@ OUTBOX_TEST(member, leaves_all_subscriptions)
     struct weir_connection *connection = fixture_take(fixture);
 
     open_queue(fixture, 8);
-    (void)beat(fixture, ANNA, 8);
-    (void)beat(fixture, BERT, 8);
+    (void)heartbeat(fixture, ANNA, 8);
+    (void)heartbeat(fixture, BERT, 8);
 
     check_db(weir_member_leave(connection, ANNA, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
-    check_int(beat(fixture, BERT, 8).members, 1);
+    check_int(heartbeat(fixture, BERT, 8).members, 1);
     fixture_give(fixture, connection);
 }
 
@@ -230,7 +234,7 @@ OUTBOX_TEST(member, sees_what_is_free)
     desk_expire(fixture, weir_pid_partition(leases[0].key.pid));
     desk_promote(fixture, weir_pid_partition(leases[1].key.pid));
 
-    check_int(beat(fixture, ANNA, 8).free, 5);
+    check_int(heartbeat(fixture, ANNA, 8).free, 5);
 }
 
 OUTBOX_TEST(member, sees_what_others_hold_beyond_their_share)
@@ -239,10 +243,10 @@ OUTBOX_TEST(member, sees_what_others_hold_beyond_their_share)
     struct weir_share share;
 
     open_queue(fixture, 8);
-    (void)beat(fixture, BERT, 8);
+    (void)heartbeat(fixture, BERT, 8);
     check_int(desk_take(fixture, BERT, leases, 7), 7);
 
-    share = beat(fixture, ANNA, 8);
+    share = heartbeat(fixture, ANNA, 8);
 
     check_int(share.share, 4);
     check_int(share.surplus, 3);
@@ -255,10 +259,10 @@ OUTBOX_TEST(member, does_not_count_what_it_holds_itself)
     struct weir_share share;
 
     open_queue(fixture, 8);
-    (void)beat(fixture, BERT, 8);
+    (void)heartbeat(fixture, BERT, 8);
     check_int(desk_take(fixture, ANNA, leases, 8), 8);
 
-    share = beat(fixture, ANNA, 8);
+    share = heartbeat(fixture, ANNA, 8);
 
     check_int(share.surplus, 0);
     check_int(share.free, 0);
@@ -271,12 +275,12 @@ OUTBOX_TEST(member, adds_up_the_surplus_of_each)
     struct weir_lease leases[9];
 
     open_queue(fixture, 9);
-    (void)beat(fixture, BERT, 9);
-    (void)beat(fixture, CARL, 9);
+    (void)heartbeat(fixture, BERT, 9);
+    (void)heartbeat(fixture, CARL, 9);
     check_int(desk_take(fixture, BERT, leases, 6), 6);
     check_int(desk_take(fixture, CARL, leases, 1), 1);
 
-    check_int(beat(fixture, ANNA, 9).surplus, 3);
+    check_int(heartbeat(fixture, ANNA, 9).surplus, 3);
 }
 
 /* 3 over 2: two are one too many for one of them, and for the other they are not. */
@@ -286,10 +290,10 @@ OUTBOX_TEST(member, measures_each_by_its_own_share)
     struct weir_share anna;
 
     open_queue(fixture, 3);
-    (void)beat(fixture, BERT, 3);
+    (void)heartbeat(fixture, BERT, 3);
     check_int(desk_take(fixture, BERT, leases, 2), 2);
 
-    anna = beat(fixture, ANNA, 3);
+    anna = heartbeat(fixture, ANNA, 3);
 
     check_int(anna.surplus, anna.share - 1);
 }
@@ -304,7 +308,7 @@ OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
     (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = until_us + 999000000"
                             " WHERE pid = 128");
 
-    left_us = beat(fixture, ANNA, 2).next_free_us;
+    left_us = heartbeat(fixture, ANNA, 2).next_free_us;
 
     check_in_range(left_us, 1, MINUTE_US);
 }
@@ -316,19 +320,20 @@ OUTBOX_TEST(member, knows_when_the_next_one_of_others_is_dead)
     int64_t left_us;
 
     open_queue(fixture, 2);
-    (void)beat(fixture, ANNA, 2);
-    (void)beat(fixture, BERT, 2);
-    (void)beat(fixture, CARL, 2);
+    (void)heartbeat(fixture, ANNA, 2);
+    (void)heartbeat(fixture, BERT, 2);
+    (void)heartbeat(fixture, CARL, 2);
     now_us = clock_us(fixture);
     kill_member(fixture, ANNA, now_us + MINUTE_US);
     kill_member(fixture, BERT, now_us + 9 * MINUTE_US);
     kill_member(fixture, CARL, now_us - MINUTE_US);
 
-    left_us = beat(fixture, ANNA, 2).next_dead_us;
+    left_us = heartbeat(fixture, ANNA, 2).next_dead_us;
 
     check_in_range(left_us, 8 * MINUTE_US, 9 * MINUTE_US);
     kill_member(fixture, CARL, now_us + 5 * MINUTE_US);
-    check_in_range(beat(fixture, ANNA, 2).next_dead_us, 4 * MINUTE_US, 5 * MINUTE_US);
+    check_in_range(heartbeat(fixture, ANNA, 2).next_dead_us, 4 * MINUTE_US,
+                   5 * MINUTE_US);
 }
 
 OUTBOX_TEST(member, is_told_the_clock_of_the_database)
@@ -337,7 +342,7 @@ OUTBOX_TEST(member, is_told_the_clock_of_the_database)
 
     open_queue(fixture, 1);
     before_us = clock_us(fixture);
-    told_us = beat(fixture, ANNA, 1).now_us;
+    told_us = heartbeat(fixture, ANNA, 1).now_us;
     after_us = clock_us(fixture);
 
     check_in_range(told_us, before_us, after_us);
@@ -349,15 +354,15 @@ OUTBOX_SERVER_TEST(member, beats_while_the_rows_of_others_are_locked)
     struct weir_connection *other = fixture_take(fixture);
 
     open_queue(fixture, 1);
-    (void)beat(fixture, BERT, 1);
-    (void)beat(fixture, CARL, 1);
+    (void)heartbeat(fixture, BERT, 1);
+    (void)heartbeat(fixture, CARL, 1);
     kill_member(fixture, CARL, clock_us(fixture) - 11 * MINUTE_US);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
     fixture_execute(fixture, other,
                     "SELECT 1 FROM {p}_member WHERE process = -7002"
                     " FOR UPDATE");
 
-    check_int(beat(fixture, ANNA, 1).members, 2);
+    check_int(heartbeat(fixture, ANNA, 1).members, 2);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
     fixture_give(fixture, other);
@@ -367,12 +372,12 @@ OUTBOX_SERVER_TEST(member, beats_while_the_rows_of_others_are_locked)
 OUTBOX_TEST(member, that_is_long_dead_lives_when_it_beats)
 {
     open_queue(fixture, 1);
-    (void)beat(fixture, ANNA, 1);
+    (void)heartbeat(fixture, ANNA, 1);
     kill_member(fixture, ANNA, clock_us(fixture) - 11 * MINUTE_US);
 
-    check_int(beat(fixture, ANNA, 1).members, 1);
+    check_int(heartbeat(fixture, ANNA, 1).members, 1);
 
-    check_int(beat(fixture, BERT, 1).members, 2);
+    check_int(heartbeat(fixture, BERT, 1).members, 2);
 }
 
 /* ---- queues ------------------------------------------------------------------------------- */
@@ -382,8 +387,8 @@ OUTBOX_TEST(member, sees_that_the_queue_is_paused)
     open_queue(fixture, 1);
     (void)fixture_ask(fixture, "UPDATE weir_queue SET paused = true");
 
-    check(beat(fixture, ANNA, 1).queue_paused);
-    check(!beat(fixture, ANNA, 1).paused);
+    check(heartbeat(fixture, ANNA, 1).queue_paused);
+    check(!heartbeat(fixture, ANNA, 1).paused);
 }
 
 OUTBOX_TEST(member, sees_that_the_subscription_is_paused)
@@ -391,8 +396,8 @@ OUTBOX_TEST(member, sees_that_the_subscription_is_paused)
     open_queue(fixture, 1);
     (void)fixture_ask(fixture, "UPDATE weir_subscription SET paused = true");
 
-    check(beat(fixture, ANNA, 1).paused);
-    check(!beat(fixture, ANNA, 1).queue_paused);
+    check(heartbeat(fixture, ANNA, 1).paused);
+    check(!heartbeat(fixture, ANNA, 1).queue_paused);
 }
 
 OUTBOX_TEST(member, sees_that_the_queue_is_removed)
@@ -403,7 +408,7 @@ OUTBOX_TEST(member, sees_that_the_queue_is_removed)
     (void)fixture_ask(fixture, "DELETE FROM weir_subscription");
     (void)fixture_ask(fixture, "DELETE FROM weir_queue");
 
-    share = beat(fixture, ANNA, 1);
+    share = heartbeat(fixture, ANNA, 1);
 
     check(share.removed);
     check_int(share.share, 0);
@@ -428,7 +433,8 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
                               &fixture->error),
              WEIR_OK);
 
-    check_db(weir_member_beat(connection, &anna, shares, 3, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &anna, shares, 3, &fixture->error),
+             WEIR_OK);
 
     check(shares[0].removed);
     check(!shares[1].removed);
@@ -444,6 +450,7 @@ OUTBOX_TEST(member, of_nothing_beats_without_harm)
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_member anna = person(ANNA);
 
-    check_db(weir_member_beat(connection, &anna, NULL, 0, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &anna, NULL, 0, &fixture->error),
+             WEIR_OK);
     fixture_give(fixture, connection);
 }

@@ -84,9 +84,9 @@ static void wait_for_looks(const struct scene *self, uint64_t count)
     wait_until(atomic_load(&self->points.armed[0].passed) >= before + count);
 }
 
-/* A row of a process that is known by its lease, and whose last beat was in `beat_in_s`. */
+/* A row of a process that is known by its lease, and whose last beat was in `heartbeat_in_s`. */
 static void write_peer(struct fixture *fixture, const char *name, const char *library,
-                       int beat_in_s)
+                       int heartbeat_in_s)
 {
     struct weir_connection *connection = fixture_take(fixture);
     char sql[512];
@@ -97,7 +97,8 @@ static void write_peer(struct fixture *fixture, const char *name, const char *li
                    "INSERT INTO weir_member (process, subscription, name, until_us,"
                    " started_us, library, beat_us) SELECT 77, id, '%s',"
                    " 9000000000000000, 1, '%s', %lld FROM weir_subscription",
-                   name, library, (long long)(now_us + beat_in_s * INT64_C(1000000)));
+                   name, library,
+                   (long long)(now_us + heartbeat_in_s * INT64_C(1000000)));
     fixture_execute(fixture, connection, sql);
     fixture_give(fixture, connection);
 }

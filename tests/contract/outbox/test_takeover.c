@@ -552,7 +552,7 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     struct crew crew;
     struct crew_member *one;
     char url[SERVER_URL_SIZE];
-    uint64_t generation, beats;
+    uint64_t generation, heartbeats;
 
     crew_open(&crew, fixture, &OPTIONS);
     print_url(fixture, url, sizeof url);
@@ -569,8 +569,8 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     end_other_sessions(fixture);
     wait_until(crew_share_of(&crew, one) >= 0 &&
                weir_db_generation(one->db) != generation);
-    beats = passes(&points, 0);
-    wait_until(crew_share_of(&crew, one) >= 0 && passes(&points, 0) >= beats + 3);
+    heartbeats = passes(&points, 0);
+    wait_until(crew_share_of(&crew, one) >= 0 && passes(&points, 0) >= heartbeats + 3);
 
     for (int32_t p = 0; p < PARTITIONS; p++)
         check_int(crew_read(&crew, p).epoch, 1);

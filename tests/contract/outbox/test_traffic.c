@@ -133,8 +133,8 @@ static int64_t subscribe(struct fixture *fixture, struct weir_outbox *outbox,
 }
 
 /* A process of this number says that it delivers. */
-static void beat(struct fixture *fixture, int64_t process, int64_t subscription,
-                 double rate)
+static void heartbeat(struct fixture *fixture, int64_t process, int64_t subscription,
+                      double rate)
 {
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_share share = {
@@ -144,7 +144,8 @@ static void beat(struct fixture *fixture, int64_t process, int64_t subscription,
                                  .library = "1.2.3",
                                  .duration_us = MINUTE_US};
 
-    check_db(weir_member_beat(connection, &member, &share, 1, &fixture->error), WEIR_OK);
+    check_db(weir_process_heartbeat(connection, &member, &share, 1, &fixture->error),
+             WEIR_OK);
     fixture_give(fixture, connection);
 }
 
@@ -164,9 +165,9 @@ OUTBOX_TEST(rate_out, is_the_sum_of_all_live_processes)
     struct weir_outbox *outbox = two_queues(fixture);
     int64_t subscription = subscribe(fixture, outbox, "default");
 
-    beat(fixture, 1, subscription, 5.25);
-    beat(fixture, 2, subscription, 4.5);
-    beat(fixture, 3, subscription, 100);
+    heartbeat(fixture, 1, subscription, 5.25);
+    heartbeat(fixture, 2, subscription, 4.5);
+    heartbeat(fixture, 3, subscription, 100);
     fixture_prepare(fixture, "UPDATE {p}_member SET until_us = 1 WHERE process = 3");
 
     check(look(fixture, outbox, "orders").out_per_s == 9.75);
@@ -180,8 +181,8 @@ OUTBOX_TEST(rate_out, is_that_of_the_quickest_when_nothing_waits)
     int64_t mailer = subscribe(fixture, outbox, "mailer");
     int64_t audit = subscribe(fixture, outbox, "audit");
 
-    beat(fixture, 1, mailer, 2);
-    beat(fixture, 1, audit, 3);
+    heartbeat(fixture, 1, mailer, 2);
+    heartbeat(fixture, 1, audit, 3);
 
     check(look(fixture, outbox, "orders").out_per_s == 3);
     weir_outbox_destroy(outbox);
@@ -197,8 +198,8 @@ OUTBOX_TEST(rate_out, is_that_of_the_subscription_furthest_behind)
     scene_send(fixture, outbox, "orders", 0, 3);
     wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
     scene_stop(outbox);
-    beat(fixture, 1, outbox->subscribers[0]->subscription_id, 50);
-    beat(fixture, 1, slow, 0.5);
+    heartbeat(fixture, 1, outbox->subscribers[0]->subscription_id, 50);
+    heartbeat(fixture, 1, slow, 0.5);
 
     check_int(look(fixture, other, "orders").waiting, 3);
     check(look(fixture, other, "orders").out_per_s == 0.5);
