@@ -514,7 +514,7 @@ int64_t crew_stored(struct crew *self)
     return reading.sum;
 }
 
-int crew_share(struct crew *self, const char *owner)
+int crew_quota(struct crew *self, const char *owner)
 {
     struct reading reading = {.partition = -1, .owner = owner};
 
@@ -522,13 +522,13 @@ int crew_share(struct crew *self, const char *owner)
     return reading.owned;
 }
 
-int crew_share_of(struct crew *self, const struct crew_member *member)
+int crew_quota_of(struct crew *self, const struct crew_member *member)
 {
     char name[32];
 
     weir_outbox_ring(member->outbox, WEIR_BELL_KEEPER);
     crew_name(member->process, name, sizeof name);
-    return crew_share(self, name);
+    return crew_quota(self, name);
 }
 
 /* ---- audit -------------------------------------------------------------------------------- */

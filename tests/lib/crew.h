@@ -195,8 +195,8 @@ const struct crew_record *crew_next(const struct crew *self, int32_t partition,
 
 /* How many partitions are stored as this process's. A member is woken by being asked about: with
  * its point "keeper.eager" armed it looks at once for what it should have, and not in seconds. */
-int crew_share(struct crew *self, const char *owner);
-int crew_share_of(struct crew *self, const struct crew_member *member);
+int crew_quota(struct crew *self, const char *owner);
+int crew_quota_of(struct crew *self, const struct crew_member *member);
 
 /* The name of process number `process` in the database. */
 void crew_name(uint32_t process, char *out, size_t size);

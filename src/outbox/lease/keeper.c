@@ -3,7 +3,7 @@
  *
  * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
  * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
- * that the process is alive, and takes or gives up partitions until it has its share (member.h).
+ * that the process is alive, and takes or gives up partitions until it has its share (process.h).
  *
  * A process that has died without its lock (liveness.h) is *buried*: its leases end, and then its
  * membership, in this order, so that whoever buries and dies leaves it to the next one. Several may
@@ -37,8 +37,8 @@
 #include "base/log.h"
 #include "db/clock.h"
 #include "outbox/delivery/mark.h"
-#include "outbox/lease/member.h"
 #include "outbox/lease/presence.h"
+#include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
 #include "weir/subscription.h"
@@ -55,7 +55,7 @@ struct weir_keeper {
     struct weir_presence presence;
     int64_t former; /* our number before; something may be left of it; 0: none */
     bool untidy;    /* leases may have our name that we know nothing of */
-    struct weir_share *shares; /* owned; one per post */
+    struct weir_quota *quotas; /* owned; one per post */
     int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */
     struct weir_ack *acks;     /* owned; as many */
@@ -288,7 +288,7 @@ static enum weir_status admit_all(struct weir_keeper *self,
                                   struct weir_error *error)
 {
     struct weir_subscriber *subscriber = self->outbox->subscribers[index];
-    int64_t now_us = self->shares[index].now_us;
+    int64_t now_us = self->quotas[index].now_us;
     enum weir_status status =
         weir_ack_read_all(connection, self->leases, count, self->positions, error);
 
@@ -374,27 +374,27 @@ static int64_t look_after(int64_t left_us, int64_t look_ns)
 
 /* When to look again. Whoever is alive beats long before its time is over, so we are woken only by
  * one that is late, or has a far shorter lease than ours: of that not all the time. */
-static int64_t next_look(const struct weir_share *share, uint32_t held,
+static int64_t next_look(const struct weir_quota *quota, uint32_t held,
                          int64_t heartbeat_ns)
 {
-    int64_t look_ns = look_after(share->next_dead_us, heartbeat_ns);
+    int64_t look_ns = look_after(quota->next_dead_us, heartbeat_ns);
 
     if (look_ns < HEARTBEAT_SOON_NS && HEARTBEAT_SOON_NS < heartbeat_ns)
         look_ns = HEARTBEAT_SOON_NS;
-    if (held >= share->share)
+    if (held >= quota->quota)
         return look_ns;
-    if (share->free > 0 || share->surplus > 0)
+    if (quota->free > 0 || quota->surplus > 0)
         return HEARTBEAT_SOON_NS;
-    return look_after(share->next_free_us, look_ns);
+    return look_after(quota->next_free_us, look_ns);
 }
 
 /* Has a partition been free for so long that those below their share cannot want it? */
 static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
 {
-    const struct weir_share *share = &self->shares[index];
+    const struct weir_quota *quota = &self->quotas[index];
     int64_t *since_ns = &self->lying_ns[index];
     int64_t now_ns = weir_executor_now(self->outbox->executor);
-    bool free = held == share->share && share->free > 0;
+    bool free = held == quota->quota && quota->free > 0;
     bool long_enough = free && *since_ns != 0 &&
                        now_ns - *since_ns > 2 * heartbeat_interval(self->outbox);
 
@@ -407,15 +407,15 @@ static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
 
 /* A subscription that is gone is not made again: where it stood is gone with it. */
 static void note_state(struct weir_keeper *self, struct weir_subscriber *subscriber,
-                       const struct weir_share *share)
+                       const struct weir_quota *quota)
 {
     struct weir_outbox *outbox = self->outbox;
     bool was_removed = weir_partition_table_set_subscriber(
         outbox->partition_table, subscriber,
-        (struct weir_subscriber_state){share->queue_paused, share->paused,
-                                       share->removed});
+        (struct weir_subscriber_state){quota->queue_paused, quota->paused,
+                                       quota->removed});
 
-    if (share->removed && !was_removed)
+    if (quota->removed && !was_removed)
         weir_log_event(outbox->logger, WEIR_LOG_ERROR, "outbox.subscription_gone",
                        "queue=%s subscription=%s text=\"the subscription was removed: "
                        "nothing is delivered to it any more\"",
@@ -428,28 +428,28 @@ static enum weir_status balance(struct weir_keeper *self,
 {
     struct weir_outbox *outbox = self->outbox;
     struct weir_subscriber *subscriber = outbox->subscribers[index];
-    const struct weir_share *share = &self->shares[index];
+    const struct weir_quota *quota = &self->quotas[index];
     uint32_t held =
         weir_partition_table_count_leased(outbox->partition_table, subscriber);
     enum weir_status status = WEIR_OK;
     size_t taken = 0;
 
-    note_state(self, subscriber, share);
-    if (share->held < held)
+    note_state(self, subscriber, quota);
+    if (quota->held < held)
         self->renew_ns = 0; /* some were taken away from us: find out which */
     weir_partition_table_set_attempts_max(outbox->partition_table, subscriber,
-                                          share->attempts_max);
-    if (share->removed)
+                                          quota->attempts_max);
+    if (quota->removed)
         weir_partition_table_give_up_excess(outbox->partition_table, subscriber, held);
-    else if (held > share->share)
+    else if (held > quota->quota)
         weir_partition_table_give_up_excess(outbox->partition_table, subscriber,
-                                            held - share->share);
-    else if (held < share->share && share->free > 0)
-        status = take(self, connection, index, share->share - held, &taken, error);
+                                            held - quota->quota);
+    else if (held < quota->quota && quota->free > 0)
+        status = take(self, connection, index, quota->quota - held, &taken, error);
     else if (lies_about(self, index, held))
         status = take(self, connection, index, 1, &taken, error);
     if (status == WEIR_OK)
-        *look_ns = next_look(share, held + (uint32_t)taken, *look_ns);
+        *look_ns = next_look(quota, held + (uint32_t)taken, *look_ns);
     return status;
 }
 
@@ -460,7 +460,7 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
     int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
 
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
-        int64_t now_us = self->shares[i].now_us;
+        int64_t now_us = self->quotas[i].now_us;
 
         if (now_us != 0) {
             weir_partition_table_set_clock(outbox->partition_table, now_us - ours_us);
@@ -479,10 +479,10 @@ static void publish(struct weir_keeper *self)
 
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
         struct weir_subscriber *subscriber = outbox->subscribers[i];
-        struct weir_share *share = &self->shares[i];
+        struct weir_quota *quota = &self->quotas[i];
 
-        share->delivered = weir_meter_read(&subscriber->meter, WEIR_METER_ACKED);
-        share->rate = weir_rate_look(&subscriber->rate, share->delivered, now_ns);
+        quota->delivered = weir_meter_read(&subscriber->meter, WEIR_METER_ACKED);
+        quota->rate = weir_rate_look(&subscriber->rate, quota->delivered, now_ns);
     }
 }
 
@@ -494,14 +494,14 @@ static enum weir_status heartbeat(struct weir_keeper *self,
     int64_t lease_ns = shortest_lease(outbox);
     int64_t look_ns = heartbeat_interval(outbox);
     int64_t soonest_ns = look_ns;
-    struct weir_member member = {.duration_us = lease_ns / 1000};
+    struct weir_process process = {.duration_us = lease_ns / 1000};
     int64_t before_us = weir_clock_wall_us();
     bool alone = true;
     enum weir_status status;
 
     publish(self);
-    weir_presence_describe(&self->presence, &member);
-    status = weir_process_heartbeat(connection, &member, self->shares,
+    weir_presence_describe(&self->presence, &process);
+    status = weir_process_heartbeat(connection, &process, self->quotas,
                                     outbox->subscriber_count, error);
     if (status != WEIR_OK)
         return status;
@@ -511,7 +511,7 @@ static enum weir_status heartbeat(struct weir_keeper *self,
         int64_t subscriber_look_ns = look_ns;
 
         status = balance(self, connection, i, &subscriber_look_ns, error);
-        alone = alone && self->shares[i].members <= 1;
+        alone = alone && self->quotas[i].processes <= 1;
         if (subscriber_look_ns < soonest_ns)
             soonest_ns = subscriber_look_ns;
     }
@@ -542,7 +542,7 @@ static enum weir_status clear(struct weir_keeper *self,
                 connection, number, self->leases, found, error);
     } while (status == WEIR_OK && found == self->lease_max);
     if (status == WEIR_OK)
-        status = weir_member_leave(connection, number, error);
+        status = weir_process_leave(connection, number, error);
     return status;
 }
 
@@ -717,8 +717,8 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     self->outbox = outbox;
     weir_presence_init(&self->presence, outbox);
     self->lease_max = most_leased_partitions(outbox) + 1;
-    self->shares = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
-                                          sizeof *self->shares);
+    self->quotas = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
+                                          sizeof *self->quotas);
     self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
                                             sizeof *self->lying_ns);
     self->leases =
@@ -727,12 +727,12 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->acks);
     self->positions =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->positions);
-    if (self->shares == NULL || self->lying_ns == NULL || self->leases == NULL ||
+    if (self->quotas == NULL || self->lying_ns == NULL || self->leases == NULL ||
         self->acks == NULL || self->positions == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
-        self->shares[i].subscription = outbox->subscribers[i]->subscription_id;
-        self->shares[i].partitions = outbox->subscribers[i]->partitions;
+        self->quotas[i].subscription = outbox->subscribers[i]->subscription_id;
+        self->quotas[i].partitions = outbox->subscribers[i]->partitions;
     }
     if (outbox->subscriber_count == 0)
         return WEIR_OK;
@@ -782,7 +782,7 @@ static enum weir_status leave(struct weir_keeper *self,
     if (status == WEIR_OK && self->untidy)
         status = tidy(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_member_leave(connection, self->outbox->owner, error);
+        status = weir_process_leave(connection, self->outbox->owner, error);
     return status;
 }
 
@@ -822,7 +822,7 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
         weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.not_released",
                        "text=\"%s\"", error.text);
     weir_presence_fini(&self->presence);
-    weir_heap_free(outbox->heap, self->shares);
+    weir_heap_free(outbox->heap, self->quotas);
     weir_heap_free(outbox->heap, self->lying_ns);
     weir_heap_free(outbox->heap, self->leases);
     weir_heap_free(outbox->heap, self->acks);

@@ -35,7 +35,7 @@
 #ifndef WEIR_OUTBOX_LEASE_LIVENESS_H
 #define WEIR_OUTBOX_LEASE_LIVENESS_H
 
-#include "outbox/lease/member.h"
+#include "outbox/lease/process.h"
 
 struct weir_liveness;
 

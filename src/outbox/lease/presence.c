@@ -219,7 +219,7 @@ void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
 
 /* ---- looking --------------------------------------------------------------------------- */
 
-void weir_presence_describe(const struct weir_presence *self, struct weir_member *out)
+void weir_presence_describe(const struct weir_presence *self, struct weir_process *out)
 {
     out->owner = self->outbox->owner;
     out->name = self->outbox->name;

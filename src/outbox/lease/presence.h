@@ -79,7 +79,7 @@ bool weir_presence_is_lost(struct weir_presence *self);
 int64_t weir_presence_forsake(struct weir_presence *self);
 
 /* What to beat with. */
-void weir_presence_describe(const struct weir_presence *self, struct weir_member *out);
+void weir_presence_describe(const struct weir_presence *self, struct weir_process *out);
 
 /* A beat was answered: our wall clock before and after it, and the database's. */
 void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,

@@ -18,7 +18,7 @@
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "lib/wire.h"
-#include "outbox/lease/member.h"
+#include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 
 enum { PARTITIONS = 8 };
@@ -123,7 +123,7 @@ OUTBOX_TEST(takeover, of_a_killed_process_does_not_wait_for_its_lease)
     crew_open(&crew, fixture, &OPTIONS);
     one = crew_join(&crew);
     two = crew_start(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
     enqueue_everywhere(&crew, 5);
     wait_until(crew_stored(&crew) == enqueued(&crew));
 
@@ -131,7 +131,7 @@ OUTBOX_TEST(takeover, of_a_killed_process_does_not_wait_for_its_lease)
     enqueue_everywhere(&crew, 5);
 
     wait_until(crew_stored(&crew) == enqueued(&crew));
-    check_int(crew_share_of(&crew, one), PARTITIONS);
+    check_int(crew_quota_of(&crew, one), PARTITIONS);
     crew_leave(one);
     crew_audit(&crew);
     crew_close(&crew);
@@ -176,9 +176,9 @@ OUTBOX_TEST(takeover, of_a_killed_process_is_shared_by_those_left)
     wait_until(crew_stored(&crew) == enqueued(&crew));
 
     crew_kill(&crew, processes[1]);
-    wait_until(crew_share(&crew, "crew-0") == 4 && crew_share(&crew, "crew-2") == 4);
+    wait_until(crew_quota(&crew, "crew-0") == 4 && crew_quota(&crew, "crew-2") == 4);
     crew_kill(&crew, processes[2]);
-    wait_until(crew_share(&crew, "crew-0") == PARTITIONS);
+    wait_until(crew_quota(&crew, "crew-0") == PARTITIONS);
 
     enqueue_everywhere(&crew, 5);
     wait_until(crew_stored(&crew) == enqueued(&crew));
@@ -199,12 +199,12 @@ OUTBOX_TEST(takeover, spares_a_stopped_process_while_its_lease_lasts)
     count_looks(&points);
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     two = crew_start(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
 
     check_int(kill(two, SIGSTOP), 0);
     wait_for_looks(&points, 4);
 
-    check_int(crew_share(&crew, "crew-1"), 4);
+    check_int(crew_quota(&crew, "crew-1"), 4);
     check_int(kill(two, SIGCONT), 0);
     enqueue_everywhere(&crew, 5);
     wait_until(crew_stored(&crew) == enqueued(&crew));
@@ -226,10 +226,10 @@ OUTBOX_TEST(takeover, of_a_stopped_process_comes_with_the_end_of_its_lease)
                                      .lease_ns = WEIR_MILLISECONDS(900)});
     one = crew_join(&crew);
     two = crew_start(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
+    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
 
     check_int(kill(two, SIGSTOP), 0);
-    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
     enqueue_everywhere(&crew, 5);
     wait_until(crew_stored(&crew) == enqueued(&crew));
 
@@ -275,7 +275,7 @@ OUTBOX_TEST(takeover, is_of_everything_that_the_dead_has_held)
     write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
     one = crew_join(&crew);
 
-    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
     enqueue_everywhere(&crew, 1);
     wait_until(crew_stored(&crew) == enqueued(&crew));
     check_int(ghosts(&crew), 0);
@@ -297,7 +297,7 @@ OUTBOX_TEST(takeover, is_not_from_who_is_known_by_its_lease)
     wait_for_looks(&points, 4);
 
     check_int(ghosts(&crew), 1);
-    check_int(crew_share(&crew, "ghost"), PARTITIONS);
+    check_int(crew_quota(&crew, "ghost"), PARTITIONS);
     crew_leave(one);
     crew_close(&crew);
 }
@@ -341,8 +341,8 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
         wait_until(passes(&points[i], BURYING) == 1);
     }
     wait_until(passes(&points[0], BURIED) == 1 && passes(&points[1], BURIED) == 1);
-    wait_until(crew_share_of(&crew, members[0]) == 4 &&
-               crew_share_of(&crew, members[1]) == 4);
+    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
+               crew_quota_of(&crew, members[1]) == 4);
 
     check_int(ask(fixture, "SELECT count(*) FROM weir_lease WHERE until_us = 0"), 0);
     enqueue_everywhere(&crew, 1);
@@ -408,10 +408,10 @@ OUTBOX_TEST(lost_session, stops_all_lanes_and_takes_them_again_with_new_epochs)
     wait_until(atomic_load(&handler.stopped));
 
     /* the other partition is back; this one is left alone while a handler is at it */
-    wait_until(crew_share_of(&crew, one) == 1 && crew_read(&crew, 1).epoch == 2);
+    wait_until(crew_quota_of(&crew, one) == 1 && crew_read(&crew, 1).epoch == 2);
     check_int(crew_read(&crew, 0).lease_left_us, 0);
     atomic_store(&handler.go_on, true);
-    wait_until(crew_share_of(&crew, one) == 2 && crew_stored(&crew) == 1);
+    wait_until(crew_quota_of(&crew, one) == 2 && crew_stored(&crew) == 1);
 
     check_int(atomic_load(&handler.calls), 2); /* its answer did not count */
     check(handler.epoch[1] > handler.epoch[0]);
@@ -440,7 +440,7 @@ OUTBOX_TEST(lost_session, under_load_loses_nothing_and_keeps_the_order)
         crew_note_stored(&crew);
     }
     wait_until(crew_stored(&crew) == enqueued(&crew));
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, two) == 4);
+    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota_of(&crew, two) == 4);
 
     crew_leave(one);
     crew_leave(two);
@@ -458,8 +458,8 @@ static void outlive_restart(struct fixture *fixture)
     crew_open(&crew, fixture, &OPTIONS);
     for (int i = 0; i < 2; i++)
         members[i] = crew_join(&crew);
-    wait_until(crew_share_of(&crew, members[0]) == 4 &&
-               crew_share_of(&crew, members[1]) == 4);
+    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
+               crew_quota_of(&crew, members[1]) == 4);
     enqueue_everywhere(&crew, 20);
 
     server_stop(fixture->server);
@@ -469,8 +469,8 @@ static void outlive_restart(struct fixture *fixture)
     enqueue_everywhere(&crew, 5);
 
     wait_until(crew_stored(&crew) == enqueued(&crew));
-    wait_until(crew_share_of(&crew, members[0]) == 4 &&
-               crew_share_of(&crew, members[1]) == 4 &&
+    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
+               crew_quota_of(&crew, members[1]) == 4 &&
                ask(fixture, "SELECT count(*) FROM weir_member") == 2);
     for (int i = 0; i < 2; i++)
         crew_leave(members[i]);
@@ -563,18 +563,18 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     one = crew_join_with(
         &crew,
         &(struct crew_joining){.db = fixture_open(fixture, &options), .points = &points});
-    wait_until(crew_share_of(&crew, one) == PARTITIONS);
+    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
     generation = weir_db_generation(one->db);
 
     end_other_sessions(fixture);
-    wait_until(crew_share_of(&crew, one) >= 0 &&
+    wait_until(crew_quota_of(&crew, one) >= 0 &&
                weir_db_generation(one->db) != generation);
     heartbeats = passes(&points, 0);
-    wait_until(crew_share_of(&crew, one) >= 0 && passes(&points, 0) >= heartbeats + 3);
+    wait_until(crew_quota_of(&crew, one) >= 0 && passes(&points, 0) >= heartbeats + 3);
 
     for (int32_t p = 0; p < PARTITIONS; p++)
         check_int(crew_read(&crew, p).epoch, 1);
-    check_int(crew_share_of(&crew, one), PARTITIONS);
+    check_int(crew_quota_of(&crew, one), PARTITIONS);
     check_int(ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"), 1);
     crew_leave(one);
     crew_close(&crew);
@@ -668,13 +668,13 @@ static void switch_over(struct fixture *fixture)
     server_execute(old, NULL, "SET GLOBAL read_only = 1");
     wire_lead_to(wire, server_port(fixture->server));
     two = crew_join(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, two) == 4 &&
+    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota_of(&crew, two) == 4 &&
                known_by_lock(fixture, 1) == 2 && known_by_lock(fixture, 0) == 0);
 
     enqueue_everywhere(&crew, 5);
     wait_until(crew_stored(&crew) == enqueued(&crew));
-    check_int(crew_share_of(&crew, one), 4);
-    check_int(crew_share_of(&crew, two), 4);
+    check_int(crew_quota_of(&crew, one), 4);
+    check_int(crew_quota_of(&crew, two), 4);
     crew_leave(one);
     crew_leave(two);
     crew_audit(&crew);
@@ -720,14 +720,14 @@ OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
     weir_fault_points_arm(&points, "keeper.eager", 1);
     one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
     end_liveness_sessions(&crew);
-    wait_until(crew_share_of(&crew, one) == PARTITIONS &&
+    wait_until(crew_quota_of(&crew, one) == PARTITIONS &&
                atomic_load(&moments.entered_ns) != 0);
 
     fixture_prepare(fixture, "INSERT INTO {p}_member (process, subscription, name,"
                              " until_us, started_us, alive_by) SELECT " GHOST
                              ", id, 'ghost', 9000000000000000, 1, 1"
                              " FROM {p}_subscription");
-    wait_until(crew_share_of(&crew, one) >= 0 && ghosts(&crew) == 0); /* it is awake */
+    wait_until(crew_quota_of(&crew, one) >= 0 && ghosts(&crew) == 0); /* it is awake */
 
     check(atomic_load(&moments.burying_ns) - atomic_load(&moments.entered_ns) >=
           WEIR_SECONDS(2));

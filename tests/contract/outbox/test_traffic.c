@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/outbox_scene.h"
-#include "outbox/lease/member.h"
+#include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 
 #define MINUTE_US INT64_C(60000000)
@@ -137,14 +137,14 @@ static void heartbeat(struct fixture *fixture, int64_t process, int64_t subscrip
                       double rate)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_share share = {
+    struct weir_quota quota = {
         .subscription = subscription, .partitions = 1, .delivered = 10, .rate = rate};
-    struct weir_member member = {.owner = process,
-                                 .name = "a process",
-                                 .library = "1.2.3",
-                                 .duration_us = MINUTE_US};
+    struct weir_process member = {.owner = process,
+                                  .name = "a process",
+                                  .library = "1.2.3",
+                                  .duration_us = MINUTE_US};
 
-    check_db(weir_process_heartbeat(connection, &member, &share, 1, &fixture->error),
+    check_db(weir_process_heartbeat(connection, &member, &quota, 1, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
 }

@@ -2,7 +2,7 @@
  * Members: who is alive, and what each may hold.
  */
 #include "contract/outbox/desk.h"
-#include "outbox/lease/member.h"
+#include "outbox/lease/process.h"
 
 #define CARL INT64_C(7003)
 
@@ -20,27 +20,27 @@ static void open_queue(struct fixture *fixture, int32_t partitions)
                    (int)SUBSCRIPTION, (int)QUEUE);
 }
 
-static struct weir_member person(int64_t owner)
+static struct weir_process person(int64_t owner)
 {
-    return (struct weir_member){.owner = owner,
-                                .name = "a process",
-                                .library = "1.2.3",
-                                .duration_us = MINUTE_US,
-                                .alive_by = WEIR_ALIVE_BY_LOCK,
-                                .clock_off_us = -7};
+    return (struct weir_process){.owner = owner,
+                                 .name = "a process",
+                                 .library = "1.2.3",
+                                 .duration_us = MINUTE_US,
+                                 .alive_by = WEIR_ALIVE_BY_LOCK,
+                                 .clock_off_us = -7};
 }
 
-static struct weir_share heartbeat(struct fixture *fixture, int64_t owner,
+static struct weir_quota heartbeat(struct fixture *fixture, int64_t owner,
                                    int32_t partitions)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_share share = {.subscription = SUBSCRIPTION, .partitions = partitions};
-    struct weir_member member = person(owner);
+    struct weir_quota quota = {.subscription = SUBSCRIPTION, .partitions = partitions};
+    struct weir_process member = person(owner);
 
-    check_db(weir_process_heartbeat(connection, &member, &share, 1, &fixture->error),
+    check_db(weir_process_heartbeat(connection, &member, &quota, 1, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
-    return share;
+    return quota;
 }
 
 static void kill_member(struct fixture *fixture, int64_t owner, int64_t until_us)
@@ -63,20 +63,20 @@ static int64_t clock_us(struct fixture *fixture)
 
 OUTBOX_TEST(member, alone_may_hold_everything)
 {
-    struct weir_share share;
+    struct weir_quota quota;
 
     open_queue(fixture, 8);
 
-    share = heartbeat(fixture, ANNA, 8);
+    quota = heartbeat(fixture, ANNA, 8);
 
-    check_int(share.members, 1);
-    check_int(share.share, 8);
-    check_int(share.free, 8);
-    check_int(share.surplus, 0);
-    check_int(share.next_free_us, -1);
-    check_int(share.next_dead_us, -1);
-    check(!share.paused);
-    check(!share.removed);
+    check_int(quota.processes, 1);
+    check_int(quota.quota, 8);
+    check_int(quota.free, 8);
+    check_int(quota.surplus, 0);
+    check_int(quota.next_free_us, -1);
+    check_int(quota.next_dead_us, -1);
+    check(!quota.paused);
+    check(!quota.removed);
 }
 
 /* 8 over 3: all of them, and nobody has more than one more. */
@@ -90,11 +90,11 @@ OUTBOX_TEST(member, shares_everything_with_others_to_within_one)
         (void)heartbeat(fixture, MEMBERS[i], 8);
 
     for (int i = 0; i < 3; i++) {
-        struct weir_share share = heartbeat(fixture, MEMBERS[i], 8);
+        struct weir_quota quota = heartbeat(fixture, MEMBERS[i], 8);
 
-        check_int(share.members, 3);
-        check_in_range(share.share, 2, 3);
-        sum += share.share;
+        check_int(quota.processes, 3);
+        check_in_range(quota.quota, 2, 3);
+        sum += quota.quota;
     }
     check_int(sum, 8);
 }
@@ -109,16 +109,16 @@ OUTBOX_TEST(member, may_hold_one_though_there_are_more_members_than_partitions)
         (void)heartbeat(fixture, MEMBERS[i], 2);
 
     for (int i = 0; i < 3; i++)
-        check_int(heartbeat(fixture, MEMBERS[i], 2).share, 1);
+        check_int(heartbeat(fixture, MEMBERS[i], 2).quota, 1);
 }
 
 /* Who has more in one subscription has not in another. */
 OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_member anna = person(ANNA);
-    struct weir_member bert = person(BERT);
-    struct weir_share shares[2] = {
+    struct weir_process anna = person(ANNA);
+    struct weir_process bert = person(BERT);
+    struct weir_quota quotas[2] = {
         {.subscription = SUBSCRIPTION, .partitions = 3},
         {.subscription = SUBSCRIPTION + 1, .partitions = 3},
     };
@@ -128,13 +128,13 @@ OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
                    "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
                    " VALUES (%d, %d, 'audit', 1, 1)",
                    (int)SUBSCRIPTION + 1, (int)QUEUE);
-    check_db(weir_process_heartbeat(connection, &bert, shares, 2, &fixture->error),
+    check_db(weir_process_heartbeat(connection, &bert, quotas, 2, &fixture->error),
              WEIR_OK);
 
-    check_db(weir_process_heartbeat(connection, &anna, shares, 2, &fixture->error),
+    check_db(weir_process_heartbeat(connection, &anna, quotas, 2, &fixture->error),
              WEIR_OK);
 
-    check_int(shares[0].share + shares[1].share, 3);
+    check_int(quotas[0].quota + quotas[1].quota, 3);
     fixture_give(fixture, connection);
 }
 
@@ -191,7 +191,7 @@ OUTBOX_TEST(member, that_is_dead_has_no_share)
     (void)heartbeat(fixture, BERT, 8);
     kill_member(fixture, BERT, clock_us(fixture) - 1000);
 
-    check_int(heartbeat(fixture, ANNA, 8).members, 1);
+    check_int(heartbeat(fixture, ANNA, 8).processes, 1);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
 }
@@ -216,10 +216,10 @@ OUTBOX_TEST(member, leaves_all_subscriptions)
     (void)heartbeat(fixture, ANNA, 8);
     (void)heartbeat(fixture, BERT, 8);
 
-    check_db(weir_member_leave(connection, ANNA, &fixture->error), WEIR_OK);
+    check_db(weir_process_leave(connection, ANNA, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
-    check_int(heartbeat(fixture, BERT, 8).members, 1);
+    check_int(heartbeat(fixture, BERT, 8).processes, 1);
     fixture_give(fixture, connection);
 }
 
@@ -240,33 +240,33 @@ OUTBOX_TEST(member, sees_what_is_free)
 OUTBOX_TEST(member, sees_what_others_hold_beyond_their_share)
 {
     struct weir_lease leases[8];
-    struct weir_share share;
+    struct weir_quota quota;
 
     open_queue(fixture, 8);
     (void)heartbeat(fixture, BERT, 8);
     check_int(desk_take(fixture, BERT, leases, 7), 7);
 
-    share = heartbeat(fixture, ANNA, 8);
+    quota = heartbeat(fixture, ANNA, 8);
 
-    check_int(share.share, 4);
-    check_int(share.surplus, 3);
-    check_int(share.free, 1);
+    check_int(quota.quota, 4);
+    check_int(quota.surplus, 3);
+    check_int(quota.free, 1);
 }
 
 OUTBOX_TEST(member, does_not_count_what_it_holds_itself)
 {
     struct weir_lease leases[8];
-    struct weir_share share;
+    struct weir_quota quota;
 
     open_queue(fixture, 8);
     (void)heartbeat(fixture, BERT, 8);
     check_int(desk_take(fixture, ANNA, leases, 8), 8);
 
-    share = heartbeat(fixture, ANNA, 8);
+    quota = heartbeat(fixture, ANNA, 8);
 
-    check_int(share.surplus, 0);
-    check_int(share.free, 0);
-    check_int(share.next_free_us, -1);
+    check_int(quota.surplus, 0);
+    check_int(quota.free, 0);
+    check_int(quota.next_free_us, -1);
 }
 
 /* One has more than its share, another one less: that does not make up for it. */
@@ -287,7 +287,7 @@ OUTBOX_TEST(member, adds_up_the_surplus_of_each)
 OUTBOX_TEST(member, measures_each_by_its_own_share)
 {
     struct weir_lease leases[2];
-    struct weir_share anna;
+    struct weir_quota anna;
 
     open_queue(fixture, 3);
     (void)heartbeat(fixture, BERT, 3);
@@ -295,7 +295,7 @@ OUTBOX_TEST(member, measures_each_by_its_own_share)
 
     anna = heartbeat(fixture, ANNA, 3);
 
-    check_int(anna.surplus, anna.share - 1);
+    check_int(anna.surplus, anna.quota - 1);
 }
 
 OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
@@ -362,7 +362,7 @@ OUTBOX_SERVER_TEST(member, beats_while_the_rows_of_others_are_locked)
                     "SELECT 1 FROM {p}_member WHERE process = -7002"
                     " FOR UPDATE");
 
-    check_int(heartbeat(fixture, ANNA, 1).members, 2);
+    check_int(heartbeat(fixture, ANNA, 1).processes, 2);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
     fixture_give(fixture, other);
@@ -375,9 +375,9 @@ OUTBOX_TEST(member, that_is_long_dead_lives_when_it_beats)
     (void)heartbeat(fixture, ANNA, 1);
     kill_member(fixture, ANNA, clock_us(fixture) - 11 * MINUTE_US);
 
-    check_int(heartbeat(fixture, ANNA, 1).members, 1);
+    check_int(heartbeat(fixture, ANNA, 1).processes, 1);
 
-    check_int(heartbeat(fixture, BERT, 1).members, 2);
+    check_int(heartbeat(fixture, BERT, 1).processes, 2);
 }
 
 /* ---- queues ------------------------------------------------------------------------------- */
@@ -402,24 +402,24 @@ OUTBOX_TEST(member, sees_that_the_subscription_is_paused)
 
 OUTBOX_TEST(member, sees_that_the_queue_is_removed)
 {
-    struct weir_share share;
+    struct weir_quota quota;
 
     open_queue(fixture, 1);
     (void)fixture_ask(fixture, "DELETE FROM weir_subscription");
     (void)fixture_ask(fixture, "DELETE FROM weir_queue");
 
-    share = heartbeat(fixture, ANNA, 1);
+    quota = heartbeat(fixture, ANNA, 1);
 
-    check(share.removed);
-    check_int(share.share, 0);
+    check(quota.removed);
+    check_int(quota.quota, 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 0);
 }
 
 OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_member anna = person(ANNA);
-    struct weir_share shares[3] = {
+    struct weir_process anna = person(ANNA);
+    struct weir_quota quotas[3] = {
         {.subscription = 99, .partitions = 4},
         {.subscription = SUBSCRIPTION, .partitions = 4},
         {.subscription = 4, .partitions = 1},
@@ -433,14 +433,14 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
                               &fixture->error),
              WEIR_OK);
 
-    check_db(weir_process_heartbeat(connection, &anna, shares, 3, &fixture->error),
+    check_db(weir_process_heartbeat(connection, &anna, quotas, 3, &fixture->error),
              WEIR_OK);
 
-    check(shares[0].removed);
-    check(!shares[1].removed);
-    check_int(shares[1].free, 4);
-    check_int(shares[2].free, 1);
-    check_int(shares[2].share, 1);
+    check(quotas[0].removed);
+    check(!quotas[1].removed);
+    check_int(quotas[1].free, 4);
+    check_int(quotas[2].free, 1);
+    check_int(quotas[2].quota, 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 2);
     fixture_give(fixture, connection);
 }
@@ -448,7 +448,7 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
 OUTBOX_TEST(member, of_nothing_beats_without_harm)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_member anna = person(ANNA);
+    struct weir_process anna = person(ANNA);
 
     check_db(weir_process_heartbeat(connection, &anna, NULL, 0, &fixture->error),
              WEIR_OK);

@@ -1,10 +1,10 @@
 /*
- * member.c - see member.h.
+ * process.c - see process.h.
  *
  * The leases of a subscription are at most 64 rows, so they are read by holder and the sums are
  * made here: the same on all engines.
  */
-#include "outbox/lease/member.h"
+#include "outbox/lease/process.h"
 
 #include "base/heap.h"
 #include "outbox/columns_json.h"
@@ -55,7 +55,7 @@
     " FROM (SELECT subscription, until_us, CASE WHEN until_us > {now}"                   \
     " AND incarnation = " incarnation " THEN owner END AS holder"                        \
     " FROM {p}_lease WHERE subscription " which ") l GROUP BY subscription, holder"
-#define SHARES(holders, which)                                                           \
+#define QUOTAS(holders, which)                                                           \
     "SELECT s.id, q.paused, " ALL_OTHERS ", {now}, h.holder, h.held, h.left_us,"         \
     " q.attempts_max, " OTHERS_BEFORE_US ", " OTHERS_BEFORE_HOLDER ", " LEFT_TO_OTHERS   \
     ", s.paused FROM {p}_subscription s JOIN {p}_queue q ON q.id = s.queue"              \
@@ -86,7 +86,7 @@ static const struct weir_sql SQL_HEARTBEAT_PG = {
             " (SELECT subscription, process FROM {p}_member WHERE " DEAD
             " AND process <> {2} FOR UPDATE SKIP LOCKED)),"
             " alive AS (" HEARTBEAT_ALL ") " /* and now */
-    SHARES(HOLDERS("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"), "= ANY ({1})"),
+    QUOTAS(HOLDERS("(SELECT " WEIR_INCARNATION_PG ")", "= ANY ({1})"), "= ANY ({1})"),
     .parameters = "IititiiIR"};
 
 static const struct weir_sql SQL_HEARTBEAT_SQLITE = {
@@ -98,9 +98,9 @@ static const struct weir_sql SQL_BURY_SQLITE = {
     .name = "bury members",
     .text = "DELETE FROM {p}_member WHERE " DEAD,
 };
-static const struct weir_sql SQL_SHARES_SQLITE = {
+static const struct weir_sql SQL_QUOTAS_SQLITE = {
     .name = "read shares",
-    .text = SHARES(HOLDERS(WEIR_INCARNATION_PLAIN, "= {1}"), "= {1}"),
+    .text = QUOTAS(HOLDERS(WEIR_INCARNATION_PLAIN, "= {1}"), "= {1}"),
     .parameters = "ii",
 };
 
@@ -109,15 +109,15 @@ static const struct weir_sql SQL_SHARES_SQLITE = {
  * another. So members that are long dead are looked for without locks, and then removed by their
  * keys; a DELETE of all of them would lock the rows that it passes.
  */
-#define MARIA_SHARES                                                                     \
+#define MARIA_QUOTAS                                                                     \
     "JSON_TABLE({1}, '$[*]' COLUMNS (id BIGINT PATH '$[0]',"                             \
     " delivered BIGINT PATH '$[1]', rate DOUBLE PATH '$[2]')) a"
-#define IN_MARIA_SHARES "IN (SELECT a.id FROM " MARIA_SHARES ")"
+#define IN_MARIA_QUOTAS "IN (SELECT a.id FROM " MARIA_QUOTAS ")"
 static const struct weir_sql SQL_HEARTBEAT_MARIA = {
     .name = "beat",
     .text = HEARTBEAT(
         "a.delivered", "a.rate",
-        "JOIN " MARIA_SHARES
+        "JOIN " MARIA_QUOTAS
         " ON a.id = s.id") " ON DUPLICATE KEY UPDATE until_us = "
                            "VALUES(until_us), name = VALUES(name),"
                            " delivered = VALUES(delivered), rate = VALUES(rate),"
@@ -138,9 +138,9 @@ static const struct weir_sql SQL_BURY_MARIA = {
             " AND " DEAD,
     .parameters = "ii",
 };
-static const struct weir_sql SQL_SHARES_MARIA = {
+static const struct weir_sql SQL_QUOTAS_MARIA = {
     .name = "read shares",
-    .text = SHARES(HOLDERS(WEIR_INCARNATION_PLAIN, IN_MARIA_SHARES), IN_MARIA_SHARES),
+    .text = QUOTAS(HOLDERS(WEIR_INCARNATION_PLAIN, IN_MARIA_QUOTAS), IN_MARIA_QUOTAS),
     .parameters = "ti",
 };
 
@@ -151,8 +151,8 @@ static const struct weir_sql SQL_LEAVE = {
 };
 
 struct heartbeat {
-    const struct weir_member *member;
-    struct weir_share *shares;
+    const struct weir_process *process;
+    struct weir_quota *quotas;
     size_t count;
     struct weir_columns columns; /* of the shares: SUBSCRIPTION, ... */
 };
@@ -161,24 +161,24 @@ enum { SUBSCRIPTION, DELIVERED, RATE, COLUMN_COUNT };
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static struct weir_share *find_share(struct heartbeat *self, int64_t subscription)
+static struct weir_quota *find_quota(struct heartbeat *self, int64_t subscription)
 {
     for (size_t i = 0; i < self->count; i++) {
-        if (self->shares[i].subscription == subscription)
-            return &self->shares[i];
+        if (self->quotas[i].subscription == subscription)
+            return &self->quotas[i];
     }
     return NULL;
 }
 
 /* Of the process with `rank` others before it. */
-static uint32_t share_of(const struct weir_share *share, int64_t rank)
+static uint32_t quota_of(const struct weir_quota *quota, int64_t rank)
 {
-    uint32_t partitions = share->partitions > 0 ? (uint32_t)share->partitions : 0;
-    uint64_t turn = ((uint64_t)rank + (uint64_t)share->subscription) % share->members;
+    uint32_t partitions = quota->partitions > 0 ? (uint32_t)quota->partitions : 0;
+    uint64_t turn = ((uint64_t)rank + (uint64_t)quota->subscription) % quota->processes;
 
-    if (partitions > 0 && share->members >= partitions)
+    if (partitions > 0 && quota->processes >= partitions)
         return 1; /* whoever is first: a process that could do nothing would help nobody */
-    return partitions / share->members + (turn < partitions % share->members);
+    return partitions / quota->processes + (turn < partitions % quota->processes);
 }
 
 /* A time that was left when we looked; it may have run out meanwhile. */
@@ -189,20 +189,20 @@ static int64_t read_left_us(struct weir_rows *rows, size_t column)
     return left_us > 0 ? left_us : 0;
 }
 
-static void take_state(struct weir_share *share, struct weir_rows *rows)
+static void take_state(struct weir_quota *quota, struct weir_rows *rows)
 {
-    share->removed = false;
-    share->queue_paused = weir_rows_boolean(rows, PAUSED);
-    share->paused = weir_rows_boolean(rows, SUBSCRIPTION_PAUSED);
-    share->attempts_max = weir_stored_attempts_max(weir_rows_integer(rows, ATTEMPTS_MAX));
-    share->members = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
-    share->share = share_of(share, weir_rows_integer(rows, BEFORE_US));
-    share->now_us = weir_rows_integer(rows, NOW);
+    quota->removed = false;
+    quota->queue_paused = weir_rows_boolean(rows, PAUSED);
+    quota->paused = weir_rows_boolean(rows, SUBSCRIPTION_PAUSED);
+    quota->attempts_max = weir_stored_attempts_max(weir_rows_integer(rows, ATTEMPTS_MAX));
+    quota->processes = 1 + (uint32_t)weir_rows_integer(rows, OTHER_COUNT);
+    quota->quota = quota_of(quota, weir_rows_integer(rows, BEFORE_US));
+    quota->now_us = weir_rows_integer(rows, NOW);
     if (!weir_rows_is_null(rows, ALIVE_US))
-        share->next_dead_us = read_left_us(rows, ALIVE_US);
+        quota->next_dead_us = read_left_us(rows, ALIVE_US);
 }
 
-static void take_held(struct heartbeat *self, struct weir_share *share,
+static void take_held(struct heartbeat *self, struct weir_quota *quota,
                       struct weir_rows *rows)
 {
     uint32_t held = (uint32_t)weir_rows_integer(rows, HELD);
@@ -211,22 +211,22 @@ static void take_held(struct heartbeat *self, struct weir_share *share,
     uint32_t theirs;
 
     if (weir_rows_is_null(rows, HOLDER)) {
-        share->free += held;
+        quota->free += held;
         return;
     }
-    if (holder == self->member->owner) {
-        share->held = held;
+    if (holder == self->process->owner) {
+        quota->held = held;
         return;
     }
-    theirs = share_of(share, weir_rows_integer(rows, BEFORE_HOLDER) +
-                                 (self->member->owner < holder));
+    theirs = quota_of(quota, weir_rows_integer(rows, BEFORE_HOLDER) +
+                                 (self->process->owner < holder));
     if (held > theirs)
-        share->surplus += held - theirs;
-    if (share->next_free_us < 0 || left_us < share->next_free_us)
-        share->next_free_us = left_us;
+        quota->surplus += held - theirs;
+    if (quota->next_free_us < 0 || left_us < quota->next_free_us)
+        quota->next_free_us = left_us;
 }
 
-static enum weir_status read_shares(struct heartbeat *self,
+static enum weir_status read_quotas(struct heartbeat *self,
                                     struct weir_connection *connection,
                                     const struct weir_sql *sql,
                                     const struct weir_value *values, size_t value_count,
@@ -237,12 +237,12 @@ static enum weir_status read_shares(struct heartbeat *self,
         weir_connection_query(connection, sql, values, value_count, &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_share *share = find_share(self, weir_rows_integer(&rows, 0));
+        struct weir_quota *quota = find_quota(self, weir_rows_integer(&rows, 0));
 
-        if (share == NULL)
+        if (quota == NULL)
             continue;
-        take_state(share, &rows);
-        take_held(self, share, &rows);
+        take_state(quota, &rows);
+        take_held(self, quota, &rows);
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -250,35 +250,35 @@ static enum weir_status read_shares(struct heartbeat *self,
 
 /* ---- the beat ----------------------------------------------------------------------------- */
 
-static void clear_shares(struct heartbeat *self)
+static void clear_quotas(struct heartbeat *self)
 {
     for (size_t i = 0; i < self->count; i++) {
-        struct weir_share *share = &self->shares[i];
+        struct weir_quota *quota = &self->quotas[i];
 
-        *share = (struct weir_share){.subscription = share->subscription,
-                                     .partitions = share->partitions,
-                                     .delivered = share->delivered,
-                                     .rate = share->rate,
+        *quota = (struct weir_quota){.subscription = quota->subscription,
+                                     .partitions = quota->partitions,
+                                     .delivered = quota->delivered,
+                                     .rate = quota->rate,
                                      .next_free_us = -1,
                                      .next_dead_us = -1,
                                      .removed = true}; /* until it is found */
     }
 }
 
-static enum weir_status list_shares(struct heartbeat *self, const struct weir_heap *heap,
+static enum weir_status list_quotas(struct heartbeat *self, const struct weir_heap *heap,
                                     struct weir_error *error)
 {
     enum weir_status status =
         weir_columns_init(&self->columns, heap, COLUMN_COUNT, self->count, error);
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
-        const struct weir_share *share = &self->shares[i];
+        const struct weir_quota *quota = &self->quotas[i];
 
         weir_columns_set(&self->columns, SUBSCRIPTION, i,
-                         weir_integer(share->subscription));
+                         weir_integer(quota->subscription));
         weir_columns_set(&self->columns, DELIVERED, i,
-                         weir_integer((int64_t)share->delivered));
-        weir_columns_set(&self->columns, RATE, i, weir_real(share->rate));
+                         weir_integer((int64_t)quota->delivered));
+        weir_columns_set(&self->columns, RATE, i, weir_real(quota->rate));
     }
     return status;
 }
@@ -290,18 +290,18 @@ static struct weir_value all_of(const struct heartbeat *self, size_t column,
 }
 
 /* What a beat says of the process itself: the parameters 2 to 7. */
-#define OF_MEMBER(member)                                                                \
-    weir_integer((member)->owner), weir_text(weir_str((member)->name)),                  \
-        weir_integer((member)->duration_us), weir_text(weir_str((member)->library)),     \
-        weir_integer((member)->alive_by), weir_integer((member)->clock_off_us)
+#define OF_PROCESS(process)                                                              \
+    weir_integer((process)->owner), weir_text(weir_str((process)->name)),                \
+        weir_integer((process)->duration_us), weir_text(weir_str((process)->library)),   \
+        weir_integer((process)->alive_by), weir_integer((process)->clock_off_us)
 
 static enum weir_status heartbeat_pg(struct heartbeat *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
-    return read_shares(self, connection, &SQL_HEARTBEAT_PG,
+    return read_quotas(self, connection, &SQL_HEARTBEAT_PG,
                        VALUES(all_of(self, SUBSCRIPTION, WEIR_TYPE_INTEGER),
-                              OF_MEMBER(self->member),
+                              OF_PROCESS(self->process),
                               all_of(self, DELIVERED, WEIR_TYPE_INTEGER),
                               all_of(self, RATE, WEIR_TYPE_REAL)),
                        error);
@@ -315,19 +315,19 @@ static enum weir_status heartbeat_sqlite(struct weir_connection *connection,
     const struct weir_value *subscriptions = self->columns.cells;
     const struct weir_value *delivered = subscriptions + DELIVERED * self->count;
     const struct weir_value *rates = subscriptions + RATE * self->count;
-    struct weir_value owner = weir_integer(self->member->owner);
+    struct weir_value owner = weir_integer(self->process->owner);
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = weir_connection_execute(
             connection, &SQL_HEARTBEAT_SQLITE,
-            VALUES(subscriptions[i], OF_MEMBER(self->member), delivered[i], rates[i]),
+            VALUES(subscriptions[i], OF_PROCESS(self->process), delivered[i], rates[i]),
             NULL, error);
     if (status == WEIR_OK)
         status =
             weir_connection_execute(connection, &SQL_BURY_SQLITE, NO_VALUES, NULL, error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
-        status = read_shares(self, connection, &SQL_SHARES_SQLITE,
+        status = read_quotas(self, connection, &SQL_QUOTAS_SQLITE,
                              VALUES(subscriptions[i], owner), error);
     return status;
 }
@@ -360,24 +360,24 @@ static enum weir_status heartbeat_maria(struct heartbeat *self,
                                         struct weir_connection *connection,
                                         struct weir_error *error)
 {
-    struct weir_value owner = weir_integer(self->member->owner);
-    struct weir_buf shares;
+    struct weir_value owner = weir_integer(self->process->owner);
+    struct weir_buf quotas;
     enum weir_status status;
 
-    weir_buf_init(&shares, self->columns.heap, WEIR_VALUE_SIZE_MAX);
+    weir_buf_init(&quotas, self->columns.heap, WEIR_VALUE_SIZE_MAX);
     status =
-        weir_columns_json(&self->columns, COLUMN_COUNT, 0, self->count, &shares, error);
+        weir_columns_json(&self->columns, COLUMN_COUNT, 0, self->count, &quotas, error);
     if (status == WEIR_OK)
         status = weir_connection_execute(
             connection, &SQL_HEARTBEAT_MARIA,
-            VALUES(weir_text(weir_buf_get(&shares)), OF_MEMBER(self->member)), NULL,
+            VALUES(weir_text(weir_buf_get(&quotas)), OF_PROCESS(self->process)), NULL,
             error);
     if (status == WEIR_OK)
         status = bury_maria(connection, error);
     if (status == WEIR_OK)
-        status = read_shares(self, connection, &SQL_SHARES_MARIA,
-                             VALUES(weir_text(weir_buf_get(&shares)), owner), error);
-    weir_buf_fini(&shares);
+        status = read_quotas(self, connection, &SQL_QUOTAS_MARIA,
+                             VALUES(weir_text(weir_buf_get(&quotas)), owner), error);
+    weir_buf_fini(&quotas);
     return status;
 }
 
@@ -397,29 +397,29 @@ static enum weir_status heartbeat(struct heartbeat *self,
 }
 
 enum weir_status weir_process_heartbeat(struct weir_connection *connection,
-                                        const struct weir_member *member,
-                                        struct weir_share *shares, size_t count,
+                                        const struct weir_process *process,
+                                        struct weir_quota *quotas, size_t count,
                                         struct weir_error *error)
 {
     struct heartbeat self = {
-        .member = member,
-        .shares = shares,
+        .process = process,
+        .quotas = quotas,
         .count = count,
     };
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    clear_shares(&self);
-    status = list_shares(&self, weir_connection_config(connection)->heap, error);
+    clear_quotas(&self);
+    status = list_quotas(&self, weir_connection_config(connection)->heap, error);
     if (status == WEIR_OK)
         status = heartbeat(&self, connection, error);
     weir_columns_fini(&self.columns);
     return status;
 }
 
-enum weir_status weir_member_leave(struct weir_connection *connection, int64_t owner,
-                                   struct weir_error *error)
+enum weir_status weir_process_leave(struct weir_connection *connection, int64_t owner,
+                                    struct weir_error *error)
 {
     return weir_connection_execute(connection, &SQL_LEAVE, VALUES(weir_integer(owner)),
                                    NULL, error);

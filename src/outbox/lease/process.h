@@ -1,5 +1,5 @@
 /*
- * member.h - the processes that serve a subscription.
+ * process.h - the processes that serve a subscription.
  *
  * Each has a row with a time of the database's clock until which it counts as alive at most, and
  * says by what it is known to be: by that time alone, or also by a lock (liveness.h). From the live
@@ -10,14 +10,14 @@
  *
  * Threads  Whoever holds the connection. Each call is a transaction of its own (on MariaDB several).
  */
-#ifndef WEIR_OUTBOX_LEASE_MEMBER_H
-#define WEIR_OUTBOX_LEASE_MEMBER_H
+#ifndef WEIR_OUTBOX_LEASE_PROCESS_H
+#define WEIR_OUTBOX_LEASE_PROCESS_H
 
 #include "db/connection.h"
 #include "weir/inspect.h"
 
 /* A process, as it wants to be seen. */
-struct weir_member {
+struct weir_process {
     int64_t owner;
     const char *name;
     const char *library; /* its version */
@@ -27,13 +27,13 @@ struct weir_member {
 };
 
 /* What one subscription looks like from here. */
-struct weir_share {
+struct weir_quota {
     int64_t subscription; /* in */
     int32_t partitions;   /* in */
     uint64_t delivered;   /* in: messages that this process has acknowledged so far */
     double rate;          /* in: per second, of late */
-    uint32_t members;     /* out: alive, ourselves included */
-    uint32_t share;       /* out: what we may hold */
+    uint32_t processes;   /* out: alive, ourselves included */
+    uint32_t quota;       /* out: what we may hold */
     uint32_t free;        /* out: leases nobody holds, or that have run out */
     uint32_t surplus;     /* out: leases that others hold beyond the share */
     int64_t
@@ -51,13 +51,13 @@ struct weir_share {
 /* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove
  * members long dead, and read the shares. */
 WEIR_CHECKED enum weir_status weir_process_heartbeat(struct weir_connection *connection,
-                                                     const struct weir_member *member,
-                                                     struct weir_share *shares,
+                                                     const struct weir_process *process,
+                                                     struct weir_quota *quotas,
                                                      size_t count,
                                                      struct weir_error *error);
 
 /* Leave all subscriptions. */
-WEIR_CHECKED enum weir_status weir_member_leave(struct weir_connection *connection,
-                                                int64_t owner, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_process_leave(struct weir_connection *connection,
+                                                 int64_t owner, struct weir_error *error);
 
 #endif
