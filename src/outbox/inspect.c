@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "outbox/lease/presence.h"
+#include "outbox/lease/failure_detector.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "outbox/read_lock_timeout.h"
@@ -620,21 +620,22 @@ static enum weir_status visit_process(const struct weir_outbox *outbox,
     if (name == NULL || queue == NULL || subscription == NULL || library == NULL)
         status = weir_error_set(error, WEIR_NO_MEMORY, "read processes: out of memory");
     else
-        visit(state, &(struct weir_process_info){
-                         .name = name,
-                         .queue = queue,
-                         .subscription = subscription,
-                         .partitions = (uint32_t)weir_rows_integer(rows, 3),
-                         .up_us = age(weir_rows_integer(rows, 4), now_us),
-                         .alive_us = age(now_us, weir_rows_integer(rows, 5)),
-                         .delivered = (uint64_t)weir_rows_integer(rows, 7),
-                         .out_per_s = weir_rows_real(rows, 8),
-                         .alive_by = (enum weir_alive_by)weir_rows_integer(rows, 9),
-                         .library = library,
-                         .library_is_older = weir_presence_is_older(weir_str(library)),
-                         .clock_off_us = clock_off(rows, now_us),
-                         .name_used_twice = weir_rows_integer(rows, 13) > 0,
-                     });
+        visit(state,
+              &(struct weir_process_info){
+                  .name = name,
+                  .queue = queue,
+                  .subscription = subscription,
+                  .partitions = (uint32_t)weir_rows_integer(rows, 3),
+                  .up_us = age(weir_rows_integer(rows, 4), now_us),
+                  .alive_us = age(now_us, weir_rows_integer(rows, 5)),
+                  .delivered = (uint64_t)weir_rows_integer(rows, 7),
+                  .out_per_s = weir_rows_real(rows, 8),
+                  .alive_by = (enum weir_alive_by)weir_rows_integer(rows, 9),
+                  .library = library,
+                  .library_is_older = weir_failure_detector_is_older(weir_str(library)),
+                  .clock_off_us = clock_off(rows, now_us),
+                  .name_used_twice = weir_rows_integer(rows, 13) > 0,
+              });
     weir_heap_free(outbox->heap, name);
     weir_heap_free(outbox->heap, queue);
     weir_heap_free(outbox->heap, subscription);

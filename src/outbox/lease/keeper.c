@@ -26,7 +26,7 @@
  *   renew   every third of the shortest lease
  *   beat    as often, at most every 3 s; sooner while somebody should give us something, when
  *           somebody has come, gone or died, and when the time of somebody who does not beat is over
- *   look    at the others, while there are any (presence.h)
+ *   look    at the others, while there are any (failure_detector.h)
  *
  * If the database cannot be reached leases run out by themselves. No call begins once our own
  * clock says that they have; and what was running is refused when it acks.
@@ -37,7 +37,7 @@
 #include "base/log.h"
 #include "db/clock.h"
 #include "outbox/delivery/mark.h"
-#include "outbox/lease/presence.h"
+#include "outbox/lease/failure_detector.h"
 #include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
@@ -52,11 +52,11 @@ struct weir_keeper {
     struct weir_outbox *outbox;
     int64_t renew_ns;     /* when next, by the clock that leases end by */
     int64_t heartbeat_ns; /* by the one that timers go by */
-    struct weir_presence presence;
+    struct weir_failure_detector failure_detector;
     int64_t former; /* our number before; something may be left of it; 0: none */
     bool untidy;    /* leases may have our name that we know nothing of */
     struct weir_quota *quotas; /* owned; one per post */
-    int64_t *lying_ns;         /* owned; one per post: free since then; 0: none is */
+    int64_t *orphaned_ns;      /* owned; one per post: free since then; 0: none is */
     struct weir_lease *leases; /* owned; room for all lanes there can be */
     struct weir_ack *acks;     /* owned; as many */
     struct weir_stored_position *positions; /* owned; as many */
@@ -389,10 +389,10 @@ static int64_t next_look(const struct weir_quota *quota, uint32_t held,
 }
 
 /* Has a partition been free for so long that those below their share cannot want it? */
-static bool lies_about(struct weir_keeper *self, size_t index, uint32_t held)
+static bool is_orphaned(struct weir_keeper *self, size_t index, uint32_t held)
 {
     const struct weir_quota *quota = &self->quotas[index];
-    int64_t *since_ns = &self->lying_ns[index];
+    int64_t *since_ns = &self->orphaned_ns[index];
     int64_t now_ns = weir_executor_now(self->outbox->executor);
     bool free = held == quota->quota && quota->free > 0;
     bool long_enough = free && *since_ns != 0 &&
@@ -446,7 +446,7 @@ static enum weir_status balance(struct weir_keeper *self,
                                             held - quota->quota);
     else if (held < quota->quota && quota->free > 0)
         status = take(self, connection, index, quota->quota - held, &taken, error);
-    else if (lies_about(self, index, held))
+    else if (is_orphaned(self, index, held))
         status = take(self, connection, index, 1, &taken, error);
     if (status == WEIR_OK)
         *look_ns = next_look(quota, held + (uint32_t)taken, *look_ns);
@@ -464,8 +464,8 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
 
         if (now_us != 0) {
             weir_partition_table_set_clock(outbox->partition_table, now_us - ours_us);
-            weir_presence_note_clock(&self->presence, before_us, weir_clock_wall_us(),
-                                     now_us);
+            weir_failure_detector_note_clock(&self->failure_detector, before_us,
+                                             weir_clock_wall_us(), now_us);
             return;
         }
     }
@@ -500,7 +500,7 @@ static enum weir_status heartbeat(struct weir_keeper *self,
     enum weir_status status;
 
     publish(self);
-    weir_presence_describe(&self->presence, &process);
+    weir_failure_detector_describe(&self->failure_detector, &process);
     status = weir_process_heartbeat(connection, &process, self->quotas,
                                     outbox->subscriber_count, error);
     if (status != WEIR_OK)
@@ -516,7 +516,7 @@ static enum weir_status heartbeat(struct weir_keeper *self,
             soonest_ns = subscriber_look_ns;
     }
     atomic_store(&outbox->alone, alone);
-    weir_presence_note_others(&self->presence, alone);
+    weir_failure_detector_note_others(&self->failure_detector, alone);
     weir_partition_table_store_drained(outbox->partition_table);
     if (status == WEIR_OK)
         self->heartbeat_ns =
@@ -546,14 +546,16 @@ static enum weir_status clear(struct weir_keeper *self,
     return status;
 }
 
-static enum weir_status bury(struct weir_keeper *self, struct weir_connection *connection,
-                             const struct weir_census *census, struct weir_error *error)
+static enum weir_status evict(struct weir_keeper *self,
+                              struct weir_connection *connection,
+                              const struct weir_peer_changes *peer_changes,
+                              struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < census->dead_count && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < peer_changes->dead_count && status == WEIR_OK; i++) {
         (void)WEIR_POINT(self->outbox->points, "keeper.burying");
-        status = clear(self, connection, census->dead[i], true, error);
+        status = clear(self, connection, peer_changes->dead[i], true, error);
         (void)WEIR_POINT(self->outbox->points, "keeper.buried");
     }
     return status;
@@ -566,10 +568,10 @@ static void fence_if_lost(struct weir_keeper *self)
     int64_t number;
     size_t leased_partitions;
 
-    if (!weir_presence_is_lost(&self->presence))
+    if (!weir_failure_detector_is_lost(&self->failure_detector))
         return;
     leased_partitions = weir_partition_table_lose_all(outbox->partition_table);
-    number = weir_presence_forsake(&self->presence);
+    number = weir_failure_detector_abandon_session(&self->failure_detector);
     if (self->former == 0) /* else nothing was done under this one */
         self->former = number;
     self->heartbeat_ns = 0;
@@ -587,8 +589,8 @@ static enum weir_status appear(struct weir_keeper *self,
 {
     enum weir_status status;
 
-    weir_presence_enter(&self->presence);
-    status = weir_presence_confirm(&self->presence, connection, error);
+    weir_failure_detector_open_session(&self->failure_detector);
+    status = weir_failure_detector_confirm(&self->failure_detector, connection, error);
     fence_if_lost(self);
     return status;
 }
@@ -596,7 +598,8 @@ static enum weir_status appear(struct weir_keeper *self,
 /* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
 static void doubt(struct weir_keeper *self)
 {
-    weir_presence_doubt(&self->presence, heartbeat_interval(self->outbox));
+    weir_failure_detector_probe(&self->failure_detector,
+                                heartbeat_interval(self->outbox));
     fence_if_lost(self);
 }
 
@@ -617,9 +620,9 @@ static enum weir_status come_back(struct weir_keeper *self,
 static enum weir_status look(struct weir_keeper *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
-    struct weir_census census;
-    enum weir_status status =
-        weir_presence_look(&self->presence, connection, &census, error);
+    struct weir_peer_changes peer_changes;
+    enum weir_status status = weir_failure_detector_poll(
+        &self->failure_detector, connection, &peer_changes, error);
 
     if (status != WEIR_OK) {
         weir_log_event(self->outbox->logger, WEIR_LOG_DEBUG, "outbox.not_looked",
@@ -629,8 +632,8 @@ static enum weir_status look(struct weir_keeper *self, struct weir_connection *c
                    ? status
                    : come_back(self, connection, error);
     }
-    status = bury(self, connection, &census, error);
-    if (census.changed || census.dead_count > 0)
+    status = evict(self, connection, &peer_changes, error);
+    if (peer_changes.changed || peer_changes.dead_count > 0)
         self->heartbeat_ns = 0;
     return status;
 }
@@ -686,7 +689,7 @@ static enum weir_status keep(struct weir_context *context, void *state,
     (void)weir_partition_table_leases(outbox->partition_table, NULL, NULL,
                                       0); /* tells who is over time */
     next_ns = sooner(self->heartbeat_ns,
-                     sooner(weir_presence_next(&self->presence),
+                     sooner(weir_failure_detector_next(&self->failure_detector),
                             weir_partition_table_next_deadline(outbox->partition_table)));
     *out = weir_sleep_for(sooner(
         weir_sat_sub_i64(next_ns, weir_context_now(context)),
@@ -715,19 +718,19 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
     outbox->keeper = self;
     self->outbox = outbox;
-    weir_presence_init(&self->presence, outbox);
+    weir_failure_detector_init(&self->failure_detector, outbox);
     self->lease_max = most_leased_partitions(outbox) + 1;
     self->quotas = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
                                           sizeof *self->quotas);
-    self->lying_ns = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
-                                            sizeof *self->lying_ns);
+    self->orphaned_ns = weir_heap_zalloc_array(outbox->heap, outbox->subscriber_count + 1,
+                                               sizeof *self->orphaned_ns);
     self->leases =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->leases);
     self->acks =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->acks);
     self->positions =
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->positions);
-    if (self->quotas == NULL || self->lying_ns == NULL || self->leases == NULL ||
+    if (self->quotas == NULL || self->orphaned_ns == NULL || self->leases == NULL ||
         self->acks == NULL || self->positions == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
@@ -821,9 +824,9 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
     if (status != WEIR_OK)
         weir_log_event(outbox->logger, WEIR_LOG_WARNING, "outbox.not_released",
                        "text=\"%s\"", error.text);
-    weir_presence_fini(&self->presence);
+    weir_failure_detector_fini(&self->failure_detector);
     weir_heap_free(outbox->heap, self->quotas);
-    weir_heap_free(outbox->heap, self->lying_ns);
+    weir_heap_free(outbox->heap, self->orphaned_ns);
     weir_heap_free(outbox->heap, self->leases);
     weir_heap_free(outbox->heap, self->acks);
     weir_heap_free(outbox->heap, self->positions);

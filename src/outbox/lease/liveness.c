@@ -104,7 +104,7 @@ enum weir_status weir_liveness_confirm(struct weir_liveness *self,
     return WEIR_OK;
 }
 
-void weir_liveness_doubt(struct weir_liveness *self, int64_t wait_limit_ns)
+void weir_liveness_probe(struct weir_liveness *self, int64_t wait_limit_ns)
 {
     int64_t writable = 0;
 
@@ -164,7 +164,7 @@ static struct weir_peer read_peer(struct weir_liveness *self, struct weir_rows *
     return peer;
 }
 
-enum weir_status weir_liveness_look(struct weir_liveness *self,
+enum weir_status weir_liveness_poll(struct weir_liveness *self,
                                     struct weir_connection *connection, int64_t number,
                                     weir_peer_fn visit, void *state,
                                     struct weir_error *error)

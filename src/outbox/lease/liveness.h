@@ -70,7 +70,7 @@ WEIR_CHECKED enum weir_status weir_liveness_confirm(struct weir_liveness *self,
  * There is no connection to look from. If the server of the session takes no writes any more,
  * or says nothing within `wait_limit_ns`, is_held() is false from then on.
  */
-void weir_liveness_doubt(struct weir_liveness *self, int64_t wait_limit_ns);
+void weir_liveness_probe(struct weir_liveness *self, int64_t wait_limit_ns);
 
 /* Another process that counts as alive. Texts live for the call of the visitor. */
 struct weir_peer {
@@ -89,7 +89,7 @@ typedef void (*weir_peer_fn)(void *state, const struct weir_peer *peer);
  * the session itself, and so the proof that it is there: when it is not, is_held() is false from then
  * on. `connection` is used on SQLite, and everywhere when `self` is NULL: then nobody is dead.
  */
-WEIR_CHECKED enum weir_status weir_liveness_look(struct weir_liveness *self,
+WEIR_CHECKED enum weir_status weir_liveness_poll(struct weir_liveness *self,
                                                  struct weir_connection *connection,
                                                  int64_t number, weir_peer_fn visit,
                                                  void *state, struct weir_error *error);

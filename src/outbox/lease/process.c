@@ -94,7 +94,7 @@ static const struct weir_sql SQL_HEARTBEAT_SQLITE = {
     .text = HEARTBEAT_ONE,
     .parameters = "iititiiir",
 };
-static const struct weir_sql SQL_BURY_SQLITE = {
+static const struct weir_sql SQL_EVICT_SQLITE = {
     .name = "bury members",
     .text = "DELETE FROM {p}_member WHERE " DEAD,
 };
@@ -132,7 +132,7 @@ static const struct weir_sql SQL_FIND_DEAD_MARIA = {
     .text = "SELECT subscription, process FROM {p}_member WHERE " DEAD " LIMIT {1}",
     .parameters = "i",
 };
-static const struct weir_sql SQL_BURY_MARIA = {
+static const struct weir_sql SQL_EVICT_MARIA = {
     .name = "bury member",
     .text = "DELETE FROM {p}_member WHERE subscription = {1} AND process = {2}"
             " AND " DEAD,
@@ -324,8 +324,8 @@ static enum weir_status heartbeat_sqlite(struct weir_connection *connection,
             VALUES(subscriptions[i], OF_PROCESS(self->process), delivered[i], rates[i]),
             NULL, error);
     if (status == WEIR_OK)
-        status =
-            weir_connection_execute(connection, &SQL_BURY_SQLITE, NO_VALUES, NULL, error);
+        status = weir_connection_execute(connection, &SQL_EVICT_SQLITE, NO_VALUES, NULL,
+                                         error);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++)
         status = read_quotas(self, connection, &SQL_QUOTAS_SQLITE,
                              VALUES(subscriptions[i], owner), error);
@@ -333,15 +333,16 @@ static enum weir_status heartbeat_sqlite(struct weir_connection *connection,
 }
 
 /* A few of them at each beat. */
-static enum weir_status bury_maria(struct weir_connection *connection,
-                                   struct weir_error *error)
+static enum weir_status evict_maria(struct weir_connection *connection,
+                                    struct weir_error *error)
 {
-    enum { BURIED_MAX = 16, WIDTH = 2 };
-    struct weir_value dead[BURIED_MAX * WIDTH];
+    enum { EVICTED_MAX = 16, WIDTH = 2 };
+    struct weir_value dead[EVICTED_MAX * WIDTH];
     struct weir_rows rows;
     size_t count = 0;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_FIND_DEAD_MARIA, VALUES(weir_integer(BURIED_MAX)), &rows, error);
+    enum weir_status status =
+        weir_connection_query(connection, &SQL_FIND_DEAD_MARIA,
+                              VALUES(weir_integer(EVICTED_MAX)), &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         dead[WIDTH * count] = weir_integer(weir_rows_integer(&rows, 0));
@@ -351,7 +352,7 @@ static enum weir_status bury_maria(struct weir_connection *connection,
     weir_rows_close(&rows);
     status = status == WEIR_NO_ROW ? WEIR_OK : status;
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        status = weir_connection_execute(connection, &SQL_BURY_MARIA, &dead[WIDTH * i],
+        status = weir_connection_execute(connection, &SQL_EVICT_MARIA, &dead[WIDTH * i],
                                          WIDTH, NULL, error);
     return status;
 }
@@ -373,7 +374,7 @@ static enum weir_status heartbeat_maria(struct heartbeat *self,
             VALUES(weir_text(weir_buf_get(&quotas)), OF_PROCESS(self->process)), NULL,
             error);
     if (status == WEIR_OK)
-        status = bury_maria(connection, error);
+        status = evict_maria(connection, error);
     if (status == WEIR_OK)
         status = read_quotas(self, connection, &SQL_QUOTAS_MARIA,
                              VALUES(weir_text(weir_buf_get(&quotas)), owner), error);

@@ -51,7 +51,7 @@ static struct sighting look(struct fixture *fixture, struct weir_liveness *liven
     struct sighting sighting = {.number = theirs};
 
     check_db(
-        weir_liveness_look(liveness, connection, ours, note, &sighting, &fixture->error),
+        weir_liveness_poll(liveness, connection, ours, note, &sighting, &fixture->error),
         WEIR_OK);
     fixture_give(fixture, connection);
     return sighting;
@@ -186,7 +186,7 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_after_a_look_that_failed)
     struct sighting sighting = {.number = 0};
 
     server_end_sessions(fixture->server, fixture->database);
-    wait_until(weir_liveness_look(liveness, NULL, 1, note, &sighting, &fixture->error) ==
+    wait_until(weir_liveness_poll(liveness, NULL, 1, note, &sighting, &fixture->error) ==
                WEIR_LOST);
 
     check(!weir_liveness_is_held(liveness));
@@ -286,10 +286,10 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_its_server_is_silent)
 {
     struct wired wired = hold_over_a_wire(fixture);
 
-    weir_liveness_doubt(wired.liveness, WEIR_SECONDS(60));
+    weir_liveness_probe(wired.liveness, WEIR_SECONDS(60));
     check(weir_liveness_is_held(wired.liveness));
     wire_set_mode(wired.wire, WIRE_SWALLOWS);
-    weir_liveness_doubt(wired.liveness, WEIR_MILLISECONDS(50));
+    weir_liveness_probe(wired.liveness, WEIR_MILLISECONDS(50));
 
     check(!weir_liveness_is_held(wired.liveness));
     close_wired(&wired);
@@ -308,7 +308,7 @@ static void set_read_only(struct fixture *fixture)
 
 static bool is_doubted(struct weir_liveness *liveness)
 {
-    weir_liveness_doubt(liveness, WEIR_SECONDS(60));
+    weir_liveness_probe(liveness, WEIR_SECONDS(60));
     return !weir_liveness_is_held(liveness);
 }
 

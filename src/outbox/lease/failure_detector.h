@@ -1,5 +1,5 @@
 /*
- * presence.h - this process among the others: what it is known by, and what it notices of them.
+ * failure_detector.h - this process among the others: what it is known by, and what it notices of them.
  *
  *              enter                      is_lost
  *   by lease ---------> by lock, session ---------> forsake: another number, by lease
@@ -17,23 +17,23 @@
  *
  * Threads  The keeper's.
  */
-#ifndef WEIR_OUTBOX_LEASE_PRESENCE_H
-#define WEIR_OUTBOX_LEASE_PRESENCE_H
+#ifndef WEIR_OUTBOX_LEASE_FAILURE_DETECTOR_H
+#define WEIR_OUTBOX_LEASE_FAILURE_DETECTOR_H
 
 #include "outbox/lease/liveness.h"
 
 struct weir_outbox;
 
-enum { WEIR_PRESENCE_TOLD_MAX = 32, WEIR_PRESENCE_DEAD_MAX = 16 };
+enum { WEIR_FAILURE_DETECTOR_TOLD_MAX = 32, WEIR_FAILURE_DETECTOR_DEAD_MAX = 16 };
 
-enum weir_presence_finding {
+enum weir_failure_detector_finding {
     WEIR_FOUND_NAME_TWICE,
     WEIR_FOUND_OLDER_LIBRARY,
     WEIR_FOUND_CLOCK_AHEAD,
     WEIR_FOUND_OWN_CLOCK
 };
 
-struct weir_presence {
+struct weir_failure_detector {
     struct weir_outbox *outbox;     /* borrowed */
     struct weir_liveness *liveness; /* owned; NULL: known by our lease */
     bool possible;                  /* there can be a session */
@@ -48,56 +48,62 @@ struct weir_presence {
 
     struct {
         int64_t number;
-        enum weir_presence_finding finding;
-    } told[WEIR_PRESENCE_TOLD_MAX]; /* a ring: the oldest is forgotten */
+        enum weir_failure_detector_finding finding;
+    } told[WEIR_FAILURE_DETECTOR_TOLD_MAX]; /* a ring: the oldest is forgotten */
     size_t told_count;
 };
 
 /* What a look has found. */
-struct weir_census {
-    int64_t dead[WEIR_PRESENCE_DEAD_MAX]; /* more of them are found by the next one */
+struct weir_peer_changes {
+    int64_t
+        dead[WEIR_FAILURE_DETECTOR_DEAD_MAX]; /* more of them are found by the next one */
     size_t dead_count;
     bool changed; /* somebody has come or gone since the last look */
 };
 
-void weir_presence_init(struct weir_presence *self, struct weir_outbox *outbox);
-void weir_presence_fini(struct weir_presence *self);
+void weir_failure_detector_init(struct weir_failure_detector *self,
+                                struct weir_outbox *outbox);
+void weir_failure_detector_fini(struct weir_failure_detector *self);
 
 /* Get a session, if there is none and it is time to try. */
-void weir_presence_enter(struct weir_presence *self);
+void weir_failure_detector_open_session(struct weir_failure_detector *self);
 
 /* Is it seen from this connection, or of any use when there is none? See liveness.h. */
-WEIR_CHECKED enum weir_status weir_presence_confirm(struct weir_presence *self,
-                                                    struct weir_connection *connection,
-                                                    struct weir_error *error);
-void weir_presence_doubt(struct weir_presence *self, int64_t wait_limit_ns);
+WEIR_CHECKED enum weir_status
+weir_failure_detector_confirm(struct weir_failure_detector *self,
+                              struct weir_connection *connection,
+                              struct weir_error *error);
+void weir_failure_detector_probe(struct weir_failure_detector *self,
+                                 int64_t wait_limit_ns);
 
 /* There was a session, and it is gone, or of no use. Without a round trip. */
-bool weir_presence_is_lost(struct weir_presence *self);
+bool weir_failure_detector_is_lost(struct weir_failure_detector *self);
 
 /* Give it up, and the number with it. Returns that number. */
-int64_t weir_presence_forsake(struct weir_presence *self);
+int64_t weir_failure_detector_abandon_session(struct weir_failure_detector *self);
 
 /* What to beat with. */
-void weir_presence_describe(const struct weir_presence *self, struct weir_process *out);
+void weir_failure_detector_describe(const struct weir_failure_detector *self,
+                                    struct weir_process *out);
 
 /* A beat was answered: our wall clock before and after it, and the database's. */
-void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
-                              int64_t after_us, int64_t database_us);
+void weir_failure_detector_note_clock(struct weir_failure_detector *self,
+                                      int64_t before_us, int64_t after_us,
+                                      int64_t database_us);
 
 /* Is somebody else there? That decides about looking. */
-void weir_presence_note_others(struct weir_presence *self, bool alone);
+void weir_failure_detector_note_others(struct weir_failure_detector *self, bool alone);
 
 /* Is this version of the library older than ours? One that says nothing is. */
-bool weir_presence_is_older(struct weir_str library);
+bool weir_failure_detector_is_older(struct weir_str library);
 
 /* Look at the others, if it is time. */
-WEIR_CHECKED enum weir_status weir_presence_look(struct weir_presence *self,
-                                                 struct weir_connection *connection,
-                                                 struct weir_census *out,
-                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_failure_detector_poll(struct weir_failure_detector *self,
+                           struct weir_connection *connection,
+                           struct weir_peer_changes *out, struct weir_error *error);
 
 /* When there is something to do next. */
-int64_t weir_presence_next(const struct weir_presence *self);
+int64_t weir_failure_detector_next(const struct weir_failure_detector *self);
 
 #endif

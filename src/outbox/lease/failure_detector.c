@@ -1,7 +1,7 @@
 /*
- * presence.c - see presence.h.
+ * failure_detector.c - see failure_detector.h.
  */
-#include "outbox/lease/presence.h"
+#include "outbox/lease/failure_detector.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 /* Clocks that are synchronised at all are closer; a round trip that lasted longer tells nothing. */
 enum { CLOCK_OFF_US_MAX = 5000000, ROUND_TRIP_US_MAX = 1000000 };
 
-static int64_t now_of(const struct weir_presence *self)
+static int64_t now_of(const struct weir_failure_detector *self)
 {
     return weir_executor_now(self->outbox->executor);
 }
@@ -29,9 +29,10 @@ static int64_t now_of(const struct weir_presence *self)
 /* ---- life ------------------------------------------------------------------------------ */
 
 /* In a simulation nobody dies but by order, and no session would know of it. */
-void weir_presence_init(struct weir_presence *self, struct weir_outbox *outbox)
+void weir_failure_detector_init(struct weir_failure_detector *self,
+                                struct weir_outbox *outbox)
 {
-    *self = (struct weir_presence){
+    *self = (struct weir_failure_detector){
         .outbox = outbox,
         .possible = !outbox->executor->simulated && weir_liveness_is_possible(outbox->db),
         .look_ns = WEIR_FOREVER,
@@ -39,13 +40,13 @@ void weir_presence_init(struct weir_presence *self, struct weir_outbox *outbox)
     self->began_ns = now_of(self);
 }
 
-void weir_presence_fini(struct weir_presence *self)
+void weir_failure_detector_fini(struct weir_failure_detector *self)
 {
     weir_liveness_close(self->liveness);
     self->liveness = NULL;
 }
 
-static void note_entered(struct weir_presence *self, enum weir_status status,
+static void note_entered(struct weir_failure_detector *self, enum weir_status status,
                          const struct weir_error *error)
 {
     int64_t now_ns = now_of(self);
@@ -64,7 +65,7 @@ static void note_entered(struct weir_presence *self, enum weir_status status,
     self->said = true;
 }
 
-void weir_presence_enter(struct weir_presence *self)
+void weir_failure_detector_open_session(struct weir_failure_detector *self)
 {
     struct weir_outbox *outbox = self->outbox;
     struct weir_error error;
@@ -78,32 +79,33 @@ void weir_presence_enter(struct weir_presence *self)
 }
 
 /* Where sessions and the pool do not lead to one server, a new one is not tried at once. */
-enum weir_status weir_presence_confirm(struct weir_presence *self,
-                                       struct weir_connection *connection,
-                                       struct weir_error *error)
+enum weir_status weir_failure_detector_confirm(struct weir_failure_detector *self,
+                                               struct weir_connection *connection,
+                                               struct weir_error *error)
 {
     enum weir_status status;
 
     if (self->liveness == NULL)
         return WEIR_OK;
     status = weir_liveness_confirm(self->liveness, connection, error);
-    if (weir_presence_is_lost(self))
+    if (weir_failure_detector_is_lost(self))
         self->enter_ns = weir_sat_add_i64(now_of(self), ENTER_AGAIN_NS);
     return status;
 }
 
-void weir_presence_doubt(struct weir_presence *self, int64_t wait_limit_ns)
+void weir_failure_detector_probe(struct weir_failure_detector *self,
+                                 int64_t wait_limit_ns)
 {
     if (self->liveness != NULL)
-        weir_liveness_doubt(self->liveness, wait_limit_ns);
+        weir_liveness_probe(self->liveness, wait_limit_ns);
 }
 
-bool weir_presence_is_lost(struct weir_presence *self)
+bool weir_failure_detector_is_lost(struct weir_failure_detector *self)
 {
     return self->liveness != NULL && !weir_liveness_is_held(self->liveness);
 }
 
-int64_t weir_presence_forsake(struct weir_presence *self)
+int64_t weir_failure_detector_abandon_session(struct weir_failure_detector *self)
 {
     weir_liveness_close(self->liveness);
     self->liveness = NULL;
@@ -113,18 +115,19 @@ int64_t weir_presence_forsake(struct weir_presence *self)
 
 /* ---- findings -------------------------------------------------------------------------- */
 
-static bool tell(struct weir_presence *self, int64_t number,
-                 enum weir_presence_finding finding)
+static bool tell(struct weir_failure_detector *self, int64_t number,
+                 enum weir_failure_detector_finding finding)
 {
-    size_t kept = self->told_count < WEIR_PRESENCE_TOLD_MAX ? self->told_count
-                                                            : WEIR_PRESENCE_TOLD_MAX;
+    size_t kept = self->told_count < WEIR_FAILURE_DETECTOR_TOLD_MAX
+                      ? self->told_count
+                      : WEIR_FAILURE_DETECTOR_TOLD_MAX;
 
     for (size_t i = 0; i < kept; i++) {
         if (self->told[i].number == number && self->told[i].finding == finding)
             return false;
     }
-    self->told[self->told_count % WEIR_PRESENCE_TOLD_MAX].number = number;
-    self->told[self->told_count % WEIR_PRESENCE_TOLD_MAX].finding = finding;
+    self->told[self->told_count % WEIR_FAILURE_DETECTOR_TOLD_MAX].number = number;
+    self->told[self->told_count % WEIR_FAILURE_DETECTOR_TOLD_MAX].finding = finding;
     self->told_count++;
     return true;
 }
@@ -142,19 +145,19 @@ static int64_t rank_of(struct weir_str version)
     return (int64_t)part[0] * 1000000000000 + (int64_t)part[1] * 1000000 + part[2];
 }
 
-bool weir_presence_is_older(struct weir_str library)
+bool weir_failure_detector_is_older(struct weir_str library)
 {
     return rank_of(library) < rank_of(weir_str(weir_version_string()));
 }
 
 /* Who died without a lock is still believed to be alive when it is started again under its name. */
-static bool has_beaten_since_we_began(const struct weir_presence *self,
+static bool has_beaten_since_we_began(const struct weir_failure_detector *self,
                                       const struct weir_peer *peer)
 {
     return -peer->ahead_us < (now_of(self) - self->began_ns) / 1000;
 }
 
-static void find_name(struct weir_presence *self, const struct weir_peer *peer)
+static void find_name(struct weir_failure_detector *self, const struct weir_peer *peer)
 {
     const struct weir_outbox *outbox = self->outbox;
 
@@ -168,9 +171,9 @@ static void find_name(struct weir_presence *self, const struct weir_peer *peer)
                    outbox->name);
 }
 
-static void find_library(struct weir_presence *self, const struct weir_peer *peer)
+static void find_library(struct weir_failure_detector *self, const struct weir_peer *peer)
 {
-    if (!weir_presence_is_older(peer->library) ||
+    if (!weir_failure_detector_is_older(peer->library) ||
         !tell(self, peer->number, WEIR_FOUND_OLDER_LIBRARY))
         return;
     weir_log_event(self->outbox->logger, WEIR_LOG_WARNING, "outbox.older_library",
@@ -183,7 +186,7 @@ static void find_library(struct weir_presence *self, const struct weir_peer *pee
 
 /* Each process has its own clock where there is no server. Of two that differ one sees the other in
  * the future. */
-static void find_clock(struct weir_presence *self, const struct weir_peer *peer)
+static void find_clock(struct weir_failure_detector *self, const struct weir_peer *peer)
 {
     const struct weir_outbox *outbox = self->outbox;
 
@@ -197,8 +200,9 @@ static void find_clock(struct weir_presence *self, const struct weir_peer *peer)
                    (long long)(peer->ahead_us / 1000), outbox->name);
 }
 
-void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
-                              int64_t after_us, int64_t database_us)
+void weir_failure_detector_note_clock(struct weir_failure_detector *self,
+                                      int64_t before_us, int64_t after_us,
+                                      int64_t database_us)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t off_us = before_us + (after_us - before_us) / 2 - database_us;
@@ -219,7 +223,8 @@ void weir_presence_note_clock(struct weir_presence *self, int64_t before_us,
 
 /* ---- looking --------------------------------------------------------------------------- */
 
-void weir_presence_describe(const struct weir_presence *self, struct weir_process *out)
+void weir_failure_detector_describe(const struct weir_failure_detector *self,
+                                    struct weir_process *out)
 {
     out->owner = self->outbox->owner;
     out->name = self->outbox->name;
@@ -228,7 +233,7 @@ void weir_presence_describe(const struct weir_presence *self, struct weir_proces
     out->clock_off_us = self->clock_off_us;
 }
 
-void weir_presence_note_others(struct weir_presence *self, bool alone)
+void weir_failure_detector_note_others(struct weir_failure_detector *self, bool alone)
 {
     if (alone)
         self->look_ns = WEIR_FOREVER;
@@ -237,21 +242,22 @@ void weir_presence_note_others(struct weir_presence *self, bool alone)
 }
 
 struct looking {
-    struct weir_presence *presence;
-    struct weir_census *census;
+    struct weir_failure_detector *failure_detector;
+    struct weir_peer_changes *peer_changes;
     size_t peers;
     bool judging;
 };
 
 static void note_dead(struct looking *self, const struct weir_peer *peer)
 {
-    struct weir_census *census = self->census;
+    struct weir_peer_changes *peer_changes = self->peer_changes;
 
-    if (!self->judging || census->dead_count == WEIR_PRESENCE_DEAD_MAX)
+    if (!self->judging || peer_changes->dead_count == WEIR_FAILURE_DETECTOR_DEAD_MAX)
         return;
-    census->dead[census->dead_count++] = peer->number;
-    weir_log_event(self->presence->outbox->logger, WEIR_LOG_INFO, "outbox.process_died",
-                   "name=\"%.*s\"", (int)peer->name.size, peer->name.data);
+    peer_changes->dead[peer_changes->dead_count++] = peer->number;
+    weir_log_event(self->failure_detector->outbox->logger, WEIR_LOG_INFO,
+                   "outbox.process_died", "name=\"%.*s\"", (int)peer->name.size,
+                   peer->name.data);
 }
 
 static void meet(void *state, const struct weir_peer *peer)
@@ -263,24 +269,26 @@ static void meet(void *state, const struct weir_peer *peer)
         return;
     }
     self->peers++;
-    find_name(self->presence, peer);
-    find_library(self->presence, peer);
-    find_clock(self->presence, peer);
+    find_name(self->failure_detector, peer);
+    find_library(self->failure_detector, peer);
+    find_clock(self->failure_detector, peer);
 }
 
-enum weir_status weir_presence_look(struct weir_presence *self,
-                                    struct weir_connection *connection,
-                                    struct weir_census *out, struct weir_error *error)
+enum weir_status weir_failure_detector_poll(struct weir_failure_detector *self,
+                                            struct weir_connection *connection,
+                                            struct weir_peer_changes *out,
+                                            struct weir_error *error)
 {
     int64_t now_ns = now_of(self);
-    struct looking looking = {
-        .presence = self, .census = out, .judging = now_ns >= self->judge_ns};
+    struct looking looking = {.failure_detector = self,
+                              .peer_changes = out,
+                              .judging = now_ns >= self->judge_ns};
     enum weir_status status;
 
-    *out = (struct weir_census){.dead_count = 0};
+    *out = (struct weir_peer_changes){.dead_count = 0};
     if (now_ns < self->look_ns)
         return WEIR_OK;
-    status = weir_liveness_look(self->liveness, connection, self->outbox->owner, meet,
+    status = weir_liveness_poll(self->liveness, connection, self->outbox->owner, meet,
                                 &looking, error);
     self->look_ns =
         weir_sat_add_i64(now_ns, self->liveness != NULL ? LOOK_NS : LOOK_WITHOUT_LOCK_NS);
@@ -292,7 +300,7 @@ enum weir_status weir_presence_look(struct weir_presence *self,
     return WEIR_OK;
 }
 
-int64_t weir_presence_next(const struct weir_presence *self)
+int64_t weir_failure_detector_next(const struct weir_failure_detector *self)
 {
     int64_t next_ns = self->look_ns;
 
