@@ -515,7 +515,7 @@ static enum weir_status make_partition_table(struct weir_outbox *self,
         .work = self->bells[WEIR_BELL_WORK],
         .acks = self->bells[WEIR_BELL_ACKS],
         .room = {self->bells[WEIR_BELL_MAIN], self->bells[WEIR_BELL_FOLLOWER]},
-        .keeper = self->bells[WEIR_BELL_KEEPER],
+        .lease_keeper = self->bells[WEIR_BELL_LEASE_KEEPER],
         .points = self->points,
     };
     enum weir_status status =
@@ -552,7 +552,7 @@ static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
     if (status == WEIR_OK)
         status = weir_acker_spawn(self, error);
     if (status == WEIR_OK)
-        status = weir_keeper_spawn(self, error);
+        status = weir_lease_keeper_spawn(self, error);
     if (status == WEIR_OK)
         status = weir_dispatcher_spawn(self, WEIR_READER_FOLLOWER, error);
     if (status == WEIR_OK)
@@ -641,7 +641,7 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
     if (status == WEIR_OK)
         status = make_partition_table(self, error);
     if (status == WEIR_OK)
-        status = weir_keeper_arrive(self, error);
+        status = weir_lease_keeper_arrive(self, error);
     if (status == WEIR_OK)
         status = make_wake(self, error);
     if (status == WEIR_OK) /* the dispatcher knows the wake */
@@ -714,10 +714,10 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
         unfinished = stop_handler_runners(self, grace_ns);
     if (self->staff != NULL)
         unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
-    if (self->partition_table != NULL && self->keeper != NULL && can_write(self))
+    if (self->partition_table != NULL && self->lease_keeper != NULL && can_write(self))
         store_acks(self);
-    weir_keeper_depart(self,
-                       can_write(self) ? WEIR_DEPART_RELEASING : WEIR_DEPART_AT_ONCE);
+    weir_lease_keeper_depart(self, can_write(self) ? WEIR_DEPART_RELEASING
+                                                   : WEIR_DEPART_AT_ONCE);
     self->unfinished += unfinished;
     dismantle(self);
     return unfinished;
@@ -797,7 +797,7 @@ enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *
     if (status == WEIR_OK) {
         weir_registry_forget(&self->registry, queue);
         weir_registry_undeclare(&self->registry, queue); /* the name is free again */
-        weir_outbox_ring(self, WEIR_BELL_KEEPER);
+        weir_outbox_ring(self, WEIR_BELL_LEASE_KEEPER);
     }
     return status;
 }

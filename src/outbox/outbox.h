@@ -6,7 +6,7 @@
  *   dispatcher.c   reads the log into lanes          two workers: main reader and follower
  *   handler_runner.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
- *   keeper.c       leases, members, shares           one worker on a thread without user code
+ *   lease_keeper.c       leases, members, shares           one worker on a thread without user code
  *   tx_watchdog.c   cancels statements of handlers    likewise; for transactional handlers only
  *   sweeper.c      removes what all have passed      one worker
  *   retention.c    removes old dead letters          one worker
@@ -44,7 +44,7 @@ enum weir_bell {
     WEIR_BELL_FOLLOWER, /* the follower: a lane behind has room */
     WEIR_BELL_WORK,     /* callers: a lane is ready */
     WEIR_BELL_ACKS,     /* the acker */
-    WEIR_BELL_KEEPER,
+    WEIR_BELL_LEASE_KEEPER,
     WEIR_BELL_TX_WATCHDOG, /* a call whose time is over sooner than it believes */
     WEIR_BELL_SWEEP,
     WEIR_BELL_RETENTION, /* at the start only */
@@ -101,7 +101,7 @@ struct weir_outbox {
         *transactions; /* owned: one per caller; NULL: no transactional handler */
     size_t transaction_count;
     _Atomic int64_t watch_ns; /* when the timekeeper looks at them again */
-    struct weir_keeper *keeper;
+    struct weir_lease_keeper *lease_keeper;
     struct weir_sweeper *sweeper;
     struct weir_retention *retention;
     struct weir_outbox_report moved; /* the acker's */
@@ -152,8 +152,8 @@ WEIR_CHECKED enum weir_status weir_handler_runners_spawn(struct weir_outbox *out
                                                          struct weir_error *error);
 WEIR_CHECKED enum weir_status weir_acker_spawn(struct weir_outbox *outbox,
                                                struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_keeper_spawn(struct weir_outbox *outbox,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_lease_keeper_spawn(struct weir_outbox *outbox,
+                                                      struct weir_error *error);
 WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
                                                  struct weir_error *error);
 
@@ -182,10 +182,10 @@ WEIR_CHECKED enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_
 void weir_sweeper_note(struct weir_outbox *outbox);
 
 /* Take leases at once, so that start() begins to deliver; and give all of them up. */
-WEIR_CHECKED enum weir_status weir_keeper_arrive(struct weir_outbox *outbox,
-                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
+                                                       struct weir_error *error);
 enum weir_depart { WEIR_DEPART_RELEASING, WEIR_DEPART_AT_ONCE /* they run out */ };
-void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
+void weir_lease_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
 
 /* A worker with the outbox's ways: listener of the log, statistics under `category` (the messages
  * of an execution are those of its weir_outbox_report), panics are errors. The caller fills in name,

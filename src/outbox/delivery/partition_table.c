@@ -72,7 +72,7 @@ void weir_partition_table_destroy(struct weir_partition_table *self)
     self->closed = true;
     self->options.work = NULL;
     self->options.acks = NULL;
-    self->options.keeper = NULL;
+    self->options.lease_keeper = NULL;
     self->options.room[0] = NULL;
     self->options.room[1] = NULL;
     while (self->leased_count > 0)
@@ -312,7 +312,7 @@ void weir_leased_partition_move(struct weir_partition_table *self,
         weir_partition_table_notify(self->options.acks);
         break;
     case WEIR_PARTITION_LEAVING:
-        weir_partition_table_notify(self->options.keeper);
+        weir_partition_table_notify(self->options.lease_keeper);
         break;
     case WEIR_PARTITION_IDLE:
     case WEIR_PARTITION_RUNNING:

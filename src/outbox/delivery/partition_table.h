@@ -96,11 +96,11 @@ struct weir_partition_table_options {
     struct weir_executor *executor; /* borrowed: the clock */
     size_t memory_max;
     uint32_t page_rows;
-    struct weir_notifier *work;       /* borrowed: a lane is ready */
-    struct weir_notifier *acks;       /* an ack waits */
-    struct weir_notifier *room[2];    /* by reader: it may be worth looking again */
-    struct weir_notifier *keeper;     /* a lane is leaving, or was lost */
-    struct weir_fault_points *points; /* for tests; NULL: none */
+    struct weir_notifier *work;         /* borrowed: a lane is ready */
+    struct weir_notifier *acks;         /* an ack waits */
+    struct weir_notifier *room[2];      /* by reader: it may be worth looking again */
+    struct weir_notifier *lease_keeper; /* a lane is leaving, or was lost */
+    struct weir_fault_points *points;   /* for tests; NULL: none */
 };
 
 enum weir_reader_kind { WEIR_READER_MAIN, WEIR_READER_FOLLOWER };

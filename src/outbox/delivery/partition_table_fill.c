@@ -351,7 +351,8 @@ void weir_partition_table_answer(struct weir_partition_table *self,
                 *weir_page_find_removal(page, weir_pid_queue(leases[i].key.pid));
         } else {
             weir_leased_partition_lose(self, leased);
-            weir_partition_table_notify(self->options.keeper); /* it may be taken again */
+            weir_partition_table_notify(
+                self->options.lease_keeper); /* it may be taken again */
         }
     }
     weir_lock_release(&self->lock);
@@ -450,7 +451,7 @@ static void move_on(struct weir_partition_table *self, enum weir_reader_kind kin
             leased->forgiven = true;
             leased->suspect = false;
             weir_batch_sizer_init(&leased->batch_sizer);
-            weir_partition_table_notify(self->options.keeper);
+            weir_partition_table_notify(self->options.lease_keeper);
         }
     }
 }

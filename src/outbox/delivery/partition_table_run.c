@@ -491,7 +491,7 @@ static void bury(struct weir_partition_table *self, struct weir_leased_partition
     self->running--;
     weir_leased_partition_free(self, leased);
     weir_partition_table_notify(
-        self->options.keeper); /* its partition may be taken again */
+        self->options.lease_keeper); /* its partition may be taken again */
 }
 
 /* The end of every function that ends a call: unlocks, and gives up the call's hold. */
@@ -714,7 +714,7 @@ void weir_partition_table_settle(struct weir_partition_table *self,
             apply(self, leased);
         else {
             weir_leased_partition_remove(self, leased); /* somebody else's by now */
-            weir_partition_table_notify(self->options.keeper);
+            weir_partition_table_notify(self->options.lease_keeper);
         }
     }
     last = count > 0 && weir_partition_table_drop_hold(self);

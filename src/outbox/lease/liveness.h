@@ -13,7 +13,7 @@
  *
  * A number is used for one session and never again. So "the lock of this number is gone" stays true:
  * any number of processes may find it out, and act on it as late as they like. A process that has lost
- * its session and lives goes on under another number, with new epochs (keeper.c).
+ * its session and lives goes on under another number, with new epochs (lease_keeper.c).
  *
  * Others look for the lock where they write. A session that is there may have been left
  * behind: its server was the primary, takes no writes any more, and the connections of the pool

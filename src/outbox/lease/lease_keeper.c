@@ -1,5 +1,5 @@
 /*
- * keeper.c - keeps the leases of a process, and its share of the partitions.
+ * lease_keeper.c - keeps the leases of a process, and its share of the partitions.
  *
  * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
  * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
@@ -48,7 +48,7 @@
 
 enum { OCCUPIED_MAX = 2 * WEIR_PARTITIONS_MAX, LEAVE_ATTEMPTS = 3 };
 
-struct weir_keeper {
+struct weir_lease_keeper {
     struct weir_outbox *outbox;
     int64_t renew_ns;     /* when next, by the clock that leases end by */
     int64_t heartbeat_ns; /* by the one that timers go by */
@@ -67,7 +67,7 @@ struct weir_keeper {
 
 /* Lanes that nothing waits for also say how far the log was read for them. Those with a mark end it,
  * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
-static enum weir_status store_positions(struct weir_keeper *self,
+static enum weir_status store_positions(struct weir_lease_keeper *self,
                                         struct weir_connection *connection, size_t count,
                                         struct weir_error *error)
 {
@@ -86,7 +86,7 @@ static enum weir_status store_positions(struct weir_keeper *self,
     return weir_ack_move(connection, owner, self->acks, worth, error);
 }
 
-static enum weir_status release_leaving(struct weir_keeper *self,
+static enum weir_status release_leaving(struct weir_lease_keeper *self,
                                         struct weir_connection *connection, bool all,
                                         struct weir_error *error)
 {
@@ -115,7 +115,7 @@ static enum weir_status release_leaving(struct weir_keeper *self,
     return status;
 }
 
-static enum weir_status forgive(struct weir_keeper *self,
+static enum weir_status forgive(struct weir_lease_keeper *self,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
 {
@@ -161,7 +161,7 @@ static const struct weir_subscriber *find_subscriber(const struct weir_outbox *o
     return subscriber;
 }
 
-static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
+static void note_lost(struct weir_lease_keeper *self, const struct weir_lease *lease)
 {
     struct weir_outbox *outbox = self->outbox;
     const struct weir_subscriber *subscriber =
@@ -176,7 +176,7 @@ static void note_lost(struct weir_keeper *self, const struct weir_lease *lease)
 
 /* The leases of all posts that last as long as that of posts[first]; none if one before it does:
  * then they were renewed with that. */
-static size_t list_leases(struct weir_keeper *self, size_t first)
+static size_t list_leases(struct weir_lease_keeper *self, size_t first)
 {
     const struct weir_outbox *outbox = self->outbox;
     int64_t lease_ns = outbox->subscribers[first]->lease_ns;
@@ -196,7 +196,7 @@ static size_t list_leases(struct weir_keeper *self, size_t first)
 }
 
 /* Of one length in one statement: a process that has nothing to do still renews. */
-static enum weir_status renew_like(struct weir_keeper *self,
+static enum weir_status renew_like(struct weir_lease_keeper *self,
                                    struct weir_connection *connection, size_t first,
                                    struct weir_error *error)
 {
@@ -222,7 +222,7 @@ static enum weir_status renew_like(struct weir_keeper *self,
     return status;
 }
 
-static enum weir_status renew(struct weir_keeper *self,
+static enum weir_status renew(struct weir_lease_keeper *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
@@ -258,7 +258,7 @@ static void log_mark(const struct weir_outbox *outbox,
                            : "a process ended in its call: it is called alone");
 }
 
-static enum weir_status admit(struct weir_keeper *self,
+static enum weir_status admit(struct weir_lease_keeper *self,
                               struct weir_subscriber *subscriber,
                               const struct weir_lease *lease,
                               const struct weir_stored_position *position, int64_t now_us,
@@ -282,7 +282,7 @@ static enum weir_status admit(struct weir_keeper *self,
     return WEIR_OK;
 }
 
-static enum weir_status admit_all(struct weir_keeper *self,
+static enum weir_status admit_all(struct weir_lease_keeper *self,
                                   struct weir_connection *connection, size_t index,
                                   size_t count, int64_t taken_ns,
                                   struct weir_error *error)
@@ -302,7 +302,7 @@ static enum weir_status admit_all(struct weir_keeper *self,
  * A take whose answer was lost, or that could not be turned into lanes, or a release that failed,
  * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
  */
-static enum weir_status tidy_subscriber(struct weir_keeper *self,
+static enum weir_status tidy_subscriber(struct weir_lease_keeper *self,
                                         struct weir_connection *connection,
                                         const struct weir_subscriber *subscriber,
                                         struct weir_error *error)
@@ -324,8 +324,8 @@ static enum weir_status tidy_subscriber(struct weir_keeper *self,
     return weir_lease_release(connection, outbox->owner, self->leases, strange, error);
 }
 
-static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *connection,
-                             struct weir_error *error)
+static enum weir_status tidy(struct weir_lease_keeper *self,
+                             struct weir_connection *connection, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -336,9 +336,9 @@ static enum weir_status tidy(struct weir_keeper *self, struct weir_connection *c
 }
 
 /* Take up to `wanted` partitions of a post, just after a look at its share. */
-static enum weir_status take(struct weir_keeper *self, struct weir_connection *connection,
-                             size_t index, size_t wanted, size_t *taken,
-                             struct weir_error *error)
+static enum weir_status take(struct weir_lease_keeper *self,
+                             struct weir_connection *connection, size_t index,
+                             size_t wanted, size_t *taken, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     const struct weir_subscriber *subscriber = outbox->subscribers[index];
@@ -389,7 +389,7 @@ static int64_t next_look(const struct weir_quota *quota, uint32_t held,
 }
 
 /* Has a partition been free for so long that those below their share cannot want it? */
-static bool is_orphaned(struct weir_keeper *self, size_t index, uint32_t held)
+static bool is_orphaned(struct weir_lease_keeper *self, size_t index, uint32_t held)
 {
     const struct weir_quota *quota = &self->quotas[index];
     int64_t *since_ns = &self->orphaned_ns[index];
@@ -406,7 +406,7 @@ static bool is_orphaned(struct weir_keeper *self, size_t index, uint32_t held)
 }
 
 /* A subscription that is gone is not made again: where it stood is gone with it. */
-static void note_state(struct weir_keeper *self, struct weir_subscriber *subscriber,
+static void note_state(struct weir_lease_keeper *self, struct weir_subscriber *subscriber,
                        const struct weir_quota *quota)
 {
     struct weir_outbox *outbox = self->outbox;
@@ -422,7 +422,7 @@ static void note_state(struct weir_keeper *self, struct weir_subscriber *subscri
                        subscriber->queue, subscriber->subscription);
 }
 
-static enum weir_status balance(struct weir_keeper *self,
+static enum weir_status balance(struct weir_lease_keeper *self,
                                 struct weir_connection *connection, size_t index,
                                 int64_t *look_ns, struct weir_error *error)
 {
@@ -454,7 +454,7 @@ static enum weir_status balance(struct weir_keeper *self,
 }
 
 /* Between the database's clock and ours; our wall clock was `before_us` when it was asked. */
-static void set_clock(struct weir_keeper *self, int64_t before_us)
+static void set_clock(struct weir_lease_keeper *self, int64_t before_us)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t ours_us = weir_executor_now(outbox->executor) / 1000;
@@ -472,7 +472,7 @@ static void set_clock(struct weir_keeper *self, int64_t before_us)
 }
 
 /* What each handler has got done, for whoever looks at this process from outside. */
-static void publish(struct weir_keeper *self)
+static void publish(struct weir_lease_keeper *self)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t now_ns = weir_executor_now(outbox->executor);
@@ -486,7 +486,7 @@ static void publish(struct weir_keeper *self)
     }
 }
 
-static enum weir_status heartbeat(struct weir_keeper *self,
+static enum weir_status heartbeat(struct weir_lease_keeper *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
@@ -527,7 +527,7 @@ static enum weir_status heartbeat(struct weir_keeper *self,
 /* ---- life and death -------------------------------------------------------------------- */
 
 /* All leases of a number, and then its membership. */
-static enum weir_status clear(struct weir_keeper *self,
+static enum weir_status clear(struct weir_lease_keeper *self,
                               struct weir_connection *connection, int64_t number,
                               bool dead, struct weir_error *error)
 {
@@ -546,7 +546,7 @@ static enum weir_status clear(struct weir_keeper *self,
     return status;
 }
 
-static enum weir_status evict(struct weir_keeper *self,
+static enum weir_status evict(struct weir_lease_keeper *self,
                               struct weir_connection *connection,
                               const struct weir_peer_changes *peer_changes,
                               struct weir_error *error)
@@ -562,7 +562,7 @@ static enum weir_status evict(struct weir_keeper *self,
 }
 
 /* Before anything is said to the database: it may be away, and others may be faster. */
-static void fence_if_lost(struct weir_keeper *self)
+static void fence_if_lost(struct weir_lease_keeper *self)
 {
     struct weir_outbox *outbox = self->outbox;
     int64_t number;
@@ -583,7 +583,7 @@ static void fence_if_lost(struct weir_keeper *self)
 }
 
 /* Nobody says that it is alive by its lock where the lock is not seen. */
-static enum weir_status appear(struct weir_keeper *self,
+static enum weir_status appear(struct weir_lease_keeper *self,
                                struct weir_connection *connection,
                                struct weir_error *error)
 {
@@ -596,14 +596,14 @@ static enum weir_status appear(struct weir_keeper *self,
 }
 
 /* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
-static void doubt(struct weir_keeper *self)
+static void doubt(struct weir_lease_keeper *self)
 {
     weir_failure_detector_probe(&self->failure_detector,
                                 heartbeat_interval(self->outbox));
     fence_if_lost(self);
 }
 
-static enum weir_status come_back(struct weir_keeper *self,
+static enum weir_status come_back(struct weir_lease_keeper *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
@@ -617,8 +617,8 @@ static enum weir_status come_back(struct weir_keeper *self,
     return status;
 }
 
-static enum weir_status look(struct weir_keeper *self, struct weir_connection *connection,
-                             struct weir_error *error)
+static enum weir_status look(struct weir_lease_keeper *self,
+                             struct weir_connection *connection, struct weir_error *error)
 {
     struct weir_peer_changes peer_changes;
     enum weir_status status = weir_failure_detector_poll(
@@ -640,7 +640,7 @@ static enum weir_status look(struct weir_keeper *self, struct weir_connection *c
 
 /* ---- the worker ------------------------------------------------------------------------ */
 
-static enum weir_status round_once(struct weir_keeper *self,
+static enum weir_status round_once(struct weir_lease_keeper *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -671,7 +671,7 @@ static int64_t sooner(int64_t a_ns, int64_t b_ns)
 static enum weir_status keep(struct weir_context *context, void *state,
                              struct weir_directive *out, struct weir_error *error)
 {
-    struct weir_keeper *self = state;
+    struct weir_lease_keeper *self = state;
     struct weir_outbox *outbox = self->outbox;
     struct weir_connection *connection = NULL;
     enum weir_status status;
@@ -708,15 +708,16 @@ static size_t most_leased_partitions(const struct weir_outbox *outbox)
     return most;
 }
 
-enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_error *error)
+enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
+                                          struct weir_error *error)
 {
-    struct weir_keeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
+    struct weir_lease_keeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
     struct weir_connection *connection = NULL;
     enum weir_status status;
 
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
-    outbox->keeper = self;
+    outbox->lease_keeper = self;
     self->outbox = outbox;
     weir_failure_detector_init(&self->failure_detector, outbox);
     self->lease_max = most_leased_partitions(outbox) + 1;
@@ -754,7 +755,8 @@ enum weir_status weir_keeper_arrive(struct weir_outbox *outbox, struct weir_erro
     return status;
 }
 
-enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error *error)
+enum weir_status weir_lease_keeper_spawn(struct weir_outbox *outbox,
+                                         struct weir_error *error)
 {
     struct weir_staff_options options = {.category = "keeper"};
 
@@ -763,8 +765,8 @@ enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error
     weir_worker_options_init(&options.worker);
     options.worker.name = "keeper";
     options.worker.action = keep;
-    options.worker.state = outbox->keeper;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_KEEPER];
+    options.worker.state = outbox->lease_keeper;
+    options.worker.notifiers = &outbox->bells[WEIR_BELL_LEASE_KEEPER];
     options.worker.notifier_count = 1;
     options.worker.pace = weir_pace_none();
     options.worker.worker_class = WEIR_WORKER_RESERVED;
@@ -774,7 +776,7 @@ enum weir_status weir_keeper_spawn(struct weir_outbox *outbox, struct weir_error
 }
 
 /* Give up all leases that nothing runs under, those that we may hold unknowingly too. */
-static enum weir_status leave(struct weir_keeper *self,
+static enum weir_status leave(struct weir_lease_keeper *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
@@ -791,7 +793,7 @@ static enum weir_status leave(struct weir_keeper *self,
 
 /* A connection that was lost, perhaps long ago, must not cost the others a whole lease: once more
  * on another one. But who cannot connect does not wait for it again. */
-static enum weir_status leave_patiently(struct weir_keeper *self,
+static enum weir_status leave_patiently(struct weir_lease_keeper *self,
                                         struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
@@ -809,9 +811,9 @@ static enum weir_status leave_patiently(struct weir_keeper *self,
     return status;
 }
 
-void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
+void weir_lease_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
 {
-    struct weir_keeper *self = outbox->keeper;
+    struct weir_lease_keeper *self = outbox->lease_keeper;
     struct weir_error error;
     enum weir_status status = WEIR_OK;
 
@@ -831,5 +833,5 @@ void weir_keeper_depart(struct weir_outbox *outbox, enum weir_depart how)
     weir_heap_free(outbox->heap, self->acks);
     weir_heap_free(outbox->heap, self->positions);
     weir_heap_free(outbox->heap, self);
-    outbox->keeper = NULL;
+    outbox->lease_keeper = NULL;
 }
