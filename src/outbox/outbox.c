@@ -455,12 +455,12 @@ static enum weir_status make_executor(struct weir_outbox *self, struct weir_erro
     return weir_executor_create(&options, &self->executor, error);
 }
 
-static enum weir_status make_bells(struct weir_outbox *self, struct weir_error *error)
+static enum weir_status make_notifiers(struct weir_outbox *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
-    for (int i = 0; i < WEIR_OUTBOX_BELLS && status == WEIR_OK; i++)
-        status = weir_notifier_create(self->executor, &self->bells[i]);
+    for (int i = 0; i < WEIR_OUTBOX_NOTIFIERS && status == WEIR_OK; i++)
+        status = weir_notifier_create(self->executor, &self->notifiers[i]);
     if (status == WEIR_OK)
         status = weir_gate_create(self->executor, self->options.maintenance_guaranteed,
                                   &self->guaranteed, error);
@@ -512,10 +512,11 @@ static enum weir_status make_partition_table(struct weir_outbox *self,
         .executor = self->executor,
         .memory_max = self->options.memory_max,
         .page_rows = self->tuning[WEIR_KIND_DISPATCHER].batch,
-        .work = self->bells[WEIR_BELL_WORK],
-        .acks = self->bells[WEIR_BELL_ACKS],
-        .room = {self->bells[WEIR_BELL_MAIN], self->bells[WEIR_BELL_FOLLOWER]},
-        .lease_keeper = self->bells[WEIR_BELL_LEASE_KEEPER],
+        .work = self->notifiers[WEIR_NOTIFY_WORK],
+        .acks = self->notifiers[WEIR_NOTIFY_ACKS],
+        .room = {self->notifiers[WEIR_NOTIFY_MAIN],
+                 self->notifiers[WEIR_NOTIFY_FOLLOWER]},
+        .lease_keeper = self->notifiers[WEIR_NOTIFY_LEASE_KEEPER],
         .points = self->points,
     };
     enum weir_status status =
@@ -533,7 +534,7 @@ static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *e
         return WEIR_OK;
     weir_wake_options_init(&options);
     options.db = self->db;
-    options.notifier = self->bells[WEIR_BELL_MAIN];
+    options.notifier = self->notifiers[WEIR_NOTIFY_MAIN];
     options.channel = self->channel;
     options.poll_ns = WEIR_OUTBOX_POLL_NS;
     return weir_wake_start(&options, &self->wake, error);
@@ -581,9 +582,9 @@ static void dismantle(struct weir_outbox *self)
     weir_gate_destroy(self->shared);
     self->guaranteed = NULL;
     self->shared = NULL;
-    for (int i = 0; i < WEIR_OUTBOX_BELLS; i++) {
-        weir_notifier_destroy(self->bells[i]);
-        self->bells[i] = NULL;
+    for (int i = 0; i < WEIR_OUTBOX_NOTIFIERS; i++) {
+        weir_notifier_destroy(self->notifiers[i]);
+        self->notifiers[i] = NULL;
     }
     if (self->unfinished == 0) {
         weir_stats_destroy(self->stats);
@@ -633,7 +634,7 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
     if (status == WEIR_OK)
         status = make_executor(self, error);
     if (status == WEIR_OK)
-        status = make_bells(self, error);
+        status = make_notifiers(self, error);
     if (status == WEIR_OK)
         status = make_wards(self, error);
     if (status == WEIR_OK)
@@ -652,8 +653,8 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
         weir_error_prefix(error, "start outbox");
         return status;
     }
-    for (int bell = 0; bell < WEIR_OUTBOX_BELLS; bell++)
-        weir_outbox_ring(self, (enum weir_bell)bell);
+    for (int notifier = 0; notifier < WEIR_OUTBOX_NOTIFIERS; notifier++)
+        weir_outbox_notify(self, (enum weir_outbox_notifier_id)notifier);
     return WEIR_OK;
 }
 
@@ -723,10 +724,10 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
     return unfinished;
 }
 
-void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell)
+void weir_outbox_notify(struct weir_outbox *self, enum weir_outbox_notifier_id notifier)
 {
-    if (self->bells[bell] != NULL)
-        weir_notifier_notify_one(self->bells[bell]);
+    if (self->notifiers[notifier] != NULL)
+        weir_notifier_notify_one(self->notifiers[notifier]);
 }
 
 void weir_outbox_flush(struct weir_outbox *self)
@@ -734,7 +735,7 @@ void weir_outbox_flush(struct weir_outbox *self)
     if (self->wake != NULL)
         weir_wake_hint(self->wake);
     else
-        weir_outbox_ring(self, WEIR_BELL_MAIN);
+        weir_outbox_notify(self, WEIR_NOTIFY_MAIN);
     weir_wake_signal(self->db, self->channel);
 }
 
@@ -797,7 +798,7 @@ enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *
     if (status == WEIR_OK) {
         weir_registry_forget(&self->registry, queue);
         weir_registry_undeclare(&self->registry, queue); /* the name is free again */
-        weir_outbox_ring(self, WEIR_BELL_LEASE_KEEPER);
+        weir_outbox_notify(self, WEIR_NOTIFY_LEASE_KEEPER);
     }
     return status;
 }

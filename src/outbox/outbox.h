@@ -33,22 +33,22 @@
 #include "weir/stats.h"
 #include "weir/ward.h"
 
-enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_BELLS = 9 };
+enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_NOTIFIERS = 9 };
 
 /* How often the main reader looks without being told: polling is the truth. */
 #define WEIR_OUTBOX_POLL_NS WEIR_SECONDS(1)
 
 /* Who is woken by what. */
-enum weir_bell {
-    WEIR_BELL_MAIN,     /* the main reader: something committed, room, lanes */
-    WEIR_BELL_FOLLOWER, /* the follower: a lane behind has room */
-    WEIR_BELL_WORK,     /* callers: a lane is ready */
-    WEIR_BELL_ACKS,     /* the acker */
-    WEIR_BELL_LEASE_KEEPER,
-    WEIR_BELL_TX_WATCHDOG, /* a call whose time is over sooner than it believes */
-    WEIR_BELL_SWEEP,
-    WEIR_BELL_RETENTION, /* at the start only */
-    WEIR_BELL_PUBLISHER  /* likewise */
+enum weir_outbox_notifier_id {
+    WEIR_NOTIFY_MAIN,     /* the main reader: something committed, room, lanes */
+    WEIR_NOTIFY_FOLLOWER, /* the follower: a lane behind has room */
+    WEIR_NOTIFY_WORK,     /* callers: a lane is ready */
+    WEIR_NOTIFY_ACKS,     /* the acker */
+    WEIR_NOTIFY_LEASE_KEEPER,
+    WEIR_NOTIFY_TX_WATCHDOG, /* a call whose time is over sooner than it believes */
+    WEIR_NOTIFY_SWEEP,
+    WEIR_NOTIFY_RETENTION, /* at the start only */
+    WEIR_NOTIFY_PUBLISHER  /* likewise */
 };
 
 /* What an execution of any worker of ours has done. */
@@ -86,7 +86,7 @@ struct weir_outbox {
     bool started;
     bool own_executor;
     struct weir_executor *executor;
-    struct weir_notifier *bells[WEIR_OUTBOX_BELLS];
+    struct weir_notifier *notifiers[WEIR_OUTBOX_NOTIFIERS];
     struct weir_partition_table *partition_table;
     struct weir_ward *handler_runners;
     struct weir_ward *staff;
@@ -141,7 +141,7 @@ weir_outbox_count_waiting(struct weir_outbox *self, struct weir_connection *conn
                           const char *queue, int64_t *waiting, struct weir_error *error);
 
 /* Something is new for the main reader: look now. Does nothing before start(). */
-void weir_outbox_ring(struct weir_outbox *self, enum weir_bell bell);
+void weir_outbox_notify(struct weir_outbox *self, enum weir_outbox_notifier_id notifier);
 
 /* ---- the workers: each spawns itself into the outbox's wards ---------------------------- */
 

@@ -526,7 +526,7 @@ int crew_quota_of(struct crew *self, const struct crew_member *member)
 {
     char name[32];
 
-    weir_outbox_ring(member->outbox, WEIR_BELL_LEASE_KEEPER);
+    weir_outbox_notify(member->outbox, WEIR_NOTIFY_LEASE_KEEPER);
     crew_name(member->process, name, sizeof name);
     return crew_quota(self, name);
 }

@@ -140,8 +140,8 @@ static enum weir_status make_wards(struct weir_flow_worker *self,
         status = weir_ward_create(self->executor, &runners, &self->runners, error);
     if (status == WEIR_OK)
         status = weir_ward_create(self->executor, &staff, &self->staff, error);
-    for (int i = 0; i < WEIR_WORKER_BELLS && status == WEIR_OK; i++) {
-        status = weir_notifier_create(self->executor, &self->bells[i]);
+    for (int i = 0; i < WEIR_WORKER_NOTIFIERS && status == WEIR_OK; i++) {
+        status = weir_notifier_create(self->executor, &self->notifiers[i]);
         if (status != WEIR_OK)
             status = no_memory(error);
     }
@@ -276,14 +276,15 @@ enum weir_status weir_flow_worker_add(struct weir_flow_worker *self, const char 
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-void weir_flow_worker_ring(struct weir_flow_worker *self, enum weir_worker_bell bell)
+void weir_flow_worker_notify(struct weir_flow_worker *self,
+                             enum weir_worker_notifier_id notifier)
 {
-    weir_notifier_notify_one(self->bells[bell]);
+    weir_notifier_notify_one(self->notifiers[notifier]);
 }
 
 struct weir_worker_options weir_flow_worker_staff(struct weir_flow_worker *self,
                                                   const char *name, weir_action_fn action,
-                                                  enum weir_worker_bell bell)
+                                                  enum weir_worker_notifier_id notifier)
 {
     struct weir_worker_options options;
 
@@ -291,7 +292,7 @@ struct weir_worker_options weir_flow_worker_staff(struct weir_flow_worker *self,
     options.name = name;
     options.action = action;
     options.state = self;
-    options.notifiers = &self->bells[bell];
+    options.notifiers = &self->notifiers[notifier];
     options.notifier_count = 1;
     options.listeners = self->listeners;
     options.listener_count = 1;
@@ -329,8 +330,8 @@ enum weir_status weir_flow_worker_start(struct weir_flow_worker *self,
         self->started = true;
         status = spawn_all(self, error);
         if (status == WEIR_OK) {
-            for (int i = 0; i < WEIR_WORKER_BELLS; i++)
-                weir_flow_worker_ring(self, (enum weir_worker_bell)i);
+            for (int i = 0; i < WEIR_WORKER_NOTIFIERS; i++)
+                weir_flow_worker_notify(self, (enum weir_worker_notifier_id)i);
         } else {
             (void)weir_flow_worker_stop(self, 0);
         }
@@ -369,7 +370,7 @@ size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
     self->stopped = true;
     grace_end_ns = in(self, grace_ns > 0 ? grace_ns : 0);
     weir_tasks_close(&self->tasks);
-    weir_flow_worker_ring(self, WEIR_BELL_SETTLER);
+    weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
     stop_ward(self, self->claimers, grace_end_ns);
     weir_tasks_wait(&self->tasks, WEIR_TASKS_NONE_HELD, grace_end_ns);
 
@@ -436,8 +437,8 @@ void weir_flow_worker_release(struct weir_flow_worker *self)
     if (atomic_fetch_sub(&self->holds, 1) != 1)
         return;
     weir_tasks_fini(&self->tasks);
-    for (int i = 0; i < WEIR_WORKER_BELLS; i++)
-        weir_notifier_destroy(self->bells[i]);
+    for (int i = 0; i < WEIR_WORKER_NOTIFIERS; i++)
+        weir_notifier_destroy(self->notifiers[i]);
     weir_cond_fini(&self->idle);
     weir_lock_fini(&self->lock);
     weir_arena_fini(&self->names);

@@ -51,9 +51,9 @@ static enum weir_status keep(struct weir_flow_worker *self, struct weir_claimed 
         find_handler(self, &haul->tasks[i]);
     waiting = weir_tasks_admit(&self->tasks, haul);
     if (waiting < count)
-        weir_flow_worker_ring(self, WEIR_BELL_SETTLER);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
     for (size_t i = 0; i < waiting && i < self->permits; i++)
-        weir_flow_worker_ring(self, WEIR_BELL_RUNNERS);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     return WEIR_OK;
 }
 
@@ -86,7 +86,7 @@ enum weir_status weir_claimer_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "claimer", claim, WEIR_BELL_CLAIMER);
+        weir_flow_worker_staff(self, "claimer", claim, WEIR_NOTIFY_CLAIMER);
 
     /* It waits for work most of the time, and that takes a thread. */
     options.worker_class = WEIR_WORKER_COMMON;

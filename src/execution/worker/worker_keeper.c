@@ -65,7 +65,7 @@ static enum weir_status renew(struct weir_context *context, void *state,
 
     if (renewal_time(self) <= now_ns) {
         status = renew_all(self, now_ns, error);
-        weir_flow_worker_ring(self, WEIR_BELL_CLAIMER); /* some may be lost */
+        weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER); /* some may be lost */
     }
     *out = rest(self, renewal_time(self), weir_context_now(context));
     return status;
@@ -75,7 +75,7 @@ enum weir_status weir_renewer_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "renewer", renew, WEIR_BELL_RENEWER);
+        weir_flow_worker_staff(self, "renewer", renew, WEIR_NOTIFY_RENEWER);
 
     options.backoff.initial_ns = self->lease_ns / 50;
     options.backoff.max_ns = self->lease_ns / 10;
@@ -90,7 +90,7 @@ static void make_missing_runners(struct weir_flow_worker *self)
         if (weir_runner_spawn(self, NULL) != WEIR_OK)
             return;
         atomic_fetch_sub(&self->runners_missing, 1);
-        weir_flow_worker_ring(self, WEIR_BELL_RUNNERS);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     }
 }
 
@@ -109,7 +109,7 @@ static enum weir_status watch(struct weir_context *context, void *state,
 enum weir_status weir_watch_spawn(struct weir_flow_worker *self, struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "watch", watch, WEIR_BELL_WATCH);
+        weir_flow_worker_staff(self, "watch", watch, WEIR_NOTIFY_WATCH);
 
     return weir_ward_spawn(self->staff, &options, NULL, error);
 }

@@ -56,7 +56,7 @@ static void replace(struct weir_flow_worker *self)
     enum weir_status status = weir_runner_spawn(self, &error);
 
     if (status == WEIR_OK)
-        weir_flow_worker_ring(self, WEIR_BELL_RUNNERS);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     else if (status != WEIR_CLOSED)
         atomic_fetch_add(&self->runners_missing, 1);
 }
@@ -78,20 +78,20 @@ static enum weir_status run(struct weir_context *context, void *state,
 
     (void)error;
     if (taken.late)
-        weir_flow_worker_ring(self, WEIR_BELL_SETTLER);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
     if (taken.more)
-        weir_flow_worker_ring(self, WEIR_BELL_RUNNERS);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     *out = weir_idle();
     if (taken.task == NULL)
         return WEIR_OK;
     if (is_for_the_watch(self, taken.stop_ns, now_ns))
-        weir_flow_worker_ring(self, WEIR_BELL_WATCH);
+        weir_flow_worker_notify(self, WEIR_NOTIFY_WATCH);
 
     run_handler(context, taken.task);
     if (weir_tasks_answer(&self->tasks, taken.task))
         replace(self);
-    weir_flow_worker_ring(self, WEIR_BELL_SETTLER);
-    weir_flow_worker_ring(self, WEIR_BELL_CLAIMER);
+    weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
+    weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER);
     *out = weir_proceed();
     return WEIR_OK;
 }
@@ -100,7 +100,7 @@ enum weir_status weir_runner_spawn(struct weir_flow_worker *self,
                                    struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "runner", run, WEIR_BELL_RUNNERS);
+        weir_flow_worker_staff(self, "runner", run, WEIR_NOTIFY_RUNNERS);
     enum weir_status status;
 
     options.worker_class = WEIR_WORKER_COMMON;

@@ -118,7 +118,7 @@ static enum weir_status settle(struct weir_context *context, void *state,
         weir_error_prefix(error, "settle executions");
         return status;
     }
-    weir_flow_worker_ring(self, WEIR_BELL_CLAIMER);
+    weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER);
     *out = weir_proceed();
     return WEIR_OK;
 }
@@ -127,7 +127,7 @@ enum weir_status weir_settler_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "settler", settle, WEIR_BELL_SETTLER);
+        weir_flow_worker_staff(self, "settler", settle, WEIR_NOTIFY_SETTLER);
 
     options.backoff.initial_ns = WEIR_MILLISECONDS(20);
     options.backoff.max_ns = self->lease_ns / 10;

@@ -21,13 +21,13 @@
 #include "weir/notifier.h"
 #include "weir/ward.h"
 
-enum weir_worker_bell {
-    WEIR_BELL_CLAIMER, /* there may be room */
-    WEIR_BELL_RUNNERS, /* there is something to run */
-    WEIR_BELL_SETTLER, /* there is an answer */
-    WEIR_BELL_RENEWER,
-    WEIR_BELL_WATCH, /* a stop signal may be due soon */
-    WEIR_WORKER_BELLS
+enum weir_worker_notifier_id {
+    WEIR_NOTIFY_CLAIMER, /* there may be room */
+    WEIR_NOTIFY_RUNNERS, /* there is something to run */
+    WEIR_NOTIFY_SETTLER, /* there is an answer */
+    WEIR_NOTIFY_RENEWER,
+    WEIR_NOTIFY_WATCH, /* a stop signal may be due soon */
+    WEIR_WORKER_NOTIFIERS
 };
 
 enum { WEIR_SETTLE_GROUP_MAX = 512 };
@@ -46,7 +46,7 @@ struct weir_flow_worker {
     struct weir_tasks tasks;
     struct weir_listener listener; /* of the claimer and the staff */
     const struct weir_listener *listeners[1];
-    struct weir_notifier *bells[WEIR_WORKER_BELLS];
+    struct weir_notifier *notifiers[WEIR_WORKER_NOTIFIERS];
     struct weir_ward *claimers;
     struct weir_ward *runners;
     struct weir_ward *staff; /* settler, renewer, watch */
@@ -79,12 +79,13 @@ void weir_flow_worker_give_back(struct weir_flow_worker *self);
 void weir_flow_worker_hold(struct weir_flow_worker *self);
 void weir_flow_worker_release(struct weir_flow_worker *self);
 
-void weir_flow_worker_ring(struct weir_flow_worker *self, enum weir_worker_bell bell);
+void weir_flow_worker_notify(struct weir_flow_worker *self,
+                             enum weir_worker_notifier_id notifier);
 
 /* What all have in common; `state` is the worker. */
 struct weir_worker_options weir_flow_worker_staff(struct weir_flow_worker *self,
                                                   const char *name, weir_action_fn action,
-                                                  enum weir_worker_bell bell);
+                                                  enum weir_worker_notifier_id notifier);
 
 WEIR_CHECKED enum weir_status weir_claimer_spawn(struct weir_flow_worker *self,
                                                  struct weir_error *error);

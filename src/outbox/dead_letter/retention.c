@@ -145,7 +145,7 @@ enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
     options.worker.name = "retention";
     options.worker.action = retain;
     options.worker.state = self;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_RETENTION];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_RETENTION];
     options.worker.notifier_count = 1;
     options.worker.shared = outbox->shared;
     options.worker.pace = weir_pace_none();

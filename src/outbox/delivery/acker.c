@@ -175,7 +175,7 @@ enum weir_status weir_acker_spawn(struct weir_outbox *outbox, struct weir_error 
     options.worker.name = "acker";
     options.worker.action = acknowledge;
     options.worker.state = outbox;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_ACKS];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_ACKS];
     options.worker.notifier_count = 1;
     options.worker.pace = weir_pace_none();
     options.worker.backoff.initial_ns = WEIR_MILLISECONDS(10);

@@ -317,7 +317,8 @@ enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
 {
     struct weir_dispatcher *self = weir_heap_zalloc(outbox->heap, sizeof *self);
     struct weir_staff_options options = {.category = "dispatcher"};
-    enum weir_bell bell = kind == WEIR_READER_MAIN ? WEIR_BELL_MAIN : WEIR_BELL_FOLLOWER;
+    enum weir_outbox_notifier_id notifier =
+        kind == WEIR_READER_MAIN ? WEIR_NOTIFY_MAIN : WEIR_NOTIFY_FOLLOWER;
 
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "start the dispatcher");
@@ -328,7 +329,7 @@ enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
     options.worker.name = kind == WEIR_READER_MAIN ? "dispatcher" : "follower";
     options.worker.action = dispatch;
     options.worker.state = self;
-    options.worker.notifiers = &outbox->bells[bell];
+    options.worker.notifiers = &outbox->notifiers[notifier];
     options.worker.notifier_count = 1;
     options.worker.shared = outbox->shared;
     options.worker.guaranteed = outbox->guaranteed;

@@ -507,7 +507,7 @@ enum weir_status weir_handler_runners_spawn(struct weir_outbox *outbox,
         options.worker.name = name;
         options.worker.action = take_turn;
         options.worker.state = self;
-        options.worker.notifiers = &outbox->bells[WEIR_BELL_WORK];
+        options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_WORK];
         options.worker.notifier_count = 1;
         options.worker.pace = weir_pace_none();
         options.worker.backoff.initial_ns = WEIR_MILLISECONDS(10);

@@ -165,10 +165,10 @@ void weir_leased_partition_free(struct weir_partition_table *self,
     WEIR_REQUIRES(self->lock);
 
 /* A roster whose owner is gone has nobody to ring for. */
-static inline void weir_partition_table_notify(struct weir_notifier *bell)
+static inline void weir_partition_table_notify(struct weir_notifier *notifier)
 {
-    if (bell != NULL)
-        weir_notifier_notify_one(bell);
+    if (notifier != NULL)
+        weir_notifier_notify_one(notifier);
 }
 
 /* There may be something to read again. */

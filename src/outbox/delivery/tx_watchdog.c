@@ -45,7 +45,7 @@ static enum weir_status watch(struct weir_context *context, void *state,
 void weir_tx_watchdog_note(struct weir_outbox *outbox, int64_t deadline_ns)
 {
     if (deadline_ns < atomic_load(&outbox->watch_ns))
-        weir_outbox_ring(outbox, WEIR_BELL_TX_WATCHDOG);
+        weir_outbox_notify(outbox, WEIR_NOTIFY_TX_WATCHDOG);
 }
 
 bool weir_tx_watchdog_is_needed(const struct weir_outbox *outbox)
@@ -90,7 +90,7 @@ enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
     options.worker.name = "timekeeper";
     options.worker.action = watch;
     options.worker.state = outbox;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_TX_WATCHDOG];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_TX_WATCHDOG];
     options.worker.notifier_count = 1;
     options.worker.pace = weir_pace_none();
     options.worker.worker_class = WEIR_WORKER_RESERVED;

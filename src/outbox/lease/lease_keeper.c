@@ -359,8 +359,8 @@ static enum weir_status take(struct weir_lease_keeper *self,
     (void)WEIR_POINT(outbox->points, "keeper.taken");
     status = admit_all(self, connection, index, *taken, now_ns, error);
     self->untidy |= status != WEIR_OK;
-    weir_outbox_ring(outbox, WEIR_BELL_MAIN);
-    weir_outbox_ring(outbox, WEIR_BELL_FOLLOWER);
+    weir_outbox_notify(outbox, WEIR_NOTIFY_MAIN);
+    weir_outbox_notify(outbox, WEIR_NOTIFY_FOLLOWER);
     return status;
 }
 
@@ -766,7 +766,7 @@ enum weir_status weir_lease_keeper_spawn(struct weir_outbox *outbox,
     options.worker.name = "keeper";
     options.worker.action = keep;
     options.worker.state = outbox->lease_keeper;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_LEASE_KEEPER];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_LEASE_KEEPER];
     options.worker.notifier_count = 1;
     options.worker.pace = weir_pace_none();
     options.worker.worker_class = WEIR_WORKER_RESERVED;

@@ -39,7 +39,7 @@ void weir_sweeper_note(struct weir_outbox *outbox)
         return;
     groups = atomic_fetch_add(&self->acked_groups, 1) + 1;
     if (groups - atomic_load(&self->swept_groups) == GROUPS_PER_ROUND)
-        weir_notifier_notify_one(outbox->bells[WEIR_BELL_SWEEP]);
+        weir_notifier_notify_one(outbox->notifiers[WEIR_NOTIFY_SWEEP]);
 }
 
 static void begin_round(struct weir_sweeper *self, int64_t now_ns)
@@ -136,7 +136,7 @@ enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox, struct weir_erro
     options.worker.name = "sweep";
     options.worker.action = sweep;
     options.worker.state = self;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_SWEEP];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_SWEEP];
     options.worker.notifier_count = 1;
     options.worker.shared = outbox->shared;
     options.worker.pace = weir_pace_none();

@@ -107,7 +107,7 @@ enum weir_status weir_publisher_spawn(struct weir_outbox *outbox,
     options.worker.name = "publisher";
     options.worker.action = publish;
     options.worker.state = outbox;
-    options.worker.notifiers = &outbox->bells[WEIR_BELL_PUBLISHER];
+    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_PUBLISHER];
     options.worker.notifier_count = 1;
     options.worker.shared = outbox->shared;
     options.worker.pace = weir_pace_none();

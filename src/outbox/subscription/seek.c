@@ -622,6 +622,6 @@ enum weir_status weir_outbox_seek_subscription(struct weir_outbox *self,
     for (size_t i = 0; i < count && visit != NULL; i++)
         visit(state, &infos[i]);
     if (status == WEIR_OK)
-        weir_outbox_ring(self, WEIR_BELL_LEASE_KEEPER);
+        weir_outbox_notify(self, WEIR_NOTIFY_LEASE_KEEPER);
     return status;
 }

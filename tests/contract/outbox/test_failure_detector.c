@@ -242,7 +242,7 @@ OUTBOX_TEST(clock, that_is_right_is_not_told)
     struct scene *scene = open_scene(fixture);
     struct crew_member *one = join(fixture, scene);
 
-    weir_outbox_ring(one->outbox, WEIR_BELL_LEASE_KEEPER);
+    weir_outbox_notify(one->outbox, WEIR_NOTIFY_LEASE_KEEPER);
 
     check_int(heard(&scene->ear, "outbox.wrong_clock", ""), 0);
     check_in_range(inspect(fixture, &scene->crew, "crew-1").info.clock_off_us, -5000000,

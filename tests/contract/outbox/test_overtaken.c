@@ -145,7 +145,7 @@ static void check_numbers(struct recorder *recorder)
 static bool is_at(struct fixture *fixture, struct weir_outbox *outbox, int32_t partition,
                   int64_t seq)
 {
-    weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER);
+    weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER);
     return scene_seq(fixture, outbox, "orders", partition) == seq;
 }
 
@@ -154,7 +154,7 @@ static bool has_caught_up(struct weir_outbox *outbox)
 {
     struct weir_partition_table_info info;
 
-    weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER);
+    weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER);
     weir_partition_table_read(outbox->partition_table, &info);
     return info.leased_partitions == 2 && info.behind == 0;
 }

@@ -517,7 +517,7 @@ OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
     check_int(look(fixture, clerk, 0).epoch, epoch + 1);
     check_str(look(fixture, clerk, 0).owner, "");
     recorder_release(reader->recorder);
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER),
+    wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 look(fixture, clerk, 0).seq == 6));
 
     check_str(got(reader->recorder), "1:1 2:2 3:3 4:4 5:5 3:3 4:4 5:5 6:6");
@@ -541,7 +541,7 @@ OUTBOX_TEST(seek, is_noticed_by_a_process_that_has_nothing_to_do)
 
     (void)seek_to(fixture, clerk, to_seq(2));
 
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER),
+    wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 recorder_count(reader->recorder) == 5));
     check_str(got(reader->recorder), "1:1 2:2 3:3 2:2 3:3");
     scene_close(outbox);
@@ -581,7 +581,7 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
 
     (void)seek_to(fixture, clerk, to_seq(3));
     recorder_release(recorder);
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER),
+    wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 look(fixture, clerk, 0).seq == 3));
     scene_close(outbox);
 

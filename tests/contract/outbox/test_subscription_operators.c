@@ -212,8 +212,9 @@ OUTBOX_TEST(subscription_pause, reaches_other_processes_and_is_kept_over_a_resta
     check_int(recorder_count(mail), 0);
 
     resume_mail(fixture, clerk);
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER), /* which looks now */
-                look(fixture, clerk, "mail").seq == 20));
+    wait_until(
+        (weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER), /* which looks now */
+         look(fixture, clerk, "mail").seq == 20));
     weir_outbox_destroy(clerk);
     scene_close(outbox);
 }
@@ -291,7 +292,7 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
     check_db(weir_outbox_check_subscriptions(outbox, &fixture->error), WEIR_OK);
 
     check_db(remove_mail(fixture, clerk, true), WEIR_OK);
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER),
+    wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
     scene_send(fixture, clerk, "orders", 0, 20);
     wait_until(look(fixture, outbox, "audit").seq == 23);
@@ -331,7 +332,7 @@ OUTBOX_TEST(subscription_remove, refuses_the_ack_of_who_served_it)
 
     recorder_release(old);
     wait_until(recorder_ended(old) == 1);
-    wait_until((weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER),
+    wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
 
     check_int(look(fixture, other, "mail").seq, 0);

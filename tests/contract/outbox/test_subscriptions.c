@@ -94,7 +94,7 @@ static int32_t held_by(struct fixture *fixture, struct weir_outbox *outbox,
 {
     int32_t held = 0;
 
-    weir_outbox_ring(outbox, WEIR_BELL_LEASE_KEEPER);
+    weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER);
     for (int32_t i = 0; i < partitions; i++)
         held += strcmp(scene_partition(fixture, outbox, "orders", "default", i).owner,
                        name) == 0;
