@@ -32,8 +32,8 @@
 
 /* What the workers that are no handlers get to end, beyond the grace: they end after the statement
  * that they are at, and those have a time limit. */
-#define STAFF_GRACE_NS WEIR_SECONDS(40)
-#define STAFF_SLICE_NS WEIR_MILLISECONDS(20)
+#define INTERNAL_WORKERS_GRACE_NS WEIR_SECONDS(40)
+#define INTERNAL_WORKERS_SLICE_NS WEIR_MILLISECONDS(20)
 #define HANDLER_RUNNER_GRACE_NS                                                          \
     WEIR_MILLISECONDS(100) /* for one that is between two calls */
 
@@ -413,7 +413,7 @@ static uint64_t count_messages(void *state, const struct weir_directive *directi
 }
 
 enum weir_status weir_outbox_spawn(struct weir_outbox *self,
-                                   const struct weir_staff_options *options,
+                                   const struct weir_outbox_worker_options *options,
                                    struct weir_error *error)
 {
     struct weir_worker_options worker = options->worker;
@@ -429,9 +429,9 @@ enum weir_status weir_outbox_spawn(struct weir_outbox *self,
         worker.listener_count = 2;
     }
     if (status == WEIR_OK)
-        status =
-            weir_ward_spawn(options->handler_runner ? self->handler_runners : self->staff,
-                            &worker, NULL, error);
+        status = weir_ward_spawn(options->handler_runner ? self->handler_runners
+                                                         : self->internal_workers,
+                                 &worker, NULL, error);
     return status;
 }
 
@@ -479,7 +479,7 @@ static enum weir_status make_wards(struct weir_outbox *self, struct weir_error *
     if (status == WEIR_OK)
         status = weir_ward_create(self->executor,
                                   &(struct weir_ward_options){.name = "outbox.staff"},
-                                  &self->staff, error);
+                                  &self->internal_workers, error);
     return status;
 }
 
@@ -496,7 +496,7 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
         return weir_error_set(error, status, "statistics");
     weir_reporter_options_init(&options);
     options.name = "stats-reporter";
-    options.ward = self->staff;
+    options.ward = self->internal_workers;
     options.stats = self->stats;
     options.log = *self->logger;
     options.interval_ns = self->options.stats_interval_ns;
@@ -573,9 +573,9 @@ static void dismantle(struct weir_outbox *self)
     weir_reporter_destroy(self->reporter);
     self->reporter = NULL;
     weir_ward_destroy(self->handler_runners);
-    weir_ward_destroy(self->staff);
+    weir_ward_destroy(self->internal_workers);
     self->handler_runners = NULL;
-    self->staff = NULL;
+    self->internal_workers = NULL;
     weir_partition_table_destroy(self->partition_table);
     self->partition_table = NULL;
     weir_gate_destroy(self->guaranteed);
@@ -686,9 +686,10 @@ static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)
 
     if (unfinished > 0)
         unfinished = weir_ward_stop(self->handler_runners, HANDLER_RUNNER_GRACE_NS);
-    for (int64_t ns = 0; ns < STAFF_GRACE_NS && !weir_tx_watchdog_abandon(self);
-         ns += STAFF_SLICE_NS)
-        unfinished = weir_ward_stop(self->handler_runners, STAFF_SLICE_NS);
+    for (int64_t ns = 0;
+         ns < INTERNAL_WORKERS_GRACE_NS && !weir_tx_watchdog_abandon(self);
+         ns += INTERNAL_WORKERS_SLICE_NS)
+        unfinished = weir_ward_stop(self->handler_runners, INTERNAL_WORKERS_SLICE_NS);
     return unfinished;
 }
 
@@ -713,8 +714,8 @@ size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)
         weir_partition_table_close(self->partition_table);
     if (self->handler_runners != NULL)
         unfinished = stop_handler_runners(self, grace_ns);
-    if (self->staff != NULL)
-        unfinished += weir_ward_stop(self->staff, STAFF_GRACE_NS);
+    if (self->internal_workers != NULL)
+        unfinished += weir_ward_stop(self->internal_workers, INTERNAL_WORKERS_GRACE_NS);
     if (self->partition_table != NULL && self->lease_keeper != NULL && can_write(self))
         store_acks(self);
     weir_lease_keeper_depart(self, can_write(self) ? WEIR_DEPART_RELEASING

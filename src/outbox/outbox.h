@@ -89,7 +89,7 @@ struct weir_outbox {
     struct weir_notifier *notifiers[WEIR_OUTBOX_NOTIFIERS];
     struct weir_partition_table *partition_table;
     struct weir_ward *handler_runners;
-    struct weir_ward *staff;
+    struct weir_ward *internal_workers;
     struct weir_gate *guaranteed;
     struct weir_gate *shared;
     struct weir_wake *wake;
@@ -190,13 +190,14 @@ void weir_lease_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
 /* A worker with the outbox's ways: listener of the log, statistics under `category` (the messages
  * of an execution are those of its weir_outbox_report), panics are errors. The caller fills in name,
  * action, state, notifiers and pace. */
-struct weir_staff_options {
+struct weir_outbox_worker_options {
     struct weir_worker_options worker;
     const char *category;
     bool handler_runner; /* into the ward of callers */
 };
-WEIR_CHECKED enum weir_status weir_outbox_spawn(struct weir_outbox *self,
-                                                const struct weir_staff_options *options,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_outbox_spawn(struct weir_outbox *self,
+                  const struct weir_outbox_worker_options *options,
+                  struct weir_error *error);
 
 #endif

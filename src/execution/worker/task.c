@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "execution/worker/tasks.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 
 const struct weir_claimed *weir_task_claimed(const struct weir_task *self)
 {

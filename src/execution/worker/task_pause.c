@@ -6,7 +6,7 @@
  */
 #include "db/clock.h"
 #include "execution/worker/tasks.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 #include "ward/bulkhead.h"
 
 static const struct weir_backoff BETWEEN_CALLS = {

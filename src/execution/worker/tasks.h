@@ -9,7 +9,7 @@
  * One that its handler has suspended stays RUNNING until the handler returns, without a lease; then it
  * is GONE, and nothing is settled.
  *
- * Claimer, runners, settler, renewer and watch of a worker (worker_staff.h) meet here and nowhere
+ * Claimer, runners, settler, renewer and watch of a worker (worker_private.h) meet here and nowhere
  * else. A lease counts from before the call that got it was sent, by our own clock, so it ends here
  * no later than in the database.
  *

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "db/db.h"
 #include "execution/claim.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 #include "outbox/names.h"
 #include "ward/executor.h"
 #include "weir/executor.h"
@@ -26,7 +26,7 @@
 enum {
     PERMITS_DEFAULT = 4,
     CLAIM_WAIT_MS = 60 * 1000, /* then the same again: to be sure, once a minute */
-    STAFF_COUNT = 3,
+    INTERNAL_WORKERS_COUNT = 3,
     HELD_FACTOR =
         3, /* room for those that run, and twice that for answers; see tasks.c */
     NAMES_SIZE_MAX = 1024 * 1024
@@ -36,7 +36,7 @@ enum {
 #define LAST_NS WEIR_SECONDS(5)
 
 /* How long destroy() waits for a ward before it does so again. */
-#define STAFF_NS WEIR_SECONDS(1)
+#define INTERNAL_WORKERS_NS WEIR_SECONDS(1)
 
 void weir_flow_worker_options_init(struct weir_flow_worker_options *self)
 {
@@ -115,7 +115,7 @@ static enum weir_status find_executor(struct weir_flow_worker *self,
     options.heap = self->heap;
     options.log = *weir_db_log(self->flow->db);
     options.threads = self->permits + 1;
-    options.reserve_threads = STAFF_COUNT;
+    options.reserve_threads = INTERNAL_WORKERS_COUNT;
     self->own_executor = true;
     return weir_executor_create(&options, &self->executor, error);
 }
@@ -132,14 +132,15 @@ static enum weir_status make_wards(struct weir_flow_worker *self,
     const struct weir_ward_options claimers = {.name = "flow.claimer"};
     const struct weir_ward_options runners = {
         .name = "flow.runners", .on_end = runner_ended, .state = self};
-    const struct weir_ward_options staff = {.name = "flow.staff"};
+    const struct weir_ward_options internal_workers = {.name = "flow.staff"};
     enum weir_status status =
         weir_ward_create(self->executor, &claimers, &self->claimers, error);
 
     if (status == WEIR_OK)
         status = weir_ward_create(self->executor, &runners, &self->runners, error);
     if (status == WEIR_OK)
-        status = weir_ward_create(self->executor, &staff, &self->staff, error);
+        status = weir_ward_create(self->executor, &internal_workers,
+                                  &self->internal_workers, error);
     for (int i = 0; i < WEIR_WORKER_NOTIFIERS && status == WEIR_OK; i++) {
         status = weir_notifier_create(self->executor, &self->notifiers[i]);
         if (status != WEIR_OK)
@@ -282,9 +283,10 @@ void weir_flow_worker_notify(struct weir_flow_worker *self,
     weir_notifier_notify_one(self->notifiers[notifier]);
 }
 
-struct weir_worker_options weir_flow_worker_staff(struct weir_flow_worker *self,
-                                                  const char *name, weir_action_fn action,
-                                                  enum weir_worker_notifier_id notifier)
+struct weir_worker_options
+weir_flow_worker_thread_options(struct weir_flow_worker *self, const char *name,
+                                weir_action_fn action,
+                                enum weir_worker_notifier_id notifier)
 {
     struct weir_worker_options options;
 
@@ -379,7 +381,7 @@ size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
     stop_ward(self, self->runners, last_ns);
     stop_ward(self, self->claimers, last_ns);
     weir_tasks_wait(&self->tasks, WEIR_TASKS_NONE_UNSETTLED, last_ns);
-    stop_ward(self, self->staff, last_ns);
+    stop_ward(self, self->internal_workers, last_ns);
     left = weir_tasks_held(&self->tasks);
     if (left > 0)
         weir_log_event(weir_db_log(self->flow->db), WEIR_LOG_WARNING,
@@ -388,9 +390,9 @@ size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
 }
 
 /* They wait for the database and for nothing else. */
-static void wait_for_staff(struct weir_ward *ward)
+static void wait_for_internal_workers(struct weir_ward *ward)
 {
-    while (ward != NULL && weir_ward_stop(ward, STAFF_NS) > 0)
+    while (ward != NULL && weir_ward_stop(ward, INTERNAL_WORKERS_NS) > 0)
         ;
 }
 
@@ -452,13 +454,13 @@ void weir_flow_worker_destroy(struct weir_flow_worker *self)
     if (self == NULL)
         return;
     (void)weir_flow_worker_stop(self, 0);
-    wait_for_staff(self->claimers);
-    wait_for_staff(self->staff);
+    wait_for_internal_workers(self->claimers);
+    wait_for_internal_workers(self->internal_workers);
     if (self->executor != NULL)
         close_engine(self);
     weir_ward_destroy(self->claimers);
     weir_ward_destroy(self->runners);
-    weir_ward_destroy(self->staff);
+    weir_ward_destroy(self->internal_workers);
     if (self->own_executor)
         weir_executor_destroy(self->executor);
     weir_flow_worker_release(self);

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "db/db.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 
 static const struct weir_task_kind *find_kind(const struct weir_flow_worker *self,
                                               const char *kind)
@@ -86,7 +86,7 @@ enum weir_status weir_claimer_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "claimer", claim, WEIR_NOTIFY_CLAIMER);
+        weir_flow_worker_thread_options(self, "claimer", claim, WEIR_NOTIFY_CLAIMER);
 
     /* It waits for work most of the time, and that takes a thread. */
     options.worker_class = WEIR_WORKER_COMMON;

@@ -9,7 +9,7 @@
 #include "base/arith.h"
 #include "base/log.h"
 #include "db/db.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 
 static enum weir_status call(struct weir_context *context, void *argument,
                              struct weir_error *error)
@@ -100,7 +100,7 @@ enum weir_status weir_runner_spawn(struct weir_flow_worker *self,
                                    struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "runner", run, WEIR_NOTIFY_RUNNERS);
+        weir_flow_worker_thread_options(self, "runner", run, WEIR_NOTIFY_RUNNERS);
     enum weir_status status;
 
     options.worker_class = WEIR_WORKER_COMMON;

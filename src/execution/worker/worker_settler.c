@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "db/db.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 
 /* Never, however often it is sent: the rest must not wait for it. */
 static bool is_hopeless(enum weir_status status)
@@ -127,11 +127,11 @@ enum weir_status weir_settler_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "settler", settle, WEIR_NOTIFY_SETTLER);
+        weir_flow_worker_thread_options(self, "settler", settle, WEIR_NOTIFY_SETTLER);
 
     options.backoff.initial_ns = WEIR_MILLISECONDS(20);
     options.backoff.max_ns = self->lease_ns / 10;
     if (options.backoff.max_ns > WEIR_SECONDS(1))
         options.backoff.max_ns = WEIR_SECONDS(1);
-    return weir_ward_spawn(self->staff, &options, NULL, error);
+    return weir_ward_spawn(self->internal_workers, &options, NULL, error);
 }

@@ -135,7 +135,7 @@ enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
                                       struct weir_error *error)
 {
     struct weir_retention *self = weir_heap_zalloc(outbox->heap, sizeof *self);
-    struct weir_staff_options options = {.category = "retention"};
+    struct weir_outbox_worker_options options = {.category = "retention"};
 
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "start the retention");

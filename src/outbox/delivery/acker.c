@@ -169,7 +169,7 @@ static enum weir_status acknowledge(struct weir_context *context, void *state,
 
 enum weir_status weir_acker_spawn(struct weir_outbox *outbox, struct weir_error *error)
 {
-    struct weir_staff_options options = {.category = "acker"};
+    struct weir_outbox_worker_options options = {.category = "acker"};
 
     weir_worker_options_init(&options.worker);
     options.worker.name = "acker";

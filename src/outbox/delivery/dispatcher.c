@@ -316,7 +316,7 @@ enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
                                        struct weir_error *error)
 {
     struct weir_dispatcher *self = weir_heap_zalloc(outbox->heap, sizeof *self);
-    struct weir_staff_options options = {.category = "dispatcher"};
+    struct weir_outbox_worker_options options = {.category = "dispatcher"};
     enum weir_outbox_notifier_id notifier =
         kind == WEIR_READER_MAIN ? WEIR_NOTIFY_MAIN : WEIR_NOTIFY_FOLLOWER;
 

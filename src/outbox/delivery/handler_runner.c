@@ -497,7 +497,8 @@ enum weir_status weir_handler_runners_spawn(struct weir_outbox *outbox,
     for (uint32_t i = 0; i < outbox->options.handlers && status == WEIR_OK; i++) {
         struct handler_runner *self =
             &((struct handler_runner *)outbox->handler_runner_states)[i];
-        struct weir_staff_options options = {.category = "lane", .handler_runner = true};
+        struct weir_outbox_worker_options options = {.category = "lane",
+                                                     .handler_runner = true};
         char name[32];
 
         self->outbox = outbox;

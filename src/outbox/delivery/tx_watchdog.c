@@ -77,7 +77,7 @@ static enum weir_status make_transactions(struct weir_outbox *outbox,
 enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
                                         struct weir_error *error)
 {
-    struct weir_staff_options options = {.category = "timekeeper"};
+    struct weir_outbox_worker_options options = {.category = "timekeeper"};
     enum weir_status status;
 
     if (!weir_tx_watchdog_is_needed(outbox))

@@ -758,7 +758,7 @@ enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
 enum weir_status weir_lease_keeper_spawn(struct weir_outbox *outbox,
                                          struct weir_error *error)
 {
-    struct weir_staff_options options = {.category = "keeper"};
+    struct weir_outbox_worker_options options = {.category = "keeper"};
 
     if (outbox->subscriber_count == 0)
         return WEIR_OK;

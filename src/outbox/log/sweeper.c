@@ -126,7 +126,7 @@ static enum weir_status sweep(struct weir_context *context, void *state,
 enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox, struct weir_error *error)
 {
     struct weir_sweeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
-    struct weir_staff_options options = {.category = "sweep"};
+    struct weir_outbox_worker_options options = {.category = "sweep"};
 
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "start the sweep");

@@ -101,7 +101,7 @@ static enum weir_status publish(struct weir_context *context, void *state,
 enum weir_status weir_publisher_spawn(struct weir_outbox *outbox,
                                       struct weir_error *error)
 {
-    struct weir_staff_options options = {.category = "publisher"};
+    struct weir_outbox_worker_options options = {.category = "publisher"};
 
     weir_worker_options_init(&options.worker);
     options.worker.name = "publisher";

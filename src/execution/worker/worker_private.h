@@ -1,18 +1,18 @@
 /*
- * worker_staff.h - the inside of weir/flow_worker.h: who does what.
+ * worker_private.h - the inside of weir/flow_worker.h: who does what.
  *
  *   claimer  claims what there is room for, and waits for more     worker_claimer.c
  *   runners  one per permit: call handlers                         worker_runner.c
  *   settler  stores what they answer                               worker_settler.c
- *   renewer  renews all leases                                     worker_keeper.c
- *   watch    gives the stop signal; waits for nobody, so that      worker_keeper.c
+ *   renewer  renews all leases                                     worker_renewer.c
+ *   watch    gives the stop signal; waits for nobody, so that      worker_renewer.c
  *            a database that hangs cannot keep it from that
  *
  * All are workers of the executor, and meet in tasks.h. A runner that was cancelled, which is the stop
  * signal, ends when its handler returns, and makes another one in its place.
  */
-#ifndef WEIR_EXECUTION_WORKER_WORKER_STAFF_H
-#define WEIR_EXECUTION_WORKER_WORKER_STAFF_H
+#ifndef WEIR_EXECUTION_WORKER_WORKER_PRIVATE_H
+#define WEIR_EXECUTION_WORKER_WORKER_PRIVATE_H
 
 #include "base/arena.h"
 #include "execution/executions.h"
@@ -49,7 +49,7 @@ struct weir_flow_worker {
     struct weir_notifier *notifiers[WEIR_WORKER_NOTIFIERS];
     struct weir_ward *claimers;
     struct weir_ward *runners;
-    struct weir_ward *staff; /* settler, renewer, watch */
+    struct weir_ward *internal_workers; /* settler, renewer, watch */
     bool started;
     bool stopped;
 
@@ -83,9 +83,10 @@ void weir_flow_worker_notify(struct weir_flow_worker *self,
                              enum weir_worker_notifier_id notifier);
 
 /* What all have in common; `state` is the worker. */
-struct weir_worker_options weir_flow_worker_staff(struct weir_flow_worker *self,
-                                                  const char *name, weir_action_fn action,
-                                                  enum weir_worker_notifier_id notifier);
+struct weir_worker_options
+weir_flow_worker_thread_options(struct weir_flow_worker *self, const char *name,
+                                weir_action_fn action,
+                                enum weir_worker_notifier_id notifier);
 
 WEIR_CHECKED enum weir_status weir_claimer_spawn(struct weir_flow_worker *self,
                                                  struct weir_error *error);

@@ -1,5 +1,5 @@
 /*
- * worker_keeper.c - keeps leases, and says when one cannot be kept.
+ * worker_renewer.c - keeps leases, and says when one cannot be kept.
  *
  * The renewer sends all leases in one call as soon as the oldest of them has used up a third of its
  * time. It may hang in that call; the watch does not talk to the database, and gives the stop signal
@@ -7,7 +7,7 @@
  * nothing that is claimed meanwhile can be due before that; what can, the watch is told of.
  */
 #include "base/arith.h"
-#include "execution/worker/worker_staff.h"
+#include "execution/worker/worker_private.h"
 
 /* Whatever is due, nobody looks more often. */
 #define REST_MIN_NS WEIR_MILLISECONDS(1)
@@ -75,11 +75,11 @@ enum weir_status weir_renewer_spawn(struct weir_flow_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "renewer", renew, WEIR_NOTIFY_RENEWER);
+        weir_flow_worker_thread_options(self, "renewer", renew, WEIR_NOTIFY_RENEWER);
 
     options.backoff.initial_ns = self->lease_ns / 50;
     options.backoff.max_ns = self->lease_ns / 10;
-    return weir_ward_spawn(self->staff, &options, NULL, error);
+    return weir_ward_spawn(self->internal_workers, &options, NULL, error);
 }
 
 /* ---- watching ------------------------------------------------------------------------------ */
@@ -109,7 +109,7 @@ static enum weir_status watch(struct weir_context *context, void *state,
 enum weir_status weir_watch_spawn(struct weir_flow_worker *self, struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_staff(self, "watch", watch, WEIR_NOTIFY_WATCH);
+        weir_flow_worker_thread_options(self, "watch", watch, WEIR_NOTIFY_WATCH);
 
-    return weir_ward_spawn(self->staff, &options, NULL, error);
+    return weir_ward_spawn(self->internal_workers, &options, NULL, error);
 }
