@@ -654,7 +654,7 @@ static enum weir_status say(struct errand *self, bool *again, struct weir_error 
 }
 
 /* Until it rings, or it is time to look anyway: WEIR_OK. WEIR_TIMEOUT: the time is over. */
-static enum weir_status stand_in_line(struct errand *self, uint64_t rings,
+static enum weir_status stand_in_line(struct errand *self, uint64_t wakes,
                                       int64_t deadline_ns, struct weir_error *error)
 {
     bool polls = !atomic_load(&self->flow->watching) || weir_flow_is_simulated();
@@ -663,7 +663,8 @@ static enum weir_status stand_in_line(struct errand *self, uint64_t rings,
 
     if (!polls || until_ns > deadline_ns)
         until_ns = deadline_ns;
-    status = weir_doorbell_wait(&self->flow->bell, self->question, rings, until_ns);
+    status = weir_claim_waiters_wait(&self->flow->claim_waiters, self->question, wakes,
+                                     until_ns);
     if (status == WEIR_TIMEOUT && until_ns < deadline_ns)
         return WEIR_OK;
     if (status != WEIR_OK && status != WEIR_TIMEOUT)
@@ -678,7 +679,7 @@ static enum weir_status wait_and_look(struct errand *self, struct weir_error *er
     enum weir_status status;
 
     for (bool woken = false;; woken = true) {
-        uint64_t rings = weir_doorbell_rings(&self->flow->bell);
+        uint64_t wakes = weir_claim_waiters_count_wakes(&self->flow->claim_waiters);
         bool again = false;
 
         status = look(self, woken, error);
@@ -688,7 +689,7 @@ static enum weir_status wait_and_look(struct errand *self, struct weir_error *er
             return WEIR_OK;
         status = say(self, &again, error);
         if (status == WEIR_OK && !again)
-            status = stand_in_line(self, rings, deadline_ns, error);
+            status = stand_in_line(self, wakes, deadline_ns, error);
         if (status == WEIR_TIMEOUT)
             return WEIR_OK;
         if (status != WEIR_OK)
@@ -729,7 +730,7 @@ enum weir_status weir_flow_claim(struct weir_flow *self,
     errand_fini(&errand);
     /* There may be more; and one who failed had perhaps been rung for. */
     if (status != WEIR_OK || *claimed > 0)
-        weir_doorbell_pass_on(&self->bell, errand.question);
+        weir_claim_waiters_wake_next(&self->claim_waiters, errand.question);
     return status;
 }
 

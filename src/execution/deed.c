@@ -443,7 +443,7 @@ void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings)
     if (tidings->announced != 0)
         weir_awaited_note_told(&flow->awaited, tidings->announced, weir_clock_now_ns());
     if (tidings->ready)
-        weir_doorbell_ring(&flow->bell);
+        weir_claim_waiters_wake(&flow->claim_waiters);
     weir_lock_acquire(&flow->lock);
     WEIR_LIST_EACH(link, &flow->ears)
     {

@@ -49,18 +49,18 @@ static enum weir_status check_schema(struct weir_flow *self, struct weir_error *
 
 static enum weir_status init_locks(struct weir_flow *self, struct weir_error *error)
 {
-    enum weir_status status = weir_doorbell_init(&self->bell);
+    enum weir_status status = weir_claim_waiters_init(&self->claim_waiters);
 
     if (status == WEIR_OK) {
         status = weir_floors_init(&self->floors);
         if (status != WEIR_OK)
-            weir_doorbell_fini(&self->bell);
+            weir_claim_waiters_fini(&self->claim_waiters);
     }
     if (status == WEIR_OK) {
         status = weir_lock_init(&self->lock);
         if (status != WEIR_OK) {
             weir_floors_fini(&self->floors);
-            weir_doorbell_fini(&self->bell);
+            weir_claim_waiters_fini(&self->claim_waiters);
         }
     }
     if (status != WEIR_OK)
@@ -127,7 +127,7 @@ void weir_flow_destroy(struct weir_flow *self)
     if (self == NULL)
         return;
     weir_wake_stop(self->wake);
-    weir_doorbell_fini(&self->bell);
+    weir_claim_waiters_fini(&self->claim_waiters);
     weir_floors_fini(&self->floors);
     weir_lock_fini(&self->lock);
     weir_dictionary_destroy(self->dictionary);

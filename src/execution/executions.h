@@ -4,7 +4,7 @@
  *   submit.c     new executions                     flow.c      making it, waiting and waking
  *   claim.c      giving them to workers             deed.c      storing what rules have changed
  *   settle.c     what workers say of theirs         events.c    telling it to the outbox's queues
- *   operator.c   what operators do to them          doorbell.c  those who wait in this process
+ *   operator.c   what operators do to them          claim_waiters.c  those who wait in this process
  *   read.c       what there is to know              awaited.c   those who wait in others
  *
  * Threads  Any thread, after create().
@@ -15,8 +15,8 @@
 #include "db/transact.h"
 #include "db/wake.h"
 #include "execution/awaited.h"
+#include "execution/claim_waiters.h"
 #include "execution/deed.h"
-#include "execution/doorbell.h"
 #include "execution/id.h"
 #include "execution/store/store.h"
 #include "weir/flow.h"
@@ -44,7 +44,7 @@ struct weir_flow {
     struct weir_dictionary *dictionary;
     struct weir_store store;
     struct weir_awaited awaited;
-    struct weir_doorbell bell;
+    struct weir_claim_waiters claim_waiters;
     struct weir_floors floors; /* of what is ready */
     _Atomic bool watching;     /* somebody has started the wake, or is about to */
 

@@ -330,7 +330,7 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_submit_of_its_own_process)
     struct waiter waiter;
 
     waiter_start(&waiter, flow, "orders");
-    wait_until(weir_doorbell_waiting(&flow->bell) == 1);
+    wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
     id = works_submit(fixture, flow, "orders");
     waiter_join(&waiter);
 
@@ -350,7 +350,7 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_commit_of_another_process)
 
     waiter_start(&waiter, flow, "orders");
     wait_until(hints(flow).listening);
-    wait_until(weir_doorbell_waiting(&flow->bell) == 1);
+    wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
     before = hints(flow).hints;
     (void)works_submit(fixture, other, "orders");
     waiter_join(&waiter);
@@ -370,7 +370,7 @@ FLOW_TEST(claim, that_waits_beside_another_gets_one_too)
 
     waiter_start(&waiters[0], flow, "orders");
     waiter_start(&waiters[1], flow, "orders");
-    wait_until(weir_doorbell_waiting(&flow->bell) == 2);
+    wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 2);
     check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error), WEIR_OK);
     waiter_join(&waiters[0]);
     waiter_join(&waiters[1]);
@@ -385,9 +385,9 @@ FLOW_TEST(claim, that_waits_for_another_lane_is_not_kept_from_it)
     struct waiter orders, letters;
 
     waiter_start(&orders, flow, "orders");
-    wait_until(weir_doorbell_waiting(&flow->bell) == 1);
+    wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
     waiter_start(&letters, flow, "letters");
-    wait_until(weir_doorbell_waiting(&flow->bell) == 2);
+    wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 2);
     (void)works_submit(fixture, flow, "letters");
     waiter_join(&letters);
 
@@ -467,14 +467,14 @@ static enum weir_status play_submitter(struct weir_context *context, void *state
 
 static void play_cast(struct play *self, weir_action_fn action)
 {
-    struct weir_notifier *bell = stage_bell(&self->stage);
+    struct weir_notifier *claim_waiters = stage_bell(&self->stage);
     struct weir_worker_options options;
 
     weir_worker_options_init(&options);
     options.name = "player";
     options.action = action;
     options.state = self;
-    options.notifiers = &bell;
+    options.notifiers = &claim_waiters;
     options.notifier_count = 1;
     check_status(weir_ward_spawn(self->stage.ward, &options, NULL, NULL), WEIR_OK);
 }

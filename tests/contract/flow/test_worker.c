@@ -290,10 +290,10 @@ FLOW_TEST(worker, waits_in_line_when_there_is_nothing_and_is_woken_by_a_submit)
     gang_submit_many(&gang, 1); /* the lane is known */
     gang_start_with(&gang, &job);
     wait_until(gang_figures(&gang).completed == 1);
-    wait_until(weir_doorbell_waiting(&gang.flow->bell) == 1);
+    wait_until(weir_claim_waiters_waiting(&gang.flow->claim_waiters) == 1);
     questions = gang.questions;
 
-    wait_until(weir_doorbell_waiting(&gang.flow->bell) == 1);
+    wait_until(weir_claim_waiters_waiting(&gang.flow->claim_waiters) == 1);
     check_in_range(gang.questions - questions, 0, 8); /* no busy loop */
     id = gang_submit(&gang, "mail");
     gang_expect(&gang, &id, "completed");

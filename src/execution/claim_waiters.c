@@ -1,10 +1,10 @@
 /*
- * doorbell.c - see doorbell.h.
+ * claim_waiters.c - see claim_waiters.h.
  *
  *   I1  who is in line has not been rung for
  *   I2  who was rung for looks again, whatever else ended his wait: no ring is lost with him
  */
-#include "execution/doorbell.h"
+#include "execution/claim_waiters.h"
 
 #include <stdbool.h>
 
@@ -22,27 +22,27 @@ struct sleeper {
     struct weir_cond cond;          /* without */
 };
 
-enum weir_status weir_doorbell_init(struct weir_doorbell *self)
+enum weir_status weir_claim_waiters_init(struct weir_claim_waiters *self)
 {
     weir_list_init(&self->line);
-    self->rings = 0;
+    self->wakes = 0;
     return weir_lock_init(&self->lock);
 }
 
-void weir_doorbell_fini(struct weir_doorbell *self)
+void weir_claim_waiters_fini(struct weir_claim_waiters *self)
 {
     WEIR_ASSERT(weir_list_empty(&self->line));
     weir_lock_fini(&self->lock);
 }
 
-uint64_t weir_doorbell_rings(struct weir_doorbell *self)
+uint64_t weir_claim_waiters_count_wakes(struct weir_claim_waiters *self)
 {
-    uint64_t rings;
+    uint64_t wakes;
 
     weir_lock_acquire(&self->lock);
-    rings = self->rings;
+    wakes = self->wakes;
     weir_lock_release(&self->lock);
-    return rings;
+    return wakes;
 }
 
 /* ---- waking -------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void wake(struct sleeper *sleeper)
 }
 
 /* The oldest who asks this; NULL: nobody does. */
-static struct sleeper *find_first(struct weir_doorbell *self, uint64_t question)
+static struct sleeper *find_first(struct weir_claim_waiters *self, uint64_t question)
     WEIR_REQUIRES(self->lock)
 {
     WEIR_LIST_EACH(link, &self->line)
@@ -75,19 +75,19 @@ static struct sleeper *find_first(struct weir_doorbell *self, uint64_t question)
     return NULL;
 }
 
-static bool is_first_of_its_kind(struct weir_doorbell *self, struct sleeper *sleeper)
+static bool is_first_of_its_kind(struct weir_claim_waiters *self, struct sleeper *sleeper)
     WEIR_REQUIRES(self->lock)
 {
     return find_first(self, sleeper->question) == sleeper;
 }
 
-void weir_doorbell_ring(struct weir_doorbell *self)
+void weir_claim_waiters_wake(struct weir_claim_waiters *self)
 {
     struct weir_list kept;
 
     weir_list_init(&kept);
     weir_lock_acquire(&self->lock);
-    self->rings++;
+    self->wakes++;
     /* From the youngest to the oldest: who has an older one of his kind before him stays. */
     while (!weir_list_empty(&self->line)) {
         struct sleeper *sleeper = sleeper_of(self->line.previous);
@@ -103,7 +103,7 @@ void weir_doorbell_ring(struct weir_doorbell *self)
     weir_lock_release(&self->lock);
 }
 
-void weir_doorbell_pass_on(struct weir_doorbell *self, uint64_t question)
+void weir_claim_waiters_wake_next(struct weir_claim_waiters *self, uint64_t question)
 {
     struct sleeper *sleeper;
 
@@ -132,7 +132,7 @@ static void sleeper_fini(struct sleeper *self)
 }
 
 /* In line, with the lock, which is not held meanwhile. */
-static enum weir_status sleep_in_line(struct weir_doorbell *self, struct sleeper *me,
+static enum weir_status sleep_in_line(struct weir_claim_waiters *self, struct sleeper *me,
                                       int64_t deadline_ns) WEIR_REQUIRES(self->lock)
 {
     enum weir_status status = WEIR_TIMEOUT;
@@ -152,8 +152,9 @@ static enum weir_status sleep_in_line(struct weir_doorbell *self, struct sleeper
     return status;
 }
 
-enum weir_status weir_doorbell_wait(struct weir_doorbell *self, uint64_t question,
-                                    uint64_t rings, int64_t deadline_ns)
+enum weir_status weir_claim_waiters_wait(struct weir_claim_waiters *self,
+                                         uint64_t question, uint64_t wakes,
+                                         int64_t deadline_ns)
 {
     struct sleeper me;
     enum weir_status status = sleeper_init(&me, question);
@@ -161,7 +162,7 @@ enum weir_status weir_doorbell_wait(struct weir_doorbell *self, uint64_t questio
     if (status != WEIR_OK)
         return status;
     weir_lock_acquire(&self->lock);
-    if (self->rings == rings) {
+    if (self->wakes == wakes) {
         weir_list_append(&self->line, &me.link);
         status = sleep_in_line(self, &me, deadline_ns);
     }
@@ -170,7 +171,7 @@ enum weir_status weir_doorbell_wait(struct weir_doorbell *self, uint64_t questio
     return status;
 }
 
-size_t weir_doorbell_waiting(struct weir_doorbell *self)
+size_t weir_claim_waiters_waiting(struct weir_claim_waiters *self)
 {
     size_t count = 0;
 
