@@ -60,7 +60,7 @@ struct errand {
     int64_t looked_ns;   /* when the last try began */
     size_t claimed;
     size_t expired;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 void weir_claim_options_init(struct weir_claim_options *self)
@@ -553,7 +553,7 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
 
     self->claimed = self->expired = self->change_count = 0;
     self->looked_ns = weir_clock_now_ns();
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     status = pick(self, connection, error);
     if (status != WEIR_OK || self->loaded.count == 0)
         return status;
@@ -568,8 +568,9 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
     if (status == WEIR_OK)
         status = judge(self, connection, now_us, error);
     if (status == WEIR_OK)
-        status = weir_deed_leave(self->flow, connection, self->changes,
-                                 self->change_count, now_us, &self->tidings, error);
+        status =
+            weir_deed_leave(self->flow, connection, self->changes, self->change_count,
+                            now_us, &self->pending_wakeups, error);
     if (status == WEIR_OK && self->claimed > 0)
         status = fill_hoard(self, connection, error);
     return status;
@@ -584,7 +585,7 @@ static enum weir_status claim_ready(struct errand *self, struct weir_error *erro
     do {
         status = weir_transact_soon(self->flow->db, claim_once, self, error);
         if (status == WEIR_OK)
-            weir_deed_tell(self->flow, &self->tidings);
+            weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
         if (self->limit < DEADLINE_PICK)
             self->limit = DEADLINE_PICK;
     } while (status == WEIR_OK && self->claimed == 0 && self->expired > 0);

@@ -92,66 +92,73 @@ static void collect(struct lists *self, const struct weir_change *change, int64_
             (struct weir_new_result){change->stored->row.no, change->result};
 }
 
-void weir_deed_note_due(struct weir_tidings *tidings, enum weir_due_kind kind,
-                        int64_t due_us)
+void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
+                                   enum weir_due_kind kind, int64_t due_us)
 {
-    int64_t *earliest_us = &tidings->due_us[kind];
+    int64_t *earliest_us = &pending_wakeups->due_us[kind];
 
     if (due_us > 0 && (*earliest_us == 0 || due_us < *earliest_us))
         *earliest_us = due_us;
 }
 
-void weir_deed_note(struct weir_tidings *tidings, const struct weir_execution_row *row)
+void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
+                               const struct weir_execution_row *row)
 {
     if (weir_state_is_over(row->state)) {
-        tidings->over = true;
+        pending_wakeups->over = true;
         return;
     }
     if (row->state == WEIR_EXEC_READY)
-        tidings->ready = true;
+        pending_wakeups->ready = true;
     if (row->state != WEIR_EXEC_BLOCKED)
-        weir_deed_note_due(
-            tidings, row->state == WEIR_EXEC_SUSPENDED ? WEIR_DUE_WAIT : WEIR_DUE_DELAYED,
+        weir_pending_wakeups_note_due(
+            pending_wakeups,
+            row->state == WEIR_EXEC_SUSPENDED ? WEIR_DUE_WAIT : WEIR_DUE_DELAYED,
             row->due_us);
-    weir_deed_note_due(tidings, WEIR_DUE_LEASE, row->lease_us);
-    weir_deed_note_due(tidings, WEIR_DUE_ATTEMPT, row->attempt_deadline_us);
-    weir_deed_note_due(tidings, WEIR_DUE_DEADLINE, row->deadline_us);
+    weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_LEASE, row->lease_us);
+    weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_ATTEMPT,
+                                  row->attempt_deadline_us);
+    weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_DEADLINE, row->deadline_us);
 }
 
-static void add(struct weir_tidings *self, const struct weir_tidings *other)
+static void add(struct weir_pending_wakeups *self,
+                const struct weir_pending_wakeups *other)
 {
     self->ready |= other->ready;
     self->over |= other->over;
     self->events |= other->events;
     self->announced |= other->announced;
     for (int i = 0; i < WEIR_DUE_KINDS; i++)
-        weir_deed_note_due(self, (enum weir_due_kind)i, other->due_us[i]);
+        weir_pending_wakeups_note_due(self, (enum weir_due_kind)i, other->due_us[i]);
 }
 
 /* The kinds of those that come before their reconciler looks by itself. */
-static uint32_t soon(const struct weir_tidings *tidings, int64_t now_us)
+static uint32_t soon(const struct weir_pending_wakeups *pending_wakeups, int64_t now_us)
 {
     uint32_t kinds = 0;
 
     for (int i = 0; i < WEIR_DUE_KINDS; i++) {
-        if (tidings->due_us[i] > 0 && tidings->due_us[i] - now_us < SOON_US[i])
+        if (pending_wakeups->due_us[i] > 0 &&
+            pending_wakeups->due_us[i] - now_us < SOON_US[i])
             kinds |= 1U << i;
     }
     return kinds;
 }
 
-void weir_deed_announce(struct weir_flow *flow, struct weir_connection *connection,
-                        struct weir_tidings *tidings, int64_t now_us,
-                        struct weir_postscript *postscript)
+void weir_pending_wakeups_announce(struct weir_flow *flow,
+                                   struct weir_connection *connection,
+                                   struct weir_pending_wakeups *pending_wakeups,
+                                   int64_t now_us, struct weir_postscript *postscript)
 {
     struct weir_awaited *awaited = &flow->awaited;
     const struct weir_announcement news = {
-        .ready = tidings->ready,
-        .kinds = weir_awaited_untold(awaited, soon(tidings, now_us), weir_clock_now_ns()),
-        .teller = tidings->adopted ? 0 : awaited->teller,
+        .ready = pending_wakeups->ready,
+        .kinds = weir_awaited_untold(awaited, soon(pending_wakeups, now_us),
+                                     weir_clock_now_ns()),
+        .teller = pending_wakeups->adopted ? 0 : awaited->teller,
     };
 
-    tidings->announced = news.kinds;
+    pending_wakeups->announced = news.kinds;
     weir_awaited_tell(awaited, connection, &news, postscript);
 }
 
@@ -214,12 +221,11 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
 
 /* All that is to be written about these is written, or is in the postscript; nothing that follows from
  * it for others. */
-static enum weir_status store_rows(struct weir_flow *flow,
-                                   struct weir_connection *connection,
-                                   struct weir_change *changes, size_t count,
-                                   int64_t now_us, struct weir_tidings *tidings,
-                                   struct weir_postscript *postscript,
-                                   struct weir_error *error)
+static enum weir_status
+store_rows(struct weir_flow *flow, struct weir_connection *connection,
+           struct weir_change *changes, size_t count, int64_t now_us,
+           struct weir_pending_wakeups *pending_wakeups,
+           struct weir_postscript *postscript, struct weir_error *error)
 {
     struct lists lists;
     enum weir_status status = lists_init(&lists, flow->heap, count, error);
@@ -227,7 +233,7 @@ static enum weir_status store_rows(struct weir_flow *flow,
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         collect(&lists, &changes[i], now_us);
-        weir_deed_note(tidings, &changes[i].stored->row);
+        weir_pending_wakeups_note(pending_wakeups, &changes[i].stored->row);
     }
     if (status == WEIR_OK)
         status = store_lists(flow, connection, &lists, postscript, error);
@@ -238,7 +244,7 @@ static enum weir_status store_rows(struct weir_flow *flow,
         !WEIR_POINT(weir_db_config(flow->db)->points, "deed.no_event")) /* a bug */
         status = weir_events_send(flow, connection, changes, count, now_us, &told, error);
     lists_fini(&lists);
-    tidings->events |= told;
+    pending_wakeups->events |= told;
     return status;
 }
 
@@ -251,7 +257,7 @@ enum { LEVEL_STEPS = 6, LEVEL_VALUES = 48, LAST_STEPS = 1, LAST_VALUES = 8 };
 /* What follows from what has followed, until nothing does any more. */
 static enum weir_status resolve_levels(struct weir_resolution *resolution,
                                        struct weir_connection *connection, int64_t now_us,
-                                       struct weir_tidings *tidings,
+                                       struct weir_pending_wakeups *pending_wakeups,
                                        struct weir_error *error)
 {
     struct weir_postscript *postscript = resolution->postscript;
@@ -263,21 +269,23 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
         status = weir_postscript_make_room(postscript, connection, LEVEL_STEPS,
                                            LEVEL_VALUES, error);
         if (status == WEIR_OK)
-            status = store_rows(resolution->flow, connection, resolution->changes,
-                                resolution->count, now_us, tidings, postscript, error);
+            status =
+                store_rows(resolution->flow, connection, resolution->changes,
+                           resolution->count, now_us, pending_wakeups, postscript, error);
         if (status == WEIR_OK)
             status = weir_resolution_count(resolution, resolution->changes,
                                            resolution->count, error);
         if (status != WEIR_OK || !weir_resolution_goes_on(resolution) || lazy)
             break;
         if (depth == WEIR_RESOLVE_DEPTH) {
-            weir_deed_note_due(tidings, WEIR_DUE_EDGES, now_us);
+            weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);
             break;
         }
         status = weir_postscript_send(postscript, connection, error);
         if (status == WEIR_OK)
-            status = weir_resolution_step(resolution, connection, resolution->changes,
-                                          resolution->count, now_us, tidings, error);
+            status =
+                weir_resolution_step(resolution, connection, resolution->changes,
+                                     resolution->count, now_us, pending_wakeups, error);
     }
     return status;
 }
@@ -291,8 +299,8 @@ static void release_resolution(void *resolution)
 static enum weir_status
 resolve(struct weir_flow *flow, struct weir_connection *connection,
         const struct weir_change *changes, size_t count, enum moment moment,
-        int64_t now_us, struct weir_tidings *tidings, struct weir_postscript *postscript,
-        size_t *edges, struct weir_error *error)
+        int64_t now_us, struct weir_pending_wakeups *pending_wakeups,
+        struct weir_postscript *postscript, size_t *edges, struct weir_error *error)
 {
     struct weir_resolution *resolution;
     enum weir_status status = WEIR_OK;
@@ -311,9 +319,9 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
         resolution->edges_max = WEIR_RESOLVE_EDGES_LEFT;
     if (status == WEIR_OK)
         status = weir_resolution_step(resolution, connection, changes, count, now_us,
-                                      tidings, error);
+                                      pending_wakeups, error);
     if (status == WEIR_OK)
-        status = resolve_levels(resolution, connection, now_us, tidings, error);
+        status = resolve_levels(resolution, connection, now_us, pending_wakeups, error);
     if (status == WEIR_OK)
         status = weir_resolution_finish(resolution, connection, now_us, error);
     *edges = resolution->edges;
@@ -323,25 +331,27 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
 /* Inside the transaction: the word to others, behind all else. */
 static enum weir_status announce(struct weir_flow *flow,
                                  struct weir_connection *connection,
-                                 struct weir_tidings *tidings, int64_t now_us,
-                                 struct weir_postscript *postscript,
+                                 struct weir_pending_wakeups *pending_wakeups,
+                                 int64_t now_us, struct weir_postscript *postscript,
                                  struct weir_error *error)
 {
     enum weir_status status =
         weir_postscript_make_room(postscript, connection, LAST_STEPS, LAST_VALUES, error);
 
     if (status == WEIR_OK)
-        weir_deed_announce(flow, connection, tidings, now_us, postscript);
+        weir_pending_wakeups_announce(flow, connection, pending_wakeups, now_us,
+                                      postscript);
     return status;
 }
 
 enum weir_status weir_deed_resolve(struct weir_flow *flow,
                                    struct weir_connection *connection,
                                    struct weir_change *changes, size_t count,
-                                   int64_t now_us, struct weir_tidings *tidings,
+                                   int64_t now_us,
+                                   struct weir_pending_wakeups *pending_wakeups,
                                    size_t *edges, struct weir_error *error)
 {
-    struct weir_tidings fresh = {.ready = false};
+    struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript;
     enum weir_status status = weir_postscript_create(flow->heap, &postscript, error);
 
@@ -354,7 +364,7 @@ enum weir_status weir_deed_resolve(struct weir_flow *flow,
     if (status == WEIR_OK)
         status = weir_postscript_send(postscript, connection, error);
     if (status == WEIR_OK)
-        add(tidings, &fresh);
+        add(pending_wakeups, &fresh);
     weir_postscript_destroy(postscript);
     return status;
 }
@@ -363,7 +373,7 @@ enum weir_status weir_deed_resolve(struct weir_flow *flow,
 static enum weir_status write_down(struct weir_flow *flow,
                                    struct weir_connection *connection,
                                    struct weir_change *changes, size_t count,
-                                   int64_t now_us, struct weir_tidings *fresh,
+                                   int64_t now_us, struct weir_pending_wakeups *fresh,
                                    struct weir_postscript *postscript,
                                    struct weir_error *error)
 {
@@ -383,8 +393,8 @@ static enum weir_status write_down(struct weir_flow *flow,
 static enum weir_status compose(struct weir_flow *flow,
                                 struct weir_connection *connection,
                                 struct weir_change *changes, size_t count, int64_t now_us,
-                                struct weir_tidings *fresh, struct weir_postscript **out,
-                                struct weir_error *error)
+                                struct weir_pending_wakeups *fresh,
+                                struct weir_postscript **out, struct weir_error *error)
 {
     enum weir_status status = weir_postscript_create(flow->heap, out, error);
 
@@ -393,13 +403,12 @@ static enum weir_status compose(struct weir_flow *flow,
                : status;
 }
 
-enum weir_status weir_deed_leave(struct weir_flow *flow,
-                                 struct weir_connection *connection,
-                                 struct weir_change *changes, size_t count,
-                                 int64_t now_us, struct weir_tidings *tidings,
-                                 struct weir_error *error)
+enum weir_status
+weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
+                struct weir_change *changes, size_t count, int64_t now_us,
+                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
-    struct weir_tidings fresh = {.ready = false};
+    struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript = NULL;
     enum weir_status status;
 
@@ -412,17 +421,16 @@ enum weir_status weir_deed_leave(struct weir_flow *flow,
         return status;
     }
     weir_postscript_leave(postscript, connection);
-    add(tidings, &fresh);
+    add(pending_wakeups, &fresh);
     return WEIR_OK;
 }
 
-enum weir_status weir_deed_store(struct weir_flow *flow,
-                                 struct weir_connection *connection,
-                                 struct weir_change *changes, size_t count,
-                                 int64_t now_us, struct weir_tidings *tidings,
-                                 struct weir_error *error)
+enum weir_status
+weir_deed_store(struct weir_flow *flow, struct weir_connection *connection,
+                struct weir_change *changes, size_t count, int64_t now_us,
+                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
-    struct weir_tidings fresh = {.ready = false};
+    struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript = NULL;
     enum weir_status status;
 
@@ -433,25 +441,27 @@ enum weir_status weir_deed_store(struct weir_flow *flow,
     if (status == WEIR_OK)
         status = weir_postscript_send(postscript, connection, error);
     if (status == WEIR_OK)
-        add(tidings, &fresh);
+        add(pending_wakeups, &fresh);
     weir_postscript_destroy(postscript);
     return status;
 }
 
-void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings)
+void weir_pending_wakeups_send(struct weir_flow *flow,
+                               const struct weir_pending_wakeups *pending_wakeups)
 {
-    if (tidings->announced != 0)
-        weir_awaited_note_told(&flow->awaited, tidings->announced, weir_clock_now_ns());
-    if (tidings->ready)
+    if (pending_wakeups->announced != 0)
+        weir_awaited_note_told(&flow->awaited, pending_wakeups->announced,
+                               weir_clock_now_ns());
+    if (pending_wakeups->ready)
         weir_claim_waiters_wake(&flow->claim_waiters);
     weir_lock_acquire(&flow->lock);
     WEIR_LIST_EACH(link, &flow->ears)
     {
         struct weir_flow_ear *ear = WEIR_CONTAINER_OF(link, struct weir_flow_ear, link);
 
-        ear->heard(ear->state, tidings);
+        ear->heard(ear->state, pending_wakeups);
     }
     weir_lock_release(&flow->lock);
-    if (tidings->events)
+    if (pending_wakeups->events)
         weir_outbox_flush(flow->outbox);
 }

@@ -4,7 +4,7 @@
  * Everybody who changes executions ends here: what a worker calls, an operator, a reconciler.
  *
  *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->  weir_deed_store()
- *   afterwards:   weir_deed_tell(): whoever waits for work or for a time is woken
+ *   afterwards:   weir_pending_wakeups_send(): whoever waits for work or for a time is woken
  *
  * In one transaction go the rows, the attempts that ended, results, and the events for the outbox's
  * queues. Nothing is told before the commit, and nothing is lost when telling fails: waiting claims
@@ -32,7 +32,7 @@ struct weir_change {
  * are those that a reconciler has to keep. What was committed elsewhere has no names: which times it
  * has set is not known, only of which kinds some of them may be.
  */
-struct weir_tidings {
+struct weir_pending_wakeups {
     bool ready;                     /* something can be claimed */
     bool over;                      /* something has ended */
     bool events;                    /* something was enqueued to the outbox */
@@ -69,35 +69,39 @@ enum {
 WEIR_CHECKED enum weir_status
 weir_deed_store(struct weir_flow *flow, struct weir_connection *connection,
                 struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_tidings *tidings, struct weir_error *error);
+                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
 /* The same for callers who do nothing more: what can be goes with the commit, so that it is the commit
  * that fails. Texts and results of the changes are borrowed until then. */
 WEIR_CHECKED enum weir_status
 weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
                 struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_tidings *tidings, struct weir_error *error);
+                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
 /* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
  * the transaction in which the rows were loaded. *edges: so many were open. */
 WEIR_CHECKED enum weir_status
 weir_deed_resolve(struct weir_flow *flow, struct weir_connection *connection,
                   struct weir_change *changes, size_t count, int64_t now_us,
-                  struct weir_tidings *tidings, size_t *edges, struct weir_error *error);
+                  struct weir_pending_wakeups *pending_wakeups, size_t *edges,
+                  struct weir_error *error);
 
 /* What becomes of a row: added to the tidings. For rows that do not come through store(): new ones. */
-void weir_deed_note(struct weir_tidings *tidings, const struct weir_execution_row *row);
+void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
+                               const struct weir_execution_row *row);
 
-void weir_deed_note_due(struct weir_tidings *tidings, enum weir_due_kind kind,
-                        int64_t due_us);
+void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
+                                   enum weir_due_kind kind, int64_t due_us);
 
 /* Inside the transaction: those who wait in other processes hear of it when it commits. store() does
  * this by itself. */
-void weir_deed_announce(struct weir_flow *flow, struct weir_connection *connection,
-                        struct weir_tidings *tidings, int64_t now_us,
-                        struct weir_postscript *postscript);
+void weir_pending_wakeups_announce(struct weir_flow *flow,
+                                   struct weir_connection *connection,
+                                   struct weir_pending_wakeups *pending_wakeups,
+                                   int64_t now_us, struct weir_postscript *postscript);
 
 /* After the commit, from any thread; never fails and never waits. */
-void weir_deed_tell(struct weir_flow *flow, const struct weir_tidings *tidings);
+void weir_pending_wakeups_send(struct weir_flow *flow,
+                               const struct weir_pending_wakeups *pending_wakeups);
 
 #endif

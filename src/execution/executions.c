@@ -137,41 +137,41 @@ void weir_flow_destroy(struct weir_flow *self)
 /* ---- waking -------------------------------------------------------------------------------- */
 
 /* Something was committed; what it was is not known. */
-static const struct weir_tidings ANYTHING = {.ready = true,
-                                             .over = true,
-                                             .nameless = WEIR_DUE_TIMERS};
+static const struct weir_pending_wakeups ANYTHING = {.ready = true,
+                                                     .over = true,
+                                                     .nameless = WEIR_DUE_TIMERS};
 
 void weir_flow_flush(struct weir_flow *self)
 {
-    weir_deed_tell(self, &ANYTHING);
+    weir_pending_wakeups_send(self, &ANYTHING);
 }
 
 /* What is true of those who notify, and did so while nobody listened: more may come in silence. */
 static void hear_of_anything(struct weir_flow *self)
 {
-    struct weir_tidings tidings = ANYTHING;
+    struct weir_pending_wakeups pending_wakeups = ANYTHING;
 
     if (weir_db_engine(self->db) == WEIR_POSTGRESQL)
-        tidings.silence_ns = WEIR_ATTENTION_NS;
-    weir_deed_tell(self, &tidings);
+        pending_wakeups.silence_ns = WEIR_ATTENTION_NS;
+    weir_pending_wakeups_send(self, &pending_wakeups);
 }
 
 /* Reconcilers have intervals, and no use for a time that is only one to look. */
 static void hear(void *state, const struct weir_wake_news *news)
 {
     struct weir_flow *self = state;
-    struct weir_tidings tidings = {.ready = true, .over = true};
+    struct weir_pending_wakeups pending_wakeups = {.ready = true, .over = true};
     struct weir_announcement heard;
 
     if (news->blind) {
-        weir_deed_tell(self, &tidings);
+        weir_pending_wakeups_send(self, &pending_wakeups);
     } else if (news->text == NULL || !weir_announcement_read(news->text, &heard)) {
         hear_of_anything(self);
     } else if (heard.teller != self->awaited.teller) {
-        tidings.ready = heard.ready;
-        tidings.nameless = heard.kinds & WEIR_DUE_TIMERS;
-        tidings.silence_ns = WEIR_ATTENTION_NS;
-        weir_deed_tell(self, &tidings);
+        pending_wakeups.ready = heard.ready;
+        pending_wakeups.nameless = heard.kinds & WEIR_DUE_TIMERS;
+        pending_wakeups.silence_ns = WEIR_ATTENTION_NS;
+        weir_pending_wakeups_send(self, &pending_wakeups);
     }
 }
 

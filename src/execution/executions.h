@@ -26,7 +26,8 @@
 
 /* Hears of what was committed here, or perhaps elsewhere. Called with a lock held: it wakes
  * somebody and returns. */
-typedef void (*weir_flow_heard_fn)(void *state, const struct weir_tidings *tidings);
+typedef void (*weir_flow_heard_fn)(void *state,
+                                   const struct weir_pending_wakeups *pending_wakeups);
 
 struct weir_flow_ear {
     struct weir_list link;

@@ -26,7 +26,7 @@ struct intervention {
     struct weir_revocation *revocation;
     enum weir_ruling ruling; /* out */
     struct weir_loaded loaded;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 /* What the rule said of a row that stays as it is. */
@@ -60,7 +60,7 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     enum weir_status status = weir_store_load_by_id(&self->flow->store, connection,
                                                     self->id, 1, &self->loaded, error);
 
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     if (status == WEIR_OK && self->loaded.count == 0)
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     if (status == WEIR_OK)
@@ -71,8 +71,8 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     self->ruling = self->rule(self, &change.stored->row, now_us, &change.consequence);
     if (self->ruling != WEIR_RULING_DONE)
         return refuse(self, error);
-    return weir_deed_leave(self->flow, connection, &change, 1, now_us, &self->tidings,
-                           error);
+    return weir_deed_leave(self->flow, connection, &change, 1, now_us,
+                           &self->pending_wakeups, error);
 }
 
 static enum weir_status intervene(struct intervention *self, struct weir_error *error)
@@ -84,7 +84,7 @@ static enum weir_status intervene(struct intervention *self, struct weir_error *
     weir_loaded_init(&self->loaded, self->flow->heap, 1);
     status = weir_transact_soon(self->flow->db, intervene_once, self, error);
     if (status == WEIR_OK)
-        weir_deed_tell(self->flow, &self->tidings);
+        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     else if (status != WEIR_SCHEMA) /* whose text has it */
         weir_flow_prefix_id(error, self->id);
     if (status == WEIR_OK && self->revocation != NULL)

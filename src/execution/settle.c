@@ -28,7 +28,7 @@ struct session {
     struct weir_loaded loaded;
     struct weir_change *changes; /* owned; of rows that have changed, each once */
     size_t change_count;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 static enum weir_status session_init(struct session *self, struct weir_flow *flow,
@@ -101,7 +101,7 @@ static enum weir_status load(struct session *self, struct weir_connection *conne
                                               self->count, &self->loaded, error);
 
     self->change_count = 0;
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     /* The clock is read under the locks: whoever waited for them sees how late it is. */
     return status == WEIR_OK ? weir_store_clock(connection, &self->loaded, now_us, error)
                              : status;
@@ -275,7 +275,7 @@ static enum weir_status settle_all(struct weir_connection *connection, void *arg
     if (status != WEIR_OK)
         return status;
     return weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                           now_us, &self->tidings, error);
+                           now_us, &self->pending_wakeups, error);
 }
 
 enum weir_status weir_flow_settle(struct weir_flow *self,
@@ -295,7 +295,7 @@ enum weir_status weir_flow_settle(struct weir_flow *self,
     if (status == WEIR_OK)
         status = weir_transact_soon(self->db, settle_all, &session, error);
     if (status == WEIR_OK)
-        weir_deed_tell(self, &session.tidings);
+        weir_pending_wakeups_send(self, &session.pending_wakeups);
     session_fini(&session);
     return status;
 }
@@ -335,7 +335,7 @@ static enum weir_status renew_all(struct weir_connection *connection, void *argu
     for (size_t i = 0; i < self->count; i++)
         renew(self, &self->renewals[i], now_us);
     return weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                           now_us, &self->tidings, error);
+                           now_us, &self->pending_wakeups, error);
 }
 
 enum weir_status weir_flow_renew(struct weir_flow *self, int64_t lease_ms,
@@ -357,7 +357,7 @@ enum weir_status weir_flow_renew(struct weir_flow *self, int64_t lease_ms,
     if (status == WEIR_OK)
         status = weir_transact_soon(self->db, renew_all, &session, error);
     if (status == WEIR_OK)
-        weir_deed_tell(self, &session.tidings);
+        weir_pending_wakeups_send(self, &session.pending_wakeups);
     session_fini(&session);
     return status;
 }

@@ -125,7 +125,7 @@ static enum weir_status number_all(struct weir_consignment *self,
 
 static void begin(struct weir_consignment *self, int64_t now_us)
 {
-    self->tidings = (struct weir_tidings){.adopted = self->adopted};
+    self->pending_wakeups = (struct weir_pending_wakeups){.adopted = self->adopted};
     for (size_t i = 0; i < self->count; i++) {
         struct weir_new_execution *item = &self->items[i];
         struct weir_execution_row row;
@@ -143,7 +143,7 @@ static void begin(struct weir_consignment *self, int64_t now_us)
         item->due_us = row.due_us;
         item->deadline_us = row.deadline_us;
         item->key_until_us = weir_sat_add_i64(now_us, KEY_KEPT_US);
-        weir_deed_note(&self->tidings, &row);
+        weir_pending_wakeups_note(&self->pending_wakeups, &row);
     }
 }
 
@@ -259,7 +259,8 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
         return status;
     status = weir_consignment_write(self, connection, now_us, postscript, error);
     if (status == WEIR_OK) {
-        weir_deed_announce(self->flow, connection, &self->tidings, now_us, postscript);
+        weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
+                                      now_us, postscript);
         return dispatch(self, connection, postscript, error);
     }
     weir_postscript_destroy(postscript);
@@ -320,7 +321,7 @@ static enum weir_status write_alone(struct weir_consignment *self,
     weir_consignment_learn(self);
     status = weir_transact_soon(self->flow->db, write_out, self, error);
     if (status == WEIR_OK)
-        weir_deed_tell(self->flow, &self->tidings);
+        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     return status;
 }
 

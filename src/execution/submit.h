@@ -24,7 +24,7 @@ struct weir_consignment {
     const int64_t
         *data_edges; /* borrowed: how many lead to each, passing data; NULL: none does */
     bool adopted;    /* the transaction is the caller's */
-    struct weir_tidings tidings; /* out */
+    struct weir_pending_wakeups pending_wakeups; /* out */
 };
 
 /* Ids are minted here, once. fini() also after a failure. */

@@ -141,7 +141,7 @@ struct charge {
     struct weir_usage_rows usage;
     int64_t no; /* of the execution; 0: none */
     int64_t now_us;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 /* The word to other processes, with our commit. */
@@ -154,7 +154,8 @@ static enum weir_status announce(struct charge *self, struct weir_connection *co
 
     if (status != WEIR_OK)
         return status;
-    weir_deed_announce(self->flow, connection, &self->tidings, self->now_us, postscript);
+    weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
+                                  self->now_us, postscript);
     weir_postscript_leave(postscript, connection);
     return WEIR_OK;
 }
@@ -177,7 +178,7 @@ static enum weir_status run(struct charge *self, weir_transact_fn body,
     weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
     status = weir_transact(self->flow->db, act, self, error);
     if (status == WEIR_OK)
-        weir_deed_tell(self->flow, &self->tidings);
+        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     else
         weir_error_prefix(error, "budget \"%.*s\"", (int)self->name.size,
                           self->name.data);
@@ -192,7 +193,7 @@ static enum weir_status begin(struct charge *self, struct weir_connection *conne
     enum weir_status status;
 
     weir_arena_reset(&self->arena);
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     status = weir_budget_find(connection, self->name, WEIR_BUDGET_LOCKED, &self->arena,
                               &self->row, error);
     if (status == WEIR_NO_ROW)
@@ -208,7 +209,7 @@ static enum weir_status begin(struct charge *self, struct weir_connection *conne
 /* Whoever waits for it may come now: the reconciler looks. */
 static void let_waiters_come(struct charge *self)
 {
-    weir_deed_note_due(&self->tidings, WEIR_DUE_BUDGET, self->now_us);
+    weir_pending_wakeups_note_due(&self->pending_wakeups, WEIR_DUE_BUDGET, self->now_us);
 }
 
 /* ---- create and change --------------------------------------------------------------------- */
@@ -299,7 +300,8 @@ static enum weir_status create(struct weir_connection *connection, void *argumen
     self->existed = !added;
     if (status != WEIR_OK)
         return status;
-    weir_deed_note_due(&self->tidings, WEIR_DUE_BUDGET, row.next_reset_us);
+    weir_pending_wakeups_note_due(&self->pending_wakeups, WEIR_DUE_BUDGET,
+                                  row.next_reset_us);
     if (added)
         return set_limits(self, connection, error);
     return is_same(self) ? WEIR_OK

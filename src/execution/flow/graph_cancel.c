@@ -51,7 +51,7 @@ struct ending {
     struct weir_flow_row row;
     int64_t now_us;
     size_t cancelled;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 static enum weir_status pick(struct ending *self, struct weir_connection *connection,
@@ -96,7 +96,7 @@ static enum weir_status cancel_some(struct ending *self,
     }
     if (status == WEIR_OK)
         status = weir_deed_store(self->flow, connection, self->changes, changed,
-                                 self->now_us, &self->tidings, error);
+                                 self->now_us, &self->pending_wakeups, error);
     self->cancelled += changed;
     return status;
 }
@@ -152,7 +152,7 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
     struct ending *self = argument;
     enum weir_status status;
 
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     self->cancelled = 0;
     weir_arena_reset(&self->arena);
     status = find(self, connection, WEIR_GRAPH_UNLOCKED, error);
@@ -180,9 +180,9 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
     self->row.ended_us = self->now_us;
     status = weir_graph_write(connection, &self->row, NULL, error);
     if (status == WEIR_OK)
-        status =
-            weir_events_flow_cancelled(self->flow, connection, &self->row,
-                                       self->cancelled, &self->tidings.events, error);
+        status = weir_events_flow_cancelled(self->flow, connection, &self->row,
+                                            self->cancelled,
+                                            &self->pending_wakeups.events, error);
     return status;
 }
 
@@ -212,7 +212,7 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
     weir_loaded_init(&ending->loaded, self->heap, MEMBERS_TOGETHER);
     status = weir_transact(self->db, end, ending, error);
     if (status == WEIR_OK) {
-        weir_deed_tell(self, &ending->tidings);
+        weir_pending_wakeups_send(self, &ending->pending_wakeups);
         if (members != NULL)
             *members = ending->cancelled;
     } else {

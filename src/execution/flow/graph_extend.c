@@ -285,12 +285,13 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
         status = weir_postscript_send(self->postscript, connection, error);
     if (status == WEIR_OK)
         status = weir_resolution_decide(resolution, connection, edges, self->now_us,
-                                        &self->tidings, error);
+                                        &self->pending_wakeups, error);
     if (status == WEIR_OK)
         status = weir_postscript_send(self->postscript, connection, error);
     if (status == WEIR_OK)
         status = weir_deed_store(self->flow, connection, resolution->changes,
-                                 resolution->count, self->now_us, &self->tidings, error);
+                                 resolution->count, self->now_us, &self->pending_wakeups,
+                                 error);
     weir_resolution_destroy(resolution);
     return status;
 }
@@ -383,8 +384,9 @@ static enum weir_status send_off(struct weir_extending *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_deed_announce(self->flow, connection, &self->consignment.tidings, self->now_us,
-                       postscript);
+    weir_pending_wakeups_announce(self->flow, connection,
+                                  &self->consignment.pending_wakeups, self->now_us,
+                                  postscript);
     if (self->adopted)
         return weir_postscript_send(postscript, connection, error);
     self->postscript = NULL; /* the connection's from here on */
@@ -400,7 +402,7 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
     enum weir_status status =
         weir_postscript_create(self->flow->heap, &self->postscript, error);
 
-    self->tidings = (struct weir_tidings){.adopted = self->adopted};
+    self->pending_wakeups = (struct weir_pending_wakeups){.adopted = self->adopted};
     weir_arena_reset(&self->arena);
     if (status == WEIR_OK)
         status = find_old(self, connection, error);
@@ -453,8 +455,8 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
                      ? weir_flow_inside(self, connection, extend, &extending, error)
                      : weir_transact_soon(self->db, extend, &extending, error);
     if (status == WEIR_OK && connection == NULL) {
-        weir_deed_tell(self, &extending.consignment.tidings);
-        weir_deed_tell(self, &extending.tidings);
+        weir_pending_wakeups_send(self, &extending.consignment.pending_wakeups);
+        weir_pending_wakeups_send(self, &extending.pending_wakeups);
     }
     if (status == WEIR_OK && revision != NULL)
         *revision = extending.revision;

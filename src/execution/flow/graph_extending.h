@@ -61,7 +61,7 @@ struct weir_extending {
     struct weir_loaded repeated; /* members that are there already */
     struct weir_flow_row row;
     int64_t now_us;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
     int64_t revision;
 };
 

@@ -49,7 +49,7 @@ static enum weir_status block(struct weir_extending *self,
     if (ruling != WEIR_RULING_DONE)
         return refuse_begun(node, error);
     return weir_deed_store(self->flow, connection, &change, 1, self->now_us,
-                           &self->tidings, error);
+                           &self->pending_wakeups, error);
 }
 
 /* What is to be written of groups. */

@@ -236,7 +236,7 @@ static bool has_open_edges(const struct weir_group *group)
 
 /* Returns whether it is decided, and was not before. */
 static bool decide(const struct weir_resolution *self, struct weir_group_row *row,
-                   int64_t now_us, struct weir_tidings *tidings)
+                   int64_t now_us, struct weir_pending_wakeups *pending_wakeups)
 {
     struct weir_group group = row->group;
 
@@ -251,7 +251,7 @@ static bool decide(const struct weir_resolution *self, struct weir_group_row *ro
         return false;
     if (row->cancel_remaining && has_open_edges(&row->group)) {
         row->cancel_us = now_us;
-        weir_deed_note_due(tidings, WEIR_DUE_SIBLINGS, now_us);
+        weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_SIBLINGS, now_us);
     }
     return true;
 }
@@ -314,7 +314,8 @@ static enum weir_status apply(struct weir_resolution *self,
 enum weir_status weir_resolution_decide(struct weir_resolution *self,
                                         struct weir_connection *connection,
                                         const struct weir_edge_rows *edges,
-                                        int64_t now_us, struct weir_tidings *tidings,
+                                        int64_t now_us,
+                                        struct weir_pending_wakeups *pending_wakeups,
                                         struct weir_error *error)
 {
     struct weir_group_rows groups;
@@ -330,7 +331,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
     if (decided == NULL)
         return no_memory(error);
     for (size_t i = 0; i < groups.count; i++) {
-        if (decide(self, &groups.rows[i], now_us, tidings) &&
+        if (decide(self, &groups.rows[i], now_us, pending_wakeups) &&
             !is_over(self, groups.rows[i].downstream)) /* I3 */
             decided[count++] = groups.rows[i].downstream;
     }
@@ -414,7 +415,8 @@ static enum weir_status let_go(struct weir_resolution *self,
 static enum weir_status wait_again(struct weir_resolution *self,
                                    struct weir_connection *connection,
                                    const struct weir_change *change, int64_t now_us,
-                                   struct weir_tidings *tidings, struct weir_error *error)
+                                   struct weir_pending_wakeups *pending_wakeups,
+                                   struct weir_error *error)
 {
     int64_t no = change->stored->row.no;
     struct weir_edge_row none = {.downstream = no, .state = WEIR_EDGE_OPEN};
@@ -430,9 +432,9 @@ static enum weir_status wait_again(struct weir_resolution *self,
         WEIR_POINT(points_of(self), "resolve.waits_no_more"))
         return let_go(self, connection, no, now_us, error);
     status = reopen_edges(self, connection, &groups.rows[0], error);
-    return status == WEIR_OK
-               ? weir_resolution_decide(self, connection, &edges, now_us, tidings, error)
-               : status;
+    return status == WEIR_OK ? weir_resolution_decide(self, connection, &edges, now_us,
+                                                      pending_wakeups, error)
+                             : status;
 }
 
 static enum weir_status list_ends(struct weir_resolution *self,
@@ -472,17 +474,17 @@ static bool any_begins_anew(const struct weir_change *changes, size_t count)
 }
 
 /* Those that were blocked again. */
-static enum weir_status reopen_all(struct weir_resolution *self,
-                                   struct weir_connection *connection,
-                                   const struct weir_change *changes, size_t count,
-                                   int64_t now_us, struct weir_tidings *tidings,
-                                   struct weir_error *error)
+static enum weir_status
+reopen_all(struct weir_resolution *self, struct weir_connection *connection,
+           const struct weir_change *changes, size_t count, int64_t now_us,
+           struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
     enum weir_status status = weir_postscript_send(self->postscript, connection, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (begins_anew(&changes[i]) && changes[i].stored->row.state == WEIR_EXEC_BLOCKED)
-            status = wait_again(self, connection, &changes[i], now_us, tidings, error);
+            status =
+                wait_again(self, connection, &changes[i], now_us, pending_wakeups, error);
     }
     return status;
 }
@@ -490,7 +492,8 @@ static enum weir_status reopen_all(struct weir_resolution *self,
 enum weir_status weir_resolution_step(struct weir_resolution *self,
                                       struct weir_connection *connection,
                                       const struct weir_change *changes, size_t count,
-                                      int64_t now_us, struct weir_tidings *tidings,
+                                      int64_t now_us,
+                                      struct weir_pending_wakeups *pending_wakeups,
                                       struct weir_error *error)
 {
     /* Never of a level of our own, whose changes go when the next come. */
@@ -506,10 +509,11 @@ enum weir_status weir_resolution_step(struct weir_resolution *self,
                                     self->edges_max, &self->arena, &edges, error);
     self->edges += edges.count;
     if (status == WEIR_OK && edges.count == self->edges_max)
-        weir_deed_note_due(tidings, WEIR_DUE_EDGES, now_us);
+        weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);
     if (status == WEIR_OK && edges.count > 0)
-        status = weir_resolution_decide(self, connection, &edges, now_us, tidings, error);
-    return status == WEIR_OK && anew
-               ? reopen_all(self, connection, changes, count, now_us, tidings, error)
-               : status;
+        status = weir_resolution_decide(self, connection, &edges, now_us, pending_wakeups,
+                                        error);
+    return status == WEIR_OK && anew ? reopen_all(self, connection, changes, count,
+                                                  now_us, pending_wakeups, error)
+                                     : status;
 }

@@ -66,7 +66,8 @@ bool weir_resolution_goes_on(const struct weir_resolution *self);
 WEIR_CHECKED enum weir_status
 weir_resolution_step(struct weir_resolution *self, struct weir_connection *connection,
                      const struct weir_change *changes, size_t count, int64_t now_us,
-                     struct weir_tidings *tidings, struct weir_error *error);
+                     struct weir_pending_wakeups *pending_wakeups,
+                     struct weir_error *error);
 
 /* Flows whose members have ended: once, after the last level. */
 WEIR_CHECKED enum weir_status weir_resolution_finish(struct weir_resolution *self,
@@ -79,6 +80,7 @@ WEIR_CHECKED enum weir_status weir_resolution_finish(struct weir_resolution *sel
 WEIR_CHECKED enum weir_status
 weir_resolution_decide(struct weir_resolution *self, struct weir_connection *connection,
                        const struct weir_edge_rows *edges, int64_t now_us,
-                       struct weir_tidings *tidings, struct weir_error *error);
+                       struct weir_pending_wakeups *pending_wakeups,
+                       struct weir_error *error);
 
 #endif

@@ -65,7 +65,7 @@ static enum weir_status mend(struct weir_portions *self,
     }
     return status == WEIR_OK
                ? weir_deed_resolve(task->flow, connection, task->changes, ended, now_us,
-                                   &self->tidings, &self->done, error)
+                                   &self->pending_wakeups, &self->done, error)
                : status;
 }
 

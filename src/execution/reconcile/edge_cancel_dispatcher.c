@@ -196,7 +196,7 @@ static enum weir_status mend(struct weir_portions *self,
         return status;
     cancel(self, &locked, now_us);
     return weir_deed_store(task->flow, connection, task->changes, self->done, now_us,
-                           &self->tidings, error);
+                           &self->pending_wakeups, error);
 }
 
 static const struct weir_portions_kind UNNEEDED = {.what = "execution",

@@ -134,7 +134,7 @@ static enum weir_status mend_on(struct weir_connection *connection, void *argume
     enum weir_status status;
 
     self->done = 0;
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     weir_reconciler_runs_on(self->task, connection);
     status = self->kind->mend(self, connection, self->first, self->taken, error);
     weir_reconciler_runs_on(self->task, NULL);
@@ -152,7 +152,7 @@ static enum weir_status mend(struct weir_portions *self,
     status = weir_transact_soon(self->task->db, mend_on, self, error);
     if (status != WEIR_OK)
         return status;
-    weir_deed_tell(self->task->flow, &self->tidings);
+    weir_pending_wakeups_send(self->task->flow, &self->pending_wakeups);
     self->report->processed += self->done;
     if (weir_failures_count(self->tick->failures) == 0)
         return WEIR_OK;

@@ -40,7 +40,7 @@ struct weir_portions_kind {
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error);
 
-    /* In a transaction, which may be repeated: `done` and `tidings` are as new. There is room for all of
+    /* In a transaction, which may be repeated: `done` and `pending_wakeups` are as new. There is room for all of
      * them in the task's `changes` and `nos`. */
     enum weir_status (*mend)(struct weir_portions *self,
                              struct weir_connection *connection,
@@ -65,7 +65,7 @@ struct weir_portions {
     const struct weir_candidate *first;
     size_t taken;
     size_t done;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 /* For find(). Copies the name. */

@@ -45,7 +45,7 @@ struct batch {
     bool full;      /* there may be more */
     size_t changed; /* of the task's changes */
     size_t skipped;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 enum weir_status weir_reconciler_init(struct weir_reconciler_task *self,
@@ -105,22 +105,23 @@ static bool attend(struct weir_reconciler_task *self, int64_t until_ns)
 }
 
 bool weir_reconciler_hears(struct weir_reconciler_task *self,
-                           const struct weir_tidings *tidings, int64_t now_ns)
+                           const struct weir_pending_wakeups *pending_wakeups,
+                           int64_t now_ns)
 {
     enum weir_due_kind due;
-    int64_t duration_ns = tidings->silence_ns;
+    int64_t duration_ns = pending_wakeups->silence_ns;
 
     if (self->kind == NULL || self->kind->removes)
         return false;
     due = self->kind->due;
-    if ((tidings->nameless & 1U << due) != 0 || tidings->due_us[due] > 0)
+    if ((pending_wakeups->nameless & 1U << due) != 0 || pending_wakeups->due_us[due] > 0)
         atomic_store(&self->told, true);
     if (duration_ns < WEIR_RECONCILER_PERIOD_NS)
         duration_ns = WEIR_RECONCILER_PERIOD_NS;
-    if ((tidings->nameless & 1U << due) != 0 &&
+    if ((pending_wakeups->nameless & 1U << due) != 0 &&
         attend(self, weir_sat_add_i64(now_ns, duration_ns)))
         return true;
-    return is_late_for(self, tidings->due_us[due]);
+    return is_late_for(self, pending_wakeups->due_us[due]);
 }
 
 void weir_reconciler_abort(struct weir_reconciler_task *self)
@@ -247,7 +248,7 @@ static enum weir_status write_rows(struct batch *self, struct weir_connection *c
     struct weir_reconciler_task *task = self->round->task;
 
     return weir_deed_store(task->flow, connection, task->changes, self->changed, now_us,
-                           &self->tidings, error);
+                           &self->pending_wakeups, error);
 }
 
 static enum weir_status remove_rows(struct batch *self,
@@ -310,7 +311,7 @@ static enum weir_status run_on(struct weir_connection *connection, void *argumen
     self->full = false;
     self->changed = 0;
     self->skipped = 0;
-    self->tidings = (struct weir_tidings){.due_us = 0};
+    self->pending_wakeups = (struct weir_pending_wakeups){.due_us = 0};
     weir_reconciler_runs_on(self->round->task, connection);
     status = run(self, connection, error);
     weir_reconciler_runs_on(self->round->task, NULL);
@@ -326,7 +327,7 @@ static enum weir_status run_batch(struct batch *self, struct weir_error *error)
     if (status != WEIR_OK)
         return status;
     if (self->changed > 0)
-        weir_deed_tell(task->flow, &self->tidings);
+        weir_pending_wakeups_send(task->flow, &self->pending_wakeups);
     for (size_t i = 0; i < self->changed; i++)
         note_success(round, &task->changes[i].stored->row);
     round->report->processed += self->changed;

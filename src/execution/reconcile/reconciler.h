@@ -116,7 +116,8 @@ enum weir_status weir_reconcile(struct weir_context *context, void *task,
 
 /* Something was committed. True: it has to be woken, since it would look too late. Any thread. */
 bool weir_reconciler_hears(struct weir_reconciler_task *self,
-                           const struct weir_tidings *tidings, int64_t now_ns);
+                           const struct weir_pending_wakeups *pending_wakeups,
+                           int64_t now_ns);
 
 /* For ticks of their own: around what they do. begins() tells whether somebody has said that there is
  * something, or the tick before has failed; from ends() on whoever says so wakes it, unless this one

@@ -318,13 +318,13 @@ weir_flow_supervisor_create(const struct weir_flow_supervisor_options *options,
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-static void hear(void *state, const struct weir_tidings *tidings)
+static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups)
 {
     struct weir_flow_supervisor *self = state;
     int64_t now_ns = weir_executor_now(self->executor);
 
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
-        if (weir_reconciler_hears(&self->tasks[i], tidings, now_ns))
+        if (weir_reconciler_hears(&self->tasks[i], pending_wakeups, now_ns))
             weir_scanner_wake(self->scanner, RECONCILERS[i].name);
     }
 }

@@ -46,7 +46,7 @@ struct delivery {
     int64_t now_us;
     bool repeated; /* its key tells what became of it, and that is all */
     enum weir_signal_effect effect;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 /* Where tests plant bugs. */
@@ -289,7 +289,7 @@ static enum weir_status begin(struct delivery *self, struct weir_connection *con
 {
     enum weir_status status = WEIR_OK;
 
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     self->repeated = false;
     weir_arena_reset(&self->arena);
     if (self->waitpoint_key == NULL)
@@ -366,7 +366,7 @@ static enum weir_status resume(struct delivery *self, struct weir_connection *co
         return WEIR_OK; /* it is not suspended: judge() knows */
     self->effect = WEIR_SIGNAL_RESUMED;
     return weir_deed_leave(self->flow, connection, &change, 1, self->now_us,
-                           &self->tidings, error);
+                           &self->pending_wakeups, error);
 }
 
 static enum weir_status judge(struct delivery *self, struct weir_connection *connection,
@@ -479,7 +479,7 @@ static enum weir_status take(struct delivery *self, struct weir_connection *conn
         status = weir_events_signal(self->flow, connection, &self->loaded.rows[0],
                                     &self->row, self->waitpoint->key,
                                     weir_signal_effect_name(self->effect), self->now_us,
-                                    &self->tidings.events, error);
+                                    &self->pending_wakeups.events, error);
     return status;
 }
 
@@ -563,7 +563,7 @@ static enum weir_status send(struct delivery *self, enum weir_signal_effect *eff
     status = weir_transact_soon(self->flow->db, deliver, self, error);
     if (status == WEIR_OK) {
         *effect = self->effect;
-        weir_deed_tell(self->flow, &self->tidings);
+        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     }
     weir_loaded_fini(&self->loaded);
     weir_arena_fini(&self->arena);

@@ -48,7 +48,7 @@ struct pause {
     struct weir_secret secret;
     int64_t now_us;
     bool satisfied;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
     struct weir_truth truth;
 };
 
@@ -207,7 +207,7 @@ static enum weir_status begin(struct pause *self, struct weir_connection *connec
     enum weir_status status = weir_store_load(&self->flow->store, connection,
                                               &self->claim->no, 1, &self->loaded, error);
 
-    self->tidings = (struct weir_tidings){.ready = false};
+    self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     self->truth = (struct weir_truth){.epoch = 0};
     self->satisfied = false;
     clear_spots(self);
@@ -492,7 +492,7 @@ static enum weir_status park(struct pause *self, struct weir_connection *connect
 
     if (status == WEIR_OK)
         status = weir_deed_leave(self->flow, connection, &copy, 1, self->now_us,
-                                 &self->tidings, error);
+                                 &self->pending_wakeups, error);
     self->truth = weir_flow_truth(&change->stored->row);
     return status;
 }
@@ -660,7 +660,7 @@ enum weir_status weir_flow_suspend(struct weir_flow *self, const struct weir_cla
     if (status == WEIR_OK) {
         *satisfied = pause.satisfied;
         tell(&pause);
-        weir_deed_tell(self, &pause.tidings);
+        weir_pending_wakeups_send(self, &pause.pending_wakeups);
     }
     if (truth != NULL)
         *truth = pause.truth;

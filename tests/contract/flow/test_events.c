@@ -100,7 +100,7 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
     struct desk desk = desk_open(fixture);
     struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_tidings tidings = {.ready = false};
+    struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.stored = NULL};
     struct weir_loaded loaded;
 
@@ -113,10 +113,10 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
     check_int(
         weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
         WEIR_RULING_DONE);
-    check_db(
-        weir_deed_store(desk.flow, connection, &change, 1, 5, &tidings, &fixture->error),
-        WEIR_OK);
-    check(tidings.over && tidings.events);
+    check_db(weir_deed_store(desk.flow, connection, &change, 1, 5, &pending_wakeups,
+                             &fixture->error),
+             WEIR_OK);
+    check(pending_wakeups.over && pending_wakeups.events);
     weir_connection_rollback(connection);
 
     check_int(told_at_all(fixture), 0);

@@ -405,7 +405,7 @@ static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
 {
     struct fixture *fixture = yard->fixture;
     struct weir_flow *flow = yard->flow;
-    struct weir_tidings tidings = {.ready = false};
+    struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.consequence.failure = weir_str("")};
     int64_t time_us;
 
@@ -419,8 +419,8 @@ static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
     change.stored = &self->loaded.rows[0];
     check_int(rule(act, &change.stored->row, claim->epoch, time_us, &change.consequence),
               WEIR_RULING_DONE);
-    check_db(weir_deed_store(flow, self->connection, &change, 1, time_us, &tidings,
-                             &fixture->error),
+    check_db(weir_deed_store(flow, self->connection, &change, 1, time_us,
+                             &pending_wakeups, &fixture->error),
              WEIR_OK);
 }
 

@@ -355,17 +355,18 @@ static void watch_close(struct watch *self)
 
 static void watch_hear(struct watch *self, uint32_t kinds, int64_t silence_ns)
 {
-    weir_deed_tell(self->patrol.flow,
-                   &(struct weir_tidings){.nameless = kinds, .silence_ns = silence_ns});
+    weir_pending_wakeups_send(
+        self->patrol.flow,
+        &(struct weir_pending_wakeups){.nameless = kinds, .silence_ns = silence_ns});
 }
 
 /* A time that has passed long ago is set in its process. */
 static void watch_name(struct watch *self, enum weir_due_kind kind)
 {
-    struct weir_tidings tidings = {.ready = false};
+    struct weir_pending_wakeups pending_wakeups = {.ready = false};
 
-    tidings.due_us[kind] = 1;
-    weir_deed_tell(self->patrol.flow, &tidings);
+    pending_wakeups.due_us[kind] = 1;
+    weir_pending_wakeups_send(self->patrol.flow, &pending_wakeups);
 }
 
 static void watch_run(struct watch *self, int64_t duration_ns)
@@ -478,8 +479,8 @@ FLOW_SQLITE_TEST(attention, is_not_for_one_that_fails)
     watch_open(&watch, fixture);
     before = watch_looks(&watch, WEIR_RECONCILER_LEASE_EXPIRY);
     weir_fault_points_arm(&watch.patrol.points, "db.fail", 1);
-    weir_deed_tell(watch.patrol.flow,
-                   &(struct weir_tidings){.due_us[WEIR_DUE_LEASE] = 1});
+    weir_pending_wakeups_send(
+        watch.patrol.flow, &(struct weir_pending_wakeups){.due_us[WEIR_DUE_LEASE] = 1});
     watch_run(&watch, MS(10));
     check_int(patrol_scan(&watch.patrol, WEIR_RECONCILER_LEASE_EXPIRY).ticks_failed, 1);
     for (int i = 0; i < 100; i++) {

@@ -173,7 +173,7 @@ struct yard_claiming {
     size_t count;
     struct weir_claim *out;
     size_t claimed;
-    struct weir_tidings tidings;
+    struct weir_pending_wakeups pending_wakeups;
 };
 
 static inline enum weir_status yard_claim_body(struct weir_connection *connection,
@@ -207,7 +207,7 @@ static inline enum weir_status yard_claim_body(struct weir_connection *connectio
     self->claimed = loaded.count;
     if (status == WEIR_OK)
         status = weir_deed_store(flow, connection, changes, loaded.count, now_us,
-                                 &self->tidings, error);
+                                 &self->pending_wakeups, error);
     weir_loaded_fini(&loaded);
     weir_heap_free(flow->heap, changes);
     return status;
@@ -228,7 +228,7 @@ static inline size_t yard_claim(struct yard *self, int64_t ttl_us, struct weir_c
     fixture_give(fixture, connection);
     check_db(weir_transact(fixture->db, yard_claim_body, &claiming, &fixture->error),
              WEIR_OK);
-    weir_deed_tell(self->flow, &claiming.tidings);
+    weir_pending_wakeups_send(self->flow, &claiming.pending_wakeups);
     return claiming.claimed;
 }
 
