@@ -568,9 +568,9 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
     if (status == WEIR_OK)
         status = judge(self, connection, now_us, error);
     if (status == WEIR_OK)
-        status =
-            weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                            now_us, &self->pending_wakeups, error);
+        status = weir_change_set_store_at_commit(self->flow, connection, self->changes,
+                                                 self->change_count, now_us,
+                                                 &self->pending_wakeups, error);
     if (status == WEIR_OK && self->claimed > 0)
         status = fill_hoard(self, connection, error);
     return status;

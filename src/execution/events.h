@@ -26,7 +26,7 @@
 #ifndef WEIR_EXECUTION_EVENTS_H
 #define WEIR_EXECUTION_EVENTS_H
 
-#include "execution/deed.h"
+#include "execution/change_set.h"
 
 struct weir_outbox;
 

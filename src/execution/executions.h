@@ -2,7 +2,7 @@
  * executions.h - the inside of weir/flow.h: one execution engine of one process.
  *
  *   submit.c     new executions                     flow.c      making it, waiting and waking
- *   claim.c      giving them to workers             deed.c      storing what rules have changed
+ *   claim.c      giving them to workers             change_set.c      storing what rules have changed
  *   settle.c     what workers say of theirs         events.c    telling it to the outbox's queues
  *   operator.c   what operators do to them          claim_waiters.c  those who wait in this process
  *   read.c       what there is to know              awaited.c   those who wait in others
@@ -15,8 +15,8 @@
 #include "db/transact.h"
 #include "db/wake.h"
 #include "execution/awaited.h"
+#include "execution/change_set.h"
 #include "execution/claim_waiters.h"
-#include "execution/deed.h"
 #include "execution/id.h"
 #include "execution/store/store.h"
 #include "weir/flow.h"

@@ -71,8 +71,8 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     self->ruling = self->rule(self, &change.stored->row, now_us, &change.consequence);
     if (self->ruling != WEIR_RULING_DONE)
         return refuse(self, error);
-    return weir_deed_leave(self->flow, connection, &change, 1, now_us,
-                           &self->pending_wakeups, error);
+    return weir_change_set_store_at_commit(self->flow, connection, &change, 1, now_us,
+                                           &self->pending_wakeups, error);
 }
 
 static enum weir_status intervene(struct intervention *self, struct weir_error *error)

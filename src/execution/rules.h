@@ -3,7 +3,7 @@
  *
  * Every change of an execution, whoever asks for it, is one of these functions: pure, on a row in
  * memory, with the time given. Whoever calls them has locked the row, and stores it with all that
- * follows in the same transaction (deed.h). So the two engines, the workers' calls and the
+ * follows in the same transaction (change_set.h). So the two engines, the workers' calls and the
  * reconcilers cannot differ in what they do.
  *
  *   load and lock rows  ->  a rule for each  ->  store rows, attempts, results, events

@@ -274,8 +274,9 @@ static enum weir_status settle_all(struct weir_connection *connection, void *arg
     }
     if (status != WEIR_OK)
         return status;
-    return weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                           now_us, &self->pending_wakeups, error);
+    return weir_change_set_store_at_commit(self->flow, connection, self->changes,
+                                           self->change_count, now_us,
+                                           &self->pending_wakeups, error);
 }
 
 enum weir_status weir_flow_settle(struct weir_flow *self,
@@ -334,8 +335,9 @@ static enum weir_status renew_all(struct weir_connection *connection, void *argu
         return status;
     for (size_t i = 0; i < self->count; i++)
         renew(self, &self->renewals[i], now_us);
-    return weir_deed_leave(self->flow, connection, self->changes, self->change_count,
-                           now_us, &self->pending_wakeups, error);
+    return weir_change_set_store_at_commit(self->flow, connection, self->changes,
+                                           self->change_count, now_us,
+                                           &self->pending_wakeups, error);
 }
 
 enum weir_status weir_flow_renew(struct weir_flow *self, int64_t lease_ms,

@@ -10,7 +10,7 @@
 #define WEIR_EXECUTION_SUBMIT_H
 
 #include "db/transact.h"
-#include "execution/deed.h"
+#include "execution/change_set.h"
 #include "execution/postscript.h"
 
 /* One call. */

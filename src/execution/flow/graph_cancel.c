@@ -95,8 +95,8 @@ static enum weir_status cancel_some(struct ending *self,
             self->changes[changed++] = change;
     }
     if (status == WEIR_OK)
-        status = weir_deed_store(self->flow, connection, self->changes, changed,
-                                 self->now_us, &self->pending_wakeups, error);
+        status = weir_change_set_store(self->flow, connection, self->changes, changed,
+                                       self->now_us, &self->pending_wakeups, error);
     self->cancelled += changed;
     return status;
 }

@@ -289,9 +289,9 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
     if (status == WEIR_OK)
         status = weir_postscript_send(self->postscript, connection, error);
     if (status == WEIR_OK)
-        status = weir_deed_store(self->flow, connection, resolution->changes,
-                                 resolution->count, self->now_us, &self->pending_wakeups,
-                                 error);
+        status = weir_change_set_store(self->flow, connection, resolution->changes,
+                                       resolution->count, self->now_us,
+                                       &self->pending_wakeups, error);
     weir_resolution_destroy(resolution);
     return status;
 }

@@ -48,8 +48,8 @@ static enum weir_status block(struct weir_extending *self,
         return WEIR_OK;
     if (ruling != WEIR_RULING_DONE)
         return refuse_begun(node, error);
-    return weir_deed_store(self->flow, connection, &change, 1, self->now_us,
-                           &self->pending_wakeups, error);
+    return weir_change_set_store(self->flow, connection, &change, 1, self->now_us,
+                                 &self->pending_wakeups, error);
 }
 
 /* What is to be written of groups. */

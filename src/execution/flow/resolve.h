@@ -5,7 +5,7 @@
  *        ^                                                                |
  *        +---------------------------- skipped ---------------------------+
  *
- * Part of weir_deed_store(), in its transaction: level by level, since what is skipped has ended too.
+ * Part of weir_change_set_store(), in its transaction: level by level, since what is skipped has ended too.
  * At most WEIR_RESOLVE_EDGES edges for each level, and WEIR_RESOLVE_DEPTH levels: the rest is left as
  * it is, in the open, for the reconciler `dependency`, which is told.
  *
@@ -16,7 +16,7 @@
 #ifndef WEIR_EXECUTION_FLOW_RESOLVE_H
 #define WEIR_EXECUTION_FLOW_RESOLVE_H
 
-#include "execution/deed.h"
+#include "execution/change_set.h"
 #include "execution/flow/edge_store.h"
 #include "execution/flow/group_store.h"
 

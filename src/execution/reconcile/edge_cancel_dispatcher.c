@@ -195,8 +195,8 @@ static enum weir_status mend(struct weir_portions *self,
     if (status != WEIR_OK)
         return status;
     cancel(self, &locked, now_us);
-    return weir_deed_store(task->flow, connection, task->changes, self->done, now_us,
-                           &self->pending_wakeups, error);
+    return weir_change_set_store(task->flow, connection, task->changes, self->done,
+                                 now_us, &self->pending_wakeups, error);
 }
 
 static const struct weir_portions_kind UNNEEDED = {.what = "execution",

@@ -247,8 +247,8 @@ static enum weir_status write_rows(struct batch *self, struct weir_connection *c
 {
     struct weir_reconciler_task *task = self->round->task;
 
-    return weir_deed_store(task->flow, connection, task->changes, self->changed, now_us,
-                           &self->pending_wakeups, error);
+    return weir_change_set_store(task->flow, connection, task->changes, self->changed,
+                                 now_us, &self->pending_wakeups, error);
 }
 
 static enum weir_status remove_rows(struct batch *self,

@@ -27,7 +27,7 @@
 
 #include <stdatomic.h>
 
-#include "execution/deed.h"
+#include "execution/change_set.h"
 #include "execution/reconcile/lookout.h"
 #include "ward/lock.h"
 #include "weir/flow_supervisor.h"

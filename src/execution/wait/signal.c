@@ -365,8 +365,8 @@ static enum weir_status resume(struct delivery *self, struct weir_connection *co
     if (ruling != WEIR_RULING_DONE)
         return WEIR_OK; /* it is not suspended: judge() knows */
     self->effect = WEIR_SIGNAL_RESUMED;
-    return weir_deed_leave(self->flow, connection, &change, 1, self->now_us,
-                           &self->pending_wakeups, error);
+    return weir_change_set_store_at_commit(self->flow, connection, &change, 1,
+                                           self->now_us, &self->pending_wakeups, error);
 }
 
 static enum weir_status judge(struct delivery *self, struct weir_connection *connection,

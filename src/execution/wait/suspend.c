@@ -491,8 +491,9 @@ static enum weir_status park(struct pause *self, struct weir_connection *connect
         note_suspension(self, connection, change->stored->row.due_us, error);
 
     if (status == WEIR_OK)
-        status = weir_deed_leave(self->flow, connection, &copy, 1, self->now_us,
-                                 &self->pending_wakeups, error);
+        status =
+            weir_change_set_store_at_commit(self->flow, connection, &copy, 1,
+                                            self->now_us, &self->pending_wakeups, error);
     self->truth = weir_flow_truth(&change->stored->row);
     return status;
 }

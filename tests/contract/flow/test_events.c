@@ -113,8 +113,8 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
     check_int(
         weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
         WEIR_RULING_DONE);
-    check_db(weir_deed_store(desk.flow, connection, &change, 1, 5, &pending_wakeups,
-                             &fixture->error),
+    check_db(weir_change_set_store(desk.flow, connection, &change, 1, 5, &pending_wakeups,
+                                   &fixture->error),
              WEIR_OK);
     check(pending_wakeups.over && pending_wakeups.events);
     weir_connection_rollback(connection);

@@ -419,8 +419,8 @@ static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
     change.stored = &self->loaded.rows[0];
     check_int(rule(act, &change.stored->row, claim->epoch, time_us, &change.consequence),
               WEIR_RULING_DONE);
-    check_db(weir_deed_store(flow, self->connection, &change, 1, time_us,
-                             &pending_wakeups, &fixture->error),
+    check_db(weir_change_set_store(flow, self->connection, &change, 1, time_us,
+                                   &pending_wakeups, &fixture->error),
              WEIR_OK);
 }
 

@@ -206,8 +206,8 @@ static inline enum weir_status yard_claim_body(struct weir_connection *connectio
     }
     self->claimed = loaded.count;
     if (status == WEIR_OK)
-        status = weir_deed_store(flow, connection, changes, loaded.count, now_us,
-                                 &self->pending_wakeups, error);
+        status = weir_change_set_store(flow, connection, changes, loaded.count, now_us,
+                                       &self->pending_wakeups, error);
     weir_loaded_fini(&loaded);
     weir_heap_free(flow->heap, changes);
     return status;

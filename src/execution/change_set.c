@@ -1,10 +1,10 @@
 /*
- * deed.c - see deed.h.
+ * change_set.c - see change_set.h.
  *
  * The order inside the transaction is free, since all of it commits together: what needs no answer
  * goes with the commit (postscript.h). The rows are locked, so nothing is in the way of writing them.
  */
-#include "execution/deed.h"
+#include "execution/change_set.h"
 
 #include "base/fault_point.h"
 #include "base/heap.h"
@@ -344,12 +344,12 @@ static enum weir_status announce(struct weir_flow *flow,
     return status;
 }
 
-enum weir_status weir_deed_resolve(struct weir_flow *flow,
-                                   struct weir_connection *connection,
-                                   struct weir_change *changes, size_t count,
-                                   int64_t now_us,
-                                   struct weir_pending_wakeups *pending_wakeups,
-                                   size_t *edges, struct weir_error *error)
+enum weir_status weir_change_set_resolve(struct weir_flow *flow,
+                                         struct weir_connection *connection,
+                                         struct weir_change *changes, size_t count,
+                                         int64_t now_us,
+                                         struct weir_pending_wakeups *pending_wakeups,
+                                         size_t *edges, struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript;
@@ -403,10 +403,10 @@ static enum weir_status compose(struct weir_flow *flow,
                : status;
 }
 
-enum weir_status
-weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
-                struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
+enum weir_status weir_change_set_store_at_commit(
+    struct weir_flow *flow, struct weir_connection *connection,
+    struct weir_change *changes, size_t count, int64_t now_us,
+    struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript = NULL;
@@ -425,10 +425,12 @@ weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
     return WEIR_OK;
 }
 
-enum weir_status
-weir_deed_store(struct weir_flow *flow, struct weir_connection *connection,
-                struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
+enum weir_status weir_change_set_store(struct weir_flow *flow,
+                                       struct weir_connection *connection,
+                                       struct weir_change *changes, size_t count,
+                                       int64_t now_us,
+                                       struct weir_pending_wakeups *pending_wakeups,
+                                       struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_postscript *postscript = NULL;

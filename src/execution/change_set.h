@@ -1,9 +1,9 @@
 /*
- * deed.h - storing what rules have changed, with all that follows from it.
+ * change_set.h - storing what rules have changed, with all that follows from it.
  *
  * Everybody who changes executions ends here: what a worker calls, an operator, a reconciler.
  *
- *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->  weir_deed_store()
+ *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->  weir_change_set_store()
  *   afterwards:   weir_pending_wakeups_send(): whoever waits for work or for a time is woken
  *
  * In one transaction go the rows, the attempts that ended, results, and the events for the outbox's
@@ -12,8 +12,8 @@
  *
  * Threads  Whoever holds the connection.
  */
-#ifndef WEIR_EXECUTION_DEED_H
-#define WEIR_EXECUTION_DEED_H
+#ifndef WEIR_EXECUTION_CHANGE_SET_H
+#define WEIR_EXECUTION_CHANGE_SET_H
 
 #include "execution/postscript.h"
 #include "execution/store/store.h"
@@ -67,24 +67,25 @@ enum {
 /* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows that no rule has
  * changed do not come here. */
 WEIR_CHECKED enum weir_status
-weir_deed_store(struct weir_flow *flow, struct weir_connection *connection,
-                struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
+weir_change_set_store(struct weir_flow *flow, struct weir_connection *connection,
+                      struct weir_change *changes, size_t count, int64_t now_us,
+                      struct weir_pending_wakeups *pending_wakeups,
+                      struct weir_error *error);
 
 /* The same for callers who do nothing more: what can be goes with the commit, so that it is the commit
  * that fails. Texts and results of the changes are borrowed until then. */
-WEIR_CHECKED enum weir_status
-weir_deed_leave(struct weir_flow *flow, struct weir_connection *connection,
-                struct weir_change *changes, size_t count, int64_t now_us,
-                struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_change_set_store_at_commit(
+    struct weir_flow *flow, struct weir_connection *connection,
+    struct weir_change *changes, size_t count, int64_t now_us,
+    struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
 /* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
  * the transaction in which the rows were loaded. *edges: so many were open. */
 WEIR_CHECKED enum weir_status
-weir_deed_resolve(struct weir_flow *flow, struct weir_connection *connection,
-                  struct weir_change *changes, size_t count, int64_t now_us,
-                  struct weir_pending_wakeups *pending_wakeups, size_t *edges,
-                  struct weir_error *error);
+weir_change_set_resolve(struct weir_flow *flow, struct weir_connection *connection,
+                        struct weir_change *changes, size_t count, int64_t now_us,
+                        struct weir_pending_wakeups *pending_wakeups, size_t *edges,
+                        struct weir_error *error);
 
 /* What becomes of a row: added to the tidings. For rows that do not come through store(): new ones. */
 void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
