@@ -15,7 +15,7 @@
 /* Said again well before it wears off. */
 #define SAY_AGAIN_NS WEIR_SECONDS(10)
 
-enum { ANNOUNCEMENT_SIZE = WEIR_POSTSCRIPT_TEXT_SIZE };
+enum { ANNOUNCEMENT_SIZE = WEIR_COMMIT_BATCH_TEXT_SIZE };
 
 static const struct weir_sql SQL_SAY = {
     .name = "say that somebody waits",
@@ -126,17 +126,17 @@ bool weir_announcement_read(const char *text, struct weir_announcement *out)
 
 void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connection,
                        const struct weir_announcement *what,
-                       struct weir_postscript *postscript)
+                       struct weir_commit_batch *commit_batch)
 {
     struct weir_value channel = weir_text(weir_str(self->channel));
     struct weir_value said;
 
     if (self->mute || !is_postgresql(connection) || (!what->ready && what->kinds == 0))
         return;
-    said = weir_text(write_announcement(what, postscript->text));
+    said = weir_text(write_announcement(what, commit_batch->text));
     if (what->kinds != 0)
-        weir_postscript_add(postscript, &SQL_TELL_OF_TIMES, VALUES(channel, said));
+        weir_commit_batch_add(commit_batch, &SQL_TELL_OF_TIMES, VALUES(channel, said));
     else
-        weir_postscript_add(postscript, &SQL_TELL,
-                            VALUES(channel, said, weir_integer(WEIR_AWAITED_FRESH_US)));
+        weir_commit_batch_add(commit_batch, &SQL_TELL,
+                              VALUES(channel, said, weir_integer(WEIR_AWAITED_FRESH_US)));
 }

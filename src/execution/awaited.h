@@ -29,7 +29,7 @@
 #include <stdatomic.h>
 
 #include "db/connection.h"
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 #include "execution/store/store.h"
 #include "weir/time.h"
 
@@ -72,7 +72,7 @@ uint32_t weir_awaited_untold(const struct weir_awaited *self, uint32_t kinds,
 /* When the transaction commits, others hear of it. Nothing to do on SQLite. */
 void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connection,
                        const struct weir_announcement *what,
-                       struct weir_postscript *postscript);
+                       struct weir_commit_batch *commit_batch);
 
 /* After the commit: these kinds have been told, so there is silence for a while. */
 void weir_awaited_note_told(struct weir_awaited *self, uint32_t kinds, int64_t now_ns);

@@ -2,7 +2,7 @@
  * change_set.c - see change_set.h.
  *
  * The order inside the transaction is free, since all of it commits together: what needs no answer
- * goes with the commit (postscript.h). The rows are locked, so nothing is in the way of writing them.
+ * goes with the commit (commit_batch.h). The rows are locked, so nothing is in the way of writing them.
  */
 #include "execution/change_set.h"
 
@@ -148,7 +148,7 @@ static uint32_t soon(const struct weir_pending_wakeups *pending_wakeups, int64_t
 void weir_pending_wakeups_announce(struct weir_flow *flow,
                                    struct weir_connection *connection,
                                    struct weir_pending_wakeups *pending_wakeups,
-                                   int64_t now_us, struct weir_postscript *postscript)
+                                   int64_t now_us, struct weir_commit_batch *commit_batch)
 {
     struct weir_awaited *awaited = &flow->awaited;
     const struct weir_announcement news = {
@@ -159,13 +159,13 @@ void weir_pending_wakeups_announce(struct weir_flow *flow,
     };
 
     pending_wakeups->announced = news.kinds;
-    weir_awaited_tell(awaited, connection, &news, postscript);
+    weir_awaited_tell(awaited, connection, &news, commit_batch);
 }
 
 static enum weir_status store_lists(struct weir_flow *flow,
                                     struct weir_connection *connection,
                                     const struct lists *lists,
-                                    struct weir_postscript *postscript,
+                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     struct weir_fault_points *points = weir_db_config(flow->db)->points;
@@ -179,7 +179,7 @@ static enum weir_status store_lists(struct weir_flow *flow,
         .result_count = lists->result_count,
     };
 
-    return weir_store_rewrite(&flow->store, connection, &rewrite, postscript, error);
+    return weir_store_rewrite(&flow->store, connection, &rewrite, commit_batch, error);
 }
 
 /* Whoever resumes after a timeout finds out by a signal, at no waitpoint. */
@@ -203,7 +203,7 @@ static enum weir_status tell_timeout(struct weir_connection *connection, int64_t
 static enum weir_status
 close_waits(struct weir_flow *flow, struct weir_connection *connection,
             const struct weir_change *changes, size_t count, int64_t *nos, int64_t now_us,
-            struct weir_postscript *postscript, struct weir_error *error)
+            struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     size_t closed = 0;
@@ -215,7 +215,7 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
             status = tell_timeout(connection, changes[i].stored->row.no, now_us, error);
     }
     return status == WEIR_OK ? weir_waits_close(&flow->store, connection, nos, closed,
-                                                now_us, postscript, error)
+                                                now_us, commit_batch, error)
                              : status;
 }
 
@@ -225,7 +225,7 @@ static enum weir_status
 store_rows(struct weir_flow *flow, struct weir_connection *connection,
            struct weir_change *changes, size_t count, int64_t now_us,
            struct weir_pending_wakeups *pending_wakeups,
-           struct weir_postscript *postscript, struct weir_error *error)
+           struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     struct lists lists;
     enum weir_status status = lists_init(&lists, flow->heap, count, error);
@@ -236,10 +236,10 @@ store_rows(struct weir_flow *flow, struct weir_connection *connection,
         weir_pending_wakeups_note(pending_wakeups, &changes[i].stored->row);
     }
     if (status == WEIR_OK)
-        status = store_lists(flow, connection, &lists, postscript, error);
+        status = store_lists(flow, connection, &lists, commit_batch, error);
     if (status == WEIR_OK)
         status = close_waits(flow, connection, changes, count, lists.nos, now_us,
-                             postscript, error);
+                             commit_batch, error);
     if (status == WEIR_OK &&
         !WEIR_POINT(weir_db_config(flow->db)->points, "deed.no_event")) /* a bug */
         status = weir_events_send(flow, connection, changes, count, now_us, &told, error);
@@ -260,18 +260,18 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
                                        struct weir_pending_wakeups *pending_wakeups,
                                        struct weir_error *error)
 {
-    struct weir_postscript *postscript = resolution->postscript;
+    struct weir_commit_batch *commit_batch = resolution->commit_batch;
     bool lazy = WEIR_POINT(weir_db_config(resolution->flow->db)->points,
                            "deed.skips_no_further"); /* a bug */
     enum weir_status status = WEIR_OK;
 
     for (int depth = 1; status == WEIR_OK && resolution->count > 0; depth++) {
-        status = weir_postscript_make_room(postscript, connection, LEVEL_STEPS,
-                                           LEVEL_VALUES, error);
+        status = weir_commit_batch_make_room(commit_batch, connection, LEVEL_STEPS,
+                                             LEVEL_VALUES, error);
         if (status == WEIR_OK)
-            status =
-                store_rows(resolution->flow, connection, resolution->changes,
-                           resolution->count, now_us, pending_wakeups, postscript, error);
+            status = store_rows(resolution->flow, connection, resolution->changes,
+                                resolution->count, now_us, pending_wakeups, commit_batch,
+                                error);
         if (status == WEIR_OK)
             status = weir_resolution_count(resolution, resolution->changes,
                                            resolution->count, error);
@@ -281,7 +281,7 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
             weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);
             break;
         }
-        status = weir_postscript_send(postscript, connection, error);
+        status = weir_commit_batch_send(commit_batch, connection, error);
         if (status == WEIR_OK)
             status =
                 weir_resolution_step(resolution, connection, resolution->changes,
@@ -300,7 +300,7 @@ static enum weir_status
 resolve(struct weir_flow *flow, struct weir_connection *connection,
         const struct weir_change *changes, size_t count, enum moment moment,
         int64_t now_us, struct weir_pending_wakeups *pending_wakeups,
-        struct weir_postscript *postscript, size_t *edges, struct weir_error *error)
+        struct weir_commit_batch *commit_batch, size_t *edges, struct weir_error *error)
 {
     struct weir_resolution *resolution;
     enum weir_status status = WEIR_OK;
@@ -308,11 +308,11 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
     *edges = 0;
     if (!weir_resolution_is_needed(changes, count))
         return WEIR_OK;
-    resolution = weir_resolution_create(flow, postscript);
+    resolution = weir_resolution_create(flow, commit_batch);
     if (resolution == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY,
                               "no memory for what follows in a flow");
-    weir_postscript_keep(postscript, resolution, release_resolution);
+    weir_commit_batch_keep(commit_batch, resolution, release_resolution);
     if (moment == END_NOW)
         status = weir_resolution_count(resolution, changes, count, error);
     else
@@ -332,15 +332,15 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
 static enum weir_status announce(struct weir_flow *flow,
                                  struct weir_connection *connection,
                                  struct weir_pending_wakeups *pending_wakeups,
-                                 int64_t now_us, struct weir_postscript *postscript,
+                                 int64_t now_us, struct weir_commit_batch *commit_batch,
                                  struct weir_error *error)
 {
-    enum weir_status status =
-        weir_postscript_make_room(postscript, connection, LAST_STEPS, LAST_VALUES, error);
+    enum weir_status status = weir_commit_batch_make_room(commit_batch, connection,
+                                                          LAST_STEPS, LAST_VALUES, error);
 
     if (status == WEIR_OK)
         weir_pending_wakeups_announce(flow, connection, pending_wakeups, now_us,
-                                      postscript);
+                                      commit_batch);
     return status;
 }
 
@@ -352,20 +352,20 @@ enum weir_status weir_change_set_resolve(struct weir_flow *flow,
                                          size_t *edges, struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_postscript *postscript;
-    enum weir_status status = weir_postscript_create(flow->heap, &postscript, error);
+    struct weir_commit_batch *commit_batch;
+    enum weir_status status = weir_commit_batch_create(flow->heap, &commit_batch, error);
 
     *edges = 0;
     if (status == WEIR_OK)
         status = resolve(flow, connection, changes, count, ENDED_BEFORE, now_us, &fresh,
-                         postscript, edges, error);
+                         commit_batch, edges, error);
     if (status == WEIR_OK)
-        status = announce(flow, connection, &fresh, now_us, postscript, error);
+        status = announce(flow, connection, &fresh, now_us, commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_postscript_send(postscript, connection, error);
+        status = weir_commit_batch_send(commit_batch, connection, error);
     if (status == WEIR_OK)
         add(pending_wakeups, &fresh);
-    weir_postscript_destroy(postscript);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 
@@ -374,18 +374,18 @@ static enum weir_status write_down(struct weir_flow *flow,
                                    struct weir_connection *connection,
                                    struct weir_change *changes, size_t count,
                                    int64_t now_us, struct weir_pending_wakeups *fresh,
-                                   struct weir_postscript *postscript,
+                                   struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
 {
     size_t edges;
     enum weir_status status =
-        store_rows(flow, connection, changes, count, now_us, fresh, postscript, error);
+        store_rows(flow, connection, changes, count, now_us, fresh, commit_batch, error);
 
     if (status == WEIR_OK)
         status = resolve(flow, connection, changes, count, END_NOW, now_us, fresh,
-                         postscript, &edges, error);
+                         commit_batch, &edges, error);
     return status == WEIR_OK
-               ? announce(flow, connection, fresh, now_us, postscript, error)
+               ? announce(flow, connection, fresh, now_us, commit_batch, error)
                : status;
 }
 
@@ -394,9 +394,9 @@ static enum weir_status compose(struct weir_flow *flow,
                                 struct weir_connection *connection,
                                 struct weir_change *changes, size_t count, int64_t now_us,
                                 struct weir_pending_wakeups *fresh,
-                                struct weir_postscript **out, struct weir_error *error)
+                                struct weir_commit_batch **out, struct weir_error *error)
 {
-    enum weir_status status = weir_postscript_create(flow->heap, out, error);
+    enum weir_status status = weir_commit_batch_create(flow->heap, out, error);
 
     return status == WEIR_OK
                ? write_down(flow, connection, changes, count, now_us, fresh, *out, error)
@@ -409,18 +409,18 @@ enum weir_status weir_change_set_store_at_commit(
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_postscript *postscript = NULL;
+    struct weir_commit_batch *commit_batch = NULL;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
     status =
-        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
+        compose(flow, connection, changes, count, now_us, &fresh, &commit_batch, error);
     if (status != WEIR_OK) {
-        weir_postscript_destroy(postscript);
+        weir_commit_batch_destroy(commit_batch);
         return status;
     }
-    weir_postscript_leave(postscript, connection);
+    weir_commit_batch_attach(commit_batch, connection);
     add(pending_wakeups, &fresh);
     return WEIR_OK;
 }
@@ -433,18 +433,18 @@ enum weir_status weir_change_set_store(struct weir_flow *flow,
                                        struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_postscript *postscript = NULL;
+    struct weir_commit_batch *commit_batch = NULL;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
     status =
-        compose(flow, connection, changes, count, now_us, &fresh, &postscript, error);
+        compose(flow, connection, changes, count, now_us, &fresh, &commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_postscript_send(postscript, connection, error);
+        status = weir_commit_batch_send(commit_batch, connection, error);
     if (status == WEIR_OK)
         add(pending_wakeups, &fresh);
-    weir_postscript_destroy(postscript);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 

@@ -15,7 +15,7 @@
 #ifndef WEIR_EXECUTION_CHANGE_SET_H
 #define WEIR_EXECUTION_CHANGE_SET_H
 
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 #include "execution/store/store.h"
 
 struct weir_flow;
@@ -99,7 +99,8 @@ void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
 void weir_pending_wakeups_announce(struct weir_flow *flow,
                                    struct weir_connection *connection,
                                    struct weir_pending_wakeups *pending_wakeups,
-                                   int64_t now_us, struct weir_postscript *postscript);
+                                   int64_t now_us,
+                                   struct weir_commit_batch *commit_batch);
 
 /* After the commit, from any thread; never fails and never waits. */
 void weir_pending_wakeups_send(struct weir_flow *flow,

@@ -171,17 +171,17 @@ static enum weir_status check_duplicates(const struct weir_consignment *self,
 /* With our commit; or now, since nobody knows when the caller will. */
 static enum weir_status dispatch(const struct weir_consignment *self,
                                  struct weir_connection *connection,
-                                 struct weir_postscript *postscript,
+                                 struct weir_commit_batch *commit_batch,
                                  struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     if (!self->adopted) {
-        weir_postscript_leave(postscript, connection);
+        weir_commit_batch_attach(commit_batch, connection);
         return WEIR_OK;
     }
-    status = weir_postscript_send(postscript, connection, error);
-    weir_postscript_destroy(postscript);
+    status = weir_commit_batch_send(commit_batch, connection, error);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 
@@ -229,7 +229,7 @@ static enum weir_status charge_all(const struct weir_consignment *self,
 enum weir_status weir_consignment_write(struct weir_consignment *self,
                                         struct weir_connection *connection,
                                         int64_t now_us,
-                                        struct weir_postscript *postscript,
+                                        struct weir_commit_batch *commit_batch,
                                         struct weir_error *error)
 {
     enum weir_status status = number_all(self, connection, error);
@@ -238,8 +238,8 @@ enum weir_status weir_consignment_write(struct weir_consignment *self,
         return status;
     begin(self, now_us);
     status =
-        weir_store_insert_with_postscript(&self->flow->store, connection, self->items,
-                                          self->count, now_us, postscript, error);
+        weir_store_insert_with_commit_batch(&self->flow->store, connection, self->items,
+                                            self->count, now_us, commit_batch, error);
     if (status == WEIR_OK)
         status = check_duplicates(self, error);
     return status == WEIR_OK ? charge_all(self, connection, error) : status;
@@ -249,21 +249,21 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
                                   struct weir_error *error)
 {
     struct weir_consignment *self = argument;
-    struct weir_postscript *postscript = NULL;
+    struct weir_commit_batch *commit_batch = NULL;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     if (status == WEIR_OK)
-        status = weir_postscript_create(self->flow->heap, &postscript, error);
+        status = weir_commit_batch_create(self->flow->heap, &commit_batch, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_consignment_write(self, connection, now_us, postscript, error);
+    status = weir_consignment_write(self, connection, now_us, commit_batch, error);
     if (status == WEIR_OK) {
         weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
-                                      now_us, postscript);
-        return dispatch(self, connection, postscript, error);
+                                      now_us, commit_batch);
+        return dispatch(self, connection, commit_batch, error);
     }
-    weir_postscript_destroy(postscript);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 

@@ -11,7 +11,7 @@
 
 #include "db/transact.h"
 #include "execution/change_set.h"
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 
 /* One call. */
 struct weir_consignment {
@@ -38,11 +38,10 @@ void weir_consignment_fini(struct weir_consignment *self);
 void weir_consignment_learn(struct weir_consignment *self);
 
 /* Insert them. WEIR_MISMATCH: a key or an id was used for something else. */
-WEIR_CHECKED enum weir_status weir_consignment_write(struct weir_consignment *self,
-                                                     struct weir_connection *connection,
-                                                     int64_t now_us,
-                                                     struct weir_postscript *postscript,
-                                                     struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_consignment_write(struct weir_consignment *self, struct weir_connection *connection,
+                       int64_t now_us, struct weir_commit_batch *commit_batch,
+                       struct weir_error *error);
 
 /* A part of the caller's transaction: all of it or nothing. WEIR_INVALID: there is none. */
 WEIR_CHECKED enum weir_status weir_flow_inside(struct weir_flow *flow,

@@ -148,15 +148,15 @@ struct charge {
 static enum weir_status announce(struct charge *self, struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    struct weir_postscript *postscript = NULL;
+    struct weir_commit_batch *commit_batch = NULL;
     enum weir_status status =
-        weir_postscript_create(self->flow->heap, &postscript, error);
+        weir_commit_batch_create(self->flow->heap, &commit_batch, error);
 
     if (status != WEIR_OK)
         return status;
     weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
-                                  self->now_us, postscript);
-    weir_postscript_leave(postscript, connection);
+                                  self->now_us, commit_batch);
+    weir_commit_batch_attach(commit_batch, connection);
     return WEIR_OK;
 }
 

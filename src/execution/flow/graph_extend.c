@@ -144,7 +144,7 @@ static enum weir_status add_members(struct weir_extending *self,
     consignment->data_edges = self->data_edges;
     if (consignment->count > 0)
         status = weir_consignment_write(consignment, connection, self->now_us,
-                                        self->postscript, error);
+                                        self->commit_batch, error);
     for (size_t i = 0; i < consignment->count && status == WEIR_OK; i++) {
         struct weir_extending_node *node =
             weir_extending_find(self, &consignment->items[i].id);
@@ -277,17 +277,17 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
                                         struct weir_error *error)
 {
     struct weir_resolution *resolution =
-        weir_resolution_create(self->flow, self->postscript);
+        weir_resolution_create(self->flow, self->commit_batch);
     enum weir_status status =
         resolution != NULL ? WEIR_OK : weir_extending_no_memory(error);
 
     if (status == WEIR_OK)
-        status = weir_postscript_send(self->postscript, connection, error);
+        status = weir_commit_batch_send(self->commit_batch, connection, error);
     if (status == WEIR_OK)
         status = weir_resolution_decide(resolution, connection, edges, self->now_us,
                                         &self->pending_wakeups, error);
     if (status == WEIR_OK)
-        status = weir_postscript_send(self->postscript, connection, error);
+        status = weir_commit_batch_send(self->commit_batch, connection, error);
     if (status == WEIR_OK)
         status = weir_change_set_store(self->flow, connection, resolution->changes,
                                        resolution->count, self->now_us,
@@ -378,19 +378,19 @@ static enum weir_status send_off(struct weir_extending *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    struct weir_postscript *postscript = self->postscript;
+    struct weir_commit_batch *commit_batch = self->commit_batch;
     enum weir_status status =
-        weir_postscript_make_room(postscript, connection, 1, 8, error);
+        weir_commit_batch_make_room(commit_batch, connection, 1, 8, error);
 
     if (status != WEIR_OK)
         return status;
     weir_pending_wakeups_announce(self->flow, connection,
                                   &self->consignment.pending_wakeups, self->now_us,
-                                  postscript);
+                                  commit_batch);
     if (self->adopted)
-        return weir_postscript_send(postscript, connection, error);
-    self->postscript = NULL; /* the connection's from here on */
-    weir_postscript_leave(postscript, connection);
+        return weir_commit_batch_send(commit_batch, connection, error);
+    self->commit_batch = NULL; /* the connection's from here on */
+    weir_commit_batch_attach(commit_batch, connection);
     return WEIR_OK;
 }
 
@@ -400,7 +400,7 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
     struct weir_extending *self = argument;
     struct weir_group_rows groups;
     enum weir_status status =
-        weir_postscript_create(self->flow->heap, &self->postscript, error);
+        weir_commit_batch_create(self->flow->heap, &self->commit_batch, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.adopted = self->adopted};
     weir_arena_reset(&self->arena);
@@ -416,8 +416,8 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
         status = add_all(self, connection, &groups, error);
     if (status == WEIR_OK)
         status = send_off(self, connection, error);
-    weir_postscript_destroy(self->postscript);
-    self->postscript = NULL;
+    weir_commit_batch_destroy(self->commit_batch);
+    self->commit_batch = NULL;
     self->revision = self->row.revision;
     return status;
 }

@@ -13,9 +13,9 @@
 #ifndef WEIR_EXECUTION_FLOW_GRAPH_EXTENDING_H
 #define WEIR_EXECUTION_FLOW_GRAPH_EXTENDING_H
 
+#include "execution/commit_batch.h"
 #include "execution/flow/edge_store.h"
 #include "execution/flow/group_store.h"
-#include "execution/postscript.h"
 #include "execution/submit.h"
 
 /* An execution that the extension names: a new member, or one that is there. */
@@ -56,7 +56,7 @@ struct weir_extending {
 
     /* of one transaction */
     struct weir_arena arena;
-    struct weir_postscript *postscript; /* owned */
+    struct weir_commit_batch *commit_batch; /* owned */
     struct weir_loaded loaded;
     struct weir_loaded repeated; /* members that are there already */
     struct weir_flow_row row;

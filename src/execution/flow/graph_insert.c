@@ -254,7 +254,7 @@ static enum weir_status insert_groups_each(struct weir_connection *connection,
 static enum weir_status insert_groups_all(const struct weir_store *store,
                                           struct weir_connection *connection,
                                           const struct weir_group_row *rows, size_t count,
-                                          struct weir_postscript *postscript,
+                                          struct weir_commit_batch *commit_batch,
                                           struct weir_error *error)
 {
     static const enum weir_type TYPES[GROUP_WIDTH] = {
@@ -267,10 +267,11 @@ static enum weir_status insert_groups_all(const struct weir_store *store,
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         lay_out_new_group(&rows[i], table.cells + i, count);
     if (status == WEIR_OK)
-        status = weir_postscript_make_room(postscript, connection, 1, GROUP_WIDTH, error);
+        status =
+            weir_commit_batch_make_room(commit_batch, connection, 1, GROUP_WIDTH, error);
     if (status == WEIR_OK)
-        weir_postscript_add_table(postscript, &SQL_INSERT_GROUPS, &table, TYPES,
-                                  GROUP_WIDTH);
+        weir_commit_batch_add_table(commit_batch, &SQL_INSERT_GROUPS, &table, TYPES,
+                                    GROUP_WIDTH);
     else
         weir_columns_fini(&table);
     return status;
@@ -279,12 +280,12 @@ static enum weir_status insert_groups_all(const struct weir_store *store,
 enum weir_status weir_groups_insert(const struct weir_store *store,
                                     struct weir_connection *connection,
                                     const struct weir_group_row *rows, size_t count,
-                                    struct weir_postscript *postscript,
+                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
     return weir_connection_engine(connection) == WEIR_SQLITE
                ? insert_groups_each(connection, rows, count, error)
-               : insert_groups_all(store, connection, rows, count, postscript, error);
+               : insert_groups_all(store, connection, rows, count, commit_batch, error);
 }

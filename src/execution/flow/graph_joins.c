@@ -170,9 +170,9 @@ enum weir_status weir_extending_join(struct weir_extending *self,
     }
     if (status == WEIR_OK)
         status = weir_groups_insert(store, connection, joining.fresh, joining.fresh_count,
-                                    self->postscript, error);
+                                    self->commit_batch, error);
     if (status == WEIR_OK)
         status = weir_groups_write(store, connection, joining.longer,
-                                   joining.longer_count, self->postscript, error);
+                                   joining.longer_count, self->commit_batch, error);
     return status;
 }

@@ -253,11 +253,11 @@ enum weir_status weir_graph_page(struct weir_connection *connection,
 
 enum weir_status weir_graph_write(struct weir_connection *connection,
                                   const struct weir_flow_row *row,
-                                  struct weir_postscript *postscript,
+                                  struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
 {
-    return weir_postscript_put(
-        postscript, connection, &SQL_WRITE_FLOW,
+    return weir_commit_batch_put(
+        commit_batch, connection, &SQL_WRITE_FLOW,
         VALUES(weir_integer(row->no), weir_integer(row->state),
                weir_integer(row->cancel_policy), weir_integer(row->members),
                weir_integer(row->edges), weir_integer(row->unfinished),
@@ -296,7 +296,7 @@ enum weir_status weir_graph_reopen(struct weir_connection *connection,
 
 enum weir_status weir_graph_count_ends(struct weir_connection *connection,
                                        const struct weir_flow_ends *ends, int64_t now_us,
-                                       struct weir_postscript *postscript,
+                                       struct weir_commit_batch *commit_batch,
                                        struct weir_error *error)
 {
     const struct weir_value values[] = {
@@ -306,8 +306,8 @@ enum weir_status weir_graph_count_ends(struct weir_connection *connection,
     enum weir_status status;
 
     if (ends->ended >= 0)
-        return weir_postscript_put(postscript, connection, &SQL_COUNT_ENDS, values, 4,
-                                   error);
+        return weir_commit_batch_put(commit_batch, connection, &SQL_COUNT_ENDS, values, 4,
+                                     error);
     status =
         weir_connection_execute(connection, &SQL_COUNT_ENDS, values, 4, &changed, error);
     if (status == WEIR_OK && changed == 0)

@@ -16,7 +16,7 @@
 #ifndef WEIR_EXECUTION_FLOW_GRAPH_STORE_H
 #define WEIR_EXECUTION_FLOW_GRAPH_STORE_H
 
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 #include "execution/store/store.h"
 #include "weir/graph.h"
 
@@ -82,7 +82,7 @@ WEIR_CHECKED enum weir_status weir_graph_page(struct weir_connection *connection
 /* All but what it is. Its texts are borrowed until the postscript was sent; NULL: at once. */
 WEIR_CHECKED enum weir_status weir_graph_write(struct weir_connection *connection,
                                                const struct weir_flow_row *row,
-                                               struct weir_postscript *postscript,
+                                               struct weir_commit_batch *commit_batch,
                                                struct weir_error *error);
 
 /* Of one that stays open, or ended: what it consists of. */
@@ -103,11 +103,10 @@ struct weir_flow_ends {
     int32_t ended;
     int32_t unlucky;
 };
-WEIR_CHECKED enum weir_status weir_graph_count_ends(struct weir_connection *connection,
-                                                    const struct weir_flow_ends *ends,
-                                                    int64_t now_us,
-                                                    struct weir_postscript *postscript,
-                                                    struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_graph_count_ends(struct weir_connection *connection,
+                      const struct weir_flow_ends *ends, int64_t now_us,
+                      struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* ---- members ------------------------------------------------------------------------------- */
 

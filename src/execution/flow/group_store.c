@@ -210,7 +210,7 @@ static void lay_out_group(const struct weir_group_row *row, struct weir_value *o
 
 static enum weir_status write_each(struct weir_connection *connection,
                                    const struct weir_group_row *rows, size_t count,
-                                   struct weir_postscript *postscript,
+                                   struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -219,9 +219,9 @@ static enum weir_status write_each(struct weir_connection *connection,
         struct weir_value values[GROUP_WRITE_WIDTH];
 
         lay_out_group(&rows[i], values, 1);
-        status =
-            weir_postscript_put(postscript, connection, &SQL_WRITE_GROUPS[WEIR_SQLITE],
-                                values, GROUP_WRITE_WIDTH, error);
+        status = weir_commit_batch_put(commit_batch, connection,
+                                       &SQL_WRITE_GROUPS[WEIR_SQLITE], values,
+                                       GROUP_WRITE_WIDTH, error);
     }
     return status;
 }
@@ -229,7 +229,7 @@ static enum weir_status write_each(struct weir_connection *connection,
 static enum weir_status write_all(const struct weir_store *store,
                                   struct weir_connection *connection,
                                   const struct weir_group_row *rows, size_t count,
-                                  struct weir_postscript *postscript,
+                                  struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
 {
     static const enum weir_type TYPES[GROUP_WRITE_WIDTH] = {
@@ -242,11 +242,11 @@ static enum weir_status write_all(const struct weir_store *store,
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         lay_out_group(&rows[i], table.cells + i, count);
     if (status == WEIR_OK)
-        status = weir_postscript_make_room(postscript, connection, 1, GROUP_WRITE_WIDTH,
-                                           error);
+        status = weir_commit_batch_make_room(commit_batch, connection, 1,
+                                             GROUP_WRITE_WIDTH, error);
     if (status == WEIR_OK)
-        weir_postscript_add_table(postscript, &SQL_WRITE_GROUPS[WEIR_POSTGRESQL], &table,
-                                  TYPES, GROUP_WRITE_WIDTH);
+        weir_commit_batch_add_table(commit_batch, &SQL_WRITE_GROUPS[WEIR_POSTGRESQL],
+                                    &table, TYPES, GROUP_WRITE_WIDTH);
     else
         weir_columns_fini(&table);
     return status;
@@ -255,14 +255,14 @@ static enum weir_status write_all(const struct weir_store *store,
 enum weir_status weir_groups_write(const struct weir_store *store,
                                    struct weir_connection *connection,
                                    const struct weir_group_row *rows, size_t count,
-                                   struct weir_postscript *postscript,
+                                   struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
     return weir_connection_engine(connection) == WEIR_SQLITE || count == 1
-               ? write_each(connection, rows, count, postscript, error)
-               : write_all(store, connection, rows, count, postscript, error);
+               ? write_each(connection, rows, count, commit_batch, error)
+               : write_all(store, connection, rows, count, commit_batch, error);
 }
 
 static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena *arena,

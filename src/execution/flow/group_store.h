@@ -21,7 +21,7 @@ struct weir_group_row {
 WEIR_CHECKED enum weir_status
 weir_groups_insert(const struct weir_store *store, struct weir_connection *connection,
                    const struct weir_group_row *rows, size_t count,
-                   struct weir_postscript *postscript, struct weir_error *error);
+                   struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* Lock and load, in the order of `downstream`; those that are not there do not come. */
 struct weir_group_rows {
@@ -38,7 +38,7 @@ weir_groups_lock(const struct weir_store *store, struct weir_connection *connect
 WEIR_CHECKED enum weir_status
 weir_groups_write(const struct weir_store *store, struct weir_connection *connection,
                   const struct weir_group_row *rows, size_t count,
-                  struct weir_postscript *postscript, struct weir_error *error);
+                  struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* Those whose siblings are to be cancelled, oldest first; not locked. Of those that lead to what the
  * filter lets pass. */

@@ -21,14 +21,14 @@
 enum { ARENA_SIZE_MAX = 64 * 1024 * 1024 };
 
 struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
-                                               struct weir_postscript *postscript)
+                                               struct weir_commit_batch *commit_batch)
 {
     struct weir_resolution *self = weir_heap_zalloc(flow->heap, sizeof *self);
 
     if (self == NULL)
         return NULL;
     self->flow = flow;
-    self->postscript = postscript;
+    self->commit_batch = commit_batch;
     self->edges_max = WEIR_RESOLVE_EDGES;
     weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
     weir_loaded_init(&self->loaded, flow->heap, WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
@@ -152,7 +152,8 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
         }
         if (WEIR_POINT(points_of(self), "resolve.ends_early"))
             sum.ended++;
-        status = weir_graph_count_ends(connection, &sum, now_us, self->postscript, error);
+        status =
+            weir_graph_count_ends(connection, &sum, now_us, self->commit_batch, error);
     }
     return status;
 }
@@ -200,7 +201,8 @@ static enum weir_status pass_data(struct weir_resolution *self,
                                   const struct weir_edge_row *edge,
                                   struct weir_error *error)
 {
-    enum weir_status status = weir_postscript_send(self->postscript, connection, error);
+    enum weir_status status =
+        weir_commit_batch_send(self->commit_batch, connection, error);
 
     return status == WEIR_OK ? weir_edge_pass_data(connection, edge, error) : status;
 }
@@ -336,7 +338,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
             decided[count++] = groups.rows[i].downstream;
     }
     status = weir_groups_write(&self->flow->store, connection, groups.rows, groups.count,
-                               self->postscript, error);
+                               self->commit_batch, error);
     return status == WEIR_OK
                ? apply(self, connection, &groups, decided, count, now_us, error)
                : status;
@@ -394,10 +396,11 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         if (edges.rows[i].state != WEIR_EDGE_OPEN)
             weir_group_count(&group->group, edges.rows[i].state);
     }
-    status = weir_groups_write(&self->flow->store, connection, group, 1, self->postscript,
-                               error);
-    return status == WEIR_OK ? weir_postscript_send(self->postscript, connection, error)
-                             : status;
+    status = weir_groups_write(&self->flow->store, connection, group, 1,
+                               self->commit_batch, error);
+    return status == WEIR_OK
+               ? weir_commit_batch_send(self->commit_batch, connection, error)
+               : status;
 }
 
 /* It waits for nothing. */
@@ -479,7 +482,8 @@ reopen_all(struct weir_resolution *self, struct weir_connection *connection,
            const struct weir_change *changes, size_t count, int64_t now_us,
            struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
-    enum weir_status status = weir_postscript_send(self->postscript, connection, error);
+    enum weir_status status =
+        weir_commit_batch_send(self->commit_batch, connection, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (begins_anew(&changes[i]) && changes[i].stored->row.state == WEIR_EXEC_BLOCKED)

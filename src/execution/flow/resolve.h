@@ -27,9 +27,9 @@ enum {
 };
 
 struct weir_resolution {
-    struct weir_flow *flow;             /* borrowed */
-    struct weir_postscript *postscript; /* borrowed: what needs no answer */
-    size_t edges_max;                   /* of a level */
+    struct weir_flow *flow;                 /* borrowed */
+    struct weir_commit_batch *commit_batch; /* borrowed: what needs no answer */
+    size_t edges_max;                       /* of a level */
     struct weir_arena arena;
     int64_t *over; /* sorted numbers of what has ended at this level; in the arena */
     size_t over_count;
@@ -44,7 +44,7 @@ struct weir_resolution {
 
 /* NULL without memory. What the postscript has got refers to it until it was sent. */
 struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
-                                               struct weir_postscript *postscript);
+                                               struct weir_commit_batch *commit_batch);
 void weir_resolution_destroy(struct weir_resolution *self);
 
 /* Does anything follow from such changes? Cheap, and mostly not. */

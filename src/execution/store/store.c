@@ -183,12 +183,10 @@ enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap
                           "the execution engine does not work on MariaDB");
 }
 
-enum weir_status weir_store_insert_with_postscript(const struct weir_store *self,
-                                                   struct weir_connection *connection,
-                                                   struct weir_new_execution *items,
-                                                   size_t count, int64_t now_us,
-                                                   struct weir_postscript *postscript,
-                                                   struct weir_error *error)
+enum weir_status weir_store_insert_with_commit_batch(
+    const struct weir_store *self, struct weir_connection *connection,
+    struct weir_new_execution *items, size_t count, int64_t now_us,
+    struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         items[i].no = 0;
@@ -196,7 +194,7 @@ enum weir_status weir_store_insert_with_postscript(const struct weir_store *self
         items[i].stored_id = items[i].id;
         memcpy(items[i].stored_digest, items[i].digest, WEIR_DIGEST_SIZE);
     }
-    return self->ops->insert(self, connection, items, count, now_us, postscript, error);
+    return self->ops->insert(self, connection, items, count, now_us, commit_batch, error);
 }
 
 enum weir_status weir_store_insert(const struct weir_store *self,
@@ -204,15 +202,15 @@ enum weir_status weir_store_insert(const struct weir_store *self,
                                    struct weir_new_execution *items, size_t count,
                                    int64_t now_us, struct weir_error *error)
 {
-    struct weir_postscript *postscript;
-    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
+    struct weir_commit_batch *commit_batch;
+    enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
 
     if (status == WEIR_OK)
-        status = weir_store_insert_with_postscript(self, connection, items, count, now_us,
-                                                   postscript, error);
+        status = weir_store_insert_with_commit_batch(self, connection, items, count,
+                                                     now_us, commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_postscript_send(postscript, connection, error);
-    weir_postscript_destroy(postscript);
+        status = weir_commit_batch_send(commit_batch, connection, error);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 
@@ -455,10 +453,10 @@ enum weir_status weir_store_put_results(const struct weir_store *self,
 enum weir_status weir_store_rewrite(const struct weir_store *self,
                                     struct weir_connection *connection,
                                     const struct weir_rewrite *rewrite,
-                                    struct weir_postscript *postscript,
+                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
-    return self->ops->rewrite(self, connection, rewrite, postscript, error);
+    return self->ops->rewrite(self, connection, rewrite, commit_batch, error);
 }
 
 enum weir_status weir_store_clock(struct weir_connection *connection,

@@ -19,7 +19,7 @@
 #define WEIR_EXECUTION_STORE_STORE_H
 
 #include "db/connection.h"
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 #include "execution/store/dictionary.h"
 #include "execution/store/floors.h"
 #include "execution/store/loaded.h"
@@ -186,7 +186,7 @@ struct weir_store_ops {
     enum weir_status (*insert)(const struct weir_store *self,
                                struct weir_connection *connection,
                                struct weir_new_execution *items, size_t count,
-                               int64_t now_us, struct weir_postscript *postscript,
+                               int64_t now_us, struct weir_commit_batch *commit_batch,
                                struct weir_error *error);
     enum weir_status (*load)(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
@@ -219,7 +219,7 @@ struct weir_store_ops {
     enum weir_status (*rewrite)(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_rewrite *rewrite,
-                                struct weir_postscript *postscript,
+                                struct weir_commit_batch *commit_batch,
                                 struct weir_error *error);
     enum weir_status (*visit_inputs)(const struct weir_store *self,
                                      struct weir_connection *connection,
@@ -260,10 +260,10 @@ WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
                                                 struct weir_error *error);
 
 /* The same; what belongs to the last of them is added to the postscript, where there is one. */
-WEIR_CHECKED enum weir_status weir_store_insert_with_postscript(
+WEIR_CHECKED enum weir_status weir_store_insert_with_commit_batch(
     const struct weir_store *self, struct weir_connection *connection,
     struct weir_new_execution *items, size_t count, int64_t now_us,
-    struct weir_postscript *postscript, struct weir_error *error);
+    struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* Load and lock, in the order of `no`, waiting for others. Each comes once; those that are not
  * there do not come. */
@@ -314,7 +314,7 @@ weir_store_put_results(const struct weir_store *self, struct weir_connection *co
 WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
                                                  struct weir_connection *connection,
                                                  const struct weir_rewrite *rewrite,
-                                                 struct weir_postscript *postscript,
+                                                 struct weir_commit_batch *commit_batch,
                                                  struct weir_error *error);
 
 /* The database's clock, not before the rows were locked: where it comes with them, it is known. */

@@ -307,25 +307,26 @@ static enum weir_status close_all(const struct weir_store *store,
 }
 
 /* With the commit: mostly a signal has ended it, and somebody waits for the answer. */
-static enum weir_status close_later(struct weir_postscript *postscript, int64_t no,
+static enum weir_status close_later(struct weir_commit_batch *commit_batch, int64_t no,
                                     int64_t now_us)
 {
-    weir_postscript_add(postscript, &SQL_CLOSE[WEIR_SQLITE][0], VALUES(weir_integer(no)));
-    weir_postscript_add(postscript, &SQL_CLOSE[WEIR_SQLITE][1],
-                        VALUES(weir_integer(no), weir_integer(now_us)));
+    weir_commit_batch_add(commit_batch, &SQL_CLOSE[WEIR_SQLITE][0],
+                          VALUES(weir_integer(no)));
+    weir_commit_batch_add(commit_batch, &SQL_CLOSE[WEIR_SQLITE][1],
+                          VALUES(weir_integer(no), weir_integer(now_us)));
     return WEIR_OK;
 }
 
 enum weir_status weir_waits_close(const struct weir_store *store,
                                   struct weir_connection *connection, const int64_t *nos,
                                   size_t count, int64_t now_us,
-                                  struct weir_postscript *postscript,
+                                  struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
     if (count == 1 && weir_connection_engine(connection) == WEIR_POSTGRESQL)
-        return close_later(postscript, nos[0], now_us);
+        return close_later(commit_batch, nos[0], now_us);
     return weir_connection_engine(connection) == WEIR_SQLITE
                ? close_each(connection, nos, count, now_us, error)
                : close_all(store, connection, nos, count, now_us, error);

@@ -16,7 +16,7 @@
 #ifndef WEIR_EXECUTION_WAIT_WAITS_H
 #define WEIR_EXECUTION_WAIT_WAITS_H
 
-#include "execution/postscript.h"
+#include "execution/commit_batch.h"
 #include "execution/store/store.h"
 #include "execution/wait/condition.h"
 
@@ -80,7 +80,7 @@ WEIR_CHECKED enum weir_status weir_waits_look(struct weir_connection *connection
 WEIR_CHECKED enum weir_status
 weir_waits_close(const struct weir_store *store, struct weir_connection *connection,
                  const int64_t *nos, size_t count, int64_t now_us,
-                 struct weir_postscript *postscript, struct weir_error *error);
+                 struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* ---- waitpoints ---------------------------------------------------------------------------- */
 

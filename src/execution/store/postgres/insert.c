@@ -356,15 +356,15 @@ static enum weir_status check_found(const struct weir_new_execution *items, size
 }
 
 /* Takes the table. */
-static void add_rows(struct weir_postscript *postscript, const struct weir_sql *many,
+static void add_rows(struct weir_commit_batch *commit_batch, const struct weir_sql *many,
                      const struct weir_sql *one, struct weir_columns *table,
                      const enum weir_type *types, size_t width)
 {
     if (table->row_count > 1) {
-        weir_postscript_add_table(postscript, many, table, types, width);
+        weir_commit_batch_add_table(commit_batch, many, table, types, width);
         return;
     }
-    weir_postscript_add(postscript, one, table->cells, width);
+    weir_commit_batch_add(commit_batch, one, table->cells, width);
     weir_columns_fini(table);
 }
 
@@ -372,7 +372,8 @@ static void add_rows(struct weir_postscript *postscript, const struct weir_sql *
 
 static enum weir_status append_inputs(const struct weir_store *store,
                                       const struct weir_new_execution *items,
-                                      size_t count, struct weir_postscript *postscript,
+                                      size_t count,
+                                      struct weir_commit_batch *commit_batch,
                                       struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_BYTES};
@@ -395,7 +396,7 @@ static enum weir_status append_inputs(const struct weir_store *store,
                              weir_bytes(items[i].input.data, items[i].input.size));
         }
     }
-    add_rows(postscript, &SQL_INPUTS, &weir_store_sql_input_one, &table, TYPES, 2);
+    add_rows(commit_batch, &SQL_INPUTS, &weir_store_sql_input_one, &table, TYPES, 2);
     return WEIR_OK;
 }
 
@@ -411,7 +412,7 @@ static void lay_out_tags(const struct weir_new_execution *item,
 
 static enum weir_status append_tags(const struct weir_store *store,
                                     const struct weir_new_execution *items, size_t count,
-                                    struct weir_postscript *postscript,
+                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_TEXT,
@@ -432,15 +433,14 @@ static enum weir_status append_tags(const struct weir_store *store,
         if (items[i].no > 0)
             lay_out_tags(&items[i], &table, &row);
     }
-    weir_postscript_add_table(postscript, &SQL_TAGS, &table, TYPES, 3);
+    weir_commit_batch_add_table(commit_batch, &SQL_TAGS, &table, TYPES, 3);
     return WEIR_OK;
 }
 
-static enum weir_status insert_chunk(const struct weir_store *self,
-                                     struct weir_connection *connection,
-                                     struct weir_new_execution *items, size_t count,
-                                     int64_t now_us, struct weir_postscript *postscript,
-                                     struct weir_error *error)
+static enum weir_status
+insert_chunk(const struct weir_store *self, struct weir_connection *connection,
+             struct weir_new_execution *items, size_t count, int64_t now_us,
+             struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     enum weir_status status = take_keys(self, connection, items, count, now_us, error);
 
@@ -451,9 +451,9 @@ static enum weir_status insert_chunk(const struct weir_store *self,
     if (status == WEIR_OK)
         status = check_found(items, count, error);
     if (status == WEIR_OK)
-        status = append_inputs(self, items, count, postscript, error);
+        status = append_inputs(self, items, count, commit_batch, error);
     if (status == WEIR_OK)
-        status = append_tags(self, items, count, postscript, error);
+        status = append_tags(self, items, count, commit_batch, error);
     return status;
 }
 
@@ -470,7 +470,7 @@ static size_t chunk_of(const struct weir_new_execution *items, size_t count)
 enum weir_status weir_pg_insert(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 struct weir_new_execution *items, size_t count,
-                                int64_t now_us, struct weir_postscript *postscript,
+                                int64_t now_us, struct weir_commit_batch *commit_batch,
                                 struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -478,11 +478,11 @@ enum weir_status weir_pg_insert(const struct weir_store *self,
     while (count > 0 && status == WEIR_OK) {
         size_t rows = chunk_of(items, count);
 
-        status = insert_chunk(self, connection, items, rows, now_us, postscript, error);
+        status = insert_chunk(self, connection, items, rows, now_us, commit_batch, error);
         items += rows;
         count -= rows;
         if (status == WEIR_OK && count > 0)
-            status = weir_postscript_send(postscript, connection, error);
+            status = weir_commit_batch_send(commit_batch, connection, error);
     }
     return status;
 }
@@ -491,7 +491,8 @@ enum weir_status weir_pg_insert(const struct weir_store *self,
 
 enum weir_status weir_pg_append_attempts(const struct weir_store *self,
                                          const struct weir_ended_attempt *attempts,
-                                         size_t count, struct weir_postscript *postscript,
+                                         size_t count,
+                                         struct weir_commit_batch *commit_batch,
                                          struct weir_error *error)
 {
     struct weir_columns table;
@@ -502,7 +503,7 @@ enum weir_status weir_pg_append_attempts(const struct weir_store *self,
         return status;
     for (size_t i = 0; i < count; i++)
         weir_attempt_lay_out(&attempts[i], table.cells + i, count);
-    add_rows(postscript, &SQL_ATTEMPTS, &weir_store_sql_attempt_one, &table,
+    add_rows(commit_batch, &SQL_ATTEMPTS, &weir_store_sql_attempt_one, &table,
              weir_attempt_types, WEIR_ATTEMPT_WIDTH);
     return WEIR_OK;
 }
@@ -512,20 +513,21 @@ enum weir_status weir_pg_add_attempts(const struct weir_store *self,
                                       const struct weir_ended_attempt *attempts,
                                       size_t count, struct weir_error *error)
 {
-    struct weir_postscript *postscript;
-    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
+    struct weir_commit_batch *commit_batch;
+    enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
 
     if (status == WEIR_OK)
-        status = weir_pg_append_attempts(self, attempts, count, postscript, error);
+        status = weir_pg_append_attempts(self, attempts, count, commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_postscript_send(postscript, connection, error);
-    weir_postscript_destroy(postscript);
+        status = weir_commit_batch_send(commit_batch, connection, error);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 
 static enum weir_status append_results(const struct weir_store *self,
                                        const struct weir_new_result *results,
-                                       size_t count, struct weir_postscript *postscript,
+                                       size_t count,
+                                       struct weir_commit_batch *commit_batch,
                                        struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_INTEGER, WEIR_TYPE_BYTES};
@@ -539,8 +541,8 @@ static enum weir_status append_results(const struct weir_store *self,
         weir_columns_set(&table, 1, i,
                          weir_bytes(results[i].bytes.data, results[i].bytes.size));
     }
-    add_rows(postscript, &weir_pg_sql_results, &weir_store_sql_result_one, &table, TYPES,
-             2);
+    add_rows(commit_batch, &weir_pg_sql_results, &weir_store_sql_result_one, &table,
+             TYPES, 2);
     return WEIR_OK;
 }
 
@@ -560,29 +562,28 @@ enum weir_status weir_pg_put_results(const struct weir_store *self,
                                      const struct weir_new_result *results, size_t count,
                                      struct weir_error *error)
 {
-    struct weir_postscript *postscript;
-    enum weir_status status = weir_postscript_create(self->heap, &postscript, error);
+    struct weir_commit_batch *commit_batch;
+    enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
 
     while (count > 0 && status == WEIR_OK) {
         size_t rows = chunk_of_results(results, count);
 
-        status = append_results(self, results, rows, postscript, error);
+        status = append_results(self, results, rows, commit_batch, error);
         if (status == WEIR_OK)
-            status = weir_postscript_send(postscript, connection, error);
+            status = weir_commit_batch_send(commit_batch, connection, error);
         results += rows;
         count -= rows;
     }
-    weir_postscript_destroy(postscript);
+    weir_commit_batch_destroy(commit_batch);
     return status;
 }
 
-enum weir_status weir_pg_append_results(const struct weir_store *self,
-                                        struct weir_connection *connection,
-                                        const struct weir_new_result *results,
-                                        size_t count, struct weir_postscript *postscript,
-                                        struct weir_error *error)
+enum weir_status
+weir_pg_append_results(const struct weir_store *self, struct weir_connection *connection,
+                       const struct weir_new_result *results, size_t count,
+                       struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     return chunk_of_results(results, count) == count
-               ? append_results(self, results, count, postscript, error)
+               ? append_results(self, results, count, commit_batch, error)
                : weir_pg_put_results(self, connection, results, count, error);
 }

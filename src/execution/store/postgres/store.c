@@ -476,7 +476,7 @@ static enum weir_status write(const struct weir_store *self,
 /* As many are written as are there: they are locked. */
 static enum weir_status append_rows(const struct weir_store *self,
                                     const struct weir_stored *rows, size_t count,
-                                    struct weir_postscript *postscript,
+                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     struct weir_value one[WEIR_WRITE_WIDTH];
@@ -485,7 +485,8 @@ static enum weir_status append_rows(const struct weir_store *self,
 
     if (count == 1) {
         weir_write_lay_out(&rows[0].row, one, 1);
-        weir_postscript_add(postscript, &weir_store_sql_write_one, one, WEIR_WRITE_WIDTH);
+        weir_commit_batch_add(commit_batch, &weir_store_sql_write_one, one,
+                              WEIR_WRITE_WIDTH);
         return WEIR_OK;
     }
     status = weir_columns_init(&table, self->heap, WEIR_WRITE_WIDTH, count, error);
@@ -493,27 +494,28 @@ static enum weir_status append_rows(const struct weir_store *self,
         return status;
     for (size_t i = 0; i < count; i++)
         weir_write_lay_out(&rows[i].row, table.cells + i, count);
-    weir_postscript_add_table(postscript, &weir_pg_sql_write, &table, weir_write_types,
-                              WEIR_WRITE_WIDTH);
+    weir_commit_batch_add_table(commit_batch, &weir_pg_sql_write, &table,
+                                weir_write_types, WEIR_WRITE_WIDTH);
     return WEIR_OK;
 }
 
 static enum weir_status rewrite(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_rewrite *rewrite,
-                                struct weir_postscript *postscript,
+                                struct weir_commit_batch *commit_batch,
                                 struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     if (rewrite->row_count > 0)
-        status = append_rows(self, rewrite->rows, rewrite->row_count, postscript, error);
+        status =
+            append_rows(self, rewrite->rows, rewrite->row_count, commit_batch, error);
     if (status == WEIR_OK && rewrite->attempt_count > 0)
         status = weir_pg_append_attempts(self, rewrite->attempts, rewrite->attempt_count,
-                                         postscript, error);
+                                         commit_batch, error);
     if (status == WEIR_OK && rewrite->result_count > 0)
         status = weir_pg_append_results(self, connection, rewrite->results,
-                                        rewrite->result_count, postscript, error);
+                                        rewrite->result_count, commit_batch, error);
     return status;
 }
 

@@ -24,7 +24,7 @@ void weir_pg_arrays(const struct weir_columns *table, const enum weir_type *type
 WEIR_CHECKED enum weir_status
 weir_pg_insert(const struct weir_store *self, struct weir_connection *connection,
                struct weir_new_execution *items, size_t count, int64_t now_us,
-               struct weir_postscript *postscript, struct weir_error *error);
+               struct weir_commit_batch *commit_batch, struct weir_error *error);
 WEIR_CHECKED enum weir_status
 weir_pg_add_attempts(const struct weir_store *self, struct weir_connection *connection,
                      const struct weir_ended_attempt *attempts, size_t count,
@@ -38,10 +38,10 @@ WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
 WEIR_CHECKED enum weir_status
 weir_pg_append_attempts(const struct weir_store *self,
                         const struct weir_ended_attempt *attempts, size_t count,
-                        struct weir_postscript *postscript, struct weir_error *error);
+                        struct weir_commit_batch *commit_batch, struct weir_error *error);
 WEIR_CHECKED enum weir_status
 weir_pg_append_results(const struct weir_store *self, struct weir_connection *connection,
                        const struct weir_new_result *results, size_t count,
-                       struct weir_postscript *postscript, struct weir_error *error);
+                       struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 #endif

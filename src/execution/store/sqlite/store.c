@@ -426,13 +426,13 @@ static enum weir_status insert_belongings(struct weir_connection *connection,
 static enum weir_status insert(const struct weir_store *self,
                                struct weir_connection *connection,
                                struct weir_new_execution *items, size_t count,
-                               int64_t now_us, struct weir_postscript *postscript,
+                               int64_t now_us, struct weir_commit_batch *commit_batch,
                                struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     (void)self;
-    (void)postscript;
+    (void)commit_batch;
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (items[i].key.size > 0)
             status = take_key(connection, &items[i], now_us, error);
@@ -506,13 +506,13 @@ static enum weir_status put_results(const struct weir_store *self,
 static enum weir_status rewrite(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_rewrite *rewrite,
-                                struct weir_postscript *postscript,
+                                struct weir_commit_batch *commit_batch,
                                 struct weir_error *error)
 {
     enum weir_status status =
         write(self, connection, rewrite->rows, rewrite->row_count, error);
 
-    (void)postscript;
+    (void)commit_batch;
     if (status == WEIR_OK)
         status = add_attempts(self, connection, rewrite->attempts, rewrite->attempt_count,
                               error);
