@@ -150,16 +150,16 @@ void weir_pending_wakeups_announce(struct weir_flow *flow,
                                    struct weir_pending_wakeups *pending_wakeups,
                                    int64_t now_us, struct weir_commit_batch *commit_batch)
 {
-    struct weir_awaited *awaited = &flow->awaited;
+    struct weir_notify_throttle *notify_throttle = &flow->notify_throttle;
     const struct weir_announcement news = {
         .ready = pending_wakeups->ready,
-        .kinds = weir_awaited_untold(awaited, soon(pending_wakeups, now_us),
-                                     weir_clock_now_ns()),
-        .teller = pending_wakeups->adopted ? 0 : awaited->teller,
+        .kinds = weir_notify_throttle_due(notify_throttle, soon(pending_wakeups, now_us),
+                                          weir_clock_now_ns()),
+        .teller = pending_wakeups->adopted ? 0 : notify_throttle->teller,
     };
 
     pending_wakeups->announced = news.kinds;
-    weir_awaited_tell(awaited, connection, &news, commit_batch);
+    weir_notify_throttle_notify(notify_throttle, connection, &news, commit_batch);
 }
 
 static enum weir_status store_lists(struct weir_flow *flow,
@@ -452,8 +452,8 @@ void weir_pending_wakeups_send(struct weir_flow *flow,
                                const struct weir_pending_wakeups *pending_wakeups)
 {
     if (pending_wakeups->announced != 0)
-        weir_awaited_note_told(&flow->awaited, pending_wakeups->announced,
-                               weir_clock_now_ns());
+        weir_notify_throttle_note_sent(&flow->notify_throttle, pending_wakeups->announced,
+                                       weir_clock_now_ns());
     if (pending_wakeups->ready)
         weir_claim_waiters_wake(&flow->claim_waiters);
     weir_lock_acquire(&flow->lock);

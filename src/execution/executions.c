@@ -104,7 +104,8 @@ enum weir_status weir_flow_create(const struct weir_flow_options *options,
     self->outbox = options->outbox;
     self->partitions = options->partitions;
     self->no_savepoint = options->no_savepoint;
-    weir_awaited_init(&self->awaited, weir_db_prefix(options->db), options->no_notify);
+    weir_notify_throttle_init(&self->notify_throttle, weir_db_prefix(options->db),
+                              options->no_notify);
     atomic_init(&self->watching, false);
     weir_list_init(&self->ears);
     status = init_locks(self, error);
@@ -167,7 +168,7 @@ static void hear(void *state, const struct weir_wake_news *news)
         weir_pending_wakeups_send(self, &pending_wakeups);
     } else if (news->text == NULL || !weir_announcement_read(news->text, &heard)) {
         hear_of_anything(self);
-    } else if (heard.teller != self->awaited.teller) {
+    } else if (heard.teller != self->notify_throttle.teller) {
         pending_wakeups.ready = heard.ready;
         pending_wakeups.nameless = heard.kinds & WEIR_DUE_TIMERS;
         pending_wakeups.silence_ns = WEIR_ATTENTION_NS;
@@ -203,7 +204,7 @@ void weir_flow_watch(struct weir_flow *self)
     options.db = self->db;
     options.heard = hear;
     options.heard_state = self;
-    options.channel = self->awaited.channel;
+    options.channel = self->notify_throttle.channel;
     options.poll_ns = WEIR_FLOW_POLL_NS;
     if (weir_wake_start(&options, &wake, &error) != WEIR_OK) {
         weir_log_event(weir_db_log(self->db), WEIR_LOG_WARNING, "flow.not_watching",
@@ -220,7 +221,8 @@ enum weir_status weir_flow_await(struct weir_flow *self,
                                  struct weir_connection *connection, bool *again,
                                  struct weir_error *error)
 {
-    return weir_awaited_say(&self->awaited, connection, again, error);
+    return weir_notify_throttle_say_waiting(&self->notify_throttle, connection, again,
+                                            error);
 }
 
 bool weir_flow_is_simulated(void)

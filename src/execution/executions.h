@@ -5,7 +5,7 @@
  *   claim.c      giving them to workers             change_set.c      storing what rules have changed
  *   settle.c     what workers say of theirs         events.c    telling it to the outbox's queues
  *   operator.c   what operators do to them          claim_waiters.c  those who wait in this process
- *   read.c       what there is to know              awaited.c   those who wait in others
+ *   read.c       what there is to know              notify_throttle.c   those who wait in others
  *
  * Threads  Any thread, after create().
  */
@@ -14,10 +14,10 @@
 
 #include "db/transact.h"
 #include "db/wake.h"
-#include "execution/awaited.h"
 #include "execution/change_set.h"
 #include "execution/claim_waiters.h"
 #include "execution/id.h"
+#include "execution/notify_throttle.h"
 #include "execution/store/store.h"
 #include "weir/flow.h"
 
@@ -44,7 +44,7 @@ struct weir_flow {
     bool no_savepoint;
     struct weir_dictionary *dictionary;
     struct weir_store store;
-    struct weir_awaited awaited;
+    struct weir_notify_throttle notify_throttle;
     struct weir_claim_waiters claim_waiters;
     struct weir_floors floors; /* of what is ready */
     _Atomic bool watching;     /* somebody has started the wake, or is about to */
@@ -58,7 +58,7 @@ struct weir_flow {
  * For whoever waits for a time: be told when one is set that may be earlier than those before, and
  * when something has ended or become ready. watch() makes that work across processes: it starts a
  * thread that listens, once, and must not be called in a simulation. Times are told by themselves.
- * Whoever waits for work says so with await(), whenever he has looked (cheap, see awaited.h); when
+ * Whoever waits for work says so with await(), whenever he has looked (cheap, see notify_throttle.h); when
  * *again is true he looks once more before he sleeps.
  */
 void weir_flow_listen(struct weir_flow *self, struct weir_flow_ear *ear);

@@ -243,7 +243,7 @@ static const char *const PG_1[] = {
     NULL,
 };
 
-/* When somebody last said that he waits: outside of all transactions (awaited.h). */
+/* When somebody last said that he waits: outside of all transactions (notify_throttle.h). */
 static const char *const PG_2[] = {
     "CREATE SEQUENCE {p}_awaited",
     NULL,

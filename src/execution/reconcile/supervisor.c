@@ -4,7 +4,7 @@
  * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all partitions at
  * once, and goes through them one by one only when that fails. It hears what is committed: of this
  * process which times have come to be kept, and wakes whoever would look too late; of others of
- * which kinds they are, and has those reconcilers look often for a while (awaited.h).
+ * which kinds they are, and has those reconcilers look often for a while (notify_throttle.h).
  *
  * Ticks are ours and wait for nothing but the database. So those that have not finished within the
  * grace have their statements cancelled, and destroy() waits for them: nothing of ours is left on

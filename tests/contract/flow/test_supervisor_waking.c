@@ -239,10 +239,12 @@ FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
     draft.delay_ms = 100;
     (void)yard_submit(&counted.yard, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
-    check_int(weir_awaited_untold(&counted.yard.flow->awaited, WEIR_DUE_TIMERS,
-                                  weir_clock_now_ns() - WEIR_SECONDS(1)),
+    check_int(weir_notify_throttle_due(&counted.yard.flow->notify_throttle,
+                                       WEIR_DUE_TIMERS,
+                                       weir_clock_now_ns() - WEIR_SECONDS(1)),
               WEIR_DUE_TIMERS & ~(1U << WEIR_DUE_DELAYED));
-    atomic_store(&counted.yard.flow->awaited.told_ns[WEIR_DUE_DELAYED], INT64_MAX / 2);
+    atomic_store(&counted.yard.flow->notify_throttle.told_ns[WEIR_DUE_DELAYED],
+                 INT64_MAX / 2);
     for (int i = 0; i < COUNT; i++)
         (void)yard_submit(&counted.yard, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
@@ -322,7 +324,7 @@ FLOW_POSTGRESQL_TEST(supervisor, does_not_listen_to_its_own_process)
     promoted = patrol_scan(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER).cycles;
     expired = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles;
 
-    notify(fixture, 1U << WEIR_DUE_DELAYED, patrol.flow->awaited.teller);
+    notify(fixture, 1U << WEIR_DUE_DELAYED, patrol.flow->notify_throttle.teller);
     notify(fixture, 1U << WEIR_DUE_LEASE, 0);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles > expired);
 

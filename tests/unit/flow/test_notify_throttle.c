@@ -1,23 +1,26 @@
 /*
  * What is told to other processes, and when there is silence.
  */
-#include "execution/awaited.h"
+#include "execution/notify_throttle.h"
 #include "lib/test.h"
 
 enum { DELAYED = 1 << WEIR_DUE_DELAYED, LEASE = 1 << WEIR_DUE_LEASE };
 
 WEIR_TEST(awaited, tells_of_each_kind_once_in_a_while)
 {
-    struct weir_awaited awaited;
+    struct weir_notify_throttle notify_throttle;
 
-    weir_awaited_init(&awaited, "weir", false);
-    check_int(weir_awaited_untold(&awaited, DELAYED | LEASE, 0), DELAYED | LEASE);
+    weir_notify_throttle_init(&notify_throttle, "weir", false);
+    check_int(weir_notify_throttle_due(&notify_throttle, DELAYED | LEASE, 0),
+              DELAYED | LEASE);
 
-    weir_awaited_note_told(&awaited, DELAYED, 1000);
+    weir_notify_throttle_note_sent(&notify_throttle, DELAYED, 1000);
 
-    check_int(weir_awaited_untold(&awaited, DELAYED | LEASE, 1000), LEASE);
-    check_int(weir_awaited_untold(&awaited, DELAYED, 999 + WEIR_SILENCE_NS), 0);
-    check_int(weir_awaited_untold(&awaited, DELAYED, 1000 + WEIR_SILENCE_NS), DELAYED);
+    check_int(weir_notify_throttle_due(&notify_throttle, DELAYED | LEASE, 1000), LEASE);
+    check_int(weir_notify_throttle_due(&notify_throttle, DELAYED, 999 + WEIR_SILENCE_NS),
+              0);
+    check_int(weir_notify_throttle_due(&notify_throttle, DELAYED, 1000 + WEIR_SILENCE_NS),
+              DELAYED);
 }
 
 /* Those who keep silent have as long again to commit. */

@@ -1,7 +1,7 @@
 /*
- * awaited.c - see awaited.h.
+ * notify_throttle.c - see notify_throttle.h.
  */
-#include "execution/awaited.h"
+#include "execution/notify_throttle.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -37,7 +37,8 @@ static const struct weir_sql SQL_TELL_OF_TIMES = {
 };
 
 /* Channels know no capitals; that two prefixes share one costs a look now and then. */
-void weir_awaited_init(struct weir_awaited *self, const char *prefix, bool mute)
+void weir_notify_throttle_init(struct weir_notify_throttle *self, const char *prefix,
+                               bool mute)
 {
     size_t size =
         weir_text_format(self->channel, sizeof self->channel, "%s_flow", prefix);
@@ -61,9 +62,9 @@ static bool is_within(int64_t then_ns, int64_t now_ns, int64_t duration_ns)
     return then_ns != INT64_MIN && now_ns - then_ns < duration_ns;
 }
 
-enum weir_status weir_awaited_say(struct weir_awaited *self,
-                                  struct weir_connection *connection, bool *said,
-                                  struct weir_error *error)
+enum weir_status weir_notify_throttle_say_waiting(struct weir_notify_throttle *self,
+                                                  struct weir_connection *connection,
+                                                  bool *said, struct weir_error *error)
 {
     int64_t now_ns = weir_clock_now_ns();
     enum weir_status status;
@@ -82,8 +83,8 @@ enum weir_status weir_awaited_say(struct weir_awaited *self,
 
 /* ---- telling ------------------------------------------------------------------------------- */
 
-uint32_t weir_awaited_untold(const struct weir_awaited *self, uint32_t kinds,
-                             int64_t now_ns)
+uint32_t weir_notify_throttle_due(const struct weir_notify_throttle *self, uint32_t kinds,
+                                  int64_t now_ns)
 {
     for (int i = 0; i < WEIR_DUE_KINDS; i++) {
         if (is_within(atomic_load(&self->told_ns[i]), now_ns, WEIR_SILENCE_NS))
@@ -92,7 +93,8 @@ uint32_t weir_awaited_untold(const struct weir_awaited *self, uint32_t kinds,
     return kinds;
 }
 
-void weir_awaited_note_told(struct weir_awaited *self, uint32_t kinds, int64_t now_ns)
+void weir_notify_throttle_note_sent(struct weir_notify_throttle *self, uint32_t kinds,
+                                    int64_t now_ns)
 {
     for (int i = 0; i < WEIR_DUE_KINDS; i++) {
         if ((kinds & 1U << i) != 0)
@@ -124,9 +126,10 @@ bool weir_announcement_read(const char *text, struct weir_announcement *out)
     return true;
 }
 
-void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connection,
-                       const struct weir_announcement *what,
-                       struct weir_commit_batch *commit_batch)
+void weir_notify_throttle_notify(struct weir_notify_throttle *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_announcement *what,
+                                 struct weir_commit_batch *commit_batch)
 {
     struct weir_value channel = weir_text(weir_str(self->channel));
     struct weir_value said;
@@ -137,6 +140,7 @@ void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connec
     if (what->kinds != 0)
         weir_commit_batch_add(commit_batch, &SQL_TELL_OF_TIMES, VALUES(channel, said));
     else
-        weir_commit_batch_add(commit_batch, &SQL_TELL,
-                              VALUES(channel, said, weir_integer(WEIR_AWAITED_FRESH_US)));
+        weir_commit_batch_add(
+            commit_batch, &SQL_TELL,
+            VALUES(channel, said, weir_integer(WEIR_NOTIFY_THROTTLE_FRESH_US)));
 }

@@ -1,11 +1,11 @@
 /*
- * awaited.h - what other processes are told, and when they need not be.
+ * notify_throttle.h - what other processes are told, and when they need not be.
  *
  * On SQLite the file tells of every commit. On PostgreSQL a transaction sends NOTIFY, which makes
  * all commits of a cluster queue up. So it is sent only for two kinds of news, and sparingly.
  *
  * Something can be claimed: if somebody waits for work. Whoever does says so in a sequence, which
- * everybody sees at once, also inside transactions. What was said counts for WEIR_AWAITED_FRESH_US,
+ * everybody sees at once, also inside transactions. What was said counts for WEIR_NOTIFY_THROTTLE_FRESH_US,
  * and is said again while it holds.
  *
  *   waits:   nothing found -> say() -> look once more -> sleep
@@ -23,8 +23,8 @@
  *
  * Threads  Any thread; a connection belongs to whoever holds it.
  */
-#ifndef WEIR_EXECUTION_AWAITED_H
-#define WEIR_EXECUTION_AWAITED_H
+#ifndef WEIR_EXECUTION_NOTIFY_THROTTLE_H
+#define WEIR_EXECUTION_NOTIFY_THROTTLE_H
 
 #include <stdatomic.h>
 
@@ -33,14 +33,14 @@
 #include "execution/store/store.h"
 #include "weir/time.h"
 
-#define WEIR_AWAITED_FRESH_US 30000000
+#define WEIR_NOTIFY_THROTTLE_FRESH_US 30000000
 
 #define WEIR_SILENCE_NS WEIR_MILLISECONDS(500)
 #define WEIR_ATTENTION_NS (2 * WEIR_SILENCE_NS)
 
 enum { WEIR_FLOW_CHANNEL_SIZE = 49 };
 
-struct weir_awaited {
+struct weir_notify_throttle {
     char channel[WEIR_FLOW_CHANNEL_SIZE];
     bool mute;                /* never NOTIFY */
     uint64_t teller;          /* a name for this engine of this process; not 0 */
@@ -57,25 +57,29 @@ struct weir_announcement {
 };
 
 /* "{p}_flow", of the database's prefix. */
-void weir_awaited_init(struct weir_awaited *self, const char *prefix, bool mute);
+void weir_notify_throttle_init(struct weir_notify_throttle *self, const char *prefix,
+                               bool mute);
 
 /* Say that somebody waits, unless this process has said so lately: *said is then false. Outside of a
  * transaction. */
-WEIR_CHECKED enum weir_status weir_awaited_say(struct weir_awaited *self,
-                                               struct weir_connection *connection,
-                                               bool *said, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_notify_throttle_say_waiting(struct weir_notify_throttle *self,
+                                 struct weir_connection *connection, bool *said,
+                                 struct weir_error *error);
 
 /* Of these kinds, those that have not been told within WEIR_SILENCE_NS. */
-uint32_t weir_awaited_untold(const struct weir_awaited *self, uint32_t kinds,
-                             int64_t now_ns);
+uint32_t weir_notify_throttle_due(const struct weir_notify_throttle *self, uint32_t kinds,
+                                  int64_t now_ns);
 
 /* When the transaction commits, others hear of it. Nothing to do on SQLite. */
-void weir_awaited_tell(struct weir_awaited *self, struct weir_connection *connection,
-                       const struct weir_announcement *what,
-                       struct weir_commit_batch *commit_batch);
+void weir_notify_throttle_notify(struct weir_notify_throttle *self,
+                                 struct weir_connection *connection,
+                                 const struct weir_announcement *what,
+                                 struct weir_commit_batch *commit_batch);
 
 /* After the commit: these kinds have been told, so there is silence for a while. */
-void weir_awaited_note_told(struct weir_awaited *self, uint32_t kinds, int64_t now_ns);
+void weir_notify_throttle_note_sent(struct weir_notify_throttle *self, uint32_t kinds,
+                                    int64_t now_ns);
 
 /* What others have told, from the text of a notification; false: it says something else. */
 bool weir_announcement_read(const char *text, struct weir_announcement *out);
