@@ -457,11 +457,12 @@ void weir_pending_wakeups_send(struct weir_flow *flow,
     if (pending_wakeups->ready)
         weir_claim_waiters_wake(&flow->claim_waiters);
     weir_lock_acquire(&flow->lock);
-    WEIR_LIST_EACH(link, &flow->ears)
+    WEIR_LIST_EACH(link, &flow->listeners)
     {
-        struct weir_flow_ear *ear = WEIR_CONTAINER_OF(link, struct weir_flow_ear, link);
+        struct weir_flow_listener *listener =
+            WEIR_CONTAINER_OF(link, struct weir_flow_listener, link);
 
-        ear->heard(ear->state, pending_wakeups);
+        listener->heard(listener->state, pending_wakeups);
     }
     weir_lock_release(&flow->lock);
     if (pending_wakeups->events)

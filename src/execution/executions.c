@@ -107,7 +107,7 @@ enum weir_status weir_flow_create(const struct weir_flow_options *options,
     weir_notify_throttle_init(&self->notify_throttle, weir_db_prefix(options->db),
                               options->no_notify);
     atomic_init(&self->watching, false);
-    weir_list_init(&self->ears);
+    weir_list_init(&self->listeners);
     status = init_locks(self, error);
     if (status != WEIR_OK) {
         weir_heap_free(self->heap, self);
@@ -176,17 +176,17 @@ static void hear(void *state, const struct weir_wake_news *news)
     }
 }
 
-void weir_flow_listen(struct weir_flow *self, struct weir_flow_ear *ear)
+void weir_flow_listen(struct weir_flow *self, struct weir_flow_listener *listener)
 {
     weir_lock_acquire(&self->lock);
-    weir_list_append(&self->ears, &ear->link);
+    weir_list_append(&self->listeners, &listener->link);
     weir_lock_release(&self->lock);
 }
 
-void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_ear *ear)
+void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_listener *listener)
 {
     weir_lock_acquire(&self->lock);
-    weir_list_remove(&ear->link);
+    weir_list_remove(&listener->link);
     weir_lock_release(&self->lock);
 }
 

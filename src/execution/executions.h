@@ -26,12 +26,12 @@
 
 /* Hears of what was committed here, or perhaps elsewhere. Called with a lock held: it wakes
  * somebody and returns. */
-typedef void (*weir_flow_heard_fn)(void *state,
-                                   const struct weir_pending_wakeups *pending_wakeups);
+typedef void (*weir_flow_listener_fn)(void *state,
+                                      const struct weir_pending_wakeups *pending_wakeups);
 
-struct weir_flow_ear {
+struct weir_flow_listener {
     struct weir_list link;
-    weir_flow_heard_fn heard;
+    weir_flow_listener_fn heard;
     void *state; /* borrowed until unlisten() */
 };
 
@@ -49,9 +49,9 @@ struct weir_flow {
     struct weir_floors floors; /* of what is ready */
     _Atomic bool watching;     /* somebody has started the wake, or is about to */
 
-    struct weir_lock lock;  /* guards all that follows */
-    struct weir_list ears;  /* of struct weir_flow_ear */
-    struct weir_wake *wake; /* owned; NULL: not needed yet */
+    struct weir_lock lock;      /* guards all that follows */
+    struct weir_list listeners; /* of struct weir_flow_listener */
+    struct weir_wake *wake;     /* owned; NULL: not needed yet */
 };
 
 /*
@@ -61,8 +61,8 @@ struct weir_flow {
  * Whoever waits for work says so with await(), whenever he has looked (cheap, see notify_throttle.h); when
  * *again is true he looks once more before he sleeps.
  */
-void weir_flow_listen(struct weir_flow *self, struct weir_flow_ear *ear);
-void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_ear *ear);
+void weir_flow_listen(struct weir_flow *self, struct weir_flow_listener *listener);
+void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_listener *listener);
 void weir_flow_watch(struct weir_flow *self);
 WEIR_CHECKED enum weir_status weir_flow_await(struct weir_flow *self,
                                               struct weir_connection *connection,

@@ -66,7 +66,7 @@ struct weir_flow_supervisor {
     struct weir_executor *executor;
     bool own_executor;
     struct weir_scanner *scanner;
-    struct weir_flow_ear ear;
+    struct weir_flow_listener listener;
     bool listening;
     struct weir_store_filter filter;
     char *texts; /* owned: of the filter */
@@ -338,8 +338,8 @@ enum weir_status weir_flow_supervisor_start(struct weir_flow_supervisor *self,
 
     /* It listens before the first look: what is committed in between is heard or seen. */
     if (!self->listening) {
-        self->ear = (struct weir_flow_ear){.heard = hear, .state = self};
-        weir_flow_listen(self->flow, &self->ear);
+        self->listener = (struct weir_flow_listener){.heard = hear, .state = self};
+        weir_flow_listen(self->flow, &self->listener);
         self->listening = true;
     }
     status = weir_scanner_start(self->scanner, error);
@@ -383,7 +383,7 @@ void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
     if (self == NULL)
         return;
     if (self->listening)
-        weir_flow_unlisten(self->flow, &self->ear);
+        weir_flow_unlisten(self->flow, &self->listener);
     if (self->scanner != NULL)
         wait_for_ticks(self);
     weir_scanner_destroy(self->scanner);
