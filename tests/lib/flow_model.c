@@ -914,7 +914,7 @@ static void begin(struct flow_model *self, const struct flow_entry *entry,
     (void)weir_execution_id_format(id, made->id_text);
     add_version(made, entry, row);
     count_written(caller(self, entry), entry->no);
-    self->figures.executions++;
+    self->stats.executions++;
     if (!is_fresh(made, row))
         chronicle_violate(book(self), "M1: execution %" PRId64 " is new and is not",
                           entry->no);
@@ -971,7 +971,7 @@ static void note_suspension(struct flow_model *self, struct flow_execution *exec
             (struct flow_suspension){.open = true,
                                      .wait = step->item->wait,
                                      .resume_delay_us = step->item->delay_us};
-        self->figures.suspensions++;
+        self->stats.suspensions++;
     }
     execution->suspension.open = waits;
 }
@@ -1065,12 +1065,12 @@ static void take_step(struct flow_model *self, struct flow_execution *execution,
     execution->debt = step.debt;
     execution->debt.when = step.moment;
     note_suspension(self, execution, &step);
-    self->figures.held_back += rule == hold_back;
+    self->stats.held_back += rule == hold_back;
     if ((rule != expire && rule != hold_back) || call == NULL)
         count_written(call, entry->no);
-    self->figures.steps++;
-    self->figures.attempts += (uint64_t)(COL(row, attempts) - COL(step.before, attempts));
-    self->figures.ends += flow_row_is_over(row);
+    self->stats.steps++;
+    self->stats.attempts += (uint64_t)(COL(row, attempts) - COL(step.before, attempts));
+    self->stats.ends += flow_row_is_over(row);
     add_version(execution, entry, row);
 }
 
@@ -1108,7 +1108,7 @@ void flow_model_removed(struct flow_model *self, const struct flow_entry *entry)
                           entry->no);
     check_attempts(self, execution);
     execution->removed_seq = entry->seq;
-    self->figures.removed++;
+    self->stats.removed++;
 }
 
 /* M3 */
@@ -1220,7 +1220,7 @@ void flow_model_event(struct flow_model *self, const struct flow_entry *entry,
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-void flow_model_judge(struct flow_model *self, bool healed, struct flow_figures *out)
+void flow_model_judge(struct flow_model *self, bool healed, struct flow_stats *out)
 {
     for (size_t i = 0; i < self->execution_count; i++) {
         const struct flow_execution *it = &self->executions[i];
@@ -1232,6 +1232,6 @@ void flow_model_judge(struct flow_model *self, bool healed, struct flow_figures 
             chronicle_violate(book(self), "execution %" PRId64 " has not ended", it->no);
     }
     flow_model_judge_answers(self);
-    self->figures.calls = self->call_count;
-    *out = self->figures;
+    self->stats.calls = self->call_count;
+    *out = self->stats;
 }

@@ -216,7 +216,7 @@ struct flow_model_options {
     bool punctual;        /* nothing goes wrong that makes reconcilers late: M10 */
 };
 
-struct flow_figures {
+struct flow_stats {
     uint64_t executions;
     uint64_t attempts;
     uint64_t ends;
@@ -288,7 +288,7 @@ void flow_model_usage(struct flow_model *self, const struct flow_entry *entry,
 /* ---- the end ---- */
 
 /* All of the journal was walked. `healed`: everything must have ended. */
-void flow_model_judge(struct flow_model *self, bool healed, struct flow_figures *out);
+void flow_model_judge(struct flow_model *self, bool healed, struct flow_stats *out);
 
 /* ---- for flow_model_answers.c ---- */
 
@@ -374,7 +374,7 @@ struct flow_model {
     size_t report_count;
     int64_t used, hard; /* of the budget */
     int64_t resets;
-    struct flow_figures figures;
+    struct flow_stats stats;
 };
 
 /* ---- for flow_model.c ---- */

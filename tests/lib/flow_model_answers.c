@@ -583,7 +583,7 @@ void flow_model_judge_answers(struct flow_model *self)
         const struct flow_call *call = self->calls[i];
 
         if (!call->answered || call->status == WEIR_IN_DOUBT) {
-            self->figures.doubts++;
+            self->stats.doubts++;
             judge_doubt(self, call);
             continue;
         }
@@ -596,7 +596,7 @@ void flow_model_judge_answers(struct flow_model *self)
             judge_empty_claim(self, call);
         for (size_t j = 0; j < call->item_count; j++) {
             judge_item(self, call, &call->items[j], call->ended_ns);
-            self->figures.refusals += call->items[j].status == WEIR_FENCED;
+            self->stats.refusals += call->items[j].status == WEIR_FENCED;
         }
     }
 }

@@ -162,7 +162,7 @@ void flow_model_signal(struct flow_model *self, const struct flow_entry *entry,
         return;
     }
     call->signals++;
-    self->figures.signals++;
+    self->stats.signals++;
     check_key(self, entry, signal, &call->items[0]);
     if (!suspension->open || suspension->signal_count == FLOW_SIGNALS_MAX) {
         chronicle_violate(book(self),
@@ -190,7 +190,7 @@ static void check_report(struct flow_model *self, struct flow_call *call, int64_
     struct flow_item *item = &call->items[0];
     int64_t now_us = flow_model_moment(self, call->begun_ns, call->begun_ns).least_us;
 
-    self->figures.reports++;
+    self->stats.reports++;
     if (more != item->number)
         chronicle_violate(book(self),
                           "M12: %" PRId64 " was reported, and %" PRId64 " is used more",

@@ -637,7 +637,7 @@ void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
     memcpy(trouble, world.chronicle.violation, sizeof trouble);
     world.chronicle.violation[0] = '\0';
     flow_journal_walk(world.journal, world.model);
-    flow_model_judge(world.model, healed, &out->figures);
+    flow_model_judge(world.model, healed, &out->stats);
     if (trouble[0] != '\0')
         chronicle_violate(&world.chronicle, "%s", trouble);
     (void)snprintf(out->violation, sizeof out->violation, "%s",

@@ -54,7 +54,7 @@ struct flow_outcome {
     int64_t virtual_ns;
     uint32_t db_calls;
     uint32_t disturbances;
-    struct flow_figures figures;
+    struct flow_stats stats;
 };
 
 struct flow_plan flow_plan_of_seed(uint64_t seed);

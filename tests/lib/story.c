@@ -363,11 +363,11 @@ static void judge_repetitions(struct story *self, int streams, uint32_t batch_ma
 }
 
 void story_judge(struct story *self, int streams, uint32_t batch_max,
-                 struct story_figures *out)
+                 struct story_stats *out)
 {
-    *out = (struct story_figures){.delivered = self->delivered,
-                                  .again = self->again,
-                                  .disturbances = self->disturbances};
+    *out = (struct story_stats){.delivered = self->delivered,
+                                .again = self->again,
+                                .disturbances = self->disturbances};
     resolve_doubts(self, streams);
     judge_losses(self, streams, &out->messages);
     for (int i = 0; i < streams; i++) {

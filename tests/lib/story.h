@@ -74,7 +74,7 @@ void story_answered(struct story *self, int stream, uint32_t message,
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-struct story_figures {
+struct story_stats {
     uint32_t messages;  /* committed, for sure or as it turned out */
     uint64_t delivered; /* of all streams */
     uint64_t again;     /* of these, after it was done */
@@ -83,7 +83,7 @@ struct story_figures {
 
 /* All is over, and everything was delivered, the database says. `batch_max` as in V4. */
 void story_judge(struct story *self, int streams, uint32_t batch_max,
-                 struct story_figures *out);
+                 struct story_stats *out);
 
 /* How many messages of a stream can only be dead letters, and how many may be. */
 void story_rejected(const struct story *self, int stream, int64_t *least, int64_t *most);

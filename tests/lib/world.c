@@ -859,7 +859,7 @@ void world_run(const struct plan *plan, bool loud, bool tell,
     if (fine(&world) && plan->streams > STREAM_TRANSACTIONAL)
         read_effects(&world);
     if (fine(&world))
-        story_judge(world.story, (int)plan->streams, BATCH, &out->figures);
+        story_judge(world.story, (int)plan->streams, BATCH, &out->stats);
     (void)snprintf(out->violation, sizeof out->violation, "%s",
                    story_violation(world.story));
     out->fingerprint = story_fingerprint(world.story);

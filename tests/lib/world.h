@@ -48,7 +48,7 @@ struct outcome_of_world {
     char violation[STORY_TEXT_SIZE]; /* "": none */
     uint64_t fingerprint;
     int64_t virtual_ns;
-    struct story_figures figures;
+    struct story_stats stats;
 };
 
 struct plan plan_of_seed(uint64_t seed);

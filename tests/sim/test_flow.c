@@ -67,7 +67,7 @@ static void report(const struct flow_plan *plan, const struct flow_outcome *outc
            plan->seed, outcome->violation, again.violation, text);
 }
 
-static void add(struct flow_figures *self, const struct flow_figures *more)
+static void add(struct flow_stats *self, const struct flow_stats *more)
 {
     self->executions += more->executions;
     self->attempts += more->attempts;
@@ -83,7 +83,7 @@ static void add(struct flow_figures *self, const struct flow_figures *more)
     self->held_back += more->held_back;
 }
 
-static void print(uint64_t worlds, const struct flow_figures *self, double virtual_hours)
+static void print(uint64_t worlds, const struct flow_stats *self, double virtual_hours)
 {
     printf("# %" PRIu64 " worlds, %" PRIu64 " executions, %" PRIu64 " attempts, %" PRIu64
            " steps, %" PRIu64 " ends, %" PRIu64 " calls, %" PRIu64
@@ -97,7 +97,7 @@ static void print(uint64_t worlds, const struct flow_figures *self, double virtu
 
 WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
 {
-    struct flow_figures totals = {0};
+    struct flow_stats totals = {0};
     double virtual_hours = 0;
     size_t files = 0;
 
@@ -113,7 +113,7 @@ WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
             weir_test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed,
                            outcome.violation);
         }
-        add(&totals, &outcome.figures);
+        add(&totals, &outcome.stats);
         virtual_hours += (double)outcome.virtual_ns / 3.6e12;
         if (seed == 1)
             files = open_files();
@@ -159,7 +159,7 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
         plan.faults &= 1U << FLOW_WORKERS;
         flow_sim_run(&plan, false, true, &outcome);
         check_str(outcome.violation, "");
-        check_int(outcome.figures.doubts, 0);
+        check_int(outcome.stats.doubts, 0);
     }
 }
 
@@ -168,7 +168,7 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
  * third. */
 WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
 {
-    struct flow_figures totals = {0};
+    struct flow_stats totals = {0};
     struct flow_outcome outcome;
     struct flow_plan plan;
     uint32_t stride = seeds() < SEEDS ? 3 : 1;
@@ -181,7 +181,7 @@ WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
         if (outcome.violation[0] != '\0')
             weir_test_fail(__FILE__, __LINE__, "crash at call %u: %s", calls,
                            outcome.violation);
-        add(&totals, &outcome.figures);
+        add(&totals, &outcome.stats);
     } while (outcome.disturbances > 0);
     check(calls > 100);
     print(calls / stride, &totals, 0);

@@ -60,10 +60,10 @@ struct totals {
 
 static void add(struct totals *self, const struct outcome_of_world *outcome)
 {
-    self->messages += outcome->figures.messages;
-    self->delivered += outcome->figures.delivered;
-    self->again += outcome->figures.again;
-    self->disturbances += outcome->figures.disturbances;
+    self->messages += outcome->stats.messages;
+    self->delivered += outcome->stats.delivered;
+    self->again += outcome->stats.again;
+    self->disturbances += outcome->stats.disturbances;
     self->virtual_hours += (double)outcome->virtual_ns / 3.6e12;
 }
 
@@ -134,7 +134,7 @@ WEIR_TEST(outbox_world, repeats_nothing_without_a_disturbance)
         plan.faults = 0;
         world_run(&plan, false, true, &outcome);
         check_str(outcome.violation, "");
-        check_int(outcome.figures.again, 0);
+        check_int(outcome.stats.again, 0);
     }
 }
 

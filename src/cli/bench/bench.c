@@ -88,7 +88,7 @@ struct bench {
     struct weir_progress progress;
     char queue[QUEUE_SIZE];
     struct weir_bench_tally tally;
-    struct weir_bench_figures figures;
+    struct weir_bench_stats stats;
 };
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -260,7 +260,7 @@ static enum weir_status measure_enqueue(struct bench *self, struct weir_error *e
                                atomic_load(&load.sent));
         status = weir_bench_load_stop(&load, error);
         weir_progress_end(&self->progress);
-        self->figures.enqueue = (struct weir_bench_rate){
+        self->stats.enqueue = (struct weir_bench_rate){
             .count = atomic_load(&load.sent),
             .elapsed_ns = atomic_load(&load.ended_ns) - load.begun_ns,
         };
@@ -299,11 +299,11 @@ static enum weir_status measure_through(struct bench *self, struct weir_bench_lo
     if (status == WEIR_OK)
         watch_delivery(self, load, 2 * self->plan.limit_ns);
     weir_progress_end(&self->progress);
-    self->figures.through = (struct weir_bench_rate){
+    self->stats.through = (struct weir_bench_rate){
         .count = atomic_load(&self->tally.delivered),
         .elapsed_ns = atomic_load(&self->tally.last_ns) - load->begun_ns,
     };
-    self->figures.undelivered =
+    self->stats.undelivered =
         atomic_load(&load->sent) - atomic_load(&self->tally.delivered);
     return status;
 }
@@ -327,8 +327,7 @@ static bool measure_one(struct bench *self, struct weir_bench_load *load,
     }
     taken_ns = atomic_load(&self->tally.last_ns) - sent_ns;
     /* A call may come before the commit has returned here. */
-    self->figures.latencies_ns[self->figures.latency_count++] =
-        taken_ns > 0 ? taken_ns : 0;
+    self->stats.latencies_ns[self->stats.latency_count++] = taken_ns > 0 ? taken_ns : 0;
     return true;
 }
 
@@ -345,18 +344,18 @@ static enum weir_status measure_latency(struct bench *self, struct weir_bench_lo
     size_t wanted = self->plan.messages < WEIR_BENCH_LATENCIES_MAX
                         ? (size_t)self->plan.messages
                         : WEIR_BENCH_LATENCIES_MAX;
-    struct weir_bench_figures *figures = &self->figures;
+    struct weir_bench_stats *stats = &self->stats;
     enum weir_status status = WEIR_OK;
 
-    if (figures->undelivered > 0 || !weir_interrupt_wait(SETTLE_NS))
+    if (stats->undelivered > 0 || !weir_interrupt_wait(SETTLE_NS))
         return WEIR_OK;
     begin_progress(self, (struct weir_noun){"message one by one", "messages one by one"},
                    (int64_t)wanted);
-    while (figures->latency_count < wanted && measure_one(self, load, &status, error))
-        weir_progress_note(&self->progress, (int64_t)figures->latency_count,
-                           (int64_t)figures->latency_count);
+    while (stats->latency_count < wanted && measure_one(self, load, &status, error))
+        weir_progress_note(&self->progress, (int64_t)stats->latency_count,
+                           (int64_t)stats->latency_count);
     weir_progress_end(&self->progress);
-    qsort(figures->latencies_ns, figures->latency_count, sizeof figures->latencies_ns[0],
+    qsort(stats->latencies_ns, stats->latency_count, sizeof stats->latencies_ns[0],
           compare_ns);
     return status;
 }
@@ -374,15 +373,15 @@ static enum weir_status measure_delivery(struct bench *self, struct weir_error *
     if (status == WEIR_OK)
         status = measure_latency(self, &load, error);
     weir_bench_load_close(&load);
-    self->figures.disorder = atomic_load(&self->tally.disorder);
-    self->figures.repeated = atomic_load(&self->tally.repeated);
+    self->stats.disorder = atomic_load(&self->tally.disorder);
+    self->stats.repeated = atomic_load(&self->tally.repeated);
     return status;
 }
 
 static enum weir_status measure(struct bench *self, struct weir_error *error)
 {
     enum weir_status status =
-        weir_bench_settings_read(&self->figures.settings, self->session.db, error);
+        weir_bench_settings_read(&self->stats.settings, self->session.db, error);
 
     if (status == WEIR_OK)
         status = measure_enqueue(self, error);
@@ -414,7 +413,7 @@ static int bench(struct bench *self)
         code = weir_command_fail(self->session.command,
                                  "interrupted; its queue '%s' is removed", self->queue);
     return code == WEIR_EXIT_DONE
-               ? weir_bench_report(&self->session, &self->plan, &self->figures)
+               ? weir_bench_report(&self->session, &self->plan, &self->stats)
                : code;
 }
 

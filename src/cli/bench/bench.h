@@ -124,7 +124,7 @@ struct weir_bench_rate {
     int64_t elapsed_ns;
 };
 
-struct weir_bench_figures {
+struct weir_bench_stats {
     struct weir_bench_rate enqueue; /* while nobody delivers */
     struct weir_bench_rate through; /* from the first enqueue to the last call */
     int64_t latencies_ns[WEIR_BENCH_LATENCIES_MAX]; /* commit to handler, sorted */
@@ -138,6 +138,6 @@ struct weir_bench_figures {
 /* WEIR_EXIT_FAILED if anything was out of order. */
 WEIR_CHECKED int weir_bench_report(const struct weir_session *session,
                                    const struct weir_bench_plan *plan,
-                                   const struct weir_bench_figures *figures);
+                                   const struct weir_bench_stats *stats);
 
 #endif

@@ -23,16 +23,16 @@ static double per_second(const struct weir_bench_rate *rate)
 }
 
 /* The one that `percent` of them do not exceed; 0 without any. */
-static int64_t percentile_ns(const struct weir_bench_figures *figures, size_t percent)
+static int64_t percentile_ns(const struct weir_bench_stats *stats, size_t percent)
 {
-    size_t count = figures->latency_count;
+    size_t count = stats->latency_count;
 
-    return count > 0 ? figures->latencies_ns[(count * percent + 99) / 100 - 1] : 0;
+    return count > 0 ? stats->latencies_ns[(count * percent + 99) / 100 - 1] : 0;
 }
 
-static bool in_order(const struct weir_bench_figures *figures)
+static bool in_order(const struct weir_bench_stats *stats)
 {
-    return figures->disorder == 0;
+    return stats->disorder == 0;
 }
 
 /* ---- text --------------------------------------------------------------------------------- */
@@ -43,41 +43,41 @@ static void print_rate(const char *name, const struct weir_bench_rate *rate)
            rate->count, WEIR_NOUN(rate->count, "message", "messages"), seconds_of(rate));
 }
 
-static void print_latency(const struct weir_bench_figures *figures)
+static void print_latency(const struct weir_bench_stats *stats)
 {
-    if (figures->latency_count == 0)
+    if (stats->latency_count == 0)
         puts("latency      not measured: messages were still waiting when the time was "
              "over");
     else
         printf("latency      p50 %.2f ms, p99 %.2f ms from commit to handler when idle, "
                "%zu %s\n",
-               (double)percentile_ns(figures, 50) / 1e6,
-               (double)percentile_ns(figures, 99) / 1e6, figures->latency_count,
-               WEIR_NOUN(figures->latency_count, "message", "messages"));
+               (double)percentile_ns(stats, 50) / 1e6,
+               (double)percentile_ns(stats, 99) / 1e6, stats->latency_count,
+               WEIR_NOUN(stats->latency_count, "message", "messages"));
 }
 
-static void print_order(const struct weir_bench_figures *figures)
+static void print_order(const struct weir_bench_stats *stats)
 {
-    if (in_order(figures))
+    if (in_order(stats))
         printf("order        verified in all %d partitions", WEIR_BENCH_PARTITIONS);
     else
-        printf("order        BROKEN: %" PRId64 " %s not in their place",
-               figures->disorder, WEIR_NOUN(figures->disorder, "message", "messages"));
-    if (figures->repeated > 0)
-        printf("; %" PRId64 " came again", figures->repeated);
-    if (figures->undelivered > 0)
-        printf("; %" PRId64 " not delivered in time", figures->undelivered);
+        printf("order        BROKEN: %" PRId64 " %s not in their place", stats->disorder,
+               WEIR_NOUN(stats->disorder, "message", "messages"));
+    if (stats->repeated > 0)
+        printf("; %" PRId64 " came again", stats->repeated);
+    if (stats->undelivered > 0)
+        printf("; %" PRId64 " not delivered in time", stats->undelivered);
     putchar('\n');
 }
 
 static void print_text(const struct weir_session *session,
                        const struct weir_bench_plan *plan,
-                       const struct weir_bench_figures *figures)
+                       const struct weir_bench_stats *stats)
 {
     printf("database     %s: %s, %s\n", session->name,
-           figures->settings.durable ? "commits survive a crash"
-                                     : "A CRASH CAN LOSE COMMITS",
-           figures->settings.text);
+           stats->settings.durable ? "commits survive a crash"
+                                   : "A CRASH CAN LOSE COMMITS",
+           stats->settings.text);
     printf("load         %" PRId64 " %s of %zu %s, %zu per transaction, "
            "%" PRIu32 " %s\n",
            plan->messages, WEIR_NOUN(plan->messages, "message", "messages"), plan->size,
@@ -87,10 +87,10 @@ static void print_text(const struct weir_session *session,
            WEIR_BENCH_PROFILE_NAME, WEIR_BENCH_PARTITIONS,
            WEIR_NOUN(WEIR_BENCH_PARTITIONS, "partition", "partitions"), plan->handlers,
            WEIR_NOUN(plan->handlers, "handler that does", "handlers that do"));
-    print_rate("enqueue", &figures->enqueue);
-    print_rate("end to end", &figures->through);
-    print_latency(figures);
-    print_order(figures);
+    print_rate("enqueue", &stats->enqueue);
+    print_rate("end to end", &stats->through);
+    print_latency(stats);
+    print_order(stats);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
@@ -116,26 +116,26 @@ static void add_plan(struct weir_buf *json, const struct weir_bench_plan *plan)
     weir_output_add_number(json, "handlers", plan->handlers);
 }
 
-static void add_figures(struct weir_buf *json, const struct weir_bench_figures *figures)
+static void add_stats(struct weir_buf *json, const struct weir_bench_stats *stats)
 {
-    add_rate(json, "enqueue", &figures->enqueue);
-    add_rate(json, "end_to_end", &figures->through);
-    weir_output_open(json, "latency", figures->latency_count > 0 ? "{" : "null");
-    if (figures->latency_count > 0) {
-        weir_output_add_number(json, "count", (int64_t)figures->latency_count);
-        weir_output_add_seconds(json, "p50", percentile_ns(figures, 50) / 1000);
-        weir_output_add_seconds(json, "p99", percentile_ns(figures, 99) / 1000);
+    add_rate(json, "enqueue", &stats->enqueue);
+    add_rate(json, "end_to_end", &stats->through);
+    weir_output_open(json, "latency", stats->latency_count > 0 ? "{" : "null");
+    if (stats->latency_count > 0) {
+        weir_output_add_number(json, "count", (int64_t)stats->latency_count);
+        weir_output_add_seconds(json, "p50", percentile_ns(stats, 50) / 1000);
+        weir_output_add_seconds(json, "p99", percentile_ns(stats, 99) / 1000);
         weir_buf_append_text(json, "}");
     }
-    weir_output_add_flag(json, "in_order", in_order(figures));
-    weir_output_add_number(json, "out_of_order", figures->disorder);
-    weir_output_add_number(json, "repeated", figures->repeated);
-    weir_output_add_number(json, "undelivered", figures->undelivered);
+    weir_output_add_flag(json, "in_order", in_order(stats));
+    weir_output_add_number(json, "out_of_order", stats->disorder);
+    weir_output_add_number(json, "repeated", stats->repeated);
+    weir_output_add_number(json, "undelivered", stats->undelivered);
 }
 
 static int print_json(const struct weir_session *session,
                       const struct weir_bench_plan *plan,
-                      const struct weir_bench_figures *figures)
+                      const struct weir_bench_stats *stats)
 {
     struct weir_buf json;
     int code;
@@ -143,10 +143,10 @@ static int print_json(const struct weir_session *session,
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
     weir_output_open(&json, NULL, "{");
     weir_output_add_text(&json, "database", session->name);
-    weir_output_add_flag(&json, "durable", figures->settings.durable);
-    weir_output_add_text(&json, "settings", figures->settings.text);
+    weir_output_add_flag(&json, "durable", stats->settings.durable);
+    weir_output_add_text(&json, "settings", stats->settings.text);
     add_plan(&json, plan);
-    add_figures(&json, figures);
+    add_stats(&json, stats);
     weir_buf_append_text(&json, "}");
     code = weir_output_text(session->command, &json);
     weir_buf_fini(&json);
@@ -155,15 +155,15 @@ static int print_json(const struct weir_session *session,
 
 int weir_bench_report(const struct weir_session *session,
                       const struct weir_bench_plan *plan,
-                      const struct weir_bench_figures *figures)
+                      const struct weir_bench_stats *stats)
 {
     int code = WEIR_EXIT_DONE;
 
     if (session->shared.json)
-        code = print_json(session, plan, figures);
+        code = print_json(session, plan, stats);
     else
-        print_text(session, plan, figures);
-    if (code == WEIR_EXIT_DONE && !in_order(figures))
+        print_text(session, plan, stats);
+    if (code == WEIR_EXIT_DONE && !in_order(stats))
         code = weir_command_fail(
             session->command, "messages were delivered out of order; please report it");
     return code;

@@ -209,7 +209,7 @@ static void look(struct demo *self, const char *hint)
     self->view.elapsed_ns = self->view.now_ns - self->start_ns;
     self->view.hint = hint;
     self->view.trouble = self->trouble.status != WEIR_OK ? self->trouble.text : "";
-    weir_ledger_read(self->ledger, &self->view.figures);
+    weir_ledger_read(self->ledger, &self->view.stats);
 }
 
 static void show(struct demo *self, const char *hint)
@@ -281,8 +281,8 @@ static bool drain(struct demo *self)
             show(self, self->view.hint);
             next_ns = self->view.now_ns + PERIOD_LIVE;
         }
-        if (settled != self->view.figures.delivered + self->view.figures.rejected) {
-            settled = self->view.figures.delivered + self->view.figures.rejected;
+        if (settled != self->view.stats.delivered + self->view.stats.rejected) {
+            settled = self->view.stats.delivered + self->view.stats.rejected;
             moved_ns = self->view.now_ns;
         }
         if (is_drained(self) || self->view.now_ns - moved_ns > DRAIN_WAIT_LIMIT)
@@ -312,7 +312,7 @@ static enum weir_status judge(struct demo *self, struct weir_error *error)
     if (status != WEIR_OK)
         return status;
     self->good = weir_ledger_judge(self->ledger, orders, dead_letters);
-    weir_ledger_read(self->ledger, &self->view.figures);
+    weir_ledger_read(self->ledger, &self->view.stats);
     return WEIR_OK;
 }
 
@@ -325,7 +325,7 @@ static void append_breaches(const struct demo *self, struct weir_buf *out)
     char number[WEIR_COUNT_SIZE];
 
     for (int i = 0; i < WEIR_BREACH_COUNT; i++) {
-        uint64_t count = self->view.figures.breaches[i];
+        uint64_t count = self->view.stats.breaches[i];
 
         if (count == 0)
             continue;
@@ -334,30 +334,29 @@ static void append_breaches(const struct demo *self, struct weir_buf *out)
                                weir_output_grouped((int64_t)count, number));
         between = "; ";
     }
-    weir_buf_append_format(out, " (the first: %s)", self->view.figures.first_breach);
+    weir_buf_append_format(out, " (the first: %s)", self->view.stats.first_breach);
 }
 
 static void append_verdict(const struct demo *self, struct weir_buf *out)
 {
-    const struct weir_ledger_figures *figures = &self->view.figures;
+    const struct weir_ledger_stats *stats = &self->view.stats;
     char committed[WEIR_COUNT_SIZE], rolled_back[WEIR_COUNT_SIZE];
 
     if (!self->good) {
         append_breaches(self, out);
         return;
     }
-    weir_buf_append_format(
-        out,
-        "all %s committed orders arrived in order; %s rolled back, "
-        "none of them seen",
-        weir_output_grouped((int64_t)figures->committed, committed),
-        weir_output_grouped((int64_t)figures->rolled_back, rolled_back));
+    weir_buf_append_format(out,
+                           "all %s committed orders arrived in order; %s rolled back, "
+                           "none of them seen",
+                           weir_output_grouped((int64_t)stats->committed, committed),
+                           weir_output_grouped((int64_t)stats->rolled_back, rolled_back));
 }
 
 static void append_json(const struct demo *self, struct weir_buf *out,
                         struct weir_buf *verdict)
 {
-    const struct weir_ledger_figures *figures = &self->view.figures;
+    const struct weir_ledger_stats *stats = &self->view.stats;
 
     weir_output_open(out, NULL, "{");
     weir_output_add_text(out, "database", self->site.session.name);
@@ -365,18 +364,18 @@ static void append_json(const struct demo *self, struct weir_buf *out,
     weir_output_add_number(out, "rate", self->rate);
     weir_output_add_number(out, "producers", WEIR_SHOP_PRODUCERS);
     weir_output_add_number(out, "partitions", WEIR_LEDGER_PARTITIONS);
-    weir_output_add_number(out, "committed", (int64_t)figures->committed);
-    weir_output_add_number(out, "rolled_back", (int64_t)figures->rolled_back);
-    weir_output_add_number(out, "in_doubt", (int64_t)figures->in_doubt);
-    weir_output_add_number(out, "delivered", (int64_t)figures->delivered);
-    weir_output_add_number(out, "dead_letters", (int64_t)figures->rejected);
-    weir_output_add_number(out, "tried_again", (int64_t)figures->retries);
-    weir_output_add_number(out, "came_again", (int64_t)figures->again);
+    weir_output_add_number(out, "committed", (int64_t)stats->committed);
+    weir_output_add_number(out, "rolled_back", (int64_t)stats->rolled_back);
+    weir_output_add_number(out, "in_doubt", (int64_t)stats->in_doubt);
+    weir_output_add_number(out, "delivered", (int64_t)stats->delivered);
+    weir_output_add_number(out, "dead_letters", (int64_t)stats->rejected);
+    weir_output_add_number(out, "tried_again", (int64_t)stats->retries);
+    weir_output_add_number(out, "came_again", (int64_t)stats->again);
     weir_output_add_seconds(out, "latency_p50_seconds",
-                            weir_histogram_percentile(&figures->latency, 50) / 1000);
+                            weir_histogram_percentile(&stats->latency, 50) / 1000);
     weir_output_add_seconds(out, "latency_p99_seconds",
-                            weir_histogram_percentile(&figures->latency, 99) / 1000);
-    weir_output_add_seconds(out, "latency_max_seconds", figures->latency.max_ns / 1000);
+                            weir_histogram_percentile(&stats->latency, 99) / 1000);
+    weir_output_add_seconds(out, "latency_max_seconds", stats->latency.max_ns / 1000);
     weir_output_add_text(out, "verdict", self->good ? "good" : "bad");
     weir_output_add_text(out, "reason", weir_buf_text(verdict));
     weir_buf_append_text(out, "}\n");
@@ -384,7 +383,7 @@ static void append_json(const struct demo *self, struct weir_buf *out,
 
 static void append_text(struct demo *self, struct weir_buf *verdict)
 {
-    const struct weir_ledger_figures *figures = &self->view.figures;
+    const struct weir_ledger_stats *stats = &self->view.stats;
     char elapsed[WEIR_DURATION_TEXT_SIZE], p50[WEIR_DURATION_TEXT_SIZE];
     char p99[WEIR_DURATION_TEXT_SIZE], max[WEIR_DURATION_TEXT_SIZE];
     char delivered[WEIR_COUNT_SIZE];
@@ -394,20 +393,20 @@ static void append_text(struct demo *self, struct weir_buf *verdict)
         table, WEIR_TONE_PLAIN,
         "%s on %s: delivered %s, tried again %" PRIu64 ", dead letters %" PRIu64,
         weir_duration_format(self->end_ns - self->start_ns, elapsed, sizeof elapsed),
-        self->view.engine, weir_output_grouped((int64_t)figures->delivered, delivered),
-        figures->retries, figures->rejected);
+        self->view.engine, weir_output_grouped((int64_t)stats->delivered, delivered),
+        stats->retries, stats->rejected);
     weir_demo_table_append_line(
         table, WEIR_TONE_PLAIN, "from commit to handler: p50 %s, p99 %s, at most %s",
-        weir_duration_format(weir_histogram_percentile(&figures->latency, 50), p50,
+        weir_duration_format(weir_histogram_percentile(&stats->latency, 50), p50,
                              sizeof p50),
-        weir_duration_format(weir_histogram_percentile(&figures->latency, 99), p99,
+        weir_duration_format(weir_histogram_percentile(&stats->latency, 99), p99,
                              sizeof p99),
-        weir_duration_format(figures->latency.max_ns, max, sizeof max));
-    if (figures->again > 0)
+        weir_duration_format(stats->latency.max_ns, max, sizeof max));
+    if (stats->again > 0)
         weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
                                     "%" PRIu64 " came again under the same number, as "
                                     "may be when an acknowledgement is lost",
-                                    figures->again);
+                                    stats->again);
     if (self->dir != NULL)
         weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
                                     "kept; look at it with: weir status " WEIR_SHOP_QUEUE

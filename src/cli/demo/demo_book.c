@@ -178,29 +178,29 @@ static bool has_ended(const struct page *page)
     return page->count == WEIR_STEP_COUNT;
 }
 
-static void add_page(struct weir_book_figures *figures, const struct page *page)
+static void add_page(struct weir_book_stats *stats, const struct page *page)
 {
     const struct line *ship = NULL;
 
     for (size_t i = 0; i < page->count; i++) {
         const struct line *line = &page->lines[i];
-        int64_t *place = place_of(&figures->steps[line->step], line);
+        int64_t *place = place_of(&stats->steps[line->step], line);
 
         if (place != NULL)
             ++*place;
-        figures->retries += line->retries;
-        figures->reclaims += line->reclaims;
+        stats->retries += line->retries;
+        stats->reclaims += line->reclaims;
         if (line->step == WEIR_STEP_SHIP)
             ship = line;
     }
     if (!has_ended(page)) {
-        figures->on_the_way++;
+        stats->on_the_way++;
     } else if (ship != NULL && ship->state == WEIR_EXEC_SUCCEEDED) {
-        figures->shipped++;
-        weir_histogram_add(&figures->latency,
+        stats->shipped++;
+        weir_histogram_add(&stats->latency,
                            WEIR_MICROSECONDS(ship->ended_us - ship->created_us));
     } else {
-        figures->refused++;
+        stats->refused++;
     }
 }
 
@@ -209,7 +209,7 @@ static void turn_page(struct weir_book *self, struct page *page)
 {
     if (page->count == 0)
         return;
-    add_page(&self->figures, page);
+    add_page(&self->stats, page);
     if (has_ended(page) && page->lines[0].no == self->first) {
         add_page(&self->ended, page);
         self->first = page->lines[page->count - 1].no + 1;
@@ -248,7 +248,7 @@ static enum weir_status look_at_orders(struct weir_book *self,
     enum weir_status status = weir_connection_query(
         connection, &SQL_LOOK, VALUES(weir_integer(self->first)), &rows, error);
 
-    self->figures = self->ended;
+    self->stats = self->ended;
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         read_line(self, &rows, &page);
     turn_page(self, &page);
@@ -268,9 +268,9 @@ static enum weir_status look_at_budget(struct weir_book *self,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        self->figures.calls = weir_rows_integer(&rows, 0);
-        self->figures.calls_max = weir_rows_integer(&rows, 1);
-        self->figures.resets = weir_rows_integer(&rows, 2);
+        self->stats.calls = weir_rows_integer(&rows, 0);
+        self->stats.calls_max = weir_rows_integer(&rows, 1);
+        self->stats.resets = weir_rows_integer(&rows, 2);
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -287,7 +287,7 @@ enum weir_status weir_book_look(struct weir_book *self, struct weir_error *error
         status = look_at_budget(self, connection, error);
     if (status == WEIR_OK)
         status = weir_connection_query_integer(connection, &SQL_RACES, NO_VALUES,
-                                               &self->figures.races, error);
+                                               &self->stats.races, error);
     weir_db_release(self->db, connection);
     return status;
 }

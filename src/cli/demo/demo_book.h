@@ -28,7 +28,7 @@ struct weir_book_step {
     int64_t skipped;
 };
 
-struct weir_book_figures {
+struct weir_book_stats {
     struct weir_book_step steps[WEIR_STEP_COUNT];
     int64_t on_the_way; /* orders, as the next two */
     int64_t shipped;
@@ -45,8 +45,8 @@ struct weir_book_figures {
 struct weir_book {
     struct weir_db *db; /* borrowed */
     int64_t first;      /* execution.no: all before it are in `ended` */
-    struct weir_book_figures ended;
-    struct weir_book_figures figures; /* as of the last look */
+    struct weir_book_stats ended;
+    struct weir_book_stats stats; /* as of the last look */
 };
 
 void weir_book_init(struct weir_book *self, struct weir_db *db);

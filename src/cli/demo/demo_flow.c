@@ -82,11 +82,11 @@ static void look(struct demo *self, const char *hint)
     view->elapsed_ns = weir_system_now_ns() - self->start_ns;
     view->placed = weir_orders_placed(self->orders);
     view->killed = weir_crew_killed(self->crew);
-    view->figures = self->book.figures;
+    view->stats = self->book.stats;
     view->trouble = error.status != WEIR_OK ? self->trouble.text : "";
     view->hint = hint;
-    note_held(self, view->figures.steps[WEIR_STEP_CHARGE].held);
-    weir_orders_note_ended(self->orders, view->figures.shipped + view->figures.refused);
+    note_held(self, view->stats.steps[WEIR_STEP_CHARGE].held);
+    weir_orders_note_ended(self->orders, view->stats.shipped + view->stats.refused);
 }
 
 static void show(struct demo *self, const char *hint)
@@ -143,7 +143,7 @@ static bool drain(struct demo *self)
 
     weir_console_go_on(&self->console);
     for (;;) {
-        const struct weir_book_figures *figures = &self->view.figures;
+        const struct weir_book_stats *stats = &self->view.stats;
         int64_t now_ns = weir_system_now_ns();
 
         look(self, "waiting for the last orders; Ctrl-C ends at once");
@@ -151,11 +151,11 @@ static bool drain(struct demo *self)
             show(self, self->view.hint);
             next_ns = now_ns + BEAT;
         }
-        if (ended != figures->shipped + figures->refused) {
-            ended = figures->shipped + figures->refused;
+        if (ended != stats->shipped + stats->refused) {
+            ended = stats->shipped + stats->refused;
             moved_ns = now_ns;
         }
-        if ((ended == self->view.placed && figures->races == 0) ||
+        if ((ended == self->view.placed && stats->races == 0) ||
             now_ns - moved_ns > DRAIN_WAIT_LIMIT)
             return true;
         if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
@@ -213,15 +213,15 @@ static void append_verdict(const struct demo *self, struct weir_buf *out)
     weir_buf_append_format(out,
                            "all %" PRId64 " orders ended once: %" PRId64
                            " shipped, %" PRId64 " refused",
-                           view->placed, view->figures.shipped, view->figures.refused);
+                           view->placed, view->stats.shipped, view->stats.refused);
 }
 
 static void append_json(const struct demo *self, struct weir_buf *out,
                         struct weir_buf *verdict)
 {
     const struct weir_flow_view *view = &self->view;
-    const struct weir_book_figures *figures = &view->figures;
-    const struct weir_histogram *latency = &figures->latency;
+    const struct weir_book_stats *stats = &view->stats;
+    const struct weir_histogram *latency = &stats->latency;
 
     weir_output_open(out, NULL, "{");
     weir_output_add_text(out, "database", self->site.session.name);
@@ -229,13 +229,13 @@ static void append_json(const struct demo *self, struct weir_buf *out,
     weir_output_add_number(out, "rate", self->options.rate);
     weir_output_add_number(out, "workers", WEIR_CREW_WORKERS);
     weir_output_add_number(out, "killed", view->killed);
-    weir_output_add_number(out, "taken_over", figures->reclaims);
-    weir_output_add_number(out, "tried_again", figures->retries);
+    weir_output_add_number(out, "taken_over", stats->reclaims);
+    weir_output_add_number(out, "tried_again", stats->retries);
     weir_output_add_number(out, "placed", view->placed);
-    weir_output_add_number(out, "shipped", figures->shipped);
-    weir_output_add_number(out, "refused", figures->refused);
-    weir_output_add_number(out, "calls_per_second", figures->calls_max);
-    weir_output_add_number(out, "budget_resets", figures->resets);
+    weir_output_add_number(out, "shipped", stats->shipped);
+    weir_output_add_number(out, "refused", stats->refused);
+    weir_output_add_number(out, "calls_per_second", stats->calls_max);
+    weir_output_add_number(out, "budget_resets", stats->resets);
     weir_output_add_number(out, "held_back_most", view->held_most);
     weir_output_add_seconds(out, "latency_p50_seconds",
                             weir_histogram_percentile(latency, 50) / 1000);

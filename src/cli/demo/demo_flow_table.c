@@ -82,7 +82,7 @@ static void append_steps(struct weir_flow_table *self, const struct weir_flow_vi
 
     weir_table_reset(table);
     for (int i = 0; i < WEIR_STEP_COUNT; i++) {
-        const struct weir_book_step *step = &view->figures.steps[i];
+        const struct weir_book_step *step = &view->stats.steps[i];
 
         weir_table_add(table, WEIR_TONE_PLAIN, "%s", WEIR_STEP_NAMES[i]);
         add_count(table, WEIR_TONE_PLAIN, step->waiting);
@@ -102,19 +102,19 @@ static void append_steps(struct weir_flow_table *self, const struct weir_flow_vi
 
 static void append_orders(struct weir_flow_table *self, const struct weir_flow_view *view)
 {
-    const struct weir_book_figures *figures = &view->figures;
+    const struct weir_book_stats *stats = &view->stats;
 
     weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
                                 "orders    %" PRId64 " placed, %" PRId64
                                 " on the way, %" PRId64 " shipped, %" PRId64 " refused",
-                                view->placed, figures->on_the_way, figures->shipped,
-                                figures->refused);
+                                view->placed, stats->on_the_way, stats->shipped,
+                                stats->refused);
 }
 
 static void append_latency(struct weir_flow_table *self,
                            const struct weir_flow_view *view)
 {
-    const struct weir_histogram *latency = &view->figures.latency;
+    const struct weir_histogram *latency = &view->stats.latency;
     char p50[WEIR_DURATION_TEXT_SIZE], p99[WEIR_DURATION_TEXT_SIZE];
 
     weir_flow_table_append_line(
@@ -125,27 +125,27 @@ static void append_latency(struct weir_flow_table *self,
 
 static void append_bank(struct weir_flow_table *self, const struct weir_flow_view *view)
 {
-    const struct weir_book_figures *figures = &view->figures;
-    int64_t held = figures->steps[WEIR_STEP_CHARGE].held;
+    const struct weir_book_stats *stats = &view->stats;
+    int64_t held = stats->steps[WEIR_STEP_CHARGE].held;
 
     weir_flow_table_append_line(self, held > 0 ? WEIR_TONE_CAREFUL : WEIR_TONE_PLAIN,
                                 "bank      %" PRId64 " of %" PRId64
                                 " %s in this second, %" PRId64 " held back for the next",
-                                figures->calls, figures->calls_max,
-                                WEIR_NOUN(figures->calls_max, "call", "calls"), held);
+                                stats->calls, stats->calls_max,
+                                WEIR_NOUN(stats->calls_max, "call", "calls"), held);
 }
 
 static void append_workers(struct weir_flow_table *self,
                            const struct weir_flow_view *view)
 {
-    const struct weir_book_figures *figures = &view->figures;
+    const struct weir_book_stats *stats = &view->stats;
 
     weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
                                 "workers   %d %s, %" PRIu32 " killed; %" PRId64
                                 " taken over, %" PRId64 " tried again",
                                 WEIR_CREW_WORKERS,
                                 WEIR_NOUN(WEIR_CREW_WORKERS, "process", "processes"),
-                                view->killed, figures->reclaims, figures->retries);
+                                view->killed, stats->reclaims, stats->retries);
 }
 
 void weir_flow_table_append_frame(struct weir_flow_table *self,
@@ -176,23 +176,23 @@ void weir_flow_table_append_frame(struct weir_flow_table *self,
 void weir_flow_table_append_row(struct weir_flow_table *self,
                                 const struct weir_flow_view *view)
 {
-    const struct weir_book_figures *figures = &view->figures;
+    const struct weir_book_stats *stats = &view->stats;
 
     weir_flow_table_append_line(
         self, WEIR_TONE_PLAIN,
         "%3" PRId64 " s  placed %" PRId64 "  on the way %" PRId64 "  suspended %" PRId64
         "  held %" PRId64 "  shipped %" PRId64 "  refused %" PRId64 "  killed %" PRIu32
         "  taken over %" PRId64 "%s%s",
-        view->elapsed_ns / WEIR_SECONDS(1), view->placed, figures->on_the_way,
-        figures->steps[WEIR_STEP_APPROVE].suspended, view->held_most, figures->shipped,
-        figures->refused, view->killed, figures->reclaims,
+        view->elapsed_ns / WEIR_SECONDS(1), view->placed, stats->on_the_way,
+        stats->steps[WEIR_STEP_APPROVE].suspended, view->held_most, stats->shipped,
+        stats->refused, view->killed, stats->reclaims,
         view->trouble[0] != '\0' ? "  the shop waits: " : "", view->trouble);
 }
 
 void weir_flow_table_append_summary(struct weir_flow_table *self,
                                     const struct weir_flow_view *view, int64_t played_ns)
 {
-    const struct weir_book_figures *figures = &view->figures;
+    const struct weir_book_stats *stats = &view->stats;
     char played[WEIR_DURATION_TEXT_SIZE];
 
     weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
@@ -200,12 +200,12 @@ void weir_flow_table_append_summary(struct weir_flow_table *self,
                                 ", executions taken over %" PRId64
                                 ", tried again %" PRId64,
                                 weir_duration_format(played_ns, played, sizeof played),
-                                view->killed, figures->reclaims, figures->retries);
+                                view->killed, stats->reclaims, stats->retries);
     append_latency(self, view);
     weir_flow_table_append_line(
         self, WEIR_TONE_PLAIN,
         "bank      %" PRId64 " %s a second, %" PRId64 " %s, at most %" PRId64
         " orders held back",
-        figures->calls_max, WEIR_NOUN(figures->calls_max, "call", "calls"),
-        figures->resets, WEIR_NOUN(figures->resets, "reset", "resets"), view->held_most);
+        stats->calls_max, WEIR_NOUN(stats->calls_max, "call", "calls"), stats->resets,
+        WEIR_NOUN(stats->resets, "reset", "resets"), view->held_most);
 }

@@ -26,7 +26,7 @@ struct weir_flow_view {
     uint32_t failed;     /* workers that broke */
     const char *hint;    /* the last line: what can be done now; "": nothing */
     const char *trouble; /* what keeps the clerk; "": nothing */
-    struct weir_book_figures figures;
+    struct weir_book_stats stats;
 };
 
 struct weir_flow_table {

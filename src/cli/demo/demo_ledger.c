@@ -37,7 +37,7 @@ struct weir_ledger {
     int64_t next;          /* the number of the next order */
     int64_t oldest;
     int64_t customers[WEIR_LEDGER_CUSTOMERS]; /* the newest order that was settled */
-    struct weir_ledger_figures figures;
+    struct weir_ledger_stats stats;
     struct entry entries[WEIR_LEDGER_WINDOW];
 };
 
@@ -153,8 +153,8 @@ void weir_ledger_end(struct weir_ledger *self, int64_t order, enum weir_ledger_f
     entry = find(self, order);
     WEIR_ASSERT(entry != NULL && entry->fate == WEIR_LEDGER_OPEN);
     entry->fate = fate;
-    self->figures.rolled_back += fate == WEIR_LEDGER_ROLLED_BACK;
-    self->figures.in_doubt += fate == WEIR_LEDGER_IN_DOUBT;
+    self->stats.rolled_back += fate == WEIR_LEDGER_ROLLED_BACK;
+    self->stats.in_doubt += fate == WEIR_LEDGER_IN_DOUBT;
     if (fate == WEIR_LEDGER_COMMITTED || (fate == WEIR_LEDGER_IN_DOUBT && entry->settled))
         count_committed(self, entry);
     if (fate == WEIR_LEDGER_ROLLED_BACK && entry->seq > 0)
@@ -165,8 +165,8 @@ void weir_ledger_end(struct weir_ledger *self, int64_t order, enum weir_ledger_f
 
 static void count_committed(struct weir_ledger *self, const struct entry *entry)
 {
-    self->figures.committed++;
-    self->figures.partitions[entry->partition].waiting++;
+    self->stats.committed++;
+    self->stats.partitions[entry->partition].waiting++;
 }
 
 /* ---- the handler's side ------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ void weir_ledger_arrive(struct weir_ledger *self,
     if (entry != NULL && entry->seq == 0) {
         entry->seq = arrival->seq;
         if (entry->commit_ns > 0)
-            weir_histogram_add(&self->figures.latency, now_ns - entry->commit_ns);
+            weir_histogram_add(&self->stats.latency, now_ns - entry->commit_ns);
     }
     weir_lock_release(&self->lock);
 }
@@ -192,7 +192,7 @@ void weir_ledger_arrive(struct weir_ledger *self,
 /* The message behind the newest that was settled; or one of those before, once more. */
 static void check_seq(struct weir_ledger *self, const struct weir_ledger_arrival *arrival)
 {
-    int64_t newest = self->figures.partitions[arrival->partition].seq;
+    int64_t newest = self->stats.partitions[arrival->partition].seq;
 
     if (arrival->seq < 1 || arrival->seq > newest + 1)
         note_breach(self, WEIR_BREACH_GAP,
@@ -237,9 +237,9 @@ void weir_ledger_settle(struct weir_ledger *self,
     struct weir_ledger_partition *partition;
 
     weir_lock_acquire(&self->lock);
-    partition = &self->figures.partitions[arrival->partition];
+    partition = &self->stats.partitions[arrival->partition];
     if (outcome == WEIR_RETRY) {
-        self->figures.retries++;
+        self->stats.retries++;
         partition->retries++;
         partition->failing_order = arrival->order;
         partition->failing_attempts = arrival->attempts + 1;
@@ -261,19 +261,19 @@ static void settle_order(struct weir_ledger *self,
     if (entry == NULL)
         return;
     if (entry->settled) {
-        self->figures.again += entry->seq == arrival->seq;
+        self->stats.again += entry->seq == arrival->seq;
         return;
     }
     entry->settled = true;
     if (entry->fate == WEIR_LEDGER_ROLLED_BACK)
         return;
-    partition = &self->figures.partitions[entry->partition];
+    partition = &self->stats.partitions[entry->partition];
     if (entry->fate == WEIR_LEDGER_IN_DOUBT)
         count_committed(self, entry);
     partition->waiting--;
     partition->rejected += rejected;
-    self->figures.rejected += rejected;
-    self->figures.delivered += !rejected;
+    self->stats.rejected += rejected;
+    self->stats.delivered += !rejected;
     if (entry->order > self->customers[entry->customer])
         self->customers[entry->customer] = entry->order;
 }
@@ -281,14 +281,14 @@ static void settle_order(struct weir_ledger *self,
 /* ---- reading ------------------------------------------------------------------------------ */
 
 /* Its waiting is below 0 for a moment when a message is settled before its COMMIT has returned. */
-static void hide_the_future(struct weir_ledger_figures *figures)
+static void hide_the_future(struct weir_ledger_stats *stats)
 {
     for (int i = 0; i < WEIR_LEDGER_PARTITIONS; i++)
-        if (figures->partitions[i].waiting < 0)
-            figures->partitions[i].waiting = 0;
+        if (stats->partitions[i].waiting < 0)
+            stats->partitions[i].waiting = 0;
 }
 
-void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_figures *out)
+void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_stats *out)
 {
     const struct entry *entry;
 
@@ -298,7 +298,7 @@ void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_figures *out)
     while (self->oldest < self->next &&
            is_closed(&self->entries[self->oldest % WEIR_LEDGER_WINDOW]))
         self->oldest++;
-    *out = self->figures;
+    *out = self->stats;
     entry = &self->entries[self->oldest % WEIR_LEDGER_WINDOW];
     if (self->oldest < self->next && entry->fate == WEIR_LEDGER_COMMITTED)
         out->oldest_ns = entry->commit_ns;
@@ -308,7 +308,7 @@ void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_figures *out)
 
 bool weir_ledger_judge(struct weir_ledger *self, int64_t orders, int64_t dead_letters)
 {
-    const struct weir_ledger_figures *figures = &self->figures;
+    const struct weir_ledger_stats *stats = &self->stats;
     uint64_t broken = 0;
 
     weir_lock_acquire(&self->lock);
@@ -316,17 +316,17 @@ bool weir_ledger_judge(struct weir_ledger *self, int64_t orders, int64_t dead_le
         if (!is_closed(&self->entries[i]))
             note_breach(self, WEIR_BREACH_LOST, "order %" PRId64 " never arrived",
                         self->entries[i].order);
-    if (orders != (int64_t)figures->committed)
+    if (orders != (int64_t)stats->committed)
         note_breach(self, WEIR_BREACH_MISCOUNTED,
                     "%" PRId64 " %s in the table, %" PRIu64 " committed", orders,
-                    WEIR_NOUN(orders, "order", "orders"), figures->committed);
-    if (dead_letters != (int64_t)figures->rejected)
+                    WEIR_NOUN(orders, "order", "orders"), stats->committed);
+    if (dead_letters != (int64_t)stats->rejected)
         note_breach(self, WEIR_BREACH_MISCOUNTED,
                     "%" PRId64 " %s kept, %" PRIu64 " rejected", dead_letters,
                     WEIR_NOUN(dead_letters, "dead letter", "dead letters"),
-                    figures->rejected);
+                    stats->rejected);
     for (int i = 0; i < WEIR_BREACH_COUNT; i++)
-        broken += figures->breaches[i];
+        broken += stats->breaches[i];
     weir_lock_release(&self->lock);
     return broken == 0;
 }
@@ -346,10 +346,10 @@ static struct entry *find(struct weir_ledger *self, int64_t order)
 static void note_breach(struct weir_ledger *self, enum weir_ledger_breach breach,
                         const char *format, ...)
 {
-    char *first = self->figures.first_breach;
+    char *first = self->stats.first_breach;
     va_list arguments;
 
-    self->figures.breaches[breach]++;
+    self->stats.breaches[breach]++;
     if (first[0] != '\0')
         return;
     va_start(arguments, format);

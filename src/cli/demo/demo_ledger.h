@@ -82,7 +82,7 @@ struct weir_ledger_partition {
 };
 
 /* Everything at one instant. */
-struct weir_ledger_figures {
+struct weir_ledger_stats {
     uint64_t committed;
     uint64_t rolled_back;
     uint64_t in_doubt;
@@ -120,7 +120,7 @@ void weir_ledger_settle(struct weir_ledger *self,
                         const struct weir_ledger_arrival *arrival,
                         enum weir_outcome outcome);
 
-void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_figures *out);
+void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_stats *out);
 
 /*
  * At the end, when nothing moves any more: what is still open is lost, and the figures of the

@@ -87,14 +87,14 @@ static void remember(struct weir_demo_table *self, const struct weir_demo_view *
         self->past_count--;
     }
     past[self->past_count++] =
-        (struct moment){.elapsed_ns = view->elapsed_ns, .figures = view->figures};
+        (struct moment){.elapsed_ns = view->elapsed_ns, .stats = view->stats};
 }
 
 /* What came since the oldest figures that are remembered; before there are any, since the
  * beginning, when everything was 0. */
 struct recent {
     int64_t period_ns;
-    const struct weir_ledger_figures *before; /* NULL: nothing */
+    const struct weir_ledger_stats *before; /* NULL: nothing */
 };
 
 static struct recent recent_of(const struct weir_demo_table *self,
@@ -105,7 +105,7 @@ static struct recent recent_of(const struct weir_demo_table *self,
     if (self->past_count < WEIR_DEMO_TABLE_SECONDS ||
         oldest->elapsed_ns >= view->elapsed_ns)
         return (struct recent){.period_ns = view->elapsed_ns};
-    return (struct recent){view->elapsed_ns - oldest->elapsed_ns, &oldest->figures};
+    return (struct recent){view->elapsed_ns - oldest->elapsed_ns, &oldest->stats};
 }
 
 static int64_t per_second(struct recent recent, uint64_t now, uint64_t before)
@@ -121,7 +121,7 @@ struct latencies {
 };
 
 static struct latencies latencies_of(struct recent recent,
-                                     const struct weir_ledger_figures *now)
+                                     const struct weir_ledger_stats *now)
 {
     struct weir_histogram histogram = now->latency;
     struct latencies texts;
@@ -135,12 +135,12 @@ static struct latencies latencies_of(struct recent recent,
     return texts;
 }
 
-static int64_t on_the_way(const struct weir_ledger_figures *figures)
+static int64_t on_the_way(const struct weir_ledger_stats *stats)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < WEIR_LEDGER_PARTITIONS; i++)
-        sum += figures->partitions[i].waiting;
+        sum += stats->partitions[i].waiting;
     return sum;
 }
 
@@ -177,18 +177,18 @@ static void say_oldest(const struct weir_demo_view *view, char *out, size_t size
     char age[WEIR_DURATION_TEXT_SIZE];
 
     weir_text_format(out, size, "committed, not delivered yet");
-    if (view->figures.oldest_ns > 0)
-        weir_text_format(out, size, "not delivered yet, the oldest for %s",
-                         weir_duration_format(view->now_ns - view->figures.oldest_ns, age,
-                                              sizeof age));
+    if (view->stats.oldest_ns > 0)
+        weir_text_format(
+            out, size, "not delivered yet, the oldest for %s",
+            weir_duration_format(view->now_ns - view->stats.oldest_ns, age, sizeof age));
 }
 
 static void append_flow(struct weir_demo_table *self, const struct weir_demo_view *view,
                         struct recent recent)
 {
-    static const struct weir_ledger_figures NOTHING = {0};
-    const struct weir_ledger_figures *now = &view->figures;
-    const struct weir_ledger_figures *old =
+    static const struct weir_ledger_stats NOTHING = {0};
+    const struct weir_ledger_stats *now = &view->stats;
+    const struct weir_ledger_stats *old =
         recent.before != NULL ? recent.before : &NOTHING;
     const struct {
         const char *name;
@@ -250,16 +250,16 @@ static void append_partitions(struct weir_demo_table *self,
 
     weir_table_reset(table);
     for (int32_t i = 0; i < WEIR_LEDGER_PARTITIONS; i++)
-        add_partition(table, i, &view->figures.partitions[i]);
+        add_partition(table, i, &view->stats.partitions[i]);
     if (weir_table_print(table, self->width, self->tones, &self->text) != WEIR_OK)
         weir_buf_append_text(&self->text, "(no memory for the table)\n");
 }
 
 static void append_state(struct weir_demo_table *self, const struct weir_demo_view *view)
 {
-    if (view->figures.first_breach[0] != '\0')
+    if (view->stats.first_breach[0] != '\0')
         weir_demo_table_append_line(self, WEIR_TONE_BAD, "broken: %s",
-                                    view->figures.first_breach);
+                                    view->stats.first_breach);
     else if (view->trouble[0] != '\0')
         weir_demo_table_append_line(self, WEIR_TONE_CAREFUL, "the shop waits: %s",
                                     view->trouble);
@@ -273,7 +273,7 @@ void weir_demo_table_append_frame(struct weir_demo_table *self,
                                   const struct weir_demo_view *view)
 {
     struct recent recent = recent_of(self, view);
-    struct latencies latency = latencies_of(recent, &view->figures);
+    struct latencies latency = latencies_of(recent, &view->stats);
 
     remember(self, view);
     weir_demo_table_append_title(self, view);
@@ -295,8 +295,8 @@ void weir_demo_table_append_row(struct weir_demo_table *self,
                                 const struct weir_demo_view *view)
 {
     struct recent recent = recent_of(self, view);
-    struct latencies latency = latencies_of(recent, &view->figures);
-    const struct weir_ledger_figures *before = recent.before, *now = &view->figures;
+    struct latencies latency = latencies_of(recent, &view->stats);
+    const struct weir_ledger_stats *before = recent.before, *now = &view->stats;
     const char *broken = now->first_breach;
 
     remember(self, view);

@@ -28,7 +28,7 @@ struct weir_demo_view {
     int64_t elapsed_ns;
     const char *hint;    /* the last line: what can be done now; "": nothing */
     const char *trouble; /* what keeps the producers; "": nothing */
-    struct weir_ledger_figures figures;
+    struct weir_ledger_stats stats;
 };
 
 struct weir_demo_table {
@@ -39,7 +39,7 @@ struct weir_demo_table {
     struct weir_table partitions;
     struct moment {
         int64_t elapsed_ns;
-        struct weir_ledger_figures figures;
+        struct weir_ledger_stats stats;
     } past[WEIR_DEMO_TABLE_SECONDS]; /* one a second, oldest first */
     size_t past_count;
 };

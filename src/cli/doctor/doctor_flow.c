@@ -6,8 +6,8 @@
 #include "base/noun.h"
 #include "cli/doctor/doctor.h"
 #include "cli/status/executions.h"
-#include "execution/figures.h"
 #include "execution/schema.h"
+#include "execution/stats.h"
 
 /* False: there are no tables to ask, or they cannot be. */
 static bool check_tables(struct weir_doctor *self, uint32_t *number)
@@ -39,7 +39,7 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
 {
     char age[WEIR_AGE_SIZE];
 
-    if (late_us <= WEIR_FIGURES_LATE_US)
+    if (late_us <= WEIR_STATS_LATE_US)
         return 0;
     weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "supervisor",
                       "run 'weir flow supervise', or a supervisor of the library",
@@ -49,45 +49,44 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
 }
 
 static void judge_supervisor(struct weir_doctor *self,
-                             const struct weir_flow_figures *figures)
+                             const struct weir_flow_stats *stats)
 {
-    size_t late = name_late(self, "a lease is over", figures->late_lease_us);
+    size_t late = name_late(self, "a lease is over", stats->late_lease_us);
 
-    late += name_late(self, "a delay is over", figures->late_delay_us);
-    late += name_late(self, "an attempt is over its limit", figures->late_attempt_us);
-    late += name_late(self, "a deadline has passed", figures->late_deadline_us);
-    late += name_late(self, "a suspension is over its limit", figures->late_wait_us);
+    late += name_late(self, "a delay is over", stats->late_delay_us);
+    late += name_late(self, "an attempt is over its limit", stats->late_attempt_us);
+    late += name_late(self, "a deadline has passed", stats->late_deadline_us);
+    late += name_late(self, "a suspension is over its limit", stats->late_wait_us);
     late +=
-        name_late(self, "members of a flow are to be cancelled", figures->late_cancel_us);
-    late += name_late(self, "the period of a budget is over", figures->late_reset_us);
+        name_late(self, "members of a flow are to be cancelled", stats->late_cancel_us);
+    late += name_late(self, "the period of a budget is over", stats->late_reset_us);
     if (late == 0)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "supervisor", "",
                           "nothing is overdue");
 }
 
 static void judge_suspensions(struct weir_doctor *self,
-                              const struct weir_flow_figures *figures)
+                              const struct weir_flow_stats *stats)
 {
     char count[WEIR_COUNT_SIZE];
 
-    if (figures->escalated > 0)
-        weir_findings_add(
-            &self->findings, WEIR_VERDICT_WARNING, "suspensions",
-            "resume or cancel them: 'weir flow list --state suspended'",
-            "%s waited too long and %s for an operator",
-            weir_executions_count(figures->escalated, WEIR_FIGURES_MAX, count),
-            WEIR_NOUN(figures->escalated, "was escalated: it waits",
-                      "were escalated: they wait"));
+    if (stats->escalated > 0)
+        weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "suspensions",
+                          "resume or cancel them: 'weir flow list --state suspended'",
+                          "%s waited too long and %s for an operator",
+                          weir_executions_count(stats->escalated, WEIR_STATS_MAX, count),
+                          WEIR_NOUN(stats->escalated, "was escalated: it waits",
+                                    "were escalated: they wait"));
 }
 
 /* Who waits for a budget that is not exceeded is let in by a supervisor, within seconds. */
-static void judge_budget(void *state, const struct weir_held_figures *held)
+static void judge_budget(void *state, const struct weir_held_stats *held)
 {
     struct weir_doctor *self = state;
     char count[WEIR_COUNT_SIZE];
     char age[WEIR_AGE_SIZE];
 
-    (void)weir_executions_count(held->waiting, WEIR_FIGURES_MAX, count);
+    (void)weir_executions_count(held->waiting, WEIR_STATS_MAX, count);
     if (!held->exceeded)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
                           "if it stays so, no supervisor runs",
@@ -107,7 +106,7 @@ static void judge_budget(void *state, const struct weir_held_figures *held)
 }
 
 static void judge(struct weir_doctor *self, uint32_t number,
-                  const struct weir_flow_figures *figures)
+                  const struct weir_flow_stats *stats)
 {
     char ready[WEIR_COUNT_SIZE];
     char delayed[WEIR_COUNT_SIZE];
@@ -116,30 +115,30 @@ static void judge(struct weir_doctor *self, uint32_t number,
     char held[WEIR_COUNT_SIZE];
     char flows[WEIR_COUNT_SIZE];
 
-    judge_supervisor(self, figures);
-    judge_suspensions(self, figures);
-    weir_findings_add(
-        &self->findings, WEIR_VERDICT_OK, "executions", "",
-        "schema %" PRIu32 "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
-        "budget; %s open %s",
-        number, weir_executions_count(figures->ready, WEIR_FIGURES_MAX, ready),
-        weir_executions_count(figures->delayed, WEIR_FIGURES_MAX, delayed),
-        weir_executions_count(figures->active, WEIR_FIGURES_MAX, active),
-        weir_executions_count(figures->suspended, WEIR_FIGURES_MAX, suspended),
-        weir_executions_count(figures->held, WEIR_FIGURES_MAX, held),
-        weir_executions_count(figures->flows, WEIR_FIGURES_MAX, flows),
-        WEIR_NOUN(figures->flows, "flow", "flows"));
+    judge_supervisor(self, stats);
+    judge_suspensions(self, stats);
+    weir_findings_add(&self->findings, WEIR_VERDICT_OK, "executions", "",
+                      "schema %" PRIu32
+                      "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
+                      "budget; %s open %s",
+                      number, weir_executions_count(stats->ready, WEIR_STATS_MAX, ready),
+                      weir_executions_count(stats->delayed, WEIR_STATS_MAX, delayed),
+                      weir_executions_count(stats->active, WEIR_STATS_MAX, active),
+                      weir_executions_count(stats->suspended, WEIR_STATS_MAX, suspended),
+                      weir_executions_count(stats->held, WEIR_STATS_MAX, held),
+                      weir_executions_count(stats->flows, WEIR_STATS_MAX, flows),
+                      WEIR_NOUN(stats->flows, "flow", "flows"));
 }
 
 static enum weir_status look(struct weir_doctor *self, uint32_t number,
                              struct weir_error *error)
 {
-    struct weir_flow_figures figures;
-    enum weir_status status = weir_flow_read_figures(self->connection, &figures, error);
+    struct weir_flow_stats stats;
+    enum weir_status status = weir_flow_read_stats(self->connection, &stats, error);
 
     if (status == WEIR_OK)
-        judge(self, number, &figures);
-    if (status == WEIR_OK && figures.held > 0)
+        judge(self, number, &stats);
+    if (status == WEIR_OK && stats.held > 0)
         status = weir_flow_read_held(self->connection, judge_budget, self, error);
     return status;
 }

@@ -42,7 +42,7 @@ const char *weir_executions_count(int64_t count, int64_t most, char *out)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static void add_lane(void *state, const struct weir_lane_figures *lane)
+static void add_lane(void *state, const struct weir_lane_stats *lane)
 {
     struct weir_executions *self = state;
     struct weir_buf *json = &self->lanes_json;
@@ -51,18 +51,18 @@ static void add_lane(void *state, const struct weir_lane_figures *lane)
     self->lane_count++;
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s", lane->lane);
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->ready, WEIR_FIGURES_LANE_MAX, text));
+                   weir_executions_count(lane->ready, WEIR_STATS_LANE_MAX, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(lane->oldest_us, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->delayed, WEIR_FIGURES_MAX, text));
+                   weir_executions_count(lane->delayed, WEIR_STATS_MAX, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->active, WEIR_FIGURES_MAX, text));
+                   weir_executions_count(lane->active, WEIR_STATS_MAX, text));
 
     weir_output_open(json, NULL, "{");
     weir_output_add_text(json, "lane", lane->lane);
     weir_output_add_number(json, "ready", lane->ready);
-    weir_output_add_flag(json, "ready_is_more", lane->ready >= WEIR_FIGURES_LANE_MAX);
+    weir_output_add_flag(json, "ready_is_more", lane->ready >= WEIR_STATS_LANE_MAX);
     weir_output_add_seconds(json, "oldest_age_seconds", lane->oldest_us);
     weir_output_add_number(json, "delayed", lane->delayed);
     weir_output_add_number(json, "active", lane->active);
@@ -82,7 +82,7 @@ enum weir_status weir_executions_read(struct weir_executions *self, struct weir_
     if (status == WEIR_OK)
         status = weir_flow_are_there(connection, &self->there, error);
     if (status == WEIR_OK && self->there)
-        status = weir_flow_read_figures(connection, &self->figures, error);
+        status = weir_flow_read_stats(connection, &self->stats, error);
     if (status == WEIR_OK && self->there)
         status = weir_flow_read_lanes(connection, add_lane, self, error);
     weir_db_release(db, connection);
@@ -91,12 +91,12 @@ enum weir_status weir_executions_read(struct weir_executions *self, struct weir_
 
 /* ---- printing ----------------------------------------------------------------------------- */
 
-static int64_t latest(const struct weir_flow_figures *figures)
+static int64_t latest(const struct weir_flow_stats *stats)
 {
-    const int64_t late_us[] = {figures->late_delay_us,   figures->late_lease_us,
-                               figures->late_attempt_us, figures->late_deadline_us,
-                               figures->late_wait_us,    figures->late_cancel_us,
-                               figures->late_reset_us};
+    const int64_t late_us[] = {stats->late_delay_us,   stats->late_lease_us,
+                               stats->late_attempt_us, stats->late_deadline_us,
+                               stats->late_wait_us,    stats->late_cancel_us,
+                               stats->late_reset_us};
     int64_t most_us = 0;
 
     for (size_t i = 0; i < sizeof late_us / sizeof late_us[0]; i++)
@@ -121,7 +121,7 @@ static void append_phrases(struct weir_buf *frame, const struct phrase *phrases,
             continue;
         weir_buf_append_format(
             frame, "%s%s %s", before,
-            weir_executions_count(phrases[i].count, WEIR_FIGURES_MAX, number),
+            weir_executions_count(phrases[i].count, WEIR_STATS_MAX, number),
             phrases[i].words);
         before = ", ";
     }
@@ -129,21 +129,21 @@ static void append_phrases(struct weir_buf *frame, const struct phrase *phrases,
         weir_buf_append_text(frame, "\n");
 }
 
-static void append_waits(const struct weir_flow_figures *figures, struct weir_buf *frame)
+static void append_waits(const struct weir_flow_stats *stats, struct weir_buf *frame)
 {
-    const struct phrase waits[] = {{figures->suspended, "suspended"},
-                                   {figures->escalated, "of them escalated"},
-                                   {figures->held, "held by a budget"}};
-    const struct phrase flows[] = {{figures->flows, "open flows"},
-                                   {figures->cancelling, "joins with members to cancel"}};
+    const struct phrase waits[] = {{stats->suspended, "suspended"},
+                                   {stats->escalated, "of them escalated"},
+                                   {stats->held, "held by a budget"}};
+    const struct phrase flows[] = {{stats->flows, "open flows"},
+                                   {stats->cancelling, "joins with members to cancel"}};
 
     append_phrases(frame, waits, sizeof waits / sizeof waits[0]);
     append_phrases(frame, flows, sizeof flows / sizeof flows[0]);
 }
 
-static bool waits(const struct weir_flow_figures *figures)
+static bool waits(const struct weir_flow_stats *stats)
 {
-    return figures->suspended + figures->held + figures->flows + figures->cancelling > 0;
+    return stats->suspended + stats->held + stats->flows + stats->cancelling > 0;
 }
 
 enum weir_status weir_executions_append_table(const struct weir_executions *self,
@@ -152,16 +152,16 @@ enum weir_status weir_executions_append_table(const struct weir_executions *self
     char age[WEIR_AGE_SIZE];
     enum weir_status status = WEIR_OK;
 
-    if (!self->there || (self->lane_count == 0 && !waits(&self->figures)))
+    if (!self->there || (self->lane_count == 0 && !waits(&self->stats)))
         return WEIR_OK;
     weir_buf_append_text(frame, "\n");
     if (self->lane_count > 0)
         status = weir_output_append_table(&self->lanes, frame);
-    append_waits(&self->figures, frame);
-    if (latest(&self->figures) > WEIR_FIGURES_LATE_US)
+    append_waits(&self->stats, frame);
+    if (latest(&self->stats) > WEIR_STATS_LATE_US)
         weir_buf_append_format(
             frame, "overdue by %s: no supervisor runs, or it is behind (weir doctor)\n",
-            weir_output_age(latest(&self->figures), age));
+            weir_output_age(latest(&self->stats), age));
     return status;
 }
 
@@ -171,17 +171,17 @@ void weir_executions_append_json(const struct weir_executions *self,
     if (!self->there)
         return;
     weir_output_open(json, "executions", "{");
-    weir_output_add_number(json, "ready", self->figures.ready);
-    weir_output_add_number(json, "delayed", self->figures.delayed);
-    weir_output_add_number(json, "active", self->figures.active);
-    weir_output_add_number(json, "ended", self->figures.ended);
-    weir_output_add_number(json, "suspended", self->figures.suspended);
-    weir_output_add_number(json, "escalated", self->figures.escalated);
-    weir_output_add_number(json, "held_by_budget", self->figures.held);
-    weir_output_add_number(json, "open_flows", self->figures.flows);
-    weir_output_add_number(json, "cancel_backlog", self->figures.cancelling);
-    weir_output_add_number(json, "counted_up_to", WEIR_FIGURES_MAX);
-    weir_output_add_seconds(json, "overdue_seconds", latest(&self->figures));
+    weir_output_add_number(json, "ready", self->stats.ready);
+    weir_output_add_number(json, "delayed", self->stats.delayed);
+    weir_output_add_number(json, "active", self->stats.active);
+    weir_output_add_number(json, "ended", self->stats.ended);
+    weir_output_add_number(json, "suspended", self->stats.suspended);
+    weir_output_add_number(json, "escalated", self->stats.escalated);
+    weir_output_add_number(json, "held_by_budget", self->stats.held);
+    weir_output_add_number(json, "open_flows", self->stats.flows);
+    weir_output_add_number(json, "cancel_backlog", self->stats.cancelling);
+    weir_output_add_number(json, "counted_up_to", WEIR_STATS_MAX);
+    weir_output_add_seconds(json, "overdue_seconds", latest(&self->stats));
     weir_output_open(json, "lanes", "[");
     weir_buf_append(json, weir_buf_text(&self->lanes_json), self->lanes_json.size);
     weir_buf_append_text(json, "]}");

@@ -7,11 +7,11 @@
 #define WEIR_CLI_STATUS_EXECUTIONS_H
 
 #include "cli/output.h"
-#include "execution/figures.h"
+#include "execution/stats.h"
 
 struct weir_executions {
     bool there;
-    struct weir_flow_figures figures;
+    struct weir_flow_stats stats;
     struct weir_table lanes;
     struct weir_buf lanes_json; /* objects of a list */
     size_t lane_count;

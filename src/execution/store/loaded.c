@@ -230,7 +230,7 @@ static enum weir_status read_identity(struct weir_stored *out, struct weir_rows 
     return WEIR_OK;
 }
 
-static void read_figures(struct weir_stored *out, struct weir_rows *rows)
+static void read_stats(struct weir_stored *out, struct weir_rows *rows)
 {
     struct weir_execution_row *row = &out->row;
 
@@ -324,7 +324,7 @@ enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *row
     if (status == WEIR_OK)
         status = check_counts(out, rows, error);
     if (status == WEIR_OK) {
-        read_figures(out, rows);
+        read_stats(out, rows);
         status = read_texts(self, out, rows, error);
     }
     if (status == WEIR_OK)

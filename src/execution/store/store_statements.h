@@ -29,7 +29,7 @@ extern const struct weir_sql weir_graph_sql_siblings[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_graph_sql_left_open[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_graph_sql_named[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_figures;
+extern const struct weir_sql weir_flow_sql_stats;
 extern const struct weir_sql weir_flow_sql_waits;
 extern const struct weir_sql weir_flow_sql_held;
 extern const struct weir_sql weir_flow_sql_lanes;

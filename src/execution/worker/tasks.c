@@ -112,18 +112,18 @@ static uint32_t *figure_of(struct weir_tasks *self, enum weir_task_state state)
 {
     switch (state) {
     case WEIR_TASK_WAITING:
-        return &self->figures.waiting;
+        return &self->stats.waiting;
     case WEIR_TASK_RUNNING:
-        return &self->figures.running;
+        return &self->stats.running;
     default:
-        return &self->figures.settling;
+        return &self->stats.settling;
     }
 }
 
 /* For wait(). */
 static void count_left(struct weir_tasks *self) WEIR_REQUIRES(self->lock)
 {
-    const struct weir_flow_worker_stats *now = &self->figures;
+    const struct weir_flow_worker_stats *now = &self->stats;
 
     atomic_store(&self->left[WEIR_TASKS_NONE_UNSETTLED], now->settling);
     atomic_store(&self->left[WEIR_TASKS_NONE_HELD],
@@ -149,15 +149,15 @@ static uint64_t *fate_elsewhere(struct weir_tasks *self, const struct weir_task 
 {
     switch (task->answer.truth.state) {
     case WEIR_STATE_SUSPENDED:
-        return &self->figures.suspended;
+        return &self->stats.suspended;
     case WEIR_STATE_COMPLETED:
-        return &self->figures.completed;
+        return &self->stats.completed;
     case WEIR_STATE_FAILED:
-        return &self->figures.failed;
+        return &self->stats.failed;
     case WEIR_STATE_CANCELLED:
-        return &self->figures.cancelled;
+        return &self->stats.cancelled;
     default:
-        return &self->figures.delayed;
+        return &self->stats.delayed;
     }
 }
 
@@ -166,23 +166,23 @@ static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
                          enum weir_status status)
 {
     if (task->pause == WEIR_TASK_SUSPENDED)
-        return &self->figures.suspended;
+        return &self->stats.suspended;
     if (status == WEIR_MISMATCH)
         return fate_elsewhere(self, task);
     if (status != WEIR_OK)
-        return &self->figures.fenced;
+        return &self->stats.fenced;
     switch (task->answer.verb) {
     case WEIR_SETTLE_COMPLETE:
-        return &self->figures.completed;
+        return &self->stats.completed;
     case WEIR_SETTLE_FAIL:
-        return task->answer.truth.state == WEIR_STATE_FAILED ? &self->figures.failed
-                                                             : &self->figures.retried;
+        return task->answer.truth.state == WEIR_STATE_FAILED ? &self->stats.failed
+                                                             : &self->stats.retried;
     case WEIR_SETTLE_DELAY:
-        return task->returned ? &self->figures.returned : &self->figures.delayed;
+        return task->returned ? &self->stats.returned : &self->stats.delayed;
     case WEIR_SETTLE_ABANDON:
         break;
     }
-    return &self->figures.cancelled;
+    return &self->stats.cancelled;
 }
 
 /* It is over; true: so is its haul. */
@@ -213,9 +213,9 @@ size_t weir_tasks_room(struct weir_tasks *self)
     size_t busy;
 
     weir_lock_acquire(&self->lock);
-    busy = self->figures.waiting + self->figures.running;
+    busy = self->stats.waiting + self->stats.running;
     /* Answers that cannot be stored must not pile up. */
-    if (!self->closed && busy < self->room && self->figures.settling < self->room)
+    if (!self->closed && busy < self->room && self->stats.settling < self->room)
         room = self->room - busy;
     weir_lock_release(&self->lock);
     return room;
@@ -224,14 +224,14 @@ size_t weir_tasks_room(struct weir_tasks *self)
 static void admit(struct weir_tasks *self, struct weir_task *task)
     WEIR_REQUIRES(self->lock)
 {
-    self->figures.claimed++;
-    self->figures.waiting++;
+    self->stats.claimed++;
+    self->stats.waiting++;
     weir_list_append(&self->lists[WEIR_TASK_WAITING], &task->link);
     count_left(self);
     if (task->kind != NULL && !self->closed)
         return;
     if (task->kind == NULL)
-        self->figures.unhandled++;
+        self->stats.unhandled++;
     weir_task_give_back(task, task->kind == NULL ? WEIR_UNHANDLED_DELAY_MS : 0);
     move(self, task, WEIR_TASK_ANSWERED);
 }
@@ -243,7 +243,7 @@ size_t weir_tasks_admit(struct weir_tasks *self, struct weir_haul *haul)
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < haul->count; i++)
         admit(self, &haul->tasks[i]);
-    waiting = self->figures.waiting;
+    waiting = self->stats.waiting;
     weir_lock_release(&self->lock);
     return waiting;
 }
@@ -591,7 +591,7 @@ size_t weir_tasks_held(struct weir_tasks *self)
 void weir_tasks_read(struct weir_tasks *self, struct weir_flow_worker_stats *out)
 {
     weir_lock_acquire(&self->lock);
-    *out = self->figures;
+    *out = self->stats;
     weir_lock_release(&self->lock);
 }
 

@@ -112,7 +112,7 @@ struct weir_tasks {
     struct weir_lock lock; /* guards all that follows, and the tasks */
     struct weir_list lists[WEIR_TASK_GONE];
     bool closed;
-    struct weir_flow_worker_stats figures;
+    struct weir_flow_worker_stats stats;
 };
 
 /* Fails with WEIR_SYSTEM. fini() needs it to itself, and frees what is left. */

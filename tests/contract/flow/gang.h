@@ -281,7 +281,7 @@ static inline void gang_expect(struct gang *self, const struct weir_execution_id
     wait_until(gang_is(self, id, state));
 }
 
-static inline struct weir_flow_worker_stats gang_figures(struct gang *self)
+static inline struct weir_flow_worker_stats gang_stats(struct gang *self)
 {
     struct weir_flow_worker_stats stats;
 

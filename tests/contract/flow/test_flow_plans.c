@@ -229,7 +229,7 @@ static const struct sample SAMPLES[] = {
      "1000",
      {"weir_spent_waiting", "weir_usage_pkey", "weir_execution_pkey"},
      GATHERS}, /* the limits of one budget */
-    {&weir_flow_sql_figures,
+    {&weir_flow_sql_stats,
      "10000",
      {"weir_execution_ready", "weir_execution_lease", "weir_execution_deadline"},
      0},

@@ -233,8 +233,8 @@ FLOW_TEST(worker, puts_off_what_it_has_no_handler_for)
     check_int(view.info.retries, 0);
     check_int(view.info.reclaims, 0);
     check_str(view.failure, "");
-    wait_until(gang_figures(&gang).returned == 1);
-    check_int(gang_figures(&gang).unhandled, 1);
+    wait_until(gang_stats(&gang).returned == 1);
+    check_int(gang_stats(&gang).unhandled, 1);
     check_int(job.begun, 0);
     gang_close(&gang);
 }
@@ -252,9 +252,9 @@ FLOW_TEST(worker, claims_as_many_as_it_has_permits_for_and_no_more)
     gang_start_with(&gang, &job);
 
     wait_until(job.begun == 3);
-    check_int(gang_figures(&gang).claimed, 3);
+    check_int(gang_stats(&gang).claimed, 3);
     job.go = true;
-    wait_until(gang_figures(&gang).completed == 8);
+    wait_until(gang_stats(&gang).completed == 8);
     check_int(job.inside_most, 3);
     gang_close(&gang);
 }
@@ -271,10 +271,10 @@ FLOW_TEST(worker, claims_ahead_what_it_may_prefetch)
     gang_start_with(&gang, &job);
 
     wait_until(job.begun == 2);
-    check_int(gang_figures(&gang).claimed, 5);
-    check_int(gang_figures(&gang).waiting, 3);
+    check_int(gang_stats(&gang).claimed, 5);
+    check_int(gang_stats(&gang).waiting, 3);
     job.go = true;
-    wait_until(gang_figures(&gang).completed == 8);
+    wait_until(gang_stats(&gang).completed == 8);
     check_int(job.inside_most, 2);
     gang_close(&gang);
 }
@@ -289,7 +289,7 @@ FLOW_TEST(worker, waits_in_line_when_there_is_nothing_and_is_woken_by_a_submit)
     gang_open(&gang, fixture);
     gang_submit_many(&gang, 1); /* the lane is known */
     gang_start_with(&gang, &job);
-    wait_until(gang_figures(&gang).completed == 1);
+    wait_until(gang_stats(&gang).completed == 1);
     wait_until(weir_claim_waiters_waiting(&gang.flow->claim_waiters) == 1);
     questions = gang.questions;
 
@@ -313,11 +313,11 @@ FLOW_TEST(worker, settles_together_what_comes_together)
     wait_until(job.begun == 9);
     gang.sticks = true;
     job.go = true;
-    wait_until(gang_figures(&gang).settling == 9);
+    wait_until(gang_stats(&gang).settling == 9);
     wait_until(gang.stuck > 0);
 
     gang.sticks = false;
-    wait_until(gang_figures(&gang).completed == 9);
+    wait_until(gang_stats(&gang).completed == 9);
     check_in_range(gang.commits, 1, 2); /* one, if all came before the first was taken */
     gang_close(&gang);
 }

@@ -63,7 +63,7 @@ FLOW_SQLITE_TEST(worker, renews_all_in_one_call_every_third_of_the_lease)
     check_in_range(gang.loads, 28, 32);
     job.go = true;
     gang_run(&gang, WEIR_SECONDS(1));
-    check_int(gang_figures(&gang).completed, 3);
+    check_int(gang_stats(&gang).completed, 3);
     gang_close(&gang);
 }
 
@@ -80,11 +80,11 @@ FLOW_SQLITE_TEST(worker, renews_the_leases_of_what_it_has_prefetched)
     gang_submit_many(&gang, 3);
     gang_start_with(&gang, &job);
     gang_run(&gang, WEIR_SECONDS(90));
-    check_int(gang_figures(&gang).waiting, 2);
+    check_int(gang_stats(&gang).waiting, 2);
 
     job.go = true;
     gang_run(&gang, WEIR_SECONDS(1));
-    check_int(gang_figures(&gang).completed, 3);
+    check_int(gang_stats(&gang).completed, 3);
     gang_close(&gang);
 }
 
@@ -107,7 +107,7 @@ FLOW_TEST(handler, whose_lease_is_lost_gets_the_stop_signal_and_another_runs)
     check_db(weir_flow_revoke(gang.eyes, &id, &revocation, &fixture->error), WEIR_OK);
     wait_until(job.stopped == 1);
     wait_until(job.begun == 2);
-    check_int(gang_figures(&gang).fenced, 1);
+    check_int(gang_stats(&gang).fenced, 1);
     job.go = true;
     gang_expect(&gang, &id, "completed");
     check_int(works_see(fixture, gang.eyes, &id).info.attempts, 2);
@@ -127,7 +127,7 @@ FLOW_TEST(handler, that_answers_after_its_lease_was_lost_changes_nothing)
 
     check_db(weir_flow_cancel(gang.eyes, &id, "not wanted", &fixture->error), WEIR_OK);
     job.go = true;
-    wait_until(gang_figures(&gang).fenced == 1);
+    wait_until(gang_stats(&gang).fenced == 1);
     check_str(works_state(fixture, gang.eyes, &id), "cancelled");
     check_str(works_see(fixture, gang.eyes, &id).failure, "not wanted");
     gang_close(&gang);
@@ -211,7 +211,7 @@ FLOW_TEST(handler, is_stopped_when_the_time_of_its_attempt_is_over)
     id = submit_limited(&gang, 50);
 
     wait_until(job.stopped == 1);
-    wait_until(gang_figures(&gang).fenced == 1);
+    wait_until(gang_stats(&gang).fenced == 1);
     check_str(works_state(fixture, gang.eyes, &id), "active");
     gang_close(&gang);
 }
@@ -251,11 +251,11 @@ FLOW_TEST(answer, is_stored_although_the_database_was_away)
     wait_until(job.ended == 1);
     questions = gang.questions;
     wait_until(gang.questions > questions + 5);
-    check_int(gang_figures(&gang).settling, 1);
+    check_int(gang_stats(&gang).settling, 1);
 
     gang.gone = false;
     ended_once(&gang, &id);
-    wait_until(gang_figures(&gang).completed == 1);
+    wait_until(gang_stats(&gang).completed == 1);
     check_int(job.begun, 1);
     gang_close(&gang);
 }
@@ -284,7 +284,7 @@ FLOW_POSTGRESQL_TEST(answer, survives_a_crash_of_the_server)
 
     server_kill(server);
     job.go = true;
-    wait_until(gang_figures(&gang).settling == 1);
+    wait_until(gang_stats(&gang).settling == 1);
     server_restart(server);
     ended_once(&gang, &id);
     check_int(job.begun, 1);
@@ -308,10 +308,10 @@ FLOW_TEST(answer, whose_reply_was_lost_is_sent_again_and_counts_once)
 
     gang.doubtful = 1;
     job.go = true;
-    wait_until(gang_figures(&gang).completed == 1);
+    wait_until(gang_stats(&gang).completed == 1);
     check(gang.doubtful <= 0);
     ended_once(&gang, &id);
-    check_int(gang_figures(&gang).fenced, 0);
+    check_int(gang_stats(&gang).fenced, 0);
     gang_close(&gang);
 }
 
@@ -330,8 +330,8 @@ FLOW_TEST(answer, that_can_never_be_stored_keeps_no_other_waiting)
                              "(SELECT min(no) FROM {p}_execution)");
 
     job.go = true;
-    wait_until(gang_figures(&gang).completed == 4);
-    wait_until(gang_figures(&gang).fenced == 1);
+    wait_until(gang_stats(&gang).completed == 4);
+    wait_until(gang_stats(&gang).fenced == 1);
     gang_close(&gang);
 }
 
@@ -354,7 +354,7 @@ FLOW_SQLITE_TEST(worker, whose_database_is_gone_asks_less_and_less_often)
     gang.gone = false;
     gang_submit_many(&gang, 1);
     gang_run(&gang, WEIR_SECONDS(10));
-    check_int(gang_figures(&gang).completed, 1);
+    check_int(gang_stats(&gang).completed, 1);
     gang_close(&gang);
 }
 
@@ -377,7 +377,7 @@ FLOW_TEST(stop, gives_back_what_was_not_finished_and_others_go_on_at_once)
     wait_until(job.begun == 1);
 
     check_int(weir_flow_worker_stop(anna.worker, 0), 0);
-    check_int(gang_figures(&anna).returned, 4);
+    check_int(gang_stats(&anna).returned, 4);
     check_int(job.stopped, 1);
     for (int i = 0; i < 4; i++)
         check_str(works_state(fixture, anna.eyes, &ids[i]), "resumable");
@@ -439,7 +439,7 @@ FLOW_SQLITE_TEST(stop, gives_the_signal_when_the_grace_is_over)
     check_int(job.stopped, 1);
     check_in_range(job.stopped_ns - begun_ns, WEIR_SECONDS(40),
                    WEIR_SECONDS(40) + WEIR_MILLISECONDS(10));
-    check_int(gang_figures(&gang).returned, 1);
+    check_int(gang_stats(&gang).returned, 1);
     gang_close(&gang);
 }
 
@@ -517,7 +517,7 @@ FLOW_TEST(stop, ends_although_the_database_is_gone)
 
     gang.gone = true;
     check_int(weir_flow_worker_stop(gang.worker, 0), 1);
-    check_int(gang_figures(&gang).settling, 1);
+    check_int(gang_stats(&gang).settling, 1);
     gang.gone = false;
     gang_close(&gang);
 }

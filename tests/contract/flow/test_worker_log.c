@@ -96,7 +96,7 @@ FLOW_TEST(worker, counts_executions_that_failed_and_attempts_that_are_tried_agai
     id = works_submit_retrying(fixture, gang.eyes, 2);
     gang_expect(&gang, &id, "failed");
 
-    wait_until(gang_figures(&gang).failed == 1);
-    check_int(gang_figures(&gang).retried, 2);
+    wait_until(gang_stats(&gang).failed == 1);
+    check_int(gang_stats(&gang).retried, 2);
     gang_close(&gang);
 }

@@ -108,8 +108,8 @@ FLOW_TEST(handler, that_suspends_is_called_again_when_its_signal_has_come)
     gang_open(&gang, fixture);
     id = office_open(&office, &gang);
     gang_expect(&gang, &id, "suspended");
-    wait_until(gang_figures(&gang).suspended == 1);
-    check_int(gang_figures(&gang).running, 0);
+    wait_until(gang_stats(&gang).suspended == 1);
+    check_int(gang_stats(&gang).running, 0);
     check_int(office.begun, 1);
 
     check_str(office_signal(&office, &gang, &id), "resumed");
@@ -135,8 +135,8 @@ FLOW_TEST(handler, whose_signal_is_faster_than_its_suspension_goes_on)
     gang_expect(&gang, &id, "completed");
     check_int(office.begun, 1);
     check(office.satisfied);
-    wait_until(gang_figures(&gang).completed == 1);
-    check_int(gang_figures(&gang).suspended, 0);
+    wait_until(gang_stats(&gang).completed == 1);
+    check_int(gang_stats(&gang).suspended, 0);
     gang_close(&gang);
 }
 
@@ -148,11 +148,11 @@ FLOW_TEST(handler, that_has_suspended_has_no_other_answer)
 
     gang_open(&gang, fixture);
     id = office_open(&office, &gang);
-    wait_until(gang_figures(&gang).suspended == 1);
+    wait_until(gang_stats(&gang).suspended == 1);
 
     check_status(office.status, WEIR_CLOSED); /* of the second time */
     check_str(works_state(fixture, gang.eyes, &id), "suspended");
-    check_int(gang_figures(&gang).completed, 0);
+    check_int(gang_stats(&gang).completed, 0);
     gang_close(&gang);
 }
 
@@ -188,12 +188,12 @@ FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
     loads = gang.loads;
     gang_run(&gang, WEIR_SECONDS(3600));
 
-    check_int(gang_figures(&gang).running, 1);
+    check_int(gang_stats(&gang).running, 1);
     check_int(gang.loads, loads);
     office.go = true;
     gang_run(&gang, WEIR_SECONDS(1));
     check(!office.cancelled);
-    check_int(gang_figures(&gang).suspended, 1);
+    check_int(gang_stats(&gang).suspended, 1);
     check_str(works_state(fixture, gang.eyes, &id), "suspended");
     gang_close(&gang);
 }
@@ -214,10 +214,10 @@ FLOW_TEST(renewal, that_meets_a_suspension_does_not_take_it_for_a_lost_lease)
     wait_until(gang.loads > loads);
     gang.holds = false;
 
-    wait_until(gang_figures(&gang).suspended == 1);
+    wait_until(gang_stats(&gang).suspended == 1);
     check_status(office.status, WEIR_OK);
     check(!office.cancelled);
-    check_int(gang_figures(&gang).fenced, 0);
+    check_int(gang_stats(&gang).fenced, 0);
     check_str(office_signal(&office, &gang, &id), "resumed");
     gang_expect(&gang, &id, "completed");
     gang_close(&gang);
@@ -241,8 +241,8 @@ FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
     check(office.first_cancelled);
 
     gang_expect(&gang, &id, "suspended"); /* by the next one who was called */
-    wait_until(gang_figures(&gang).suspended == 1);
-    check_int(gang_figures(&gang).fenced, 1);
+    wait_until(gang_stats(&gang).suspended == 1);
+    check_int(gang_stats(&gang).fenced, 1);
     check_int(office.begun, 2);
     gang_close(&gang);
 }
@@ -258,7 +258,7 @@ FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
     gang_open(&gang, fixture);
     gang.doubtful = 1;
     id = office_open(&office, &gang);
-    wait_until(gang_figures(&gang).suspended == 1);
+    wait_until(gang_stats(&gang).suspended == 1);
 
     check_status(office.status, WEIR_OK);
     check_int(gang.commits, 1); /* the second time it was there */
@@ -285,8 +285,8 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
     gang.gone = false;
 
     gang_run(&gang, WEIR_SECONDS(60));
-    check_int(gang_figures(&gang).completed, 0);
-    check_int(gang_figures(&gang).suspended, 1); /* as it turns out */
+    check_int(gang_stats(&gang).completed, 0);
+    check_int(gang_stats(&gang).suspended, 1); /* as it turns out */
     check_str(works_state(fixture, gang.eyes, &id), "suspended");
     gang_close(&gang);
 }
@@ -314,6 +314,6 @@ FLOW_SQLITE_TEST(execution, that_could_not_be_suspended_is_given_back)
     gang_run(&gang, WEIR_SECONDS(60));
     check_str(works_state(fixture, gang.eyes, &id), "suspended");
     check_str(works_attempts(fixture, gang.eyes, &id).text, "0 initial running");
-    check_int(gang_figures(&gang).returned, 1);
+    check_int(gang_stats(&gang).returned, 1);
     gang_close(&gang);
 }

@@ -130,7 +130,7 @@ static int run_world(struct fixture *fixture, uint64_t seed)
     check(world.calls >= COUNT);
     anna.trouble = bert.trouble = 0;
     bert.gone = false;
-    fenced += (int)(gang_figures(&anna).fenced + gang_figures(&bert).fenced);
+    fenced += (int)(gang_stats(&anna).fenced + gang_stats(&bert).fenced);
     check_int(weir_flow_worker_stop(bert.worker, WEIR_SECONDS(60)), 0);
     check_int(weir_flow_worker_stop(anna.worker, WEIR_SECONDS(60)), 0);
     weir_flow_supervisor_destroy(supervisor);

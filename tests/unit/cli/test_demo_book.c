@@ -76,21 +76,21 @@ WEIR_TEST(book, adds_up_orders_once_and_looks_at_the_others_again)
     scene_order(&scene, 13, 3, REFUSED);
     for (int i = 0; i < 2; i++) {
         check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-        check_int(scene.book.figures.shipped, 1);
-        check_int(scene.book.figures.refused, 1);
-        check_int(scene.book.figures.on_the_way, 1);
-        check_int(scene.book.figures.steps[WEIR_STEP_CHARGE].held, 1);
-        check_int(scene.book.figures.steps[WEIR_STEP_CHARGE].done, 2);
-        check_int(scene.book.figures.latency.total, 1);
+        check_int(scene.book.stats.shipped, 1);
+        check_int(scene.book.stats.refused, 1);
+        check_int(scene.book.stats.on_the_way, 1);
+        check_int(scene.book.stats.steps[WEIR_STEP_CHARGE].held, 1);
+        check_int(scene.book.stats.steps[WEIR_STEP_CHARGE].done, 2);
+        check_int(scene.book.stats.latency.total, 1);
         check_int(scene.book.first, 7);
     }
 
     scene_run(&scene, "UPDATE {p}_execution SET state = 10 WHERE flow = 2");
     check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-    check_int(scene.book.figures.shipped, 2);
+    check_int(scene.book.stats.shipped, 2);
     check_int(scene.book.first, 19);
     check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-    check_int(scene.book.figures.shipped, 2);
+    check_int(scene.book.stats.shipped, 2);
     scene_close(&scene);
 }
 

@@ -14,7 +14,7 @@ enum { ADA = 0, BEN = 1, PARTITION = 3 };
 /* A ledger, and what it said last. */
 struct scene {
     struct weir_ledger *ledger;
-    struct weir_ledger_figures figures;
+    struct weir_ledger_stats stats;
 };
 
 static void scene_open(struct scene *self)
@@ -55,7 +55,7 @@ static bool is_good(struct scene *self, int64_t orders, int64_t dead_letters)
 {
     bool good = weir_ledger_judge(self->ledger, orders, dead_letters);
 
-    weir_ledger_read(self->ledger, &self->figures);
+    weir_ledger_read(self->ledger, &self->stats);
     return good;
 }
 
@@ -65,8 +65,8 @@ static void check_broken(struct scene *self, int64_t orders,
 {
     check(!is_good(self, orders, 0));
     for (int i = 0; i < WEIR_BREACH_COUNT; i++)
-        check_int(self->figures.breaches[i], i == (int)breach ? 1 : 0);
-    check(strlen(self->figures.first_breach) > 0);
+        check_int(self->stats.breaches[i], i == (int)breach ? 1 : 0);
+    check(strlen(self->stats.first_breach) > 0);
 }
 
 WEIR_TEST(demo_ledger, is_good_when_every_committed_order_arrived_in_order)
@@ -80,9 +80,9 @@ WEIR_TEST(demo_ledger, is_good_when_every_committed_order_arrived_in_order)
 
     check(is_good(&scene, 2, 0));
 
-    check_int(scene.figures.committed, 2);
-    check_int(scene.figures.rolled_back, 1);
-    check_int(scene.figures.delivered, 2);
+    check_int(scene.stats.committed, 2);
+    check_int(scene.stats.rolled_back, 1);
+    check_int(scene.stats.delivered, 2);
     scene_close(&scene);
 }
 
@@ -94,14 +94,14 @@ WEIR_TEST(demo_ledger, is_good_when_an_order_is_tried_again)
     scene_open(&scene);
     order = placed(&scene, ADA, WEIR_LEDGER_COMMITTED);
     comes(&scene, order, 1, WEIR_RETRY);
-    weir_ledger_read(scene.ledger, &scene.figures);
-    check_int(scene.figures.partitions[PARTITION].failing_order, order);
+    weir_ledger_read(scene.ledger, &scene.stats);
+    check_int(scene.stats.partitions[PARTITION].failing_order, order);
     comes(&scene, order, 1, WEIR_DONE);
 
     check(is_good(&scene, 1, 0));
 
-    check_int(scene.figures.retries, 1);
-    check_int(scene.figures.partitions[PARTITION].failing_order, 0);
+    check_int(scene.stats.retries, 1);
+    check_int(scene.stats.partitions[PARTITION].failing_order, 0);
     scene_close(&scene);
 }
 
@@ -114,7 +114,7 @@ WEIR_TEST(demo_ledger, is_good_when_an_order_is_among_the_dead_letters)
 
     check(is_good(&scene, 1, 1));
 
-    check_int(scene.figures.rejected, 1);
+    check_int(scene.stats.rejected, 1);
     scene_close(&scene);
 }
 
@@ -131,8 +131,8 @@ WEIR_TEST(demo_ledger, is_good_when_an_order_comes_again_under_its_number)
 
     check(is_good(&scene, 1, 0));
 
-    check_int(scene.figures.again, 1);
-    check_int(scene.figures.delivered, 1);
+    check_int(scene.stats.again, 1);
+    check_int(scene.stats.delivered, 1);
     scene_close(&scene);
 }
 
@@ -145,8 +145,8 @@ WEIR_TEST(demo_ledger, is_good_when_an_order_arrives_before_its_commit_has_retur
     order = weir_ledger_begin(scene.ledger, ADA, PARTITION);
     weir_ledger_stamp(scene.ledger, order, WEIR_SECONDS(1));
     comes(&scene, order, 1, WEIR_DONE);
-    weir_ledger_read(scene.ledger, &scene.figures);
-    check_int(scene.figures.partitions[PARTITION].waiting, 0);
+    weir_ledger_read(scene.ledger, &scene.stats);
+    check_int(scene.stats.partitions[PARTITION].waiting, 0);
     weir_ledger_end(scene.ledger, order, WEIR_LEDGER_COMMITTED);
 
     check(is_good(&scene, 1, 0));
@@ -164,8 +164,8 @@ WEIR_TEST(demo_ledger, is_good_when_what_was_in_doubt_arrived_or_did_not)
 
     check(is_good(&scene, 1, 0));
 
-    check_int(scene.figures.committed, 1);
-    check_int(scene.figures.in_doubt, 2);
+    check_int(scene.stats.committed, 1);
+    check_int(scene.stats.in_doubt, 2);
     scene_close(&scene);
 }
 
@@ -344,14 +344,14 @@ WEIR_TEST(demo_ledger, tells_since_when_the_oldest_order_is_on_the_way)
     weir_ledger_stamp(scene.ledger, second, WEIR_SECONDS(5));
     weir_ledger_end(scene.ledger, second, WEIR_LEDGER_COMMITTED);
 
-    weir_ledger_read(scene.ledger, &scene.figures);
-    check_int(scene.figures.oldest_ns, WEIR_SECONDS(1));
+    weir_ledger_read(scene.ledger, &scene.stats);
+    check_int(scene.stats.oldest_ns, WEIR_SECONDS(1));
     comes(&scene, first, 1, WEIR_DONE);
-    weir_ledger_read(scene.ledger, &scene.figures);
-    check_int(scene.figures.oldest_ns, WEIR_SECONDS(5));
+    weir_ledger_read(scene.ledger, &scene.stats);
+    check_int(scene.stats.oldest_ns, WEIR_SECONDS(5));
     comes(&scene, second, 2, WEIR_DONE);
-    weir_ledger_read(scene.ledger, &scene.figures);
-    check_int(scene.figures.oldest_ns, 0);
+    weir_ledger_read(scene.ledger, &scene.stats);
+    check_int(scene.stats.oldest_ns, 0);
     scene_close(&scene);
 }
 

@@ -2,7 +2,7 @@
  * Figures for operators: counted as far as it is cheap, by lane and by state, and how late it is for
  * what nobody has looked after.
  */
-#include "execution/figures.h"
+#include "execution/stats.h"
 
 #include "contract/flow/graphs.h"
 #include "contract/flow/waits.h"
@@ -13,7 +13,7 @@ struct lanes {
     int64_t oldest_us;
 };
 
-static void note_lane(void *state, const struct weir_lane_figures *lane)
+static void note_lane(void *state, const struct weir_lane_stats *lane)
 {
     struct lanes *self = state;
     size_t used = strlen(self->text);
@@ -24,14 +24,14 @@ static void note_lane(void *state, const struct weir_lane_figures *lane)
     self->oldest_us = lane->oldest_us;
 }
 
-static struct weir_flow_figures read_figures(struct fixture *fixture)
+static struct weir_flow_stats read_stats(struct fixture *fixture)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_flow_figures figures;
+    struct weir_flow_stats stats;
 
-    check_db(weir_flow_read_figures(connection, &figures, &fixture->error), WEIR_OK);
+    check_db(weir_flow_read_stats(connection, &stats, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
-    return figures;
+    return stats;
 }
 
 static struct lanes read_lanes(struct fixture *fixture)
@@ -49,7 +49,7 @@ struct held {
     char text[128]; /* "llm 2 exceeded reset" */
 };
 
-static void note_held(void *state, const struct weir_held_figures *held)
+static void note_held(void *state, const struct weir_held_stats *held)
 {
     struct held *self = state;
     size_t used = strlen(self->text);
@@ -73,7 +73,7 @@ FLOW_TEST(figures, count_by_state_and_by_lane)
 {
     struct weir_flow *flow = works_open(fixture);
     struct weir_execution_draft draft = works_draft("letters");
-    struct weir_flow_figures figures;
+    struct weir_flow_stats stats;
     struct weir_claim claim;
     struct lanes lanes;
 
@@ -90,13 +90,13 @@ FLOW_TEST(figures, count_by_state_and_by_lane)
     claim = works_claim(fixture, flow, "empty", "anna");
     works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
-    figures = read_figures(fixture);
-    check_int(figures.ready, 2);
-    check_int(figures.delayed, 1);
-    check_int(figures.active, 1);
-    check_int(figures.ended, 2);
-    check_int(figures.late_delay_us, 0);
-    check_int(figures.late_lease_us, 0);
+    stats = read_stats(fixture);
+    check_int(stats.ready, 2);
+    check_int(stats.delayed, 1);
+    check_int(stats.active, 1);
+    check_int(stats.ended, 2);
+    check_int(stats.late_delay_us, 0);
+    check_int(stats.late_lease_us, 0);
     lanes = read_lanes(fixture);
     check_str(lanes.text, "letters 0/1/0 orders 2/0/1");
     check(lanes.oldest_us > 0);
@@ -115,7 +115,7 @@ FLOW_TEST(figures, count_what_waits_for_others)
     struct weir_claim_options anna = works_claimant(LANES, "anna");
     struct weir_amount amount = {"tokens", 10};
     struct weir_budget_answer answer;
-    struct weir_flow_figures figures;
+    struct weir_flow_stats stats;
     struct weir_claim claims[3];
     struct weir_execution_id gone;
     struct wait wait;
@@ -142,24 +142,24 @@ FLOW_TEST(figures, count_what_waits_for_others)
     check_int(works_claim_many(fixture, flow, &anna, claims, 3), 0);
     check_db(weir_flow_cancel(flow, &gone, NULL, &fixture->error), WEIR_OK);
 
-    figures = read_figures(fixture);
-    check_int(figures.suspended, 3);
-    check_int(figures.escalated, 1);
-    check_int(figures.flows, 2);
-    check_int(figures.cancelling, 1);
-    check(figures.late_cancel_us > WEIR_FIGURES_LATE_US);
-    check_int(figures.held, 2);
+    stats = read_stats(fixture);
+    check_int(stats.suspended, 3);
+    check_int(stats.escalated, 1);
+    check_int(stats.flows, 2);
+    check_int(stats.cancelling, 1);
+    check(stats.late_cancel_us > WEIR_STATS_LATE_US);
+    check_int(stats.held, 2);
     check_str(read_held(fixture).text, "llm 2 exceeded");
     fixture_prepare(fixture, "UPDATE {p}_budget SET next_reset_us = 1");
     fixture_prepare(fixture, "UPDATE {p}_usage SET used = 0");
     check_str(read_held(fixture).text, "llm 2 reset");
-    check(read_figures(fixture).late_reset_us > WEIR_FIGURES_LATE_US);
+    check(read_stats(fixture).late_reset_us > WEIR_STATS_LATE_US);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(figures, end_where_counting_would_be_dear)
 {
-    enum { MANY = WEIR_FIGURES_LANE_MAX + 1 };
+    enum { MANY = WEIR_STATS_LANE_MAX + 1 };
     static struct weir_execution_draft drafts[MANY];
     struct weir_flow *flow = works_open(fixture);
     char want[64];
@@ -168,8 +168,8 @@ FLOW_TEST(figures, end_where_counting_would_be_dear)
         drafts[i] = works_draft("orders");
     check_db(weir_flow_submit(flow, NULL, drafts, MANY, NULL, &fixture->error), WEIR_OK);
 
-    check_int(read_figures(fixture).ready, MANY);
-    (void)snprintf(want, sizeof want, "orders %d/0/0", WEIR_FIGURES_LANE_MAX);
+    check_int(read_stats(fixture).ready, MANY);
+    (void)snprintf(want, sizeof want, "orders %d/0/0", WEIR_STATS_LANE_MAX);
     check_str(read_lanes(fixture).text, want);
     weir_flow_destroy(flow);
 }
@@ -177,7 +177,7 @@ FLOW_TEST(figures, end_where_counting_would_be_dear)
 FLOW_TEST(figures, say_how_late_it_is_for_each_kind_of_time)
 {
     struct weir_flow *flow = works_open(fixture);
-    struct weir_flow_figures figures;
+    struct weir_flow_stats stats;
 
     for (int i = 0; i < 4; i++)
         (void)works_submit(fixture, flow, "orders");
@@ -196,12 +196,12 @@ FLOW_TEST(figures, say_how_late_it_is_for_each_kind_of_time)
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 5, due_us = 5"
                              " WHERE no = (SELECT min(no) + 4 FROM {p}_execution)");
 
-    figures = read_figures(fixture);
-    check_int(figures.late_delay_us - figures.late_wait_us, 4);
-    check_int(figures.late_delay_us - figures.late_lease_us, 1);
-    check_int(figures.late_delay_us - figures.late_attempt_us, 2);
-    check_int(figures.late_delay_us - figures.late_deadline_us, 3);
-    check(figures.late_deadline_us > WEIR_FIGURES_LATE_US);
+    stats = read_stats(fixture);
+    check_int(stats.late_delay_us - stats.late_wait_us, 4);
+    check_int(stats.late_delay_us - stats.late_lease_us, 1);
+    check_int(stats.late_delay_us - stats.late_attempt_us, 2);
+    check_int(stats.late_delay_us - stats.late_deadline_us, 3);
+    check(stats.late_deadline_us > WEIR_STATS_LATE_US);
     weir_flow_destroy(flow);
 }
 

@@ -1,10 +1,10 @@
 /*
- * figures.c - see figures.h.
+ * stats.c - see stats.h.
  *
  * Each count is a walk along one partial index, in its order, which ends after so many: a limit that
  * the planner cannot know, else it reads and sorts them all where it expects fewer.
  */
-#include "execution/figures.h"
+#include "execution/stats.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@
 
 #define FIRST_WAIT FIRST(WEIR_HAS_WAIT_LIMIT, "due_us")
 
-const struct weir_sql weir_flow_sql_figures = {
+const struct weir_sql weir_flow_sql_stats = {
     .name = "read figures",
     .text = "SELECT {now}, " READY_COUNT ", " DELAYED_COUNT ", " ACTIVE_COUNT
             ", " ENDED_COUNT ", " FIRST_DELAY ", " FIRST_LEASE ", " FIRST_ATTEMPT
@@ -138,17 +138,17 @@ static enum weir_status ask(struct weir_connection *connection,
                             struct weir_error *error)
 {
     enum weir_status status = weir_connection_query(
-        connection, sql, VALUES(weir_integer(WEIR_FIGURES_MAX)), rows, error);
+        connection, sql, VALUES(weir_integer(WEIR_STATS_MAX)), rows, error);
 
     return status == WEIR_OK ? weir_rows_next(rows, error) : status;
 }
 
 static enum weir_status read_executions(struct weir_connection *connection,
-                                        struct weir_flow_figures *out,
+                                        struct weir_flow_stats *out,
                                         struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = ask(connection, &weir_flow_sql_figures, &rows, error);
+    enum weir_status status = ask(connection, &weir_flow_sql_stats, &rows, error);
 
     if (status == WEIR_OK) {
         int64_t now_us = weir_rows_integer(&rows, 0);
@@ -168,8 +168,7 @@ static enum weir_status read_executions(struct weir_connection *connection,
 }
 
 static enum weir_status read_waits(struct weir_connection *connection,
-                                   struct weir_flow_figures *out,
-                                   struct weir_error *error)
+                                   struct weir_flow_stats *out, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = ask(connection, &weir_flow_sql_waits, &rows, error);
@@ -189,25 +188,25 @@ static enum weir_status read_waits(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_flow_read_figures(struct weir_connection *connection,
-                                        struct weir_flow_figures *out,
-                                        struct weir_error *error)
+enum weir_status weir_flow_read_stats(struct weir_connection *connection,
+                                      struct weir_flow_stats *out,
+                                      struct weir_error *error)
 {
     enum weir_status status;
 
-    *out = (struct weir_flow_figures){0};
+    *out = (struct weir_flow_stats){0};
     status = read_executions(connection, out, error);
     return status == WEIR_OK ? read_waits(connection, out, error) : status;
 }
 
-static enum weir_status tell_held(struct weir_rows *rows, weir_held_figures_fn visit,
+static enum weir_status tell_held(struct weir_rows *rows, weir_held_stats_fn visit,
                                   void *state, struct weir_error *error)
 {
     struct weir_str text = weir_rows_text(rows, 0);
     int64_t next_us = weir_rows_integer(rows, 4);
     int64_t left_us = next_us - weir_rows_integer(rows, 1);
     char name[WEIR_BUDGET_NAME_SIZE_MAX + 1];
-    const struct weir_held_figures held = {
+    const struct weir_held_stats held = {
         .budget = name,
         .waiting = weir_rows_integer(rows, 2),
         .exceeded = weir_rows_integer(rows, 3) != 0,
@@ -226,14 +225,14 @@ static enum weir_status tell_held(struct weir_rows *rows, weir_held_figures_fn v
 }
 
 enum weir_status weir_flow_read_held(struct weir_connection *connection,
-                                     weir_held_figures_fn visit, void *state,
+                                     weir_held_stats_fn visit, void *state,
                                      struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &weir_flow_sql_held,
-        VALUES(weir_integer(WEIR_FIGURES_MAX), weir_integer(WEIR_FIGURES_BUDGETS_MAX)),
-        &rows, error);
+        VALUES(weir_integer(WEIR_STATS_MAX), weir_integer(WEIR_STATS_BUDGETS_MAX)), &rows,
+        error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = tell_held(&rows, visit, state, error);
@@ -241,12 +240,12 @@ enum weir_status weir_flow_read_held(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_status tell_lane(struct weir_rows *rows, weir_lane_figures_fn visit,
+static enum weir_status tell_lane(struct weir_rows *rows, weir_lane_stats_fn visit,
                                   void *state, struct weir_error *error)
 {
     struct weir_str text = weir_rows_text(rows, 0);
     char name[WEIR_LANE_SIZE_MAX + 1];
-    const struct weir_lane_figures lane = {
+    const struct weir_lane_stats lane = {
         .lane = name,
         .ready = weir_rows_integer(rows, 2),
         .oldest_us = since(weir_rows_integer(rows, 1), weir_rows_integer(rows, 3)),
@@ -266,14 +265,14 @@ static enum weir_status tell_lane(struct weir_rows *rows, weir_lane_figures_fn v
 }
 
 enum weir_status weir_flow_read_lanes(struct weir_connection *connection,
-                                      weir_lane_figures_fn visit, void *state,
+                                      weir_lane_stats_fn visit, void *state,
                                       struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &weir_flow_sql_lanes,
-        VALUES(weir_integer(WEIR_TERM_LANE), weir_integer(WEIR_FIGURES_MAX),
-               weir_integer(WEIR_FIGURES_LANE_MAX), weir_integer(WEIR_FIGURES_LANES_MAX)),
+        VALUES(weir_integer(WEIR_TERM_LANE), weir_integer(WEIR_STATS_MAX),
+               weir_integer(WEIR_STATS_LANE_MAX), weir_integer(WEIR_STATS_LANES_MAX)),
         &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
