@@ -30,7 +30,7 @@ static const int64_t SOON_US[WEIR_DUE_KINDS] = {
 /* Lists of all that is to be written, each as long as the changes at most. */
 struct lists {
     const struct weir_heap *heap;
-    struct weir_stored *rows;
+    struct weir_execution_record *rows;
     struct weir_ended_attempt *attempts;
     struct weir_new_result *results;
     int64_t *nos; /* room for numbers */

@@ -22,7 +22,7 @@ struct weir_flow;
 
 /* One row after its rule. */
 struct weir_change {
-    struct weir_stored *stored; /* as the rule left it */
+    struct weir_execution_record *stored; /* as the rule left it */
     struct weir_consequence consequence;
     struct weir_str result; /* to be kept; data NULL: none */
 };

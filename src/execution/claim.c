@@ -53,7 +53,7 @@ struct errand {
     size_t lane_count;
     int64_t *capsets; /* owned */
     size_t capset_count;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_change *changes; /* owned; the claimed ones first */
     size_t change_count;
     struct hoard *hoard; /* owned */
@@ -220,8 +220,8 @@ static enum weir_status lock_budgets(struct errand *self,
     size_t count = 0;
     enum weir_status status;
 
-    for (size_t i = 0; i < self->loaded.count; i++)
-        count += self->loaded.rows[i].budgeted;
+    for (size_t i = 0; i < self->records.count; i++)
+        count += self->records.rows[i].budgeted;
     if (count < 2)
         return WEIR_OK;
     nos = weir_heap_zalloc_array(heap, count, sizeof *nos);
@@ -229,9 +229,9 @@ static enum weir_status lock_budgets(struct errand *self,
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
                               WEIR_NOUN(count, "budget", "budgets"));
     count = 0;
-    for (size_t i = 0; i < self->loaded.count; i++) {
-        if (self->loaded.rows[i].budgeted)
-            nos[count++] = self->loaded.rows[i].row.no;
+    for (size_t i = 0; i < self->records.count; i++) {
+        if (self->records.rows[i].budgeted)
+            nos[count++] = self->records.rows[i].row.no;
     }
     status = weir_budgets_lock_exceeded(connection, heap, nos, count, error);
     weir_heap_free(heap, nos);
@@ -271,7 +271,7 @@ static void judge_one(struct errand *self, struct weir_change *change, int64_t n
 }
 
 /* A few large ones are enough for one call. */
-static bool is_for_later(const struct weir_stored *stored)
+static bool is_for_later(const struct weir_execution_record *stored)
 {
     return stored->data_edges > 0 && !stored->gathered && !stored->too_large;
 }
@@ -282,8 +282,8 @@ static enum weir_status judge(struct errand *self, struct weir_connection *conne
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < self->loaded.count && self->claimed < self->wanted; i++) {
-        struct weir_change change = {.stored = &self->loaded.rows[i]};
+    for (size_t i = 0; i < self->records.count && self->claimed < self->wanted; i++) {
+        struct weir_change change = {.stored = &self->records.rows[i]};
         bool admitted = !is_for_later(change.stored);
 
         if (admitted && change.stored->budgeted &&
@@ -361,8 +361,9 @@ static int64_t sooner(int64_t a_us, int64_t b_us)
 }
 
 /* With its input, if that came along. */
-static enum weir_status describe(struct errand *self, const struct weir_stored *stored,
-                                 size_t index, struct weir_error *error)
+static enum weir_status describe(struct errand *self,
+                                 const struct weir_execution_record *stored, size_t index,
+                                 struct weir_error *error)
 {
     const struct weir_execution_row *row = &stored->row;
     const struct weir_work_input input = {index, stored->input};
@@ -443,9 +444,9 @@ static enum weir_status ask_for_inputs(struct errand *self,
         asking.nos != NULL && asking.owners != NULL ? WEIR_OK : no_memory(error);
 
     for (size_t i = 0; i < self->claimed && status == WEIR_OK; i++) {
-        const struct weir_stored *stored = self->changes[i].stored;
+        const struct weir_execution_record *stored = self->changes[i].stored;
 
-        if (self->loaded.inputs || stored->gathered)
+        if (self->records.inputs || stored->gathered)
             continue;
         asking.nos[asking.count] = stored->row.no;
         asking.owners[asking.count++] = i;
@@ -475,7 +476,7 @@ static enum weir_status fill_hoard(struct errand *self,
     }
     if (status == WEIR_OK)
         status = ask_for_inputs(self, connection, error);
-    if (status == WEIR_OK && (tagged || !self->loaded.inputs))
+    if (status == WEIR_OK && (tagged || !self->records.inputs))
         status = weir_store_visit_tags(store, connection, nos, count, keep_tag,
                                        self->hoard, error);
     weir_heap_free(self->flow->heap, nos);
@@ -487,7 +488,7 @@ static enum weir_status fill_hoard(struct errand *self,
 static enum weir_status make_changes(struct errand *self, struct weir_error *error)
 {
     weir_heap_free(self->flow->heap, self->changes);
-    self->changes = weir_heap_zalloc_array(self->flow->heap, self->loaded.count,
+    self->changes = weir_heap_zalloc_array(self->flow->heap, self->records.count,
                                            sizeof *self->changes);
     return self->changes != NULL ? WEIR_OK : no_memory(error);
 }
@@ -526,9 +527,9 @@ static void note_look(struct errand *self, int64_t begun_ns)
         for (size_t j = 0; j < self->capset_count; j++)
             weir_floors_meet(floors, self->lanes[i], self->capsets[j], 0);
     }
-    for (size_t i = 0; i < self->loaded.count; i++)
-        weir_floors_meet(floors, self->loaded.rows[i].lane, self->loaded.rows[i].capset,
-                         self->loaded.rows[i].row.priority);
+    for (size_t i = 0; i < self->records.count; i++)
+        weir_floors_meet(floors, self->records.rows[i].lane, self->records.rows[i].capset,
+                         self->records.rows[i].row.priority);
 }
 
 /* Only where what was leaves traces among what is. */
@@ -537,7 +538,7 @@ static enum weir_status pick(struct errand *self, struct weir_connection *connec
 {
     const struct weir_ready_query query = query_of(self);
     enum weir_status status = weir_store_pick_ready(&self->flow->store, connection,
-                                                    &query, &self->loaded, error);
+                                                    &query, &self->records, error);
 
     if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
         note_look(self, self->looked_ns);
@@ -555,16 +556,16 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
     self->looked_ns = weir_clock_now_ns();
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     status = pick(self, connection, error);
-    if (status != WEIR_OK || self->loaded.count == 0)
+    if (status != WEIR_OK || self->records.count == 0)
         return status;
-    status = weir_store_clock(connection, &self->loaded, &now_us, error);
+    status = weir_store_clock(connection, &self->records, &now_us, error);
     if (status == WEIR_OK)
         status = make_changes(self, error);
     if (status != WEIR_OK)
         return status;
     status = lock_budgets(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_gather(self->flow, connection, &self->loaded, error);
+        status = weir_gather(self->flow, connection, &self->records, error);
     if (status == WEIR_OK)
         status = judge(self, connection, now_us, error);
     if (status == WEIR_OK)
@@ -703,7 +704,7 @@ static void errand_fini(struct errand *self)
     weir_heap_free(self->flow->heap, self->capsets);
     weir_heap_free(self->flow->heap, self->changes);
     free_hoard(self->flow->heap, self->hoard);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
 }
 
 enum weir_status weir_flow_claim(struct weir_flow *self,
@@ -719,9 +720,9 @@ enum weir_status weir_flow_claim(struct weir_flow *self,
     if (status != WEIR_OK)
         return status;
     errand.question = question_of(options);
-    weir_loaded_init(&errand.loaded, self->heap,
-                     count > DEADLINE_PICK ? count : DEADLINE_PICK);
-    weir_loaded_allow_inputs(&errand.loaded, count);
+    weir_execution_records_init(&errand.records, self->heap,
+                                count > DEADLINE_PICK ? count : DEADLINE_PICK);
+    weir_execution_records_allow_inputs(&errand.records, count);
     status = wait_and_look(&errand, error);
     if (status == WEIR_OK && errand.claimed > 0) {
         *out = errand.hoard->items;

@@ -257,7 +257,7 @@ static void add_intervention(struct weir_buf *out, const struct weir_change *cha
 
 /* What all events begin with. */
 static void begin_event(struct weir_buf *out, const char *name, const char *id,
-                        const struct weir_stored *stored, int64_t now_us)
+                        const struct weir_execution_record *stored, int64_t now_us)
 {
     weir_buf_append_format(out, "{\"event\":\"%s\",\"execution\":\"%s\"", name, id);
     add_text(out, "namespace", stored->name_space);
@@ -269,7 +269,7 @@ static void begin_event(struct weir_buf *out, const char *name, const char *id,
 static void write_event(struct weir_buf *out, enum queue queue,
                         const struct weir_change *change, const char *id, int64_t now_us)
 {
-    const struct weir_stored *stored = change->stored;
+    const struct weir_execution_record *stored = change->stored;
 
     begin_event(out, event_name(queue, change), id, stored, now_us);
     if (queue == COMPLETION)
@@ -427,7 +427,7 @@ static void write_signal(struct weir_buf *out, const struct weir_signal_row *sig
 
 enum weir_status weir_events_signal(struct weir_flow *flow,
                                     struct weir_connection *connection,
-                                    struct weir_stored *stored,
+                                    struct weir_execution_record *stored,
                                     const struct weir_signal_row *signal,
                                     struct weir_str waitpoint_key, const char *effect,
                                     int64_t now_us, bool *told, struct weir_error *error)

@@ -54,11 +54,13 @@ WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
 
 /* One signal, and what it did. */
 struct weir_signal_row;
-WEIR_CHECKED enum weir_status
-weir_events_signal(struct weir_flow *flow, struct weir_connection *connection,
-                   struct weir_stored *stored, const struct weir_signal_row *signal,
-                   struct weir_str waitpoint_key, const char *effect, int64_t now_us,
-                   bool *told, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_events_signal(struct weir_flow *flow,
+                                                 struct weir_connection *connection,
+                                                 struct weir_execution_record *stored,
+                                                 const struct weir_signal_row *signal,
+                                                 struct weir_str waitpoint_key,
+                                                 const char *effect, int64_t now_us,
+                                                 bool *told, struct weir_error *error);
 
 /* A flow is cancelled: `row` is as it is then, and so many of its members were by this. */
 struct weir_flow_row;

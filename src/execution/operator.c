@@ -25,14 +25,14 @@ struct intervention {
     int64_t delay_us;
     struct weir_revocation *revocation;
     enum weir_ruling ruling; /* out */
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_pending_wakeups pending_wakeups;
 };
 
 /* What the rule said of a row that stays as it is. */
 static enum weir_status refuse(const struct intervention *self, struct weir_error *error)
 {
-    const struct weir_execution_row *row = &self->loaded.rows[0].row;
+    const struct weir_execution_row *row = &self->records.rows[0].row;
 
     switch (self->ruling) {
     case WEIR_RULING_OVER:
@@ -58,16 +58,16 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     struct weir_change change = {.stored = NULL};
     int64_t now_us = 0;
     enum weir_status status = weir_store_load_by_id(&self->flow->store, connection,
-                                                    self->id, 1, &self->loaded, error);
+                                                    self->id, 1, &self->records, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
-    if (status == WEIR_OK && self->loaded.count == 0)
+    if (status == WEIR_OK && self->records.count == 0)
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     if (status == WEIR_OK)
-        status = weir_store_clock(connection, &self->loaded, &now_us, error);
+        status = weir_store_clock(connection, &self->records, &now_us, error);
     if (status != WEIR_OK)
         return status;
-    change.stored = &self->loaded.rows[0];
+    change.stored = &self->records.rows[0];
     self->ruling = self->rule(self, &change.stored->row, now_us, &change.consequence);
     if (self->ruling != WEIR_RULING_DONE)
         return refuse(self, error);
@@ -81,15 +81,15 @@ static enum weir_status intervene(struct intervention *self, struct weir_error *
 
     if (status != WEIR_OK)
         return status;
-    weir_loaded_init(&self->loaded, self->flow->heap, 1);
+    weir_execution_records_init(&self->records, self->flow->heap, 1);
     status = weir_transact_soon(self->flow->db, intervene_once, self, error);
     if (status == WEIR_OK)
         weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     else if (status != WEIR_SCHEMA) /* whose text has it */
         weir_flow_prefix_id(error, self->id);
     if (status == WEIR_OK && self->revocation != NULL)
-        self->revocation->truth = weir_flow_truth(&self->loaded.rows[0].row);
-    weir_loaded_fini(&self->loaded);
+        self->revocation->truth = weir_flow_truth(&self->records.rows[0].row);
+    weir_execution_records_fini(&self->records);
     return status;
 }
 

@@ -38,7 +38,8 @@ static struct weir_str without_ends(struct weir_str set)
     return set.size > 2 ? (struct weir_str){set.data + 1, set.size - 2} : weir_str("");
 }
 
-static enum weir_status show(struct weir_arena *arena, const struct weir_stored *stored,
+static enum weir_status show(struct weir_arena *arena,
+                             const struct weir_execution_record *stored,
                              weir_execution_visit_fn visit, void *state,
                              struct weir_error *error)
 {
@@ -82,7 +83,8 @@ static enum weir_status show(struct weir_arena *arena, const struct weir_stored 
     return WEIR_OK;
 }
 
-static enum weir_status show_all(struct weir_flow *self, const struct weir_loaded *loaded,
+static enum weir_status show_all(struct weir_flow *self,
+                                 const struct weir_execution_records *records,
                                  weir_execution_visit_fn visit, void *state,
                                  struct weir_error *error)
 {
@@ -90,9 +92,9 @@ static enum weir_status show_all(struct weir_flow *self, const struct weir_loade
     struct weir_arena arena;
 
     weir_arena_init(&arena, self->heap, INFO_TEXTS_MAX);
-    for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < records->count && status == WEIR_OK; i++) {
         weir_arena_reset(&arena);
-        status = show(&arena, &loaded->rows[i], visit, state, error);
+        status = show(&arena, &records->rows[i], visit, state, error);
     }
     weir_arena_fini(&arena);
     return status;
@@ -100,7 +102,7 @@ static enum weir_status show_all(struct weir_flow *self, const struct weir_loade
 
 /* The connection is given back before anybody is called: a visit may use the engine. */
 static enum weir_status get(struct weir_flow *self, const struct weir_execution_id *id,
-                            struct weir_loaded *out, struct weir_error *error)
+                            struct weir_execution_records *out, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_flow_check_given("id", id != NULL, error);
@@ -119,15 +121,15 @@ enum weir_status weir_flow_get(struct weir_flow *self, const struct weir_executi
                                weir_execution_visit_fn visit, void *state,
                                struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status = weir_flow_check_given("visit", visit != NULL, error);
 
-    weir_loaded_init(&loaded, self->heap, 1);
+    weir_execution_records_init(&records, self->heap, 1);
     if (status == WEIR_OK)
-        status = get(self, id, &loaded, error);
+        status = get(self, id, &records, error);
     if (status == WEIR_OK)
-        status = show_all(self, &loaded, visit, state, error);
-    weir_loaded_fini(&loaded);
+        status = show_all(self, &records, visit, state, error);
+    weir_execution_records_fini(&records);
     return status;
 }
 
@@ -189,7 +191,7 @@ enum weir_status weir_flow_list(struct weir_flow *self,
                                 struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status = weir_flow_check_given("filter", filter != NULL, error);
 
     *next = 0;
@@ -199,14 +201,14 @@ enum weir_status weir_flow_list(struct weir_flow *self,
         status = check_filter(filter, error);
     if (status != WEIR_OK)
         return status;
-    weir_loaded_init(&loaded, self->heap, filter->count);
+    weir_execution_records_init(&records, self->heap, filter->count);
     status = weir_db_acquire(self->db, &connection, error);
     if (status == WEIR_OK)
-        status = weir_store_list(&self->store, connection, filter, &loaded, next, error);
+        status = weir_store_list(&self->store, connection, filter, &records, next, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
-        status = show_all(self, &loaded, visit, state, error);
-    weir_loaded_fini(&loaded);
+        status = show_all(self, &records, visit, state, error);
+    weir_execution_records_fini(&records);
     return status;
 }
 
@@ -275,23 +277,23 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
 {
     struct telling telling = {.visit = visit, .state = state};
     struct weir_connection *connection = NULL;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status = weir_flow_check_given("visit", visit != NULL, error);
 
-    weir_loaded_init(&loaded, self->heap, 1);
+    weir_execution_records_init(&records, self->heap, 1);
     if (status == WEIR_OK)
-        status = get(self, id, &loaded, error);
+        status = get(self, id, &records, error);
     if (status == WEIR_OK)
         status = weir_db_acquire(self->db, &connection, error);
     if (status == WEIR_OK)
-        status = weir_store_visit_attempts(connection, loaded.rows[0].row.no, tell,
+        status = weir_store_visit_attempts(connection, records.rows[0].row.no, tell,
                                            &telling, error);
     weir_db_release(self->db, connection);
-    if (status == WEIR_SCHEMA && loaded.count > 0)
+    if (status == WEIR_SCHEMA && records.count > 0)
         weir_flow_prefix_id(error, id);
     if (status == WEIR_OK)
-        tell_running(&telling, &loaded.rows[0].row);
-    weir_loaded_fini(&loaded);
+        tell_running(&telling, &records.rows[0].row);
+    weir_execution_records_fini(&records);
     return status;
 }
 
@@ -300,7 +302,8 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
 /* Whatever becomes of the execution meanwhile: both are of the same moment. */
 static enum weir_status load_result(struct weir_flow *self,
                                     const struct weir_execution_id *id,
-                                    struct weir_loaded *out, struct weir_error *error)
+                                    struct weir_execution_records *out,
+                                    struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_flow_check_given("id", id != NULL, error);
@@ -333,18 +336,18 @@ enum weir_status weir_flow_result(struct weir_flow *self,
                                   const struct weir_execution_id *id, void **out,
                                   size_t *size, struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status;
 
     *out = NULL;
     *size = 0;
-    weir_loaded_init(&loaded, self->heap, 1);
-    weir_loaded_allow_inputs(&loaded, 1);
-    status = load_result(self, id, &loaded, error);
-    if (status == WEIR_OK && loaded.rows[0].row.state != WEIR_EXEC_SUCCEEDED)
+    weir_execution_records_init(&records, self->heap, 1);
+    weir_execution_records_allow_inputs(&records, 1);
+    status = load_result(self, id, &records, error);
+    if (status == WEIR_OK && records.rows[0].row.state != WEIR_EXEC_SUCCEEDED)
         status = WEIR_NO_ROW;
     if (status == WEIR_OK)
-        status = copy_result(self, loaded.rows[0].input, out, size, error);
-    weir_loaded_fini(&loaded);
+        status = copy_result(self, records.rows[0].input, out, size, error);
+    weir_execution_records_fini(&records);
     return status;
 }

@@ -25,7 +25,7 @@ struct session {
     size_t count;
     struct weir_str *reasons; /* owned; of settlements */
     int64_t *nos;             /* owned */
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_change *changes; /* owned; of rows that have changed, each once */
     size_t change_count;
     struct weir_pending_wakeups pending_wakeups;
@@ -43,7 +43,7 @@ static enum weir_status session_init(struct session *self, struct weir_flow *flo
         .nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos),
         .changes = weir_heap_zalloc_array(heap, count, sizeof *self->changes),
     };
-    weir_loaded_init(&self->loaded, heap, count);
+    weir_execution_records_init(&self->records, heap, count);
     if (self->reasons != NULL && self->nos != NULL && self->changes != NULL)
         return WEIR_OK;
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
@@ -55,30 +55,30 @@ static void session_fini(struct session *self)
     weir_heap_free(self->flow->heap, self->reasons);
     weir_heap_free(self->flow->heap, self->nos);
     weir_heap_free(self->flow->heap, self->changes);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
 }
 
 /* ---- rows of claims ------------------------------------------------------------------------ */
 
 /* The row that a claim is about; NULL: there is none (any more). Rows are in the order of `no`. */
-static struct weir_stored *find(struct weir_loaded *loaded,
-                                const struct weir_claim *claim)
+static struct weir_execution_record *find(struct weir_execution_records *records,
+                                          const struct weir_claim *claim)
 {
     size_t low = 0;
-    size_t high = loaded->count;
+    size_t high = records->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (loaded->rows[middle].row.no < claim->no)
+        if (records->rows[middle].row.no < claim->no)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == loaded->count || loaded->rows[low].row.no != claim->no ||
-        memcmp(loaded->rows[low].row.id.uuid, claim->id.uuid, WEIR_UUID_SIZE) != 0)
+    if (low == records->count || records->rows[low].row.no != claim->no ||
+        memcmp(records->rows[low].row.id.uuid, claim->id.uuid, WEIR_UUID_SIZE) != 0)
         return NULL;
-    return &loaded->rows[low];
+    return &records->rows[low];
 }
 
 static enum weir_status status_of(enum weir_ruling ruling)
@@ -98,12 +98,12 @@ static enum weir_status load(struct session *self, struct weir_connection *conne
                              int64_t *now_us, struct weir_error *error)
 {
     enum weir_status status = weir_store_load(&self->flow->store, connection, self->nos,
-                                              self->count, &self->loaded, error);
+                                              self->count, &self->records, error);
 
     self->change_count = 0;
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     /* The clock is read under the locks: whoever waited for them sees how late it is. */
-    return status == WEIR_OK ? weir_store_clock(connection, &self->loaded, now_us, error)
+    return status == WEIR_OK ? weir_store_clock(connection, &self->records, now_us, error)
                              : status;
 }
 
@@ -184,7 +184,7 @@ static enum weir_ruling settle(struct session *self, size_t index, int64_t now_u
 {
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     struct weir_settlement *item = &self->settlements[index];
-    struct weir_change change = {.stored = find(&self->loaded, &item->claim)};
+    struct weir_change change = {.stored = find(&self->records, &item->claim)};
     enum weir_ruling ruling;
 
     if (change.stored == NULL) {
@@ -209,7 +209,7 @@ static enum weir_ruling settle(struct session *self, size_t index, int64_t now_u
 
 /* The change that this call has made to a row; NULL: none. */
 static const struct weir_change *find_change(const struct session *self,
-                                             const struct weir_stored *stored)
+                                             const struct weir_execution_record *stored)
 {
     for (size_t i = self->change_count; i > 0; i--) {
         if (self->changes[i - 1].stored == stored)
@@ -224,14 +224,14 @@ static enum weir_status compare_stored(struct session *self,
                                        struct weir_str result, bool *same,
                                        struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status;
 
-    weir_loaded_init(&loaded, self->flow->heap, 1);
-    weir_loaded_allow_inputs(&loaded, 1);
-    status = weir_store_get_result(connection, id, &loaded, error);
-    *same = status == WEIR_OK && weir_str_equal(loaded.rows[0].input, result);
-    weir_loaded_fini(&loaded);
+    weir_execution_records_init(&records, self->flow->heap, 1);
+    weir_execution_records_allow_inputs(&records, 1);
+    status = weir_store_get_result(connection, id, &records, error);
+    *same = status == WEIR_OK && weir_str_equal(records.rows[0].input, result);
+    weir_execution_records_fini(&records);
     return status;
 }
 
@@ -241,7 +241,7 @@ static enum weir_status compare_result(struct session *self,
                                        struct weir_error *error)
 {
     struct weir_settlement *item = &self->settlements[index];
-    const struct weir_stored *stored = find(&self->loaded, &item->claim);
+    const struct weir_execution_record *stored = find(&self->records, &item->claim);
     const struct weir_change *change = find_change(self, stored);
     struct weir_str result = {item->result_size > 0 ? item->result : "",
                               item->result_size};
@@ -305,7 +305,7 @@ enum weir_status weir_flow_settle(struct weir_flow *self,
 
 static void renew(struct session *self, struct weir_renewal *item, int64_t now_us)
 {
-    struct weir_stored *stored = find(&self->loaded, &item->claim);
+    struct weir_execution_record *stored = find(&self->records, &item->claim);
     enum weir_ruling ruling;
     int64_t before_us;
 
@@ -387,23 +387,23 @@ static enum weir_status tell_truth(struct weir_flow *self,
                                    const struct weir_claim *claim,
                                    struct weir_truth *truth, struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status;
 
-    weir_loaded_init(&loaded, self->heap, 1);
-    status = weir_store_get(&self->store, connection, &claim->id, &loaded, error);
-    if (status == WEIR_OK && loaded.rows[0].row.no != claim->no) {
+    weir_execution_records_init(&records, self->heap, 1);
+    status = weir_store_get(&self->store, connection, &claim->id, &records, error);
+    if (status == WEIR_OK && records.rows[0].row.no != claim->no) {
         /* It was removed, and its id is used again. */
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     } else if (status == WEIR_OK) {
-        *truth = weir_flow_truth(&loaded.rows[0].row);
+        *truth = weir_flow_truth(&records.rows[0].row);
         status = weir_error_set(error, WEIR_FENCED,
                                 "epoch %" PRId64 " does not hold it: it is %s, epoch "
                                 "%" PRId64,
                                 claim->epoch, weir_public_state_name(truth->state),
                                 truth->epoch);
     }
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
     return status;
 }
 

@@ -509,17 +509,17 @@ static enum weir_status find_execution(struct charge *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     enum weir_status status;
 
     self->no = 0;
     if (self->id == NULL)
         return WEIR_OK;
-    weir_loaded_init(&loaded, self->flow->heap, 1);
-    status = weir_store_get(&self->flow->store, connection, self->id, &loaded, error);
+    weir_execution_records_init(&records, self->flow->heap, 1);
+    status = weir_store_get(&self->flow->store, connection, self->id, &records, error);
     if (status == WEIR_OK)
-        self->no = loaded.rows[0].row.no;
-    weir_loaded_fini(&loaded);
+        self->no = records.rows[0].row.no;
+    weir_execution_records_fini(&records);
     return status;
 }
 

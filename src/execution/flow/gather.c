@@ -26,9 +26,9 @@ enum {
 struct gathering {
     struct weir_flow *flow;
     struct weir_connection *connection;
-    struct weir_loaded *loaded;
-    struct weir_stored **rows; /* owned */
-    int64_t *nos;              /* owned: theirs */
+    struct weir_execution_records *records;
+    struct weir_execution_record **rows; /* owned */
+    int64_t *nos;                        /* owned: theirs */
     size_t count;
     size_t size; /* of what was composed */
 };
@@ -43,17 +43,17 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for results");
 }
 
-static bool is_wanted(const struct weir_stored *stored, bool several)
+static bool is_wanted(const struct weir_execution_record *stored, bool several)
 {
     return several ? stored->data_edges > 1 : stored->data_edges == 1;
 }
 
-static size_t count_wanted(const struct weir_loaded *loaded, bool several)
+static size_t count_wanted(const struct weir_execution_records *records, bool several)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < loaded->count; i++)
-        count += is_wanted(&loaded->rows[i], several);
+    for (size_t i = 0; i < records->count; i++)
+        count += is_wanted(&records->rows[i], several);
     return count;
 }
 
@@ -66,8 +66,8 @@ static enum weir_status list_rows(struct gathering *self, bool several, size_t c
     self->nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos);
     if (self->rows == NULL || self->nos == NULL)
         return no_memory(error);
-    for (size_t i = 0; i < self->loaded->count; i++) {
-        struct weir_stored *stored = &self->loaded->rows[i];
+    for (size_t i = 0; i < self->records->count; i++) {
+        struct weir_execution_record *stored = &self->records->rows[i];
 
         if (!is_wanted(stored, several))
             continue;
@@ -78,12 +78,12 @@ static enum weir_status list_rows(struct gathering *self, bool several, size_t c
 }
 
 /* A copy that lives as long as the rows, which had no room for it yet. */
-static enum weir_status keep(struct gathering *self, struct weir_stored *stored,
+static enum weir_status keep(struct gathering *self, struct weir_execution_record *stored,
                              struct weir_str bytes, struct weir_error *error)
 {
-    self->loaded->texts.size_max += bytes.size;
+    self->records->texts.size_max += bytes.size;
     stored->input = bytes;
-    return weir_loaded_copy(self->loaded, &stored->input, error);
+    return weir_execution_records_copy(self->records, &stored->input, error);
 }
 
 /* ---- own inputs ---------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static enum weir_status read_own(struct gathering *self, struct weir_error *erro
 {
     size_t count = 0;
 
-    if (self->loaded->inputs)
+    if (self->records->inputs)
         return WEIR_OK;
     for (size_t i = 0; i < self->count; i++) {
         if (self->rows[i]->gathered)
@@ -119,7 +119,7 @@ static enum weir_status keep_result(void *state, const struct weir_passed *passe
                                     struct weir_error *error)
 {
     struct gathering *self = state;
-    struct weir_stored *stored = self->rows[passed->index];
+    struct weir_execution_record *stored = self->rows[passed->index];
 
     if (passed->result.size == 0)
         return WEIR_OK;
@@ -159,7 +159,8 @@ static enum weir_status add_result(void *state, const struct weir_passed *passed
 
 static enum weir_status finish_one(struct gathering *self,
                                    const struct weir_composition *composition,
-                                   struct weir_stored *stored, struct weir_error *error)
+                                   struct weir_execution_record *stored,
+                                   struct weir_error *error)
 {
     struct weir_buf text;
     enum weir_status status;
@@ -228,7 +229,7 @@ static enum weir_status gather(struct gathering *self, bool several,
                                struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
-    size_t count = count_wanted(self->loaded, several);
+    size_t count = count_wanted(self->records, several);
     enum weir_status status;
 
     if (count == 0)
@@ -242,10 +243,11 @@ static enum weir_status gather(struct gathering *self, bool several,
 }
 
 enum weir_status weir_gather(struct weir_flow *flow, struct weir_connection *connection,
-                             struct weir_loaded *loaded, struct weir_error *error)
+                             struct weir_execution_records *records,
+                             struct weir_error *error)
 {
-    struct gathering one = {flow, connection, loaded, .count = 0};
-    struct gathering several = {flow, connection, loaded, .count = 0};
+    struct gathering one = {flow, connection, records, .count = 0};
+    struct gathering several = {flow, connection, records, .count = 0};
     enum weir_status status = gather(&one, false, error);
 
     return status == WEIR_OK ? gather(&several, true, error) : status;

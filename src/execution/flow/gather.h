@@ -22,7 +22,7 @@ struct weir_flow;
  */
 WEIR_CHECKED enum weir_status weir_gather(struct weir_flow *flow,
                                           struct weir_connection *connection,
-                                          struct weir_loaded *loaded,
+                                          struct weir_execution_records *records,
                                           struct weir_error *error);
 
 #endif

@@ -46,7 +46,7 @@ struct ending {
 
     /* of one transaction */
     struct weir_arena arena;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_change changes[MEMBERS_TOGETHER];
     struct weir_flow_row row;
     int64_t now_us;
@@ -83,11 +83,11 @@ static enum weir_status cancel_some(struct ending *self,
                                     struct weir_error *error)
 {
     size_t changed = 0;
-    enum weir_status status =
-        weir_store_load(&self->flow->store, connection, nos, count, &self->loaded, error);
+    enum weir_status status = weir_store_load(&self->flow->store, connection, nos, count,
+                                              &self->records, error);
 
-    for (size_t i = 0; i < self->loaded.count && status == WEIR_OK; i++) {
-        struct weir_change change = {.stored = &self->loaded.rows[i]};
+    for (size_t i = 0; i < self->records.count && status == WEIR_OK; i++) {
+        struct weir_change change = {.stored = &self->records.rows[i]};
 
         if (is_meant(self, &change.stored->row) &&
             weir_rule_cancel(&change.stored->row, self->reason, self->now_us,
@@ -209,7 +209,7 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
     ending->policy = policy;
     ending->reason = text;
     weir_arena_init(&ending->arena, self->heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&ending->loaded, self->heap, MEMBERS_TOGETHER);
+    weir_execution_records_init(&ending->records, self->heap, MEMBERS_TOGETHER);
     status = weir_transact(self->db, end, ending, error);
     if (status == WEIR_OK) {
         weir_pending_wakeups_send(self, &ending->pending_wakeups);
@@ -218,7 +218,7 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
     } else {
         weir_graph_prefix(error, graph);
     }
-    weir_loaded_fini(&ending->loaded);
+    weir_execution_records_fini(&ending->records);
     weir_arena_fini(&ending->arena);
     weir_heap_free(self->heap, ending);
     return status;

@@ -74,13 +74,13 @@ static enum weir_status lock_all(struct weir_extending *self,
     status = weir_groups_lock(&self->flow->store, connection, old, count, &self->arena,
                               groups, error);
     count = list_old(self, false, old);
-    weir_loaded_reset(&self->loaded);
+    weir_execution_records_reset(&self->records);
     if (status == WEIR_OK && count > 0)
         status = weir_store_load(&self->flow->store, connection, old, count,
-                                 &self->loaded, error);
-    for (size_t i = 0; i < self->loaded.count && status == WEIR_OK; i++)
-        weir_extending_find(self, &self->loaded.rows[i].row.id)->stored =
-            &self->loaded.rows[i];
+                                 &self->records, error);
+    for (size_t i = 0; i < self->records.count && status == WEIR_OK; i++)
+        weir_extending_find(self, &self->records.rows[i].row.id)->stored =
+            &self->records.rows[i];
     if (status == WEIR_OK)
         status = weir_graph_find(connection, self->graph, WEIR_GRAPH_LOCKED, &self->arena,
                                  &self->row, error);
@@ -440,8 +440,9 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     }
     weir_arena_init(&extending.arena, self->heap, ARENA_SIZE_MAX);
     status = weir_extending_list(&extending, error);
-    weir_loaded_init(&extending.loaded, self->heap, extending.node_count + 1);
-    weir_loaded_init(&extending.repeated, self->heap, extending.node_count + 1);
+    weir_execution_records_init(&extending.records, self->heap, extending.node_count + 1);
+    weir_execution_records_init(&extending.repeated, self->heap,
+                                extending.node_count + 1);
     if (status == WEIR_OK)
         status = weir_consignment_init(&extending.consignment, self, extension->members,
                                        extension->member_count, error);
@@ -467,8 +468,8 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     weir_heap_free(self->heap, extending.links);
     weir_heap_free(self->heap, extending.blocked);
     weir_heap_free(self->heap, extending.data_edges);
-    weir_loaded_fini(&extending.loaded);
-    weir_loaded_fini(&extending.repeated);
+    weir_execution_records_fini(&extending.records);
+    weir_execution_records_fini(&extending.repeated);
     weir_arena_fini(&extending.arena);
     return status;
 }

@@ -21,12 +21,12 @@
 /* An execution that the extension names: a new member, or one that is there. */
 struct weir_extending_node {
     struct weir_execution_id id;
-    int64_t no;                         /* 0: not known yet */
-    bool is_member;                     /* it is to be inserted, if it is not there */
-    bool is_new;                        /* and was */
-    struct weir_stored *stored;         /* of an old one */
-    uint32_t edges_in;                  /* that are asked for, and lead to it */
-    uint32_t edges_new;                 /* of these, those that were not there */
+    int64_t no;                           /* 0: not known yet */
+    bool is_member;                       /* it is to be inserted, if it is not there */
+    bool is_new;                          /* and was */
+    struct weir_execution_record *stored; /* of an old one */
+    uint32_t edges_in;                    /* that are asked for, and lead to it */
+    uint32_t edges_new;                   /* of these, those that were not there */
     int64_t data_edges;                 /* that are asked for, each once, and pass data */
     int64_t data_edges_new;             /* of these, those that were not there */
     const struct weir_graph_join *join; /* NULL: none is given */
@@ -57,8 +57,8 @@ struct weir_extending {
     /* of one transaction */
     struct weir_arena arena;
     struct weir_commit_batch *commit_batch; /* owned */
-    struct weir_loaded loaded;
-    struct weir_loaded repeated; /* members that are there already */
+    struct weir_execution_records records;
+    struct weir_execution_records repeated; /* members that are there already */
     struct weir_flow_row row;
     int64_t now_us;
     struct weir_pending_wakeups pending_wakeups;

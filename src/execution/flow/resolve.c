@@ -31,7 +31,8 @@ struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
     self->commit_batch = commit_batch;
     self->edges_max = WEIR_RESOLVE_EDGES;
     weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&self->loaded, flow->heap, WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
+    weir_execution_records_init(&self->records, flow->heap,
+                                WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
     return self;
 }
 
@@ -44,7 +45,7 @@ void weir_resolution_destroy(struct weir_resolution *self)
     heap = self->flow->heap;
     weir_heap_free(heap, self->changes);
     weir_heap_free(heap, self->ends);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     weir_heap_free(heap, self);
 }
@@ -296,16 +297,16 @@ static enum weir_status apply(struct weir_resolution *self,
     if (count == 0)
         return WEIR_OK;
     status = weir_store_load(&self->flow->store, connection, decided, count,
-                             &self->loaded, error);
+                             &self->records, error);
     if (status != WEIR_OK)
         return status;
-    changes =
-        weir_heap_resize(heap, self->changes, (self->loaded.count + 1) * sizeof *changes);
+    changes = weir_heap_resize(heap, self->changes,
+                               (self->records.count + 1) * sizeof *changes);
     if (changes == NULL)
         return no_memory(error);
     self->changes = changes;
-    for (size_t i = 0; i < self->loaded.count; i++) {
-        struct weir_change change = {.stored = &self->loaded.rows[i]};
+    for (size_t i = 0; i < self->records.count; i++) {
+        struct weir_change change = {.stored = &self->records.rows[i]};
 
         if (follow(self, find_group(groups, change.stored->row.no), &change, now_us))
             self->changes[self->count++] = change;

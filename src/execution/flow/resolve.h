@@ -33,11 +33,11 @@ struct weir_resolution {
     struct weir_arena arena;
     int64_t *over; /* sorted numbers of what has ended at this level; in the arena */
     size_t over_count;
-    struct weir_loaded loaded;   /* rows of the next level */
-    struct weir_change *changes; /* what becomes of them; owned */
-    size_t count;                /* 0: nothing follows */
-    size_t edges;                /* that are over now, of all levels */
-    struct weir_flow_ends *ends; /* owned: one for each member, so far */
+    struct weir_execution_records records; /* rows of the next level */
+    struct weir_change *changes;           /* what becomes of them; owned */
+    size_t count;                          /* 0: nothing follows */
+    size_t edges;                          /* that are over now, of all levels */
+    struct weir_flow_ends *ends;           /* owned: one for each member, so far */
     size_t end_count;
     size_t end_room;
 };

@@ -133,12 +133,12 @@ static enum weir_status let_in(struct weir_portions *self,
     for (size_t i = 0; i < count; i++)
         task->nos[i] = candidates[i].no;
     status =
-        weir_store_load(task->store, connection, task->nos, count, &task->loaded, error);
+        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
     if (status == WEIR_OK)
         status = weir_connection_clock(connection, &now_us, error);
     weir_reconciler_has_locked(task);
-    for (size_t i = 0; i < task->loaded.count && status == WEIR_OK; i++) {
-        struct weir_change change = {.stored = &task->loaded.rows[i]};
+    for (size_t i = 0; i < task->records.count && status == WEIR_OK; i++) {
+        struct weir_change change = {.stored = &task->records.rows[i]};
 
         if (weir_rule_unblock(&change.stored->row, WEIR_HOLD_BUDGET, now_us,
                               &change.consequence) == WEIR_RULING_DONE)

@@ -53,14 +53,14 @@ static enum weir_status mend(struct weir_portions *self,
     for (size_t i = 0; i < count; i++)
         task->nos[i] = candidates[i].no;
     status =
-        weir_store_load(task->store, connection, task->nos, count, &task->loaded, error);
+        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
     if (status == WEIR_OK)
-        status = weir_store_clock(connection, &task->loaded, &now_us, error);
+        status = weir_store_clock(connection, &task->records, &now_us, error);
     weir_reconciler_has_locked(task);
-    for (size_t i = 0; i < task->loaded.count && status == WEIR_OK; i++) {
-        if (weir_state_is_over(task->loaded.rows[i].row.state))
+    for (size_t i = 0; i < task->records.count && status == WEIR_OK; i++) {
+        if (weir_state_is_over(task->records.rows[i].row.state))
             task->changes[ended++] =
-                (struct weir_change){.stored = &task->loaded.rows[i],
+                (struct weir_change){.stored = &task->records.rows[i],
                                      .consequence = {.news = WEIR_NEWS_COMPLETION}};
     }
     return status == WEIR_OK

@@ -141,8 +141,8 @@ static void cancel(struct weir_portions *self, const struct weir_group_rows *loc
 {
     struct weir_reconciler_task *task = self->task;
 
-    for (size_t i = 0; i < task->loaded.count; i++) {
-        struct weir_change change = {.stored = &task->loaded.rows[i]};
+    for (size_t i = 0; i < task->records.count; i++) {
+        struct weir_change change = {.stored = &task->records.rows[i]};
         struct weir_execution_row *row = &change.stored->row;
         const struct weir_group_row *group = &find_sibling(self->state, row->no)->group;
         struct weir_str reason =
@@ -162,13 +162,15 @@ static enum weir_status lock_joins(struct weir_portions *self,
                                    struct weir_group_rows *out, struct weir_error *error)
 {
     const struct weir_reconciler_task *task = self->task;
-    int64_t *nos = weir_arena_alloc(&self->arena, (task->loaded.count + 1) * sizeof *nos);
+    int64_t *nos =
+        weir_arena_alloc(&self->arena, (task->records.count + 1) * sizeof *nos);
 
     if (nos == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
-    for (size_t i = 0; i < task->loaded.count; i++)
-        nos[i] = find_sibling(self->state, task->loaded.rows[i].row.no)->group.downstream;
-    return weir_groups_lock(task->store, connection, nos, task->loaded.count,
+    for (size_t i = 0; i < task->records.count; i++)
+        nos[i] =
+            find_sibling(self->state, task->records.rows[i].row.no)->group.downstream;
+    return weir_groups_lock(task->store, connection, nos, task->records.count,
                             &self->arena, out, error);
 }
 
@@ -185,9 +187,9 @@ static enum weir_status mend(struct weir_portions *self,
     for (size_t i = 0; i < count; i++)
         task->nos[i] = candidates[i].no;
     status =
-        weir_store_load(task->store, connection, task->nos, count, &task->loaded, error);
+        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
     if (status == WEIR_OK)
-        status = weir_store_clock(connection, &task->loaded, &now_us, error);
+        status = weir_store_clock(connection, &task->records, &now_us, error);
     if (status != WEIR_OK)
         return status;
     weir_reconciler_has_locked(task);

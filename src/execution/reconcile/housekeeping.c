@@ -54,7 +54,7 @@ static enum weir_status remove_members(struct clearing *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct weir_loaded *loaded = &self->task->loaded;
+    struct weir_execution_records *records = &self->task->records;
     int64_t nos[WEIR_RECONCILE_BATCH];
     size_t over = 0;
     enum weir_status status = weir_graphs_gone_members(
@@ -63,12 +63,13 @@ static enum weir_status remove_members(struct clearing *self,
     if (status != WEIR_OK || self->count == 0)
         return status;
     status =
-        weir_store_load(self->task->store, connection, nos, self->count, loaded, error);
-    if (status != WEIR_OK || loaded->count == 0)
+        weir_store_load(self->task->store, connection, nos, self->count, records, error);
+    if (status != WEIR_OK || records->count == 0)
         return status;
-    for (size_t i = 0; i < loaded->count; i++) {
-        if (weir_state_is_over(loaded->rows[i].row.state)) /* all, unless it is damaged */
-            nos[over++] = loaded->rows[i].row.no;
+    for (size_t i = 0; i < records->count; i++) {
+        if (weir_state_is_over(
+                records->rows[i].row.state)) /* all, unless it is damaged */
+            nos[over++] = records->rows[i].row.no;
     }
     self->removed = over;
     return weir_store_remove(self->task->store, connection, nos, over, error);

@@ -57,7 +57,7 @@ enum weir_status weir_reconciler_init(struct weir_reconciler_task *self,
         self->kind = NULL;
         return weir_error_set(error, status, "no lock");
     }
-    weir_loaded_init(&self->loaded, self->heap, ROWS_MAX);
+    weir_execution_records_init(&self->records, self->heap, ROWS_MAX);
     atomic_init(&self->look_us, INT64_MAX);
     atomic_init(&self->attentive_ns, 0);
     atomic_init(&self->told, false);
@@ -76,7 +76,7 @@ void weir_reconciler_fini(struct weir_reconciler_task *self)
         return;
     weir_heap_free(self->heap, self->nos);
     weir_heap_free(self->heap, self->changes);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
     weir_lock_fini(&self->lock);
 }
 
@@ -193,12 +193,12 @@ static enum weir_status load(struct batch *self, struct weir_connection *connect
     enum weir_status status;
 
     if (self->only != 0)
-        return weir_store_load(task->store, connection, &self->only, 1, &task->loaded,
+        return weir_store_load(task->store, connection, &self->only, 1, &task->records,
                                error);
     query.limit =
         WEIR_RECONCILE_BATCH + weir_failures_count(round->tick->failures); /* I3 */
-    status = weir_store_pick_due(task->store, connection, &query, &task->loaded, error);
-    self->full = status == WEIR_OK && task->loaded.count == query.limit;
+    status = weir_store_pick_due(task->store, connection, &query, &task->records, error);
+    self->full = status == WEIR_OK && task->records.count == query.limit;
     return status;
 }
 
@@ -206,7 +206,7 @@ static enum weir_status load(struct batch *self, struct weir_connection *connect
 static enum weir_status make_room(struct weir_reconciler_task *task,
                                   struct weir_error *error)
 {
-    size_t count = task->loaded.count;
+    size_t count = task->records.count;
 
     if (count <= task->room)
         return WEIR_OK;
@@ -227,8 +227,8 @@ static void decide(struct batch *self, int64_t now_us)
 {
     struct weir_reconciler_task *task = self->round->task;
 
-    for (size_t i = 0; i < task->loaded.count; i++) {
-        struct weir_stored *stored = &task->loaded.rows[i];
+    for (size_t i = 0; i < task->records.count; i++) {
+        struct weir_execution_record *stored = &task->records.rows[i];
         struct weir_change *change = &task->changes[self->changed];
 
         if (is_left_alone(self->round, &stored->row)) {
@@ -475,16 +475,16 @@ static enum weir_status list(struct round *round, struct candidate **out, size_t
     *out = NULL;
     *count = 0;
     *full = false;
-    if (status != WEIR_OK || task->loaded.count == 0)
+    if (status != WEIR_OK || task->records.count == 0)
         return status;
     candidates =
-        weir_heap_zalloc_array(task->heap, task->loaded.count, sizeof *candidates);
+        weir_heap_zalloc_array(task->heap, task->records.count, sizeof *candidates);
     if (candidates == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              task->loaded.count,
-                              WEIR_NOUN(task->loaded.count, "row", "rows"));
-    for (size_t i = 0; i < task->loaded.count; i++) {
-        const struct weir_execution_row *row = &task->loaded.rows[i].row;
+                              task->records.count,
+                              WEIR_NOUN(task->records.count, "row", "rows"));
+    for (size_t i = 0; i < task->records.count; i++) {
+        const struct weir_execution_row *row = &task->records.rows[i].row;
 
         if (is_left_alone(round, row))
             round->report->skipped++;

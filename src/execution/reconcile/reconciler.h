@@ -85,7 +85,7 @@ struct weir_reconciler_task {
     /* the tick's alone */
     int64_t looked_ns; /* when the last look was that it knows of */
     bool borrowed;     /* somebody else's */
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_change *changes; /* owned, as the next: what the rule has changed */
     int64_t *nos;
     size_t room; /* in both */

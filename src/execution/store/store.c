@@ -228,7 +228,8 @@ static size_t *seen_at(struct seen *self, int64_t term)
 
 /* A term that is not known: whose, and in which column. */
 static enum weir_status blame(enum weir_status status, const char *column,
-                              const struct weir_stored *stored, struct weir_error *error)
+                              const struct weir_execution_record *stored,
+                              struct weir_error *error)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
@@ -240,14 +241,15 @@ static enum weir_status blame(enum weir_status status, const char *column,
 
 static enum weir_status resolve_policy(const struct weir_store *self,
                                        struct weir_connection *connection,
-                                       struct weir_loaded *loaded, size_t index,
-                                       struct seen *seen, struct weir_error *error)
+                                       struct weir_execution_records *records,
+                                       size_t index, struct seen *seen,
+                                       struct weir_error *error)
 {
-    struct weir_stored *stored = &loaded->rows[index];
+    struct weir_execution_record *stored = &records->rows[index];
     size_t *before = seen_at(seen, stored->policy);
 
-    if (*before > 0 && loaded->rows[*before - 1].policy == stored->policy) {
-        stored->row.policy = loaded->rows[*before - 1].row.policy;
+    if (*before > 0 && records->rows[*before - 1].policy == stored->policy) {
+        stored->row.policy = records->rows[*before - 1].row.policy;
         return WEIR_OK;
     }
     *before = index + 1;
@@ -258,52 +260,54 @@ static enum weir_status resolve_policy(const struct weir_store *self,
 
 static enum weir_status resolve_lane(const struct weir_store *self,
                                      struct weir_connection *connection,
-                                     struct weir_loaded *loaded, size_t index,
+                                     struct weir_execution_records *records, size_t index,
                                      struct seen *seen, struct weir_error *error)
 {
-    struct weir_stored *stored = &loaded->rows[index];
+    struct weir_execution_record *stored = &records->rows[index];
     size_t *before = seen_at(seen, stored->lane);
     char buffer[WEIR_TERM_SIZE_MAX + 1];
     enum weir_status status;
 
-    if (*before > 0 && loaded->rows[*before - 1].lane == stored->lane) {
-        stored->lane_name = loaded->rows[*before - 1].lane_name;
+    if (*before > 0 && records->rows[*before - 1].lane == stored->lane) {
+        stored->lane_name = records->rows[*before - 1].lane_name;
         return WEIR_OK;
     }
     *before = index + 1;
     status = blame(weir_dictionary_text(self->dictionary, connection, WEIR_TERM_LANE,
                                         stored->lane, buffer, &stored->lane_name, error),
                    "lane", stored, error);
-    return status == WEIR_OK ? weir_loaded_copy(loaded, &stored->lane_name, error)
-                             : status;
+    return status == WEIR_OK
+               ? weir_execution_records_copy(records, &stored->lane_name, error)
+               : status;
 }
 
 /* What the numbers of terms stand for. In a transaction on SQLite the dictionary remembers nothing,
  * and a batch of rows has few different terms. */
 enum weir_status weir_store_resolve(const struct weir_store *self,
                                     struct weir_connection *connection,
-                                    struct weir_loaded *loaded, struct weir_error *error)
+                                    struct weir_execution_records *records,
+                                    struct weir_error *error)
 {
     struct seen policies = {{0}};
     struct seen lanes = {{0}};
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
-        status = resolve_policy(self, connection, loaded, i, &policies, error);
+    for (size_t i = 0; i < records->count && status == WEIR_OK; i++) {
+        status = resolve_policy(self, connection, records, i, &policies, error);
         if (status == WEIR_OK)
-            status = resolve_lane(self, connection, loaded, i, &lanes, error);
+            status = resolve_lane(self, connection, records, i, &lanes, error);
     }
     return status;
 }
 
 enum weir_status weir_store_load(const struct weir_store *self,
                                  struct weir_connection *connection, const int64_t *nos,
-                                 size_t count, struct weir_loaded *out,
+                                 size_t count, struct weir_execution_records *out,
                                  struct weir_error *error)
 {
     enum weir_status status;
 
-    weir_loaded_reset(out);
+    weir_execution_records_reset(out);
     status = self->ops->load(self, connection, nos, count, out, error);
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
@@ -311,11 +315,12 @@ enum weir_status weir_store_load(const struct weir_store *self,
 enum weir_status weir_store_load_by_id(const struct weir_store *self,
                                        struct weir_connection *connection,
                                        const struct weir_execution_id *ids, size_t count,
-                                       struct weir_loaded *out, struct weir_error *error)
+                                       struct weir_execution_records *out,
+                                       struct weir_error *error)
 {
     enum weir_status status;
 
-    weir_loaded_reset(out);
+    weir_execution_records_reset(out);
     status = self->ops->load_by_id(self, connection, ids, count, out, error);
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
@@ -323,11 +328,12 @@ enum weir_status weir_store_load_by_id(const struct weir_store *self,
 enum weir_status weir_store_pick_ready(const struct weir_store *self,
                                        struct weir_connection *connection,
                                        const struct weir_ready_query *query,
-                                       struct weir_loaded *out, struct weir_error *error)
+                                       struct weir_execution_records *out,
+                                       struct weir_error *error)
 {
     enum weir_status status;
 
-    weir_loaded_reset(out);
+    weir_execution_records_reset(out);
     status = self->ops->pick_ready(self, connection, query, out, error);
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
@@ -349,15 +355,16 @@ enum weir_status weir_store_is_ready(const struct weir_store *self,
 enum weir_status weir_store_pick_due(const struct weir_store *self,
                                      struct weir_connection *connection,
                                      const struct weir_due_query *query,
-                                     struct weir_loaded *out, struct weir_error *error)
+                                     struct weir_execution_records *out,
+                                     struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &weir_store_sql_due[query->kind][weir_connection_engine(connection)],
         DUE_VALUES(query, query->limit), &rows, error);
 
-    weir_loaded_reset(out);
-    status = weir_loaded_add_all(out, status, &rows, error);
+    weir_execution_records_reset(out);
+    status = weir_execution_records_add_all(out, status, &rows, error);
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
 }
 
@@ -426,7 +433,7 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
 
 enum weir_status weir_store_write(const struct weir_store *self,
                                   struct weir_connection *connection,
-                                  const struct weir_stored *rows, size_t count,
+                                  const struct weir_execution_record *rows, size_t count,
                                   struct weir_error *error)
 {
     return count == 0 ? WEIR_OK : self->ops->write(self, connection, rows, count, error);
@@ -460,10 +467,10 @@ enum weir_status weir_store_rewrite(const struct weir_store *self,
 }
 
 enum weir_status weir_store_clock(struct weir_connection *connection,
-                                  const struct weir_loaded *loaded, int64_t *out_us,
-                                  struct weir_error *error)
+                                  const struct weir_execution_records *records,
+                                  int64_t *out_us, struct weir_error *error)
 {
-    *out_us = loaded->clock_us;
+    *out_us = records->clock_us;
     return *out_us > 0 ? WEIR_OK : weir_connection_clock(connection, out_us, error);
 }
 

@@ -11,7 +11,7 @@
  *          somebody else has locked. On SQLite a transaction that writes has the database to
  *          itself.
  * Threads  Any; a connection belongs to whoever holds it.
- * Memory   What is loaded lives in the caller's struct weir_loaded.
+ * Memory   What is loaded lives in the caller's struct weir_execution_records.
  * Failure  WEIR_SCHEMA: a stored number is not known here; the text names the execution. Nothing
  *          is repeated in here: see db/transact.h.
  */
@@ -21,8 +21,8 @@
 #include "db/connection.h"
 #include "execution/commit_batch.h"
 #include "execution/store/dictionary.h"
+#include "execution/store/execution_records.h"
 #include "execution/store/floors.h"
-#include "execution/store/loaded.h"
 #include "weir/flow.h"
 
 /* The conditions of the partial indexes, for schema.c and for all who want to use them. */
@@ -48,7 +48,7 @@
     "(SELECT 1 FROM {p}_execution e WHERE e.no = " waiter                                \
     ".no AND e.state + 0 = 3 AND e.hold + 0 = 5) = 1"
 
-/* Numbers that loaded.c knows, but for the state. */
+/* Numbers that execution_records.c knows, but for the state. */
 #define WEIR_IS_KNOWN                                                                    \
     "hold BETWEEN 0 AND 14 AND pending BETWEEN 0 AND 4"                                  \
     " AND attempt_type BETWEEN 0 AND 3 AND on_timeout BETWEEN 0 AND 4"                   \
@@ -156,7 +156,7 @@ struct weir_new_result {
 
 /* All that rules have changed in one transaction. */
 struct weir_rewrite {
-    const struct weir_stored *rows;
+    const struct weir_execution_record *rows;
     size_t row_count;
     const struct weir_ended_attempt *attempts;
     size_t attempt_count;
@@ -190,23 +190,25 @@ struct weir_store_ops {
                                struct weir_error *error);
     enum weir_status (*load)(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
-                             size_t count, struct weir_loaded *out,
+                             size_t count, struct weir_execution_records *out,
                              struct weir_error *error);
     enum weir_status (*load_by_id)(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_execution_id *ids, size_t count,
-                                   struct weir_loaded *out, struct weir_error *error);
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error);
     enum weir_status (*pick_ready)(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
-                                   struct weir_loaded *out, struct weir_error *error);
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error);
     enum weir_status (*is_ready)(const struct weir_store *self,
                                  struct weir_connection *connection,
                                  const struct weir_ready_query *query, bool *out,
                                  struct weir_error *error);
     enum weir_status (*write)(const struct weir_store *self,
                               struct weir_connection *connection,
-                              const struct weir_stored *rows, size_t count,
+                              const struct weir_execution_record *rows, size_t count,
                               struct weir_error *error);
     enum weir_status (*add_attempts)(const struct weir_store *self,
                                      struct weir_connection *connection,
@@ -270,20 +272,19 @@ WEIR_CHECKED enum weir_status weir_store_insert_with_commit_batch(
 WEIR_CHECKED enum weir_status weir_store_load(const struct weir_store *self,
                                               struct weir_connection *connection,
                                               const int64_t *nos, size_t count,
-                                              struct weir_loaded *out,
+                                              struct weir_execution_records *out,
                                               struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_store_load_by_id(const struct weir_store *self,
-                                                    struct weir_connection *connection,
-                                                    const struct weir_execution_id *ids,
-                                                    size_t count, struct weir_loaded *out,
-                                                    struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_store_load_by_id(const struct weir_store *self, struct weir_connection *connection,
+                      const struct weir_execution_id *ids, size_t count,
+                      struct weir_execution_records *out, struct weir_error *error);
 
 /* Lock and load the best of the ready ones: by priority, then by age, over all lanes and sets
  * alike. Reads no backlog: the heads of each lane and set. */
 WEIR_CHECKED enum weir_status weir_store_pick_ready(const struct weir_store *self,
                                                     struct weir_connection *connection,
                                                     const struct weir_ready_query *query,
-                                                    struct weir_loaded *out,
+                                                    struct weir_execution_records *out,
                                                     struct weir_error *error);
 
 /* Lock and load what is due, the longest due first. What the filter excludes is read and passed
@@ -291,13 +292,13 @@ WEIR_CHECKED enum weir_status weir_store_pick_ready(const struct weir_store *sel
 WEIR_CHECKED enum weir_status weir_store_pick_due(const struct weir_store *self,
                                                   struct weir_connection *connection,
                                                   const struct weir_due_query *query,
-                                                  struct weir_loaded *out,
+                                                  struct weir_execution_records *out,
                                                   struct weir_error *error);
 
 /* Write all that rules change. The rows were loaded in this transaction. */
 WEIR_CHECKED enum weir_status weir_store_write(const struct weir_store *self,
                                                struct weir_connection *connection,
-                                               const struct weir_stored *rows,
+                                               const struct weir_execution_record *rows,
                                                size_t count, struct weir_error *error);
 WEIR_CHECKED enum weir_status
 weir_store_add_attempts(const struct weir_store *self, struct weir_connection *connection,
@@ -318,9 +319,10 @@ WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
                                                  struct weir_error *error);
 
 /* The database's clock, not before the rows were locked: where it comes with them, it is known. */
-WEIR_CHECKED enum weir_status weir_store_clock(struct weir_connection *connection,
-                                               const struct weir_loaded *loaded,
-                                               int64_t *out_us, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_store_clock(struct weir_connection *connection,
+                 const struct weir_execution_records *records, int64_t *out_us,
+                 struct weir_error *error);
 
 /* Of those that have any, in the order of the list. What `visit` fails with is the answer. */
 WEIR_CHECKED enum weir_status
@@ -387,14 +389,14 @@ WEIR_CHECKED enum weir_status weir_store_forget_keys(struct weir_connection *con
 WEIR_CHECKED enum weir_status weir_store_get(const struct weir_store *self,
                                              struct weir_connection *connection,
                                              const struct weir_execution_id *id,
-                                             struct weir_loaded *out,
+                                             struct weir_execution_records *out,
                                              struct weir_error *error);
 
 /* The same, with the result as its `input`, which must be allowed. The name of its lane is not
  * there. */
 WEIR_CHECKED enum weir_status weir_store_get_result(struct weir_connection *connection,
                                                     const struct weir_execution_id *id,
-                                                    struct weir_loaded *out,
+                                                    struct weir_execution_records *out,
                                                     struct weir_error *error);
 
 /*
@@ -404,8 +406,8 @@ WEIR_CHECKED enum weir_status weir_store_get_result(struct weir_connection *conn
 WEIR_CHECKED enum weir_status weir_store_list(const struct weir_store *self,
                                               struct weir_connection *connection,
                                               const struct weir_execution_filter *filter,
-                                              struct weir_loaded *out, int64_t *next,
-                                              struct weir_error *error);
+                                              struct weir_execution_records *out,
+                                              int64_t *next, struct weir_error *error);
 
 /* Those that have ended, by number. */
 typedef void (*weir_ended_attempt_visit_fn)(void *state,

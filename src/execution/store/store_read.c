@@ -136,20 +136,21 @@ const struct weir_sql weir_store_sql_attempts = {
 /* Terms, with what a worker must have: only people ask for that. */
 static enum weir_status resolve(const struct weir_store *self,
                                 struct weir_connection *connection,
-                                struct weir_loaded *out, struct weir_error *error)
+                                struct weir_execution_records *out,
+                                struct weir_error *error)
 {
     enum weir_status status = weir_store_resolve(self, connection, out, error);
     char buffer[WEIR_TERM_SIZE_MAX + 1];
 
     for (size_t i = 0; i < out->count && status == WEIR_OK; i++) {
-        struct weir_stored *stored = &out->rows[i];
+        struct weir_execution_record *stored = &out->rows[i];
 
         if (stored->capset == 0)
             continue;
         status = weir_dictionary_text(self->dictionary, connection, WEIR_TERM_CAPSET,
                                       stored->capset, buffer, &stored->needs, error);
         if (status == WEIR_OK)
-            status = weir_loaded_copy(out, &stored->needs, error);
+            status = weir_execution_records_copy(out, &stored->needs, error);
     }
     return status;
 }
@@ -157,7 +158,8 @@ static enum weir_status resolve(const struct weir_store *self,
 static enum weir_status get_by(struct weir_connection *connection,
                                const struct weir_sql *sql,
                                const struct weir_execution_id *id,
-                               struct weir_loaded *out, struct weir_error *error)
+                               struct weir_execution_records *out,
+                               struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -165,8 +167,8 @@ static enum weir_status get_by(struct weir_connection *connection,
         VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE), weir_integer(id->partition)), &rows,
         error);
 
-    weir_loaded_reset(out);
-    status = weir_loaded_add_all(out, status, &rows, error);
+    weir_execution_records_reset(out);
+    status = weir_execution_records_add_all(out, status, &rows, error);
     if (status == WEIR_OK && out->count == 0)
         return weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     return status;
@@ -175,7 +177,8 @@ static enum weir_status get_by(struct weir_connection *connection,
 enum weir_status weir_store_get(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_execution_id *id,
-                                struct weir_loaded *out, struct weir_error *error)
+                                struct weir_execution_records *out,
+                                struct weir_error *error)
 {
     enum weir_status status = get_by(connection, &weir_store_sql_get, id, out, error);
 
@@ -184,7 +187,8 @@ enum weir_status weir_store_get(const struct weir_store *self,
 
 enum weir_status weir_store_get_result(struct weir_connection *connection,
                                        const struct weir_execution_id *id,
-                                       struct weir_loaded *out, struct weir_error *error)
+                                       struct weir_execution_records *out,
+                                       struct weir_error *error)
 {
     return get_by(connection, &weir_store_sql_get_result, id, out, error);
 }
@@ -352,20 +356,21 @@ static enum weir_status find_flow(struct weir_connection *connection,
 static enum weir_status read_page(struct weir_connection *connection,
                                   const struct weir_execution_filter *filter,
                                   const struct named *named, struct span *span,
-                                  struct weir_loaded *out, struct weir_error *error)
+                                  struct weir_execution_records *out,
+                                  struct weir_error *error)
 {
     struct weir_rows rows = {.connection = NULL};
     enum weir_status status = find_span(connection, filter, named, span, error);
 
     if (status == WEIR_OK)
         status = query_page(connection, filter, span, named, &rows, error);
-    return weir_loaded_add_all(out, status, &rows, error);
+    return weir_execution_records_add_all(out, status, &rows, error);
 }
 
 enum weir_status weir_store_list(const struct weir_store *self,
                                  struct weir_connection *connection,
                                  const struct weir_execution_filter *filter,
-                                 struct weir_loaded *out, int64_t *next,
+                                 struct weir_execution_records *out, int64_t *next,
                                  struct weir_error *error)
 {
     struct named named = {.lane = 0};
@@ -373,7 +378,7 @@ enum weir_status weir_store_list(const struct weir_store *self,
     enum weir_status status = find_lane(self, connection, filter, &named.lane, error);
 
     *next = 0;
-    weir_loaded_reset(out);
+    weir_execution_records_reset(out);
     if (status == WEIR_OK)
         status = find_flow(connection, filter, &named.flow, error);
     if (status != WEIR_OK || named.lane < 0 || named.flow < 0)

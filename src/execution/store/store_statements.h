@@ -72,7 +72,7 @@ extern const struct weir_sql weir_sqlite_sql_remove[WEIR_SQLITE_REMOVES];
 /* Policies and names of lanes of all that was loaded. */
 WEIR_CHECKED enum weir_status weir_store_resolve(const struct weir_store *self,
                                                  struct weir_connection *connection,
-                                                 struct weir_loaded *loaded,
+                                                 struct weir_execution_records *records,
                                                  struct weir_error *error);
 
 #endif

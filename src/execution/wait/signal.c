@@ -39,7 +39,7 @@ struct delivery {
 
     /* of one transaction */
     struct weir_arena arena;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_waitpoint_rows waitpoints;
     const struct weir_waitpoint_row *waitpoint;
     size_t came; /* signals, with this one */
@@ -165,10 +165,10 @@ static enum weir_status look_at_waitpoints(struct delivery *self,
                                            struct weir_error *error)
 {
     enum weir_status status =
-        weir_store_clock(connection, &self->loaded, &self->now_us, error);
+        weir_store_clock(connection, &self->records, &self->now_us, error);
 
     if (status == WEIR_OK)
-        status = weir_waitpoints_read(connection, self->loaded.rows[0].row.no,
+        status = weir_waitpoints_read(connection, self->records.rows[0].row.no,
                                       &self->arena, &self->waitpoints, error);
     if (status == WEIR_OK)
         self->waitpoint = self->waitpoint_key == NULL ? find_uuid(self) : find_key(self);
@@ -180,7 +180,7 @@ static struct weir_signal_key key_of(const struct delivery *self)
     bool operator= self->waitpoint_key != NULL;
 
     return (struct weir_signal_key){
-        .no = self->loaded.rows[0].row.no,
+        .no = self->records.rows[0].row.no,
         .waitpoint = operator? NULL : self->signal->waitpoint,
         .waitpoint_key = or_nothing(self->waitpoint_key),
         .key = self->row.idempotency_key,
@@ -233,7 +233,7 @@ static enum weir_status admit(struct delivery *self, struct weir_connection *con
                               struct weir_error *error)
 {
     enum weir_status status =
-        weir_store_get(&self->flow->store, connection, self->id, &self->loaded, error);
+        weir_store_get(&self->flow->store, connection, self->id, &self->records, error);
 
     if (status == WEIR_NOT_FOUND)
         return deny(error);
@@ -264,10 +264,10 @@ static enum weir_status lock(struct delivery *self, struct weir_connection *conn
     int64_t no;
 
     if (self->waitpoint_key != NULL)
-        return weir_store_load_by_id(store, connection, self->id, 1, &self->loaded,
+        return weir_store_load_by_id(store, connection, self->id, 1, &self->records,
                                      error);
-    no = self->loaded.rows[0].row.no;
-    return weir_store_load(store, connection, &no, 1, &self->loaded, error);
+    no = self->records.rows[0].row.no;
+    return weir_store_load(store, connection, &no, 1, &self->records, error);
 }
 
 /* Under the lock: the waitpoint may be gone since the token was looked at. */
@@ -297,7 +297,7 @@ static enum weir_status begin(struct delivery *self, struct weir_connection *con
     if (status != WEIR_OK || self->repeated)
         return status;
     status = lock(self, connection, error);
-    if (status == WEIR_OK && self->loaded.count == 0)
+    if (status == WEIR_OK && self->records.count == 0)
         return refuse(self, "there is no such execution", error);
     return status == WEIR_OK ? find_waitpoint(self, connection, error) : status;
 }
@@ -357,7 +357,7 @@ static enum weir_status evaluate(struct delivery *self,
 static enum weir_status resume(struct delivery *self, struct weir_connection *connection,
                                int64_t delay_us, struct weir_error *error)
 {
-    struct weir_change change = {.stored = &self->loaded.rows[0]};
+    struct weir_change change = {.stored = &self->records.rows[0]};
     enum weir_ruling ruling =
         weir_rule_resume(&change.stored->row, weir_sat_add_i64(self->now_us, delay_us),
                          self->now_us, &change.consequence);
@@ -372,7 +372,7 @@ static enum weir_status resume(struct delivery *self, struct weir_connection *co
 static enum weir_status judge(struct delivery *self, struct weir_connection *connection,
                               struct weir_error *error)
 {
-    int64_t no = self->loaded.rows[0].row.no;
+    int64_t no = self->records.rows[0].row.no;
     struct weir_signal_seen seen;
     struct weir_suspension_row suspension;
     struct weir_condition *condition = NULL;
@@ -413,7 +413,7 @@ static enum weir_status compare(struct delivery *self, struct weir_connection *c
 {
     struct weir_signal_row before;
     enum weir_status status =
-        weir_signal_find(connection, self->loaded.rows[0].row.no, self->waitpoint->uuid,
+        weir_signal_find(connection, self->records.rows[0].row.no, self->waitpoint->uuid,
                          self->row.idempotency_key, &self->arena, &before, error);
 
     self->effect = WEIR_SIGNAL_DUPLICATE;
@@ -438,7 +438,7 @@ static bool is_late(const struct delivery *self)
 {
     const struct weir_waitpoint_row *waitpoint = self->waitpoint;
 
-    return weir_state_is_over(self->loaded.rows[0].row.state) ||
+    return weir_state_is_over(self->records.rows[0].row.state) ||
            waitpoint->state >= WEIR_WAITPOINT_CLOSED ||
            (waitpoint->until_us > 0 && waitpoint->until_us <= self->now_us);
 }
@@ -449,7 +449,7 @@ static enum weir_status check_room(struct delivery *self,
 {
     int64_t count = 0;
     enum weir_status status =
-        weir_signals_count(connection, self->loaded.rows[0].row.no, &count, error);
+        weir_signals_count(connection, self->records.rows[0].row.no, &count, error);
 
     if (status == WEIR_OK && count >= WEIR_SIGNALS_MAX)
         return weir_error_set(error, WEIR_FULL, "it has %" PRId64 " %s already", count,
@@ -468,7 +468,7 @@ static enum weir_status take(struct delivery *self, struct weir_connection *conn
     memcpy(self->row.waitpoint, self->waitpoint->uuid, WEIR_UUID_SIZE);
     self->row.came_us = self->now_us;
     if (status == WEIR_OK)
-        status = weir_signal_add(connection, self->loaded.rows[0].row.no, &self->row,
+        status = weir_signal_add(connection, self->records.rows[0].row.no, &self->row,
                                  &added, error);
     if (status == WEIR_OK && !added)
         return compare(self, connection, error);
@@ -476,7 +476,7 @@ static enum weir_status take(struct delivery *self, struct weir_connection *conn
     if (status == WEIR_OK && self->waitpoint->state == WEIR_WAITPOINT_ACTIVE)
         status = judge(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_events_signal(self->flow, connection, &self->loaded.rows[0],
+        status = weir_events_signal(self->flow, connection, &self->records.rows[0],
                                     &self->row, self->waitpoint->key,
                                     weir_signal_effect_name(self->effect), self->now_us,
                                     &self->pending_wakeups.events, error);
@@ -559,13 +559,13 @@ static enum weir_status send(struct delivery *self, enum weir_signal_effect *eff
         return status;
     pack(self);
     weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&self->loaded, self->flow->heap, 1);
+    weir_execution_records_init(&self->records, self->flow->heap, 1);
     status = weir_transact_soon(self->flow->db, deliver, self, error);
     if (status == WEIR_OK) {
         *effect = self->effect;
         weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
     }
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     return status;
 }
@@ -605,13 +605,13 @@ struct reading {
     weir_waitpoint_visit_fn visit_waitpoint;
     void *state;
     struct weir_arena arena;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
 };
 
 static enum weir_status find(struct reading *self, struct weir_connection *connection,
                              const struct weir_execution_id *id, struct weir_error *error)
 {
-    return weir_store_get(&self->flow->store, connection, id, &self->loaded, error);
+    return weir_store_get(&self->flow->store, connection, id, &self->records, error);
 }
 
 /* Texts of rows have no zero behind them. */
@@ -660,14 +660,14 @@ enum weir_status weir_flow_signals(struct weir_flow *self,
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
 
     weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&reading.loaded, self->heap, 1);
+    weir_execution_records_init(&reading.records, self->heap, 1);
     if (status == WEIR_OK)
         status = find(&reading, connection, id, error);
     if (status == WEIR_OK)
         status =
-            weir_signals_visit(connection, reading.loaded.rows[0].row.no,
+            weir_signals_visit(connection, reading.records.rows[0].row.no,
                                WEIR_SIGNALS_WITH_PAYLOAD, show_signal, &reading, error);
-    weir_loaded_fini(&reading.loaded);
+    weir_execution_records_fini(&reading.records);
     weir_arena_fini(&reading.arena);
     weir_db_release(self->db, connection);
     return status;
@@ -704,7 +704,7 @@ static enum weir_status show_waitpoint(struct reading *self,
                                        const struct weir_waitpoint_row *row,
                                        struct weir_error *error)
 {
-    const struct weir_execution_row *execution = &self->loaded.rows[0].row;
+    const struct weir_execution_row *execution = &self->records.rows[0].row;
     int64_t count = 0;
     struct weir_waitpoint_info info = {
         .key = terminated(&self->arena, row->key),
@@ -740,15 +740,15 @@ enum weir_status weir_flow_waitpoints(struct weir_flow *self,
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
 
     weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&reading.loaded, self->heap, 1);
+    weir_execution_records_init(&reading.records, self->heap, 1);
     if (status == WEIR_OK)
         status = find(&reading, connection, id, error);
     if (status == WEIR_OK)
-        status = weir_waitpoints_read(connection, reading.loaded.rows[0].row.no,
+        status = weir_waitpoints_read(connection, reading.records.rows[0].row.no,
                                       &reading.arena, &waitpoints, error);
     for (size_t i = 0; i < waitpoints.count && status == WEIR_OK; i++)
         status = show_waitpoint(&reading, connection, &waitpoints.rows[i], error);
-    weir_loaded_fini(&reading.loaded);
+    weir_execution_records_fini(&reading.records);
     weir_arena_fini(&reading.arena);
     weir_db_release(self->db, connection);
     return status;

@@ -42,7 +42,7 @@ struct pause {
 
     /* of one transaction */
     struct weir_arena arena;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_waitpoint_rows there;
     size_t came; /* signals, of whatever suspension */
     struct weir_secret secret;
@@ -205,7 +205,7 @@ static enum weir_status begin(struct pause *self, struct weir_connection *connec
                               struct weir_error *error)
 {
     enum weir_status status = weir_store_load(&self->flow->store, connection,
-                                              &self->claim->no, 1, &self->loaded, error);
+                                              &self->claim->no, 1, &self->records, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     self->truth = (struct weir_truth){.epoch = 0};
@@ -213,11 +213,11 @@ static enum weir_status begin(struct pause *self, struct weir_connection *connec
     clear_spots(self);
     weir_arena_reset(&self->arena);
     if (status == WEIR_OK &&
-        (self->loaded.count == 0 || memcmp(self->loaded.rows[0].row.id.uuid,
-                                           self->claim->id.uuid, WEIR_UUID_SIZE) != 0))
+        (self->records.count == 0 || memcmp(self->records.rows[0].row.id.uuid,
+                                            self->claim->id.uuid, WEIR_UUID_SIZE) != 0))
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     if (status == WEIR_OK)
-        status = weir_store_clock(connection, &self->loaded, &self->now_us, error);
+        status = weir_store_clock(connection, &self->records, &self->now_us, error);
     if (status == WEIR_OK)
         status = weir_secrets_active(connection, &self->secret, error);
     if (status == WEIR_OK)
@@ -228,7 +228,7 @@ static enum weir_status begin(struct pause *self, struct weir_connection *connec
 
 static enum weir_status refuse(struct pause *self, struct weir_error *error)
 {
-    const struct weir_execution_row *row = &self->loaded.rows[0].row;
+    const struct weir_execution_row *row = &self->records.rows[0].row;
 
     self->truth = weir_flow_truth(row);
     return weir_error_set(error, WEIR_FENCED,
@@ -303,7 +303,7 @@ static enum weir_status make_waitpoint(struct weir_connection *connection, void 
 
     if (status != WEIR_OK)
         return status;
-    if (weir_rule_fence(&self->loaded.rows[0].row, self->claim->epoch, self->now_us) !=
+    if (weir_rule_fence(&self->records.rows[0].row, self->claim->epoch, self->now_us) !=
         WEIR_RULING_DONE)
         return refuse(self, error);
     row = find_key(self, self->waitpoints[0].key);
@@ -512,7 +512,7 @@ static enum weir_status answer_again(struct pause *self,
             return refuse(self, error);
         status = give_token(self, connection, row, &self->spots[i], error);
     }
-    self->truth = weir_flow_truth(&self->loaded.rows[0].row);
+    self->truth = weir_flow_truth(&self->records.rows[0].row);
     return status;
 }
 
@@ -521,7 +521,7 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
 {
     struct pause *self = argument;
     enum weir_status status = begin(self, connection, error);
-    struct weir_change change = {.stored = &self->loaded.rows[0]};
+    struct weir_change change = {.stored = &self->records.rows[0]};
     struct weir_execution_row row;
     struct weir_suspending suspending;
     enum weir_ruling ruling;
@@ -567,7 +567,7 @@ static enum weir_status prepare(struct pause *self, struct weir_error *error)
     struct weir_mint mint;
 
     weir_arena_init(&self->arena, heap, ARENA_SIZE_MAX);
-    weir_loaded_init(&self->loaded, heap, 1);
+    weir_execution_records_init(&self->records, heap, 1);
     self->spots =
         weir_heap_zalloc_array(heap, self->waitpoint_count + 1, sizeof *self->spots);
     self->condition = weir_heap_zalloc_array(heap, 1, sizeof *self->condition);
@@ -604,7 +604,7 @@ static void finish(struct pause *self)
         OPENSSL_cleanse(self->spots, self->waitpoint_count * sizeof *self->spots);
     weir_heap_free(self->flow->heap, self->spots);
     weir_heap_free(self->flow->heap, self->condition);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     OPENSSL_cleanse(&self->secret, sizeof self->secret);
 }

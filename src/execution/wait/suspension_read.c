@@ -83,15 +83,15 @@ static enum weir_status gather_all(struct look *self, struct weir_connection *co
 static enum weir_status read_all(struct look *self, struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     int64_t no = 0;
     enum weir_status status;
 
-    weir_loaded_init(&loaded, self->flow->heap, 1);
-    status = weir_store_get(&self->flow->store, connection, self->id, &loaded, error);
+    weir_execution_records_init(&records, self->flow->heap, 1);
+    status = weir_store_get(&self->flow->store, connection, self->id, &records, error);
     if (status == WEIR_OK)
-        no = loaded.rows[0].row.no;
-    weir_loaded_fini(&loaded);
+        no = records.rows[0].row.no;
+    weir_execution_records_fini(&records);
     if (status == WEIR_OK)
         status = weir_waits_look(connection, no, &self->arena, &self->row,
                                  &self->standing, error);

@@ -19,7 +19,7 @@ struct shop {
     struct weir_connection *connection; /* in a transaction */
     struct weir_dictionary *dictionary;
     struct weir_store store;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     int64_t now_us; /* when it was opened */
     int64_t lane;   /* "orders" */
     int64_t policy;
@@ -77,7 +77,7 @@ static inline void shop_open(struct shop *self, struct fixture *fixture)
     check_db(weir_store_init(&self->store, &fixture->heap.heap, fixture->engine,
                              self->dictionary, &fixture->error),
              WEIR_OK);
-    weir_loaded_init(&self->loaded, &fixture->heap.heap, SHOP_LOADED_MAX);
+    weir_execution_records_init(&self->records, &fixture->heap.heap, SHOP_LOADED_MAX);
     check_db(weir_connection_clock(self->connection, &self->now_us, &fixture->error),
              WEIR_OK);
     self->lane = shop_term(self, WEIR_TERM_LANE, "orders");
@@ -91,7 +91,7 @@ static inline void shop_close(struct shop *self)
 {
     if (weir_connection_transaction(self->connection) != WEIR_TRANSACTION_NONE)
         weir_connection_rollback(self->connection);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
     weir_dictionary_destroy(self->dictionary);
     fixture_give(self->fixture, self->connection);
 }
@@ -131,7 +131,7 @@ static inline int64_t shop_put(struct shop *self, uint32_t number,
 {
     struct fixture *fixture = self->fixture;
     struct weir_new_execution item = shop_item(self, number);
-    struct weir_stored stored = {.row = row};
+    struct weir_execution_record stored = {.row = row};
 
     shop_insert(self, &item, 1);
     stored.row.no = item.no;
@@ -145,10 +145,10 @@ static inline size_t shop_load(struct shop *self, int64_t no)
 {
     struct fixture *fixture = self->fixture;
 
-    check_db(weir_store_load(&self->store, self->connection, &no, 1, &self->loaded,
+    check_db(weir_store_load(&self->store, self->connection, &no, 1, &self->records,
                              &fixture->error),
              WEIR_OK);
-    return self->loaded.count;
+    return self->records.count;
 }
 
 static inline size_t shop_pick(struct shop *self, size_t limit)
@@ -158,20 +158,20 @@ static inline size_t shop_pick(struct shop *self, size_t limit)
     const struct weir_ready_query query = {&self->lane, 1,     &capset, 1,
                                            limit,       false, NULL};
 
-    check_db(weir_store_pick_ready(&self->store, self->connection, &query, &self->loaded,
+    check_db(weir_store_pick_ready(&self->store, self->connection, &query, &self->records,
                                    &fixture->error),
              WEIR_OK);
-    return self->loaded.count;
+    return self->records.count;
 }
 
 static inline size_t shop_pick_due(struct shop *self, const struct weir_due_query *query)
 {
     struct fixture *fixture = self->fixture;
 
-    check_db(weir_store_pick_due(&self->store, self->connection, query, &self->loaded,
+    check_db(weir_store_pick_due(&self->store, self->connection, query, &self->records,
                                  &fixture->error),
              WEIR_OK);
-    return self->loaded.count;
+    return self->records.count;
 }
 
 static inline int64_t shop_next_due(struct shop *self, const struct weir_due_query *query)

@@ -119,21 +119,21 @@ static enum weir_status look(const struct weir_ready_query *query, struct scene 
                              struct fixture *fixture, int64_t *entries)
 {
     struct weir_connection *connection = NULL;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct weir_db *db = self->company.db;
     enum weir_status status;
     int64_t before;
 
-    weir_loaded_init(&loaded, weir_heap_system(), 10);
+    weir_execution_records_init(&records, weir_heap_system(), 10);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     before = entries_read(weir_connection_native(connection));
-    status = weir_store_pick_ready(&self->company.flow->store, connection, query, &loaded,
-                                   &fixture->error);
+    status = weir_store_pick_ready(&self->company.flow->store, connection, query,
+                                   &records, &fixture->error);
     *entries = entries_read(weir_connection_native(connection)) - before;
     weir_connection_rollback(connection);
     weir_db_release(db, connection);
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
     return status;
 }
 

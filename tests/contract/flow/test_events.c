@@ -102,14 +102,14 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.stored = NULL};
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
 
-    weir_loaded_init(&loaded, &fixture->heap.heap, 1);
+    weir_execution_records_init(&records, &fixture->heap.heap, 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_store_load_by_id(&desk.flow->store, connection, &id, 1, &loaded,
+    check_db(weir_store_load_by_id(&desk.flow->store, connection, &id, 1, &records,
                                    &fixture->error),
              WEIR_OK);
-    change.stored = &loaded.rows[0];
+    change.stored = &records.rows[0];
     check_int(
         weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
         WEIR_RULING_DONE);
@@ -121,7 +121,7 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 
     check_int(told_at_all(fixture), 0);
     check_str(works_state(fixture, desk.flow, &id), "waiting");
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
     fixture_give(fixture, connection);
     desk_close(&desk);
 }

@@ -377,7 +377,7 @@ FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
 struct slow_act {
     struct yard *yard;
     struct weir_connection *connection;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
 };
 
 static enum weir_ruling rule(enum act act, struct weir_execution_row *row, int64_t epoch,
@@ -410,13 +410,13 @@ static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
     int64_t time_us;
 
     *self = (struct slow_act){.yard = yard, .connection = fixture_take(fixture)};
-    weir_loaded_init(&self->loaded, flow->heap, 1);
+    weir_execution_records_init(&self->records, flow->heap, 1);
     check_db(weir_connection_begin(self->connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_clock(self->connection, &time_us, &fixture->error), WEIR_OK);
-    check_db(weir_store_load(&flow->store, self->connection, &claim->no, 1, &self->loaded,
-                             &fixture->error),
+    check_db(weir_store_load(&flow->store, self->connection, &claim->no, 1,
+                             &self->records, &fixture->error),
              WEIR_OK);
-    change.stored = &self->loaded.rows[0];
+    change.stored = &self->records.rows[0];
     check_int(rule(act, &change.stored->row, claim->epoch, time_us, &change.consequence),
               WEIR_RULING_DONE);
     check_db(weir_change_set_store(flow, self->connection, &change, 1, time_us,
@@ -430,7 +430,7 @@ static void end_slowly(struct slow_act *self)
 
     check_db(weir_connection_commit(self->connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, self->connection);
-    weir_loaded_fini(&self->loaded);
+    weir_execution_records_fini(&self->records);
 }
 
 static const struct encounter BEGUN_IN_TIME[] = {

@@ -10,8 +10,8 @@ static int64_t list(struct shop *shop, const struct weir_execution_filter *filte
     struct fixture *fixture = shop->fixture;
     int64_t next = -1;
 
-    check_db(weir_store_list(&shop->store, shop->connection, filter, &shop->loaded, &next,
-                             &fixture->error),
+    check_db(weir_store_list(&shop->store, shop->connection, filter, &shop->records,
+                             &next, &fixture->error),
              WEIR_OK);
     return next;
 }
@@ -25,15 +25,15 @@ FLOW_TEST(get, finds_one_by_its_id)
     item = shop_item(&shop, 5);
     shop_insert(&shop, &item, 1);
 
-    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.loaded,
+    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.records,
                             &fixture->error),
              WEIR_OK);
-    check_int(shop.loaded.count, 1);
-    check_int(shop.loaded.rows[0].row.no, item.no);
-    shop_is(shop.loaded.rows[0].lane_name, "orders");
+    check_int(shop.records.count, 1);
+    check_int(shop.records.rows[0].row.no, item.no);
+    shop_is(shop.records.rows[0].lane_name, "orders");
 
     item.id.partition++;
-    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.loaded,
+    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.records,
                             &fixture->error),
              WEIR_NOT_FOUND);
     shop_close(&shop);
@@ -53,8 +53,8 @@ FLOW_TEST(list, goes_from_the_newest_page_by_page)
 
     for (int page = 0; page < 3; page++) {
         filter.before = list(&shop, &filter);
-        for (size_t i = 0; i < shop.loaded.count; i++)
-            check_int(shop.loaded.rows[i].row.no, items[--at].no);
+        for (size_t i = 0; i < shop.records.count; i++)
+            check_int(shop.records.rows[i].row.no, items[--at].no);
     }
 
     check_int(at, 0);
@@ -81,25 +81,25 @@ FLOW_TEST(list, has_what_all_of_the_filter_allows)
     shop_insert(&shop, items, 5);
 
     check_int(list(&shop, &filter), 0);
-    check_int(shop.loaded.count, 4);
+    check_int(shop.records.count, 4);
     filter.kind = "mail";
     (void)list(&shop, &filter);
-    check_int(shop.loaded.count, 3);
+    check_int(shop.records.count, 3);
     filter.tag_key = "app.zone";
     filter.tag_value = "west";
     (void)list(&shop, &filter);
-    check_int(shop.loaded.count, 2);
+    check_int(shop.records.count, 2);
     filter.lane = "letters";
     check_int(list(&shop, &filter), 0);
-    check_int(shop.loaded.count, 1);
-    check_int(shop.loaded.rows[0].row.no, items[3].no);
-    shop_is(shop.loaded.rows[0].lane_name, "letters");
+    check_int(shop.records.count, 1);
+    check_int(shop.records.rows[0].row.no, items[3].no);
+    shop_is(shop.records.rows[0].lane_name, "letters");
     filter.tag_value = "east";
     (void)list(&shop, &filter);
-    check_int(shop.loaded.count, 0);
+    check_int(shop.records.count, 0);
     filter.lane = "nobody's";
     check_int(list(&shop, &filter), 0);
-    check_int(shop.loaded.count, 0);
+    check_int(shop.records.count, 0);
     shop_close(&shop);
 }
 
@@ -142,17 +142,17 @@ FLOW_TEST(list, knows_public_states)
     for (unsigned shown = 0; shown < WEIR_STATE_COUNT; shown++) {
         filter.states = 1U << shown;
         (void)list(&shop, &filter);
-        check_int(shop.loaded.count, shown == WEIR_STATE_WAITING ? 2 : 1);
-        for (size_t i = 0; i < shop.loaded.count; i++) {
+        check_int(shop.records.count, shown == WEIR_STATE_WAITING ? 2 : 1);
+        for (size_t i = 0; i < shop.records.count; i++) {
             uint32_t number;
 
-            memcpy(&number, shop.loaded.rows[i].row.id.uuid, sizeof number);
+            memcpy(&number, shop.records.rows[i].row.id.uuid, sizeof number);
             check_int(STANDINGS[number].shown, shown);
         }
     }
     filter.states = 1U << WEIR_STATE_FAILED | 1U << WEIR_STATE_ACTIVE;
     (void)list(&shop, &filter);
-    check_int(shop.loaded.count, 2);
+    check_int(shop.records.count, 2);
     shop_close(&shop);
 }
 
@@ -196,12 +196,12 @@ FLOW_TEST(list, finds_by_public_state_what_reading_shows)
     for (unsigned shown = 0; shown < WEIR_STATE_COUNT; shown++) {
         filter.states = 1U << shown;
         (void)list(&shop, &filter);
-        check_int(shop.loaded.count, want[shown]);
+        check_int(shop.records.count, want[shown]);
         check(want[shown] > 0);
-        for (size_t i = 0; i < shop.loaded.count; i++) {
+        for (size_t i = 0; i < shop.records.count; i++) {
             uint32_t number;
 
-            memcpy(&number, shop.loaded.rows[i].row.id.uuid, sizeof number);
+            memcpy(&number, shop.records.rows[i].row.id.uuid, sizeof number);
             check_int(standing_of(number).shown, shown);
         }
     }
@@ -229,11 +229,11 @@ static void find_the_rare_one(struct fixture *fixture, const char *tag)
     shop_insert(&shop, items, COUNT);
 
     filter.before = list(&shop, &filter);
-    check_int(shop.loaded.count, 0);
+    check_int(shop.records.count, 0);
     check_int(filter.before, items[100].no);
     check_int(list(&shop, &filter), 0);
-    check_int(shop.loaded.count, 1);
-    check_int(shop.loaded.rows[0].row.no, items[50].no);
+    check_int(shop.records.count, 1);
+    check_int(shop.records.rows[0].row.no, items[50].no);
     shop_close(&shop);
     free(items);
 }
@@ -253,20 +253,20 @@ FLOW_TEST(list, that_does_not_fit_is_refused)
 {
     struct weir_execution_filter filter = {.count = 2};
     struct weir_new_execution items[2];
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     struct shop shop;
     int64_t next;
 
-    weir_loaded_init(&loaded, &fixture->heap.heap, 1);
+    weir_execution_records_init(&records, &fixture->heap.heap, 1);
     shop_open(&shop, fixture);
     for (uint32_t i = 0; i < 2; i++)
         items[i] = shop_item(&shop, i);
     shop_insert(&shop, items, 2);
 
-    check_db(weir_store_list(&shop.store, shop.connection, &filter, &loaded, &next,
+    check_db(weir_store_list(&shop.store, shop.connection, &filter, &records, &next,
                              &fixture->error),
              WEIR_TOO_LARGE);
 
     shop_close(&shop);
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
 }

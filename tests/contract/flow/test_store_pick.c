@@ -29,10 +29,10 @@ static const char *picked(const struct shop *shop, char *out, size_t size)
     size_t used = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; i < shop->loaded.count; i++) {
+    for (size_t i = 0; i < shop->records.count; i++) {
         uint32_t number;
 
-        memcpy(&number, shop->loaded.rows[i].row.id.uuid, sizeof number);
+        memcpy(&number, shop->records.rows[i].row.id.uuid, sizeof number);
         used +=
             (size_t)snprintf(out + used, size - used, "%s%u", i > 0 ? " " : "", number);
     }
@@ -75,7 +75,7 @@ FLOW_TEST(ready, comes_from_several_lanes_and_sets_in_one_order)
     query.lanes = lanes;
     query.capsets = capsets;
 
-    check_db(weir_store_pick_ready(&shop.store, shop.connection, &query, &shop.loaded,
+    check_db(weir_store_pick_ready(&shop.store, shop.connection, &query, &shop.records,
                                    &fixture->error),
              WEIR_OK);
 
@@ -146,17 +146,17 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
     shop_open(&there, fixture);
 
     query.limit = COUNT - 5;
-    check_db(weir_store_pick_ready(&here.store, here.connection, &query, &here.loaded,
+    check_db(weir_store_pick_ready(&here.store, here.connection, &query, &here.records,
                                    &fixture->error),
              WEIR_OK);
-    check_int(here.loaded.count, COUNT - 5);
+    check_int(here.records.count, COUNT - 5);
     query.limit = 10;
-    check_db(weir_store_pick_ready(&there.store, there.connection, &query, &there.loaded,
+    check_db(weir_store_pick_ready(&there.store, there.connection, &query, &there.records,
                                    &fixture->error),
              WEIR_OK);
 
-    check_int(there.loaded.count, 5);
-    check_int(there.loaded.rows[0].row.no, items[COUNT - 5].no);
+    check_int(there.records.count, 5);
+    check_int(there.records.rows[0].row.no, items[COUNT - 5].no);
     shop_close(&there);
     shop_close(&here);
     free(items);
@@ -176,7 +176,8 @@ struct crowd {
 
 static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
                                   struct weir_connection *connection,
-                                  struct weir_loaded *loaded, struct weir_error *error)
+                                  struct weir_execution_records *records,
+                                  struct weir_error *error)
 {
     const int64_t capset = 0;
     const struct weir_ready_query query = {
@@ -185,13 +186,14 @@ static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
 
     if (status != WEIR_OK)
         return status;
-    status = weir_store_pick_ready(store, connection, &query, loaded, error);
-    for (size_t i = 0; i < loaded->count && status == WEIR_OK; i++) {
-        loaded->rows[i].row.state = WEIR_EXEC_ACTIVE;
-        loaded->rows[i].row.epoch++;
+    status = weir_store_pick_ready(store, connection, &query, records, error);
+    for (size_t i = 0; i < records->count && status == WEIR_OK; i++) {
+        records->rows[i].row.state = WEIR_EXEC_ACTIVE;
+        records->rows[i].row.epoch++;
     }
     if (status == WEIR_OK)
-        status = weir_store_write(store, connection, loaded->rows, loaded->count, error);
+        status =
+            weir_store_write(store, connection, records->rows, records->count, error);
     if (status == WEIR_OK)
         return weir_connection_commit(connection, error);
     weir_connection_rollback(connection);
@@ -206,9 +208,9 @@ static void *take_all(void *argument)
     struct weir_connection *connection = NULL;
     struct weir_error error;
     struct weir_store store;
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
 
-    weir_loaded_init(&loaded, weir_heap_system(), 100);
+    weir_execution_records_init(&records, weir_heap_system(), 100);
     check_db(
         weir_dictionary_create(weir_heap_system(), WEIR_TERMS_MAX, &dictionary, &error),
         WEIR_OK);
@@ -217,16 +219,16 @@ static void *take_all(void *argument)
         WEIR_OK);
     check_db(weir_db_acquire(crowd->db, &connection, &error), WEIR_OK);
     while (crowd->taken < CROWD_WORK) {
-        enum weir_status status = take_some(crowd, &store, connection, &loaded, &error);
+        enum weir_status status = take_some(crowd, &store, connection, &records, &error);
 
         if (status == WEIR_OK)
-            crowd->taken += (int)loaded.count;
+            crowd->taken += (int)records.count;
         else
             check(status == WEIR_LOCKED || status == WEIR_CONFLICT);
     }
     weir_db_release(crowd->db, connection);
     weir_dictionary_destroy(dictionary);
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
 {
     struct weir_execution_policy policy = shop_policy();
     struct weir_new_execution item;
-    const struct weir_stored *got;
+    const struct weir_execution_record *got;
     struct shop shop;
 
     shop_open(&shop, fixture);
@@ -60,7 +60,7 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     check(!item.duplicate);
     check_int(shop_load(&shop, item.no), 1);
 
-    got = &shop.loaded.rows[0];
+    got = &shop.records.rows[0];
     check_int(got->row.no, item.no);
     check_int(memcmp(got->row.id.uuid, item.id.uuid, WEIR_UUID_SIZE), 0);
     check_int(got->row.id.partition, 65535);
@@ -99,7 +99,7 @@ FLOW_TEST(rows, come_back_as_they_were_written)
 
     check_int(shop_load(&shop, shop_put(&shop, 1, want)), 1);
 
-    got = &shop.loaded.rows[0].row;
+    got = &shop.records.rows[0].row;
     check_int(got->state, want.state);
     check_int(got->hold, want.hold);
     check_int(got->pending, want.pending);
@@ -128,7 +128,7 @@ FLOW_TEST(rows, come_back_as_they_were_written)
 
 FLOW_TEST(rows, that_are_not_there_cannot_be_written)
 {
-    struct weir_stored stored = {.row = full_row()};
+    struct weir_execution_record stored = {.row = full_row()};
     struct shop shop;
 
     shop_open(&shop, fixture);
@@ -160,19 +160,19 @@ FLOW_TEST(rows, are_loaded_in_order_and_once)
     ids[3] = items[0].id;
     ids[3].partition++; /* another one */
 
-    check_db(weir_store_load(&shop.store, shop.connection, nos, 5, &shop.loaded,
+    check_db(weir_store_load(&shop.store, shop.connection, nos, 5, &shop.records,
                              &fixture->error),
              WEIR_OK);
-    check_int(shop.loaded.count, 3);
+    check_int(shop.records.count, 3);
     for (size_t i = 0; i < 3; i++)
-        check_int(shop.loaded.rows[i].row.no, items[i].no);
+        check_int(shop.records.rows[i].row.no, items[i].no);
 
-    check_db(weir_store_load_by_id(&shop.store, shop.connection, ids, 4, &shop.loaded,
+    check_db(weir_store_load_by_id(&shop.store, shop.connection, ids, 4, &shop.records,
                                    &fixture->error),
              WEIR_OK);
-    check_int(shop.loaded.count, 3);
+    check_int(shop.records.count, 3);
     for (size_t i = 0; i < 3; i++)
-        check_int(shop.loaded.rows[i].row.no, items[i].no);
+        check_int(shop.records.rows[i].row.no, items[i].no);
     shop_close(&shop);
 }
 
@@ -207,7 +207,7 @@ FLOW_TEST(rows, of_an_unknown_state_are_refused_by_name)
     row.state = (enum weir_exec_state)77;
     no = shop_put(&shop, 1, row);
 
-    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.loaded,
+    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.records,
                              &fixture->error),
              WEIR_SCHEMA);
 
@@ -228,7 +228,7 @@ FLOW_TEST(rows, of_an_unknown_hold_are_refused_by_name)
     row.hold = (enum weir_hold)15;
     no = shop_put(&shop, 1, row);
 
-    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.loaded,
+    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.records,
                              &fixture->error),
              WEIR_SCHEMA);
 
@@ -483,10 +483,10 @@ static struct weir_str shop_result(struct shop *shop, const struct weir_executio
 {
     struct fixture *fixture = shop->fixture;
 
-    check_db(weir_store_get_result(shop->connection, id, &shop->loaded, &fixture->error),
+    check_db(weir_store_get_result(shop->connection, id, &shop->records, &fixture->error),
              WEIR_OK);
-    check_int(shop->loaded.count, 1);
-    return shop->loaded.rows[0].input;
+    check_int(shop->records.count, 1);
+    return shop->records.rows[0].input;
 }
 
 FLOW_TEST(belongings, may_be_as_large_as_promised)
@@ -605,8 +605,8 @@ FLOW_TEST(progress, is_told_by_whoever_holds_the_lease)
 
     check(ours);
     (void)shop_load(&shop, claim.no);
-    check_int(shop.loaded.rows[0].percent, 40);
-    shop_is(shop.loaded.rows[0].told, "half");
+    check_int(shop.records.rows[0].percent, 40);
+    shop_is(shop.records.rows[0].told, "half");
     shop_close(&shop);
 }
 
@@ -657,7 +657,7 @@ FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
     }
     shop_insert(&shop, items, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        struct weir_stored stored = {
+        struct weir_execution_record stored = {
             .row = {.no = items[i].no, .state = WEIR_EXEC_SUCCEEDED, .ended_us = 10 + i}};
         struct weir_ended_attempt attempt = {.no = items[i].no};
         struct weir_new_result result = {items[i].no, weir_str("out")};
@@ -676,9 +676,9 @@ FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
     }
 
     check_int(shop_pick_due(&shop, &query), 3);
-    for (size_t i = 0; i < shop.loaded.count; i++)
-        nos[i] = shop.loaded.rows[i].row.no;
-    check_db(weir_store_remove(&shop.store, shop.connection, nos, shop.loaded.count,
+    for (size_t i = 0; i < shop.records.count; i++)
+        nos[i] = shop.records.rows[i].row.no;
+    check_db(weir_store_remove(&shop.store, shop.connection, nos, shop.records.count,
                                &fixture->error),
              WEIR_OK);
     shop_commit(&shop);

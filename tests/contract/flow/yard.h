@@ -188,27 +188,27 @@ static inline enum weir_status yard_claim_body(struct weir_connection *connectio
                                            self->count, false, NULL};
     struct weir_change *changes =
         weir_heap_zalloc_array(flow->heap, self->count, sizeof *changes);
-    struct weir_loaded loaded;
+    struct weir_execution_records records;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     check(changes != NULL);
-    weir_loaded_init(&loaded, flow->heap, self->count);
+    weir_execution_records_init(&records, flow->heap, self->count);
     if (status == WEIR_OK)
-        status = weir_store_pick_ready(&flow->store, connection, &query, &loaded, error);
-    for (size_t i = 0; i < loaded.count && status == WEIR_OK; i++) {
-        struct weir_execution_row *row = &loaded.rows[i].row;
+        status = weir_store_pick_ready(&flow->store, connection, &query, &records, error);
+    for (size_t i = 0; i < records.count && status == WEIR_OK; i++) {
+        struct weir_execution_row *row = &records.rows[i].row;
 
-        changes[i].stored = &loaded.rows[i];
+        changes[i].stored = &records.rows[i];
         check_int(weir_rule_claim(row, &claimant, now_us, &changes[i].consequence),
                   WEIR_RULING_DONE);
         self->out[i] = (struct weir_claim){row->id, row->no, row->epoch};
     }
-    self->claimed = loaded.count;
+    self->claimed = records.count;
     if (status == WEIR_OK)
-        status = weir_change_set_store(flow, connection, changes, loaded.count, now_us,
+        status = weir_change_set_store(flow, connection, changes, records.count, now_us,
                                        &self->pending_wakeups, error);
-    weir_loaded_fini(&loaded);
+    weir_execution_records_fini(&records);
     weir_heap_free(flow->heap, changes);
     return status;
 }

@@ -229,7 +229,7 @@ static enum weir_status list_numbers(const struct weir_store *self, const int64_
 
 static enum weir_status load(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
-                             size_t count, struct weir_loaded *out,
+                             size_t count, struct weir_execution_records *out,
                              struct weir_error *error)
 {
     struct weir_rows rows = {.connection = NULL};
@@ -239,13 +239,13 @@ static enum weir_status load(const struct weir_store *self,
     if (count == 1) {
         status = weir_connection_query(connection, &weir_pg_sql_load_one,
                                        VALUES(weir_integer(nos[0])), &rows, error);
-        return weir_loaded_add_all(out, status, &rows, error);
+        return weir_execution_records_add_all(out, status, &rows, error);
     }
     status = list_numbers(self, nos, count, &table, error);
     if (status == WEIR_OK)
         status = weir_connection_query(connection, &weir_pg_sql_load,
                                        VALUES(NUMBERS(&table)), &rows, error);
-    status = weir_loaded_add_all(out, status, &rows, error);
+    status = weir_execution_records_add_all(out, status, &rows, error);
     weir_columns_fini(&table);
     return status;
 }
@@ -253,7 +253,8 @@ static enum weir_status load(const struct weir_store *self,
 static enum weir_status load_by_id(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_execution_id *ids, size_t count,
-                                   struct weir_loaded *out, struct weir_error *error)
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {WEIR_TYPE_BYTES, WEIR_TYPE_INTEGER};
     struct weir_rows rows = {.connection = NULL};
@@ -270,7 +271,7 @@ static enum weir_status load_by_id(const struct weir_store *self,
         status = weir_connection_query(connection, &weir_pg_sql_load_by_id, values, 2,
                                        &rows, error);
     }
-    status = weir_loaded_add_all(out, status, &rows, error);
+    status = weir_execution_records_add_all(out, status, &rows, error);
     weir_columns_fini(&table);
     return status;
 }
@@ -279,7 +280,8 @@ static enum weir_status load_by_id(const struct weir_store *self,
 
 static enum weir_status pick_of_one(struct weir_connection *connection,
                                     const struct weir_ready_query *query,
-                                    struct weir_loaded *out, struct weir_error *error)
+                                    struct weir_execution_records *out,
+                                    struct weir_error *error)
 {
     bool inputs = query->inputs && query->limit <= INPUT_ROWS_MAX;
     struct weir_rows rows;
@@ -289,7 +291,7 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
                weir_integer((int64_t)query->limit)),
         &rows, error);
 
-    return weir_loaded_add_all(out, status, &rows, error);
+    return weir_execution_records_add_all(out, status, &rows, error);
 }
 
 /* Where to look for what is ready: statements, and the values in front of a limit and a depth. */
@@ -305,7 +307,7 @@ struct heads {
 
 static enum weir_status look(struct weir_connection *connection, struct heads *heads,
                              const struct weir_ready_query *query, size_t depth,
-                             struct weir_loaded *out, struct weir_error *error)
+                             struct weir_execution_records *out, struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status;
@@ -314,8 +316,8 @@ static enum weir_status look(struct weir_connection *connection, struct heads *h
     heads->values[heads->width + 1] = weir_integer((int64_t)depth);
     status = weir_connection_query(connection, heads->pick, heads->values,
                                    heads->width + 2, &rows, error);
-    weir_loaded_reset(out);
-    return weir_loaded_add_all(out, status, &rows, error);
+    weir_execution_records_reset(out);
+    return weir_execution_records_add_all(out, status, &rows, error);
 }
 
 static enum weir_status is_more(struct weir_connection *connection, struct heads *heads,
@@ -336,7 +338,8 @@ static enum weir_status is_more(struct weir_connection *connection, struct heads
 static enum weir_status pick_of_many(struct weir_connection *connection,
                                      struct heads *heads,
                                      const struct weir_ready_query *query,
-                                     struct weir_loaded *out, struct weir_error *error)
+                                     struct weir_execution_records *out,
+                                     struct weir_error *error)
 {
     size_t depth =
         query->limit * LOOK_FIRST > LOOK_MIN ? query->limit * LOOK_FIRST : LOOK_MIN;
@@ -418,7 +421,8 @@ static void heads_fini(struct heads *self)
 static enum weir_status pick_ready(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
-                                   struct weir_loaded *out, struct weir_error *error)
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error)
 {
     struct heads heads;
     enum weir_status status;
@@ -450,7 +454,7 @@ static enum weir_status is_ready(const struct weir_store *self,
 
 static enum weir_status write(const struct weir_store *self,
                               struct weir_connection *connection,
-                              const struct weir_stored *rows, size_t count,
+                              const struct weir_execution_record *rows, size_t count,
                               struct weir_error *error)
 {
     struct weir_value values[WEIR_WRITE_WIDTH];
@@ -475,8 +479,8 @@ static enum weir_status write(const struct weir_store *self,
 
 /* As many are written as are there: they are locked. */
 static enum weir_status append_rows(const struct weir_store *self,
-                                    const struct weir_stored *rows, size_t count,
-                                    struct weir_commit_batch *commit_batch,
+                                    const struct weir_execution_record *rows,
+                                    size_t count, struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     struct weir_value one[WEIR_WRITE_WIDTH];

@@ -133,13 +133,14 @@ const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
 /* ---- loading -------------------------------------------------------------------------------- */
 
 static enum weir_status load_one(struct weir_connection *connection, int64_t no,
-                                 struct weir_loaded *out, struct weir_error *error)
+                                 struct weir_execution_records *out,
+                                 struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, &weir_sqlite_sql_load, VALUES(weir_integer(no)), &rows, error);
 
-    return weir_loaded_add_all(out, status, &rows, error);
+    return weir_execution_records_add_all(out, status, &rows, error);
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -152,7 +153,7 @@ static int compare_numbers(const void *left, const void *right)
 
 /* In order, and each once. Sorts `nos`. */
 static enum weir_status load_sorted(struct weir_connection *connection, int64_t *nos,
-                                    size_t count, struct weir_loaded *out,
+                                    size_t count, struct weir_execution_records *out,
                                     struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -176,7 +177,7 @@ static enum weir_status make_numbers(const struct weir_store *self, size_t count
 
 static enum weir_status load(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
-                             size_t count, struct weir_loaded *out,
+                             size_t count, struct weir_execution_records *out,
                              struct weir_error *error)
 {
     int64_t *sorted;
@@ -193,7 +194,8 @@ static enum weir_status load(const struct weir_store *self,
 static enum weir_status load_by_id(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_execution_id *ids, size_t count,
-                                   struct weir_loaded *out, struct weir_error *error)
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error)
 {
     int64_t *nos;
     size_t found = 0;
@@ -279,7 +281,8 @@ static enum weir_status choose_of(struct choice *self, struct weir_connection *c
 
 static enum weir_status pick_of_one(struct weir_connection *connection,
                                     const struct weir_ready_query *query,
-                                    struct weir_loaded *out, struct weir_error *error)
+                                    struct weir_execution_records *out,
+                                    struct weir_error *error)
 {
     bool inputs = query->inputs && query->limit <= INPUT_ROWS_MAX;
     struct weir_rows rows;
@@ -290,13 +293,14 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
                weir_integer((int64_t)query->limit)),
         &rows, error);
 
-    return weir_loaded_add_all(out, status, &rows, error);
+    return weir_execution_records_add_all(out, status, &rows, error);
 }
 
 static enum weir_status pick_ready(const struct weir_store *self,
                                    struct weir_connection *connection,
                                    const struct weir_ready_query *query,
-                                   struct weir_loaded *out, struct weir_error *error)
+                                   struct weir_execution_records *out,
+                                   struct weir_error *error)
 {
     struct choice choice = {.limit = query->limit};
     enum weir_status status = WEIR_OK;
@@ -448,7 +452,7 @@ static enum weir_status insert(const struct weir_store *self,
 
 static enum weir_status write(const struct weir_store *self,
                               struct weir_connection *connection,
-                              const struct weir_stored *rows, size_t count,
+                              const struct weir_execution_record *rows, size_t count,
                               struct weir_error *error)
 {
     struct weir_value values[WEIR_WRITE_WIDTH];

@@ -1,7 +1,7 @@
 /*
- * loaded.c - see loaded.h.
+ * execution_records.c - see execution_records.h.
  */
-#include "execution/store/loaded.h"
+#include "execution/store/execution_records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,14 +66,14 @@ enum column {
     BUDGET = INPUT
 };
 
-void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
-                      size_t count_max)
+void weir_execution_records_init(struct weir_execution_records *self,
+                                 const struct weir_heap *heap, size_t count_max)
 {
-    *self = (struct weir_loaded){.heap = heap, .count_max = count_max};
+    *self = (struct weir_execution_records){.heap = heap, .count_max = count_max};
     weir_arena_init(&self->texts, heap, count_max * (size_t)TEXTS_SIZE_MAX);
 }
 
-void weir_loaded_fini(struct weir_loaded *self)
+void weir_execution_records_fini(struct weir_execution_records *self)
 {
     weir_arena_fini(&self->texts);
     weir_heap_free(self->heap, self->rows);
@@ -81,7 +81,7 @@ void weir_loaded_fini(struct weir_loaded *self)
     self->count = 0;
 }
 
-void weir_loaded_reset(struct weir_loaded *self)
+void weir_execution_records_reset(struct weir_execution_records *self)
 {
     weir_arena_reset(&self->texts);
     self->count = 0;
@@ -89,15 +89,17 @@ void weir_loaded_reset(struct weir_loaded *self)
     self->inputs = false;
 }
 
-void weir_loaded_allow_inputs(struct weir_loaded *self, size_t count)
+void weir_execution_records_allow_inputs(struct weir_execution_records *self,
+                                         size_t count)
 {
     self->texts.size_max += count * (WEIR_INPUT_SIZE_MAX + (size_t)TEXTS_SIZE_MAX);
 }
 
 /* Room for one more. The array doubles. */
-static enum weir_status make_room(struct weir_loaded *self, struct weir_error *error)
+static enum weir_status make_room(struct weir_execution_records *self,
+                                  struct weir_error *error)
 {
-    struct weir_stored *rows = self->rows;
+    struct weir_execution_record *rows = self->rows;
     size_t count = self->count;
 
     if (count == self->count_max)
@@ -114,8 +116,9 @@ static enum weir_status make_room(struct weir_loaded *self, struct weir_error *e
     return WEIR_OK;
 }
 
-enum weir_status weir_loaded_copy(struct weir_loaded *self, struct weir_str *text,
-                                  struct weir_error *error)
+enum weir_status weir_execution_records_copy(struct weir_execution_records *self,
+                                             struct weir_str *text,
+                                             struct weir_error *error)
 {
     char *copy;
 
@@ -132,8 +135,9 @@ enum weir_status weir_loaded_copy(struct weir_loaded *self, struct weir_str *tex
 }
 
 /* The columns have the names that people see in the table. */
-static enum weir_status check_number(const struct weir_stored *stored, const char *what,
-                                     int64_t number, bool known, struct weir_error *error)
+static enum weir_status check_number(const struct weir_execution_record *stored,
+                                     const char *what, int64_t number, bool known,
+                                     struct weir_error *error)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
@@ -151,8 +155,8 @@ static bool within(int64_t number, int64_t last)
     return number >= 0 && number <= last;
 }
 
-static enum weir_status read_standing(struct weir_stored *out, struct weir_rows *rows,
-                                      struct weir_error *error)
+static enum weir_status read_standing(struct weir_execution_record *out,
+                                      struct weir_rows *rows, struct weir_error *error)
 {
     int64_t state = weir_rows_integer(rows, STATE);
     int64_t hold = weir_rows_integer(rows, HOLD);
@@ -189,7 +193,7 @@ static enum weir_status read_standing(struct weir_stored *out, struct weir_rows 
 }
 
 /* What counts is never negative, and small. A number that is would be taken for a very large one. */
-static enum weir_status check_counts(const struct weir_stored *stored,
+static enum weir_status check_counts(const struct weir_execution_record *stored,
                                      struct weir_rows *rows, struct weir_error *error)
 {
     static const struct {
@@ -216,8 +220,8 @@ static enum weir_status check_counts(const struct weir_stored *stored,
     return WEIR_OK;
 }
 
-static enum weir_status read_identity(struct weir_stored *out, struct weir_rows *rows,
-                                      struct weir_error *error)
+static enum weir_status read_identity(struct weir_execution_record *out,
+                                      struct weir_rows *rows, struct weir_error *error)
 {
     struct weir_str uuid = weir_rows_bytes(rows, UUID);
 
@@ -230,7 +234,7 @@ static enum weir_status read_identity(struct weir_stored *out, struct weir_rows 
     return WEIR_OK;
 }
 
-static void read_stats(struct weir_stored *out, struct weir_rows *rows)
+static void read_stats(struct weir_execution_record *out, struct weir_rows *rows)
 {
     struct weir_execution_row *row = &out->row;
 
@@ -259,7 +263,8 @@ static void read_stats(struct weir_stored *out, struct weir_rows *rows)
     row->ended_us = weir_rows_integer(rows, ENDED);
 }
 
-static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored *out,
+static enum weir_status read_texts(struct weir_execution_records *self,
+                                   struct weir_execution_record *out,
                                    struct weir_rows *rows, struct weir_error *error)
 {
     struct weir_str *const texts[] = {&out->name_space,  &out->kind,
@@ -269,13 +274,15 @@ static enum weir_status read_texts(struct weir_loaded *self, struct weir_stored 
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++) {
         *texts[i] = weir_rows_text(rows, NAMESPACE + i);
-        status = weir_loaded_copy(self, texts[i], error);
+        status = weir_execution_records_copy(self, texts[i], error);
     }
     out->name = weir_rows_text(rows, NAME);
-    return status == WEIR_OK ? weir_loaded_copy(self, &out->name, error) : status;
+    return status == WEIR_OK ? weir_execution_records_copy(self, &out->name, error)
+                             : status;
 }
 
-static enum weir_status read_belongings(struct weir_loaded *self, struct weir_stored *out,
+static enum weir_status read_belongings(struct weir_execution_records *self,
+                                        struct weir_execution_record *out,
                                         struct weir_rows *rows, struct weir_error *error)
 {
     struct weir_str uuid = weir_rows_bytes(rows, GRAPH);
@@ -284,11 +291,12 @@ static enum weir_status read_belongings(struct weir_loaded *self, struct weir_st
     if (out->has_graph)
         memcpy(out->graph.uuid, uuid.data, WEIR_UUID_SIZE);
     out->budget = weir_rows_text(rows, BUDGET);
-    return weir_loaded_copy(self, &out->budget, error);
+    return weir_execution_records_copy(self, &out->budget, error);
 }
 
 /* The clock of the last row counts: by then all are locked. */
-static enum weir_status read_company(struct weir_loaded *self, struct weir_stored *out,
+static enum weir_status read_company(struct weir_execution_records *self,
+                                     struct weir_execution_record *out,
                                      struct weir_rows *rows, struct weir_error *error)
 {
     size_t count = rows->cursor.column_count;
@@ -304,19 +312,20 @@ static enum weir_status read_company(struct weir_loaded *self, struct weir_store
     if (weir_rows_is_null(rows, INPUT))
         return WEIR_OK;
     out->input = weir_rows_bytes(rows, INPUT);
-    return weir_loaded_copy(self, &out->input, error);
+    return weir_execution_records_copy(self, &out->input, error);
 }
 
-enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *rows,
-                                 struct weir_error *error)
+enum weir_status weir_execution_records_add(struct weir_execution_records *self,
+                                            struct weir_rows *rows,
+                                            struct weir_error *error)
 {
-    struct weir_stored *out;
+    struct weir_execution_record *out;
     enum weir_status status = make_room(self, error);
 
     if (status != WEIR_OK)
         return status;
     out = &self->rows[self->count];
-    *out = (struct weir_stored){
+    *out = (struct weir_execution_record){
         .lane_name = weir_str(""), .budget = weir_str(""), .needs = weir_str("")};
     status = read_identity(out, rows, error);
     if (status == WEIR_OK)
@@ -334,11 +343,13 @@ enum weir_status weir_loaded_add(struct weir_loaded *self, struct weir_rows *row
     return status;
 }
 
-enum weir_status weir_loaded_add_all(struct weir_loaded *self, enum weir_status status,
-                                     struct weir_rows *rows, struct weir_error *error)
+enum weir_status weir_execution_records_add_all(struct weir_execution_records *self,
+                                                enum weir_status status,
+                                                struct weir_rows *rows,
+                                                struct weir_error *error)
 {
     while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
-        status = weir_loaded_add(self, rows, error);
+        status = weir_execution_records_add(self, rows, error);
     weir_rows_close(rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }

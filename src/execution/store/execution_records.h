@@ -1,24 +1,24 @@
 /*
- * loaded.h - rows of {p}_execution in memory.
+ * execution_records.h - rows of {p}_execution in memory.
  *
- *   weir_loaded_init(&loaded, heap, 100);
+ *   weir_execution_records_init(&loaded, heap, 100);
  *   ... weir_store_pick_ready(..., &loaded, ...) ...
  *   use(&loaded.rows[0].row);
- *   weir_loaded_fini(&loaded);
+ *   weir_execution_records_fini(&loaded);
  *
  * Threads  The owner's.
  * Memory   An array of at most `count_max` rows, and an arena for their texts. Both live until
  *          reset() or fini(); every load begins with a reset().
  */
-#ifndef WEIR_EXECUTION_STORE_LOADED_H
-#define WEIR_EXECUTION_STORE_LOADED_H
+#ifndef WEIR_EXECUTION_STORE_EXECUTION_RECORDS_H
+#define WEIR_EXECUTION_STORE_EXECUTION_RECORDS_H
 
 #include "base/arena.h"
 #include "db/connection.h"
 #include "execution/rules.h"
 
 /* A row as it is stored: what rules need, and what is told of it. */
-struct weir_stored {
+struct weir_execution_record {
     struct weir_execution_row row;
     int64_t lane; /* terms, see dictionary.h */
     int64_t capset;
@@ -39,7 +39,7 @@ struct weir_stored {
     struct weir_str budget; /* that it waits for; "": none */
     struct weir_str needs;  /* capabilities, as a term's text; "": none */
 
-    /* Of what was picked with inputs, see struct weir_loaded. Or, as its input, the result: of what
+    /* Of what was picked with inputs, see struct weir_execution_records. Or, as its input, the result: of what
      * was read for that. */
     struct weir_str input; /* data NULL: none */
     bool tagged;
@@ -49,10 +49,10 @@ struct weir_stored {
     bool too_large; /* or it would be, but for its size */
 };
 
-struct weir_loaded {
+struct weir_execution_records {
     const struct weir_heap *heap; /* borrowed */
     struct weir_arena texts;
-    struct weir_stored *rows; /* owned */
+    struct weir_execution_record *rows; /* owned */
     size_t count;
     size_t count_max;
     int64_t
@@ -61,15 +61,16 @@ struct weir_loaded {
 };
 
 /* Borrows `heap` until fini(). Allocates nothing yet. `count_max` is at least 1. */
-void weir_loaded_init(struct weir_loaded *self, const struct weir_heap *heap,
-                      size_t count_max);
-void weir_loaded_fini(struct weir_loaded *self);
+void weir_execution_records_init(struct weir_execution_records *self,
+                                 const struct weir_heap *heap, size_t count_max);
+void weir_execution_records_fini(struct weir_execution_records *self);
 
 /* Inputs may come along, of so many rows. */
-void weir_loaded_allow_inputs(struct weir_loaded *self, size_t count);
+void weir_execution_records_allow_inputs(struct weir_execution_records *self,
+                                         size_t count);
 
 /* Empty; the memory is kept. */
-void weir_loaded_reset(struct weir_loaded *self);
+void weir_execution_records_reset(struct weir_execution_records *self);
 
 /* The columns that add() reads, in their order, of a table or sub-select `e`. */
 #define WEIR_EXECUTION_COLUMNS                                                           \
@@ -96,19 +97,19 @@ void weir_loaded_reset(struct weir_loaded *self);
 
 /* Keep the current row. WEIR_SCHEMA: a number in it is not known here. WEIR_TOO_LARGE: there are
  * count_max already. Its policy and the name of its lane are not there yet. */
-WEIR_CHECKED enum weir_status weir_loaded_add(struct weir_loaded *self,
-                                              struct weir_rows *rows,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_execution_records_add(struct weir_execution_records *self, struct weir_rows *rows,
+                           struct weir_error *error);
 
 /* All rows of a query, which is closed afterwards. `status` is what the query ended with. */
-WEIR_CHECKED enum weir_status weir_loaded_add_all(struct weir_loaded *self,
-                                                  enum weir_status status,
-                                                  struct weir_rows *rows,
-                                                  struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_execution_records_add_all(struct weir_execution_records *self,
+                               enum weir_status status, struct weir_rows *rows,
+                               struct weir_error *error);
 
 /* A copy of the text that lives as long as the rows. */
-WEIR_CHECKED enum weir_status weir_loaded_copy(struct weir_loaded *self,
-                                               struct weir_str *text,
-                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_execution_records_copy(struct weir_execution_records *self, struct weir_str *text,
+                            struct weir_error *error);
 
 #endif
