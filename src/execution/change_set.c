@@ -13,7 +13,7 @@
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/flow/resolve.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 #include "weir/outbox.h"
 
 static const int64_t SOON_US[WEIR_DUE_KINDS] = {
@@ -214,8 +214,8 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
         if (changes[i].consequence.waited_too_long)
             status = tell_timeout(connection, changes[i].stored->row.no, now_us, error);
     }
-    return status == WEIR_OK ? weir_waits_close(&flow->store, connection, nos, closed,
-                                                now_us, commit_batch, error)
+    return status == WEIR_OK ? weir_wait_store_close(&flow->store, connection, nos,
+                                                     closed, now_us, commit_batch, error)
                              : status;
 }
 

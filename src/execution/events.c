@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "execution/executions.h"
 #include "execution/flow/graph_store.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/schema.h"

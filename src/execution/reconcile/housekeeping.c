@@ -11,7 +11,7 @@
 #include "execution/flow/graph_remove.h"
 #include "execution/reconcile/reconciler.h"
 #include "execution/wait/secrets.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 static enum weir_ruling is_old(struct weir_execution_row *row, int64_t now_us,
                                struct weir_consequence *out)

@@ -23,7 +23,7 @@
 #include "execution/executions.h"
 #include "execution/wait/secrets.h"
 #include "execution/wait/signal_keys.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 1 };
 
@@ -378,7 +378,7 @@ static enum weir_status judge(struct delivery *self, struct weir_connection *con
     struct weir_condition *condition = NULL;
     bool holds = false;
     enum weir_status status =
-        weir_waits_read(connection, no, &self->arena, &suspension, error);
+        weir_wait_store_read(connection, no, &self->arena, &suspension, error);
 
     if (status == WEIR_NO_ROW)
         return weir_error_set(error, WEIR_SCHEMA,

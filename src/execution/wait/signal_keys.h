@@ -16,7 +16,7 @@
 #define WEIR_EXECUTION_WAIT_SIGNAL_KEYS_H
 
 #include "base/md5.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 struct weir_signal_key {
     int64_t no;                    /* of the execution */

@@ -14,7 +14,7 @@
 #include "db/clock.h"
 #include "execution/executions.h"
 #include "execution/wait/secrets.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024 };
 
@@ -480,7 +480,7 @@ static enum weir_status note_suspension(struct pause *self,
         .condition = weir_str(self->options->until),
     };
 
-    return weir_waits_open(connection, &row, error);
+    return weir_wait_store_open(connection, &row, error);
 }
 
 static enum weir_status park(struct pause *self, struct weir_connection *connection,

@@ -9,7 +9,7 @@
 #include "base/heap.h"
 #include "db/db.h"
 #include "execution/executions.h"
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, TEXT_SIZE_MAX = 64 * 1024 };
 
@@ -93,8 +93,8 @@ static enum weir_status read_all(struct look *self, struct weir_connection *conn
         no = records.rows[0].row.no;
     weir_execution_records_fini(&records);
     if (status == WEIR_OK)
-        status = weir_waits_look(connection, no, &self->arena, &self->row,
-                                 &self->standing, error);
+        status = weir_wait_store_look(connection, no, &self->arena, &self->row,
+                                      &self->standing, error);
     if (status == WEIR_NO_ROW)
         return weir_error_set(error, WEIR_NO_ROW, "it has never been suspended");
     return status == WEIR_OK ? gather_all(self, connection, error) : status;

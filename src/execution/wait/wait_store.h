@@ -1,5 +1,5 @@
 /*
- * waits.h - suspensions in their tables: what is waited for, where it comes in, what has come.
+ * wait_store.h - suspensions in their tables: what is waited for, where it comes in, what has come.
  *
  * As store.h it decides nothing. The execution's row is locked by whoever writes here, so there is
  * one writer for each execution at a time.
@@ -13,8 +13,8 @@
  * Memory   What is read lives in the caller's arena, or for the visit.
  * Failure  WEIR_SCHEMA: a stored number is not known here.
  */
-#ifndef WEIR_EXECUTION_WAIT_WAITS_H
-#define WEIR_EXECUTION_WAIT_WAITS_H
+#ifndef WEIR_EXECUTION_WAIT_WAIT_STORE_H
+#define WEIR_EXECUTION_WAIT_WAIT_STORE_H
 
 #include "execution/commit_batch.h"
 #include "execution/store/store.h"
@@ -54,15 +54,15 @@ struct weir_signal_row {
 /* ---- suspensions --------------------------------------------------------------------------- */
 
 /* It takes the place of the last one. */
-WEIR_CHECKED enum weir_status weir_waits_open(struct weir_connection *connection,
-                                              const struct weir_suspension_row *row,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_wait_store_open(struct weir_connection *connection,
+                                                   const struct weir_suspension_row *row,
+                                                   struct weir_error *error);
 
 /* The open one or the last; its condition is copied to `arena`. WEIR_NO_ROW: there was none. */
-WEIR_CHECKED enum weir_status weir_waits_read(struct weir_connection *connection,
-                                              int64_t no, struct weir_arena *arena,
-                                              struct weir_suspension_row *out,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_wait_store_read(struct weir_connection *connection,
+                                                   int64_t no, struct weir_arena *arena,
+                                                   struct weir_suspension_row *out,
+                                                   struct weir_error *error);
 
 /* As it was left open, what becomes of it: in one statement, so that both belong together. */
 struct weir_suspension_standing {
@@ -70,17 +70,16 @@ struct weir_suspension_standing {
     int64_t due_us; /* of the execution: its timeout; 0: none, or escalated */
     enum weir_on_timeout on_timeout;
 };
-WEIR_CHECKED enum weir_status weir_waits_look(struct weir_connection *connection,
-                                              int64_t no, struct weir_arena *arena,
-                                              struct weir_suspension_row *out,
-                                              struct weir_suspension_standing *standing,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_wait_store_look(struct weir_connection *connection, int64_t no,
+                     struct weir_arena *arena, struct weir_suspension_row *out,
+                     struct weir_suspension_standing *standing, struct weir_error *error);
 
 /* Those of these executions are over since `now_us`: their active waitpoints are closed. */
 WEIR_CHECKED enum weir_status
-weir_waits_close(const struct weir_store *store, struct weir_connection *connection,
-                 const int64_t *nos, size_t count, int64_t now_us,
-                 struct weir_commit_batch *commit_batch, struct weir_error *error);
+weir_wait_store_close(const struct weir_store *store, struct weir_connection *connection,
+                      const int64_t *nos, size_t count, int64_t now_us,
+                      struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* ---- waitpoints ---------------------------------------------------------------------------- */
 

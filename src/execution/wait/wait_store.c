@@ -1,10 +1,10 @@
 /*
- * waits.c - see waits.h.
+ * wait_store.c - see wait_store.h.
  *
  * An execution has few waitpoints and, mostly, few signals, so statements are about one execution and
  * by the primary key. Closing is set-based: reconcilers and cancellations close many at once.
  */
-#include "execution/wait/waits.h"
+#include "execution/wait/wait_store.h"
 
 #include <string.h>
 
@@ -173,9 +173,9 @@ static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t
 
 /* ---- suspensions --------------------------------------------------------------------------- */
 
-enum weir_status weir_waits_open(struct weir_connection *connection,
-                                 const struct weir_suspension_row *row,
-                                 struct weir_error *error)
+enum weir_status weir_wait_store_open(struct weir_connection *connection,
+                                      const struct weir_suspension_row *row,
+                                      struct weir_error *error)
 {
     return weir_connection_execute(
         connection, &SQL_OPEN,
@@ -210,10 +210,10 @@ static enum weir_status read_suspension(struct weir_rows *rows, int64_t no,
     return weir_arena_keep(arena, &out->condition) ? WEIR_OK : no_memory(error);
 }
 
-enum weir_status weir_waits_read(struct weir_connection *connection, int64_t no,
-                                 struct weir_arena *arena,
-                                 struct weir_suspension_row *out,
-                                 struct weir_error *error)
+enum weir_status weir_wait_store_read(struct weir_connection *connection, int64_t no,
+                                      struct weir_arena *arena,
+                                      struct weir_suspension_row *out,
+                                      struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -247,11 +247,11 @@ static enum weir_status read_standing(struct weir_rows *rows,
     return WEIR_OK;
 }
 
-enum weir_status weir_waits_look(struct weir_connection *connection, int64_t no,
-                                 struct weir_arena *arena,
-                                 struct weir_suspension_row *out,
-                                 struct weir_suspension_standing *standing,
-                                 struct weir_error *error)
+enum weir_status weir_wait_store_look(struct weir_connection *connection, int64_t no,
+                                      struct weir_arena *arena,
+                                      struct weir_suspension_row *out,
+                                      struct weir_suspension_standing *standing,
+                                      struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -317,11 +317,11 @@ static enum weir_status close_later(struct weir_commit_batch *commit_batch, int6
     return WEIR_OK;
 }
 
-enum weir_status weir_waits_close(const struct weir_store *store,
-                                  struct weir_connection *connection, const int64_t *nos,
-                                  size_t count, int64_t now_us,
-                                  struct weir_commit_batch *commit_batch,
-                                  struct weir_error *error)
+enum weir_status weir_wait_store_close(const struct weir_store *store,
+                                       struct weir_connection *connection,
+                                       const int64_t *nos, size_t count, int64_t now_us,
+                                       struct weir_commit_batch *commit_batch,
+                                       struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
