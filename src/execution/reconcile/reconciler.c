@@ -387,7 +387,7 @@ static enum weir_status look_for_others(struct weir_reconciler_task *task,
     weir_db_release(task->db, connection);
     if (status != WEIR_OK)
         return status;
-    weir_lookout_note(task->lookout, task->looked_ns, &times);
+    weir_due_cache_note(task->due_cache, task->looked_ns, &times);
     *out = (struct weir_due_time){times.due_us[task->kind->due], times.now_us};
     return WEIR_OK;
 }
@@ -405,8 +405,8 @@ static bool is_known(struct weir_reconciler_task *task, struct weir_due_time *ou
 
     if (since_ns < task->looked_ns)
         since_ns = task->looked_ns;
-    return weir_lookout_knows(task->lookout, task->kind->due, now_ns, since_ns, out,
-                              &task->looked_ns);
+    return weir_due_cache_find(task->due_cache, task->kind->due, now_ns, since_ns, out,
+                               &task->looked_ns);
 }
 
 enum weir_status weir_reconciler_look(struct weir_reconciler_task *self, bool told,
@@ -418,7 +418,7 @@ enum weir_status weir_reconciler_look(struct weir_reconciler_task *self, bool to
     struct round round = {.task = self, .filter = filter != NULL ? *filter : ANYBODYS};
 
     self->borrowed = false;
-    if (told || self->lookout == NULL || self->kind->due > WEIR_DUE_SIBLINGS ||
+    if (told || self->due_cache == NULL || self->kind->due > WEIR_DUE_SIBLINGS ||
         !is_asleep(self))
         return look_at_all(&round, out, error);
     self->borrowed = is_known(self, out);

@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #include "execution/change_set.h"
-#include "execution/reconcile/lookout.h"
+#include "execution/reconcile/due_cache.h"
 #include "ward/lock.h"
 #include "weir/flow_supervisor.h"
 
@@ -79,8 +79,8 @@ struct weir_reconciler_task {
     const struct weir_heap *heap;
     uint32_t partitions;
     int64_t interval_us;
-    int64_t age_us;               /* how long after its time a row is due */
-    struct weir_lookout *lookout; /* borrowed: what others have seen; NULL: nothing */
+    int64_t age_us;                   /* how long after its time a row is due */
+    struct weir_due_cache *due_cache; /* borrowed: what others have seen; NULL: nothing */
 
     /* the tick's alone */
     int64_t looked_ns; /* when the last look was that it knows of */

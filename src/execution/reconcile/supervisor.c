@@ -70,7 +70,7 @@ struct weir_flow_supervisor {
     bool listening;
     struct weir_store_filter filter;
     char *texts; /* owned: of the filter */
-    struct weir_lookout lookout;
+    struct weir_due_cache due_cache;
     bool looking;
     struct weir_reconciler_task tasks[WEIR_RECONCILER_COUNT];
 };
@@ -242,7 +242,7 @@ static enum weir_status add_task(struct weir_flow_supervisor *self,
     task->store = &self->flow->store;
     task->heap = self->heap;
     task->partitions = self->flow->partitions;
-    task->lookout = &self->lookout;
+    task->due_cache = &self->due_cache;
     task->interval_us = options->interval_ms[which] * 1000;
     if (which == WEIR_RECONCILER_HOUSEKEEPING)
         task->age_us = options->retention_ms * 1000;
@@ -271,7 +271,7 @@ static enum weir_status assemble(struct weir_flow_supervisor *self,
     if (status == WEIR_OK)
         status = find_executor(self, options->executor, error);
     if (status == WEIR_OK) {
-        status = weir_lookout_init(&self->lookout);
+        status = weir_due_cache_init(&self->due_cache);
         self->looking = status == WEIR_OK;
     }
     if (status != WEIR_OK)
@@ -390,7 +390,7 @@ void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         weir_reconciler_fini(&self->tasks[i]);
     if (self->looking)
-        weir_lookout_fini(&self->lookout);
+        weir_due_cache_fini(&self->due_cache);
     if (self->own_executor)
         weir_executor_destroy(self->executor);
     weir_heap_free(self->heap, self->texts);

@@ -1,5 +1,5 @@
 /*
- * lookout.h - one look for several reconcilers.
+ * due_cache.h - one look for several reconcilers.
  *
  * Each has to look at its interval, and mostly nothing is due. So whoever does asks for all of them, in
  * one statement; the others find their answer here, and need not ask before it is as old as their own
@@ -13,30 +13,30 @@
  *
  * Threads  Any thread.
  */
-#ifndef WEIR_EXECUTION_RECONCILE_LOOKOUT_H
-#define WEIR_EXECUTION_RECONCILE_LOOKOUT_H
+#ifndef WEIR_EXECUTION_RECONCILE_DUE_CACHE_H
+#define WEIR_EXECUTION_RECONCILE_DUE_CACHE_H
 
 #include "execution/store/store.h"
 #include "ward/lock.h"
 
-struct weir_lookout {
+struct weir_due_cache {
     struct weir_lock lock; /* guards all that follows */
     int64_t looked_ns;     /* before the statement was sent; INT64_MIN: never */
     struct weir_due_times times;
 };
 
 /* Fails with WEIR_SYSTEM. */
-WEIR_CHECKED enum weir_status weir_lookout_init(struct weir_lookout *self);
-void weir_lookout_fini(struct weir_lookout *self);
+WEIR_CHECKED enum weir_status weir_due_cache_init(struct weir_due_cache *self);
+void weir_due_cache_fini(struct weir_due_cache *self);
 
 /* The answer of a look that was not before `since_ns`, with the database's clock as it should be now.
  * *looked_ns: when it was. False: there was none. */
-bool weir_lookout_knows(struct weir_lookout *self, enum weir_due_kind kind,
-                        int64_t now_ns, int64_t since_ns, struct weir_due_time *out,
-                        int64_t *looked_ns);
+bool weir_due_cache_find(struct weir_due_cache *self, enum weir_due_kind kind,
+                         int64_t now_ns, int64_t since_ns, struct weir_due_time *out,
+                         int64_t *looked_ns);
 
 /* An older one than there is changes nothing. */
-void weir_lookout_note(struct weir_lookout *self, int64_t looked_ns,
-                       const struct weir_due_times *times);
+void weir_due_cache_note(struct weir_due_cache *self, int64_t looked_ns,
+                         const struct weir_due_times *times);
 
 #endif

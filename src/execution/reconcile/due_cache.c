@@ -1,22 +1,22 @@
 /*
- * lookout.c - see lookout.h.
+ * due_cache.c - see due_cache.h.
  */
-#include "execution/reconcile/lookout.h"
+#include "execution/reconcile/due_cache.h"
 
-enum weir_status weir_lookout_init(struct weir_lookout *self)
+enum weir_status weir_due_cache_init(struct weir_due_cache *self)
 {
     self->looked_ns = INT64_MIN;
     return weir_lock_init(&self->lock);
 }
 
-void weir_lookout_fini(struct weir_lookout *self)
+void weir_due_cache_fini(struct weir_due_cache *self)
 {
     weir_lock_fini(&self->lock);
 }
 
-bool weir_lookout_knows(struct weir_lookout *self, enum weir_due_kind kind,
-                        int64_t now_ns, int64_t since_ns, struct weir_due_time *out,
-                        int64_t *looked_ns)
+bool weir_due_cache_find(struct weir_due_cache *self, enum weir_due_kind kind,
+                         int64_t now_ns, int64_t since_ns, struct weir_due_time *out,
+                         int64_t *looked_ns)
 {
     bool known = false;
 
@@ -31,8 +31,8 @@ bool weir_lookout_knows(struct weir_lookout *self, enum weir_due_kind kind,
     return known;
 }
 
-void weir_lookout_note(struct weir_lookout *self, int64_t looked_ns,
-                       const struct weir_due_times *times)
+void weir_due_cache_note(struct weir_due_cache *self, int64_t looked_ns,
+                         const struct weir_due_times *times)
 {
     weir_lock_acquire(&self->lock);
     if (looked_ns > self->looked_ns) {
