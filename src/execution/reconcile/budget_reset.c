@@ -8,8 +8,8 @@
  */
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
+#include "execution/reconcile/batch_reconciler.h"
 #include "execution/reconcile/period.h"
-#include "execution/reconcile/portions.h"
 
 enum { BUDGETS = 20, WAITERS = 1000 };
 
@@ -20,7 +20,7 @@ struct resets {
     int64_t looked_us; /* what was due then is not waited for */
 };
 
-static enum weir_status find_due(struct weir_portions *self,
+static enum weir_status find_due(struct weir_batch_reconciler *self,
                                  struct weir_connection *connection, size_t limit,
                                  struct weir_error *error)
 {
@@ -33,7 +33,8 @@ static enum weir_status find_due(struct weir_portions *self,
         status = weir_budget_due(connection, resets->looked_us, limit, &self->arena, due,
                                  error);
     for (size_t i = 0; i < due->count && status == WEIR_OK; i++)
-        status = weir_portions_add(self, due->rows[i].no, due->rows[i].name, error);
+        status =
+            weir_batch_reconciler_add(self, due->rows[i].no, due->rows[i].name, error);
     return status;
 }
 
@@ -47,7 +48,7 @@ static struct weir_str name_of(const struct resets *self, int64_t no)
 }
 
 /* Somebody else may have reset it meanwhile. */
-static enum weir_status reset(struct weir_portions *self,
+static enum weir_status reset(struct weir_batch_reconciler *self,
                               struct weir_connection *connection, struct weir_str name,
                               struct weir_error *error)
 {
@@ -72,7 +73,7 @@ static enum weir_status reset(struct weir_portions *self,
     return weir_budget_clear(connection, &row, error);
 }
 
-static enum weir_status reset_all(struct weir_portions *self,
+static enum weir_status reset_all(struct weir_batch_reconciler *self,
                                   struct weir_connection *connection,
                                   const struct weir_candidate *candidates, size_t count,
                                   struct weir_error *error)
@@ -84,14 +85,14 @@ static enum weir_status reset_all(struct weir_portions *self,
     return status;
 }
 
-static const struct weir_portions_kind DUE = {.what = "budget",
-                                              .limit = BUDGETS,
-                                              .find = find_due,
-                                              .mend = reset_all};
+static const struct weir_batch_reconciler_kind DUE = {.what = "budget",
+                                                      .limit = BUDGETS,
+                                                      .find = find_due,
+                                                      .mend = reset_all};
 
 /* ---- who waits for them ---------------------------------------------------------------------- */
 
-static enum weir_status find_waiters(struct weir_portions *self,
+static enum weir_status find_waiters(struct weir_batch_reconciler *self,
                                      struct weir_connection *connection, size_t limit,
                                      struct weir_error *error)
 {
@@ -100,12 +101,12 @@ static enum weir_status find_waiters(struct weir_portions *self,
         weir_budget_waiters(connection, limit, &self->arena, waiters, error);
 
     for (size_t i = 0; i < waiters->count && status == WEIR_OK; i++)
-        status = weir_portions_add_execution(self, waiters->rows[i].no,
-                                             &waiters->rows[i].id, error);
+        status = weir_batch_reconciler_add_execution(self, waiters->rows[i].no,
+                                                     &waiters->rows[i].id, error);
     return status;
 }
 
-static enum weir_status stop_waiting(struct weir_portions *self,
+static enum weir_status stop_waiting(struct weir_batch_reconciler *self,
                                      struct weir_connection *connection, int64_t no,
                                      struct weir_error *error)
 {
@@ -121,7 +122,7 @@ static enum weir_status stop_waiting(struct weir_portions *self,
 }
 
 /* Another of their budgets may be exceeded: whoever claims them finds out. */
-static enum weir_status let_in(struct weir_portions *self,
+static enum weir_status let_in(struct weir_batch_reconciler *self,
                                struct weir_connection *connection,
                                const struct weir_candidate *candidates, size_t count,
                                struct weir_error *error)
@@ -152,10 +153,10 @@ static enum weir_status let_in(struct weir_portions *self,
                : status;
 }
 
-static const struct weir_portions_kind WAITING = {.what = "execution",
-                                                  .limit = WAITERS,
-                                                  .find = find_waiters,
-                                                  .mend = let_in};
+static const struct weir_batch_reconciler_kind WAITING = {.what = "execution",
+                                                          .limit = WAITERS,
+                                                          .find = find_waiters,
+                                                          .mend = let_in};
 
 /* ---- a tick ---------------------------------------------------------------------------------- */
 
@@ -184,21 +185,21 @@ static enum weir_status tick(struct weir_context *context, void *state,
     struct weir_reconciler_task *task = state;
     struct resets due = {.looked_us = 0};
     struct weir_budget_waiters waiters = {.count = 0};
-    struct weir_portions resets = {.kind = &DUE,
-                                   .task = task,
-                                   .context = context,
-                                   .tick = scan,
-                                   .report = out,
-                                   .state = &due};
-    struct weir_portions admissions = resets;
+    struct weir_batch_reconciler resets = {.kind = &DUE,
+                                           .task = task,
+                                           .context = context,
+                                           .tick = scan,
+                                           .report = out,
+                                           .state = &due};
+    struct weir_batch_reconciler admissions = resets;
     enum weir_status status;
 
     admissions.kind = &WAITING;
     admissions.state = &waiters;
     (void)weir_reconciler_begins(task);
-    status = weir_portions_run(&resets, error);
+    status = weir_batch_reconciler_run(&resets, error);
     if (status == WEIR_OK)
-        status = weir_portions_run(&admissions, error);
+        status = weir_batch_reconciler_run(&admissions, error);
     if (status == WEIR_OK)
         status = plan(task, due.looked_us, out, error);
     weir_reconciler_ends(task, status, out);

@@ -8,7 +8,7 @@
 #include "base/fault_point.h"
 #include "db/db.h"
 #include "execution/flow/edge_store.h"
-#include "execution/reconcile/portions.h"
+#include "execution/reconcile/batch_reconciler.h"
 
 enum { UPSTREAMS = 100 };
 
@@ -17,7 +17,7 @@ struct mending {
     int64_t age_us;
 };
 
-static enum weir_status find(struct weir_portions *self,
+static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error)
 {
@@ -33,14 +33,14 @@ static enum weir_status find(struct weir_portions *self,
     if (WEIR_POINT(weir_db_config(self->task->db)->points, "dependency.sleeps"))
         ended.count = 0; /* a bug */
     for (size_t i = 0; i < ended.count && status == WEIR_OK; i++)
-        status =
-            weir_portions_add_execution(self, ended.rows[i].no, &ended.rows[i].id, error);
+        status = weir_batch_reconciler_add_execution(self, ended.rows[i].no,
+                                                     &ended.rows[i].id, error);
     return status;
 }
 
 /* They have ended: what follows is what should have followed then. One that begins anew meanwhile has
  * not. */
-static enum weir_status mend(struct weir_portions *self,
+static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error)
@@ -70,10 +70,10 @@ static enum weir_status mend(struct weir_portions *self,
                : status;
 }
 
-static const struct weir_portions_kind LEFT_OPEN = {.what = "execution",
-                                                    .limit = UPSTREAMS,
-                                                    .find = find,
-                                                    .mend = mend};
+static const struct weir_batch_reconciler_kind LEFT_OPEN = {.what = "execution",
+                                                            .limit = UPSTREAMS,
+                                                            .find = find,
+                                                            .mend = mend};
 
 static enum weir_status tick(struct weir_context *context, void *state,
                              const struct weir_scan_tick *scan,
@@ -81,13 +81,13 @@ static enum weir_status tick(struct weir_context *context, void *state,
 {
     struct weir_reconciler_task *task = state;
     struct mending mending = {.age_us = weir_reconciler_begins(task) ? 0 : task->age_us};
-    struct weir_portions portions = {.kind = &LEFT_OPEN,
-                                     .task = task,
-                                     .context = context,
-                                     .tick = scan,
-                                     .report = out,
-                                     .state = &mending};
-    enum weir_status status = weir_portions_run(&portions, error);
+    struct weir_batch_reconciler batch_reconciler = {.kind = &LEFT_OPEN,
+                                                     .task = task,
+                                                     .context = context,
+                                                     .tick = scan,
+                                                     .report = out,
+                                                     .state = &mending};
+    enum weir_status status = weir_batch_reconciler_run(&batch_reconciler, error);
 
     weir_reconciler_ends(task, status, out);
     return status;

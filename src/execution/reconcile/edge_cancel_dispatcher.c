@@ -16,7 +16,7 @@
 #include "base/noun.h"
 #include "db/db.h"
 #include "execution/flow/group_store.h"
-#include "execution/reconcile/portions.h"
+#include "execution/reconcile/batch_reconciler.h"
 
 enum { GROUPS = 50, SIBLINGS = 1000 };
 
@@ -36,7 +36,7 @@ struct dispatch {
 
 /* ---- who ----------------------------------------------------------------------------------- */
 
-static enum weir_status list_siblings(struct weir_portions *self,
+static enum weir_status list_siblings(struct weir_batch_reconciler *self,
                                       struct weir_connection *connection,
                                       const struct weir_group_rows *groups, size_t order,
                                       size_t limit, struct weir_error *error)
@@ -74,7 +74,8 @@ static int compare_decisions(const void *a, const void *b)
 }
 
 /* Each once, whatever number of joins it leads to: the first of them does not need it any more. */
-static enum weir_status add_siblings(struct weir_portions *self, struct weir_error *error)
+static enum weir_status add_siblings(struct weir_batch_reconciler *self,
+                                     struct weir_error *error)
 {
     struct dispatch *dispatch = self->state;
     enum weir_status status = WEIR_OK;
@@ -87,15 +88,15 @@ static enum weir_status add_siblings(struct weir_portions *self, struct weir_err
 
         if (kept > 0 && compare(&dispatch->siblings[kept - 1], sibling) == 0)
             continue;
-        status = weir_portions_add_execution(self, sibling->member.no,
-                                             &sibling->member.id, error);
+        status = weir_batch_reconciler_add_execution(self, sibling->member.no,
+                                                     &sibling->member.id, error);
         dispatch->siblings[kept++] = *sibling;
     }
     dispatch->count = kept;
     return status;
 }
 
-static enum weir_status find(struct weir_portions *self,
+static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error)
 {
@@ -136,8 +137,8 @@ static bool is_wanted(const struct weir_group_rows *locked,
     return false;
 }
 
-static void cancel(struct weir_portions *self, const struct weir_group_rows *locked,
-                   int64_t now_us)
+static void cancel(struct weir_batch_reconciler *self,
+                   const struct weir_group_rows *locked, int64_t now_us)
 {
     struct weir_reconciler_task *task = self->task;
 
@@ -157,7 +158,7 @@ static void cancel(struct weir_portions *self, const struct weir_group_rows *loc
 }
 
 /* By whose decisions those that are loaded would be cancelled. */
-static enum weir_status lock_joins(struct weir_portions *self,
+static enum weir_status lock_joins(struct weir_batch_reconciler *self,
                                    struct weir_connection *connection,
                                    struct weir_group_rows *out, struct weir_error *error)
 {
@@ -174,7 +175,7 @@ static enum weir_status lock_joins(struct weir_portions *self,
                             &self->arena, out, error);
 }
 
-static enum weir_status mend(struct weir_portions *self,
+static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error)
@@ -201,10 +202,10 @@ static enum weir_status mend(struct weir_portions *self,
                                  now_us, &self->pending_wakeups, error);
 }
 
-static const struct weir_portions_kind UNNEEDED = {.what = "execution",
-                                                   .limit = SIBLINGS,
-                                                   .find = find,
-                                                   .mend = mend};
+static const struct weir_batch_reconciler_kind UNNEEDED = {.what = "execution",
+                                                           .limit = SIBLINGS,
+                                                           .find = find,
+                                                           .mend = mend};
 
 static enum weir_status dispatch_all(struct weir_reconciler_task *task,
                                      struct weir_context *context,
@@ -215,13 +216,13 @@ static enum weir_status dispatch_all(struct weir_reconciler_task *task,
     struct dispatch dispatch = {.count = 0};
     struct weir_scan_report forgotten = {.processed =
                                              0}; /* joins are not what is counted */
-    struct weir_portions portions = {.kind = &UNNEEDED,
-                                     .task = task,
-                                     .context = context,
-                                     .tick = scan,
-                                     .report = out,
-                                     .state = &dispatch};
-    enum weir_status status = weir_portions_run(&portions, error);
+    struct weir_batch_reconciler batch_reconciler = {.kind = &UNNEEDED,
+                                                     .task = task,
+                                                     .context = context,
+                                                     .tick = scan,
+                                                     .report = out,
+                                                     .state = &dispatch};
+    enum weir_status status = weir_batch_reconciler_run(&batch_reconciler, error);
 
     if (status == WEIR_OK)
         status = weir_joins_forget(context, task, scan, &forgotten, error);

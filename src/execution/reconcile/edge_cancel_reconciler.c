@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "execution/flow/group_store.h"
-#include "execution/reconcile/portions.h"
+#include "execution/reconcile/batch_reconciler.h"
 
 enum { GROUPS = 50 };
 
@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* All that are to be looked at, since those whose members run may be the oldest. */
-static enum weir_status find(struct weir_portions *self,
+static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error)
 {
@@ -43,8 +43,8 @@ static enum weir_status find(struct weir_portions *self,
         status = weir_group_siblings(connection, groups->rows[i].downstream, 1,
                                      &self->arena, &members, error);
         if (status == WEIR_OK && members.count == 0)
-            status = weir_portions_add_execution(self, groups->rows[i].downstream,
-                                                 &groups->ids[i], error);
+            status = weir_batch_reconciler_add_execution(self, groups->rows[i].downstream,
+                                                         &groups->ids[i], error);
     }
     if (groups->count > 0) /* else there is nothing, not even a list */
         qsort(groups->rows, groups->count, sizeof *groups->rows, compare);
@@ -60,7 +60,7 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /* In the order in which everybody locks them. */
-static enum weir_status mend(struct weir_portions *self,
+static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error)
@@ -84,10 +84,10 @@ static enum weir_status mend(struct weir_portions *self,
     return status;
 }
 
-static const struct weir_portions_kind DONE_WITH = {.what = "join_to",
-                                                    .limit = GROUPS,
-                                                    .find = find,
-                                                    .mend = mend};
+static const struct weir_batch_reconciler_kind DONE_WITH = {.what = "join_to",
+                                                            .limit = GROUPS,
+                                                            .find = find,
+                                                            .mend = mend};
 
 enum weir_status weir_joins_forget(struct weir_context *context,
                                    struct weir_reconciler_task *task,
@@ -96,14 +96,14 @@ enum weir_status weir_joins_forget(struct weir_context *context,
                                    struct weir_error *error)
 {
     struct forgetting forgetting = {.groups = {.count = 0}};
-    struct weir_portions portions = {.kind = &DONE_WITH,
-                                     .task = task,
-                                     .context = context,
-                                     .tick = scan,
-                                     .report = report,
-                                     .state = &forgetting};
+    struct weir_batch_reconciler batch_reconciler = {.kind = &DONE_WITH,
+                                                     .task = task,
+                                                     .context = context,
+                                                     .tick = scan,
+                                                     .report = report,
+                                                     .state = &forgetting};
 
-    return weir_portions_run(&portions, error);
+    return weir_batch_reconciler_run(&batch_reconciler, error);
 }
 
 static enum weir_status tick(struct weir_context *context, void *state,

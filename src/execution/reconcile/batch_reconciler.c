@@ -1,11 +1,11 @@
 /*
- * portions.c - see portions.h.
+ * batch_reconciler.c - see batch_reconciler.h.
  *
  *   I1  a candidate that was mended is none any more, or less of one, so working through them ends
  *   I2  after a portion that had to be done one by one the tick ends: who fails is tried once in it
  *   I3  more are found by those that are left alone, so they never are all that is found
  */
-#include "execution/reconcile/portions.h"
+#include "execution/reconcile/batch_reconciler.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "ward/failures.h"
 
 enum {
-    PORTIONS_PER_TICK = 16, /* then others have their turn on the executor's threads */
+    BATCHES_PER_TICK = 16, /* then others have their turn on the executor's threads */
     ARENA_SIZE_MAX = 64 * 1024 * 1024
 };
 
@@ -26,15 +26,15 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was found");
 }
 
-static struct weir_fault_points *points_of(const struct weir_portions *self)
+static struct weir_fault_points *points_of(const struct weir_batch_reconciler *self)
 {
     return weir_db_config(self->task->db)->points;
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-enum weir_status weir_portions_add(struct weir_portions *self, int64_t no,
-                                   struct weir_str name, struct weir_error *error)
+enum weir_status weir_batch_reconciler_add(struct weir_batch_reconciler *self, int64_t no,
+                                           struct weir_str name, struct weir_error *error)
 {
     size_t size = name.size < WEIR_FAILURES_KEY_SIZE_MAX
                       ? name.size
@@ -49,18 +49,20 @@ enum weir_status weir_portions_add(struct weir_portions *self, int64_t no,
     return WEIR_OK;
 }
 
-enum weir_status weir_portions_add_execution(struct weir_portions *self, int64_t no,
-                                             const struct weir_execution_id *id,
-                                             struct weir_error *error)
+enum weir_status weir_batch_reconciler_add_execution(struct weir_batch_reconciler *self,
+                                                     int64_t no,
+                                                     const struct weir_execution_id *id,
+                                                     struct weir_error *error)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    return weir_portions_add(self, no, weir_str(weir_execution_id_format(id, text)),
-                             error);
+    return weir_batch_reconciler_add(self, no,
+                                     weir_str(weir_execution_id_format(id, text)), error);
 }
 
 /* As many as are left alone and can be mended in one transaction. */
-static enum weir_status make_room(struct weir_portions *self, struct weir_error *error)
+static enum weir_status make_room(struct weir_batch_reconciler *self,
+                                  struct weir_error *error)
 {
     struct weir_reconciler_task *task = self->task;
     size_t limit = self->kind->limit;
@@ -85,7 +87,7 @@ static enum weir_status make_room(struct weir_portions *self, struct weir_error 
     return WEIR_OK;
 }
 
-static bool is_left_alone(const struct weir_portions *self,
+static bool is_left_alone(const struct weir_batch_reconciler *self,
                           const struct weir_candidate *candidate)
 {
     return weir_failures_skips(self->tick->failures, candidate->name.data,
@@ -93,7 +95,7 @@ static bool is_left_alone(const struct weir_portions *self,
 }
 
 /* Those that are left alone are counted, and not candidates any more. */
-static void pass_over(struct weir_portions *self)
+static void pass_over(struct weir_batch_reconciler *self)
 {
     size_t kept = 0;
 
@@ -106,7 +108,7 @@ static void pass_over(struct weir_portions *self)
     self->count = kept < self->kind->limit ? kept : self->kind->limit;
 }
 
-static enum weir_status find(struct weir_portions *self, struct weir_error *error)
+static enum weir_status find(struct weir_batch_reconciler *self, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = make_room(self, error);
@@ -130,7 +132,7 @@ static enum weir_status find(struct weir_portions *self, struct weir_error *erro
 static enum weir_status mend_on(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
-    struct weir_portions *self = argument;
+    struct weir_batch_reconciler *self = argument;
     enum weir_status status;
 
     self->done = 0;
@@ -141,7 +143,7 @@ static enum weir_status mend_on(struct weir_connection *connection, void *argume
     return status;
 }
 
-static enum weir_status mend(struct weir_portions *self,
+static enum weir_status mend(struct weir_batch_reconciler *self,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error)
 {
@@ -162,7 +164,7 @@ static enum weir_status mend(struct weir_portions *self,
     return WEIR_OK;
 }
 
-static void note_failure(struct weir_portions *self,
+static void note_failure(struct weir_batch_reconciler *self,
                          const struct weir_candidate *candidate,
                          const struct weir_error *error)
 {
@@ -176,7 +178,7 @@ static void note_failure(struct weir_portions *self,
 }
 
 /* When nothing comes of it there is no end to be hoped for. */
-static enum weir_status mend_one_by_one(struct weir_portions *self,
+static enum weir_status mend_one_by_one(struct weir_batch_reconciler *self,
                                         struct weir_error *error)
 {
     uint64_t processed = self->report->processed;
@@ -198,7 +200,7 @@ static enum weir_status mend_one_by_one(struct weir_portions *self,
 }
 
 /* *more: there may be, and it is worth to look. */
-static enum weir_status run_portion(struct weir_portions *self, bool *more,
+static enum weir_status run_portion(struct weir_batch_reconciler *self, bool *more,
                                     struct weir_error *error)
 {
     enum weir_status status = find(self, error);
@@ -212,13 +214,14 @@ static enum weir_status run_portion(struct weir_portions *self, bool *more,
     return weir_reconciler_is_about_rows(status) ? mend_one_by_one(self, error) : status;
 }
 
-enum weir_status weir_portions_run(struct weir_portions *self, struct weir_error *error)
+enum weir_status weir_batch_reconciler_run(struct weir_batch_reconciler *self,
+                                           struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     bool more = true;
 
     weir_arena_init(&self->arena, self->task->heap, ARENA_SIZE_MAX);
-    for (int i = 0; i < PORTIONS_PER_TICK && more && status == WEIR_OK; i++)
+    for (int i = 0; i < BATCHES_PER_TICK && more && status == WEIR_OK; i++)
         status = weir_context_cancelled(self->context) ? WEIR_CANCELLED
                                                        : run_portion(self, &more, error);
     if (status == WEIR_OK && more)

@@ -1,5 +1,5 @@
 /*
- * portions.h - how reconcilers work through what they find when it is no due row: edges, joins, budgets.
+ * batch_reconciler.h - how reconcilers work through what they find when it is no due row: edges, joins, budgets.
  *
  *   find: candidates, without a lock ------ there are none ---> the end
  *     ^ |                                                         ^
@@ -16,8 +16,8 @@
  * Threads  The tick's.
  * Memory   Names live until the next find.
  */
-#ifndef WEIR_EXECUTION_RECONCILE_PORTIONS_H
-#define WEIR_EXECUTION_RECONCILE_PORTIONS_H
+#ifndef WEIR_EXECUTION_RECONCILE_BATCH_RECONCILER_H
+#define WEIR_EXECUTION_RECONCILE_BATCH_RECONCILER_H
 
 #include "base/arena.h"
 #include "execution/reconcile/reconciler.h"
@@ -28,28 +28,28 @@ struct weir_candidate {
     struct weir_str name; /* that people know, and failures are remembered by */
 };
 
-struct weir_portions;
+struct weir_batch_reconciler;
 
 /* One kind of candidates: a constant. */
-struct weir_portions_kind {
+struct weir_batch_reconciler_kind {
     const char *what; /* for the log: "execution" */
     size_t limit;     /* in one transaction; at least 1 */
 
     /* Add up to `limit` of them. Outside of a transaction. */
-    enum weir_status (*find)(struct weir_portions *self,
+    enum weir_status (*find)(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error);
 
     /* In a transaction, which may be repeated: `done` and `pending_wakeups` are as new. There is room for all of
      * them in the task's `changes` and `nos`. */
-    enum weir_status (*mend)(struct weir_portions *self,
+    enum weir_status (*mend)(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error);
 };
 
-struct weir_portions {
-    const struct weir_portions_kind *kind;
+struct weir_batch_reconciler {
+    const struct weir_batch_reconciler_kind *kind;
     struct weir_reconciler_task *task; /* these four borrowed */
     struct weir_context *context;
     const struct weir_scan_tick *tick;
@@ -69,17 +69,18 @@ struct weir_portions {
 };
 
 /* For find(). Copies the name. */
-WEIR_CHECKED enum weir_status weir_portions_add(struct weir_portions *self, int64_t no,
-                                                struct weir_str name,
-                                                struct weir_error *error);
 WEIR_CHECKED enum weir_status
-weir_portions_add_execution(struct weir_portions *self, int64_t no,
-                            const struct weir_execution_id *id, struct weir_error *error);
+weir_batch_reconciler_add(struct weir_batch_reconciler *self, int64_t no,
+                          struct weir_str name, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_batch_reconciler_add_execution(struct weir_batch_reconciler *self, int64_t no,
+                                    const struct weir_execution_id *id,
+                                    struct weir_error *error);
 
 /* The first part is set; all else is ours. Until nothing is found, or nothing comes of it; when it takes
  * long, the report says that another tick is to begin at once. */
-WEIR_CHECKED enum weir_status weir_portions_run(struct weir_portions *self,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_batch_reconciler_run(struct weir_batch_reconciler *self, struct weir_error *error);
 
 /* Joins that say that members are to be cancelled, and all have ended, say so no more: the end of the
  * dispatcher's work, and all of edge_cancel_reconciler's. */
