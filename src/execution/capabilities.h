@@ -15,7 +15,7 @@
 #include "weir/execution.h"
 
 /* A comma at each end, and a zero. */
-enum { WEIR_CAPSET_TEXT_SIZE = WEIR_CAPABILITIES_SIZE_MAX + 3 };
+enum { WEIR_CAPABILITY_SET_TEXT_SIZE = WEIR_CAPABILITIES_SIZE_MAX + 3 };
 
 /*
  * UTF-8 without comma, blank and control character: WEIR_INVALID. At most WEIR_CAPABILITIES_MAX
@@ -26,7 +26,7 @@ WEIR_CHECKED enum weir_status weir_capabilities_check(const char *const *tokens,
                                                       size_t count,
                                                       struct weir_error *error);
 
-/* The text of the set, of tokens that were checked, in `out`, which has WEIR_CAPSET_TEXT_SIZE
+/* The text of the set, of tokens that were checked, in `out`, which has WEIR_CAPABILITY_SET_TEXT_SIZE
  * bytes. */
 struct weir_str weir_capabilities_write(const char *const *tokens, size_t count,
                                         char *out);

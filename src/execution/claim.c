@@ -51,8 +51,8 @@ struct errand {
     uint64_t question;
     int64_t lanes[LANES_MAX]; /* those that anybody has heard of */
     size_t lane_count;
-    int64_t *capsets; /* owned */
-    size_t capset_count;
+    int64_t *capability_sets; /* owned */
+    size_t capability_set_count;
     struct weir_execution_records records;
     struct weir_change *changes; /* owned; the claimed ones first */
     size_t change_count;
@@ -143,17 +143,18 @@ static enum weir_status find_lanes(struct errand *self,
 static enum weir_status prepare(struct errand *self, struct weir_connection *connection,
                                 struct weir_error *error)
 {
-    char text[WEIR_CAPSET_TEXT_SIZE];
+    char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
     struct weir_str offered = weir_capabilities_write(
         self->options->capabilities, self->options->capability_count, text);
     enum weir_status status = find_lanes(self, connection, error);
 
     if (status != WEIR_OK)
         return status;
-    weir_heap_free(self->flow->heap, self->capsets);
-    self->capsets = NULL;
+    weir_heap_free(self->flow->heap, self->capability_sets);
+    self->capability_sets = NULL;
     return weir_dictionary_fulfilled(self->flow->dictionary, connection, offered,
-                                     &self->capsets, &self->capset_count, error);
+                                     &self->capability_sets, &self->capability_set_count,
+                                     error);
 }
 
 /* ---- claiming ------------------------------------------------------------------------------ */
@@ -501,8 +502,8 @@ static struct weir_ready_query query_of(const struct errand *self)
         .floors = weir_floors_are_active(floors) ? floors : NULL,
         .lanes = self->lanes,
         .lane_count = self->lane_count,
-        .capsets = self->capsets,
-        .capset_count = self->capset_count,
+        .capability_sets = self->capability_sets,
+        .capability_set_count = self->capability_set_count,
         .limit = self->limit,
         .inputs = true,
     };
@@ -524,11 +525,12 @@ static void note_look(struct errand *self, int64_t begun_ns)
     if (!weir_floors_are_active(floors))
         return;
     for (size_t i = 0; i < self->lane_count; i++) {
-        for (size_t j = 0; j < self->capset_count; j++)
-            weir_floors_meet(floors, self->lanes[i], self->capsets[j], 0);
+        for (size_t j = 0; j < self->capability_set_count; j++)
+            weir_floors_meet(floors, self->lanes[i], self->capability_sets[j], 0);
     }
     for (size_t i = 0; i < self->records.count; i++)
-        weir_floors_meet(floors, self->records.rows[i].lane, self->records.rows[i].capset,
+        weir_floors_meet(floors, self->records.rows[i].lane,
+                         self->records.rows[i].capability_set,
                          self->records.rows[i].row.priority);
 }
 
@@ -628,7 +630,7 @@ static enum weir_status look(struct errand *self, bool again, struct weir_error 
 /* Equal for those who would find the same. */
 static uint64_t question_of(const struct weir_claim_options *options)
 {
-    char text[WEIR_CAPSET_TEXT_SIZE];
+    char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
     struct weir_str set =
         weir_capabilities_write(options->capabilities, options->capability_count, text);
     uint64_t hash = weir_hash_bytes(set.data, set.size);
@@ -701,7 +703,7 @@ static enum weir_status wait_and_look(struct errand *self, struct weir_error *er
 
 static void errand_fini(struct errand *self)
 {
-    weir_heap_free(self->flow->heap, self->capsets);
+    weir_heap_free(self->flow->heap, self->capability_sets);
     weir_heap_free(self->flow->heap, self->changes);
     free_hoard(self->flow->heap, self->hoard);
     weir_execution_records_fini(&self->records);

@@ -442,7 +442,7 @@ static void add_policy(struct parts *self, const struct weir_execution_policy *p
 
 static void add_capabilities(struct parts *self, const struct weir_execution_draft *draft)
 {
-    char text[WEIR_CAPSET_TEXT_SIZE];
+    char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
     struct weir_str set =
         weir_capabilities_write(draft->capabilities, draft->capability_count, text);
 

@@ -94,7 +94,7 @@ static enum weir_status number(struct weir_consignment *self,
     const struct weir_execution_draft *draft = &self->drafts[index];
     struct weir_new_execution *item = &self->items[index];
     struct weir_execution_policy policy = weir_execution_draft_policy(draft);
-    char text[WEIR_CAPSET_TEXT_SIZE];
+    char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
     struct weir_str set =
         weir_capabilities_write(draft->capabilities, draft->capability_count, text);
     enum weir_status status =
@@ -102,8 +102,8 @@ static enum weir_status number(struct weir_consignment *self,
                                weir_str(draft->lane), &item->lane, error);
 
     if (status == WEIR_OK)
-        status = weir_dictionary_number(dictionary, connection, WEIR_TERM_CAPSET, set,
-                                        &item->capset, error);
+        status = weir_dictionary_number(dictionary, connection, WEIR_TERM_CAPABILITY_SET,
+                                        set, &item->capability_set, error);
     if (status == WEIR_OK)
         status = weir_dictionary_policy_number(dictionary, connection, &policy,
                                                &item->policy, error);

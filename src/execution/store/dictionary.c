@@ -40,7 +40,7 @@ struct weir_dictionary {
     struct weir_lock lock; /* guards all that follows */
     struct weir_map by_text;
     struct weir_map by_number;
-    size_t capset_count; /* in by_text */
+    size_t capability_set_count; /* in by_text */
 };
 
 /* By the index on (kind, digest). */
@@ -204,8 +204,8 @@ static void keep_text(struct weir_dictionary *self, struct term *term)
     if (weir_map_find(&self->by_text, key) != NULL ||
         weir_map_put(&self->by_text, key, term) != WEIR_OK)
         return;
-    if (term->kind == WEIR_TERM_CAPSET)
-        self->capset_count++;
+    if (term->kind == WEIR_TERM_CAPABILITY_SET)
+        self->capability_set_count++;
 }
 
 /* What is seen may be what this very transaction has done, and undone it will be gone. */
@@ -269,7 +269,7 @@ static enum weir_status look_up(struct weir_dictionary *self,
 
 static bool is_empty_set(enum weir_term_kind kind, struct weir_str text)
 {
-    return kind == WEIR_TERM_CAPSET && text.size == 0;
+    return kind == WEIR_TERM_CAPABILITY_SET && text.size == 0;
 }
 
 enum weir_status weir_dictionary_find(struct weir_dictionary *self,
@@ -372,7 +372,7 @@ enum weir_status weir_dictionary_text(struct weir_dictionary *self,
 {
     const struct term *term = recall_number(self, number);
 
-    if (kind == WEIR_TERM_CAPSET && number == 0) {
+    if (kind == WEIR_TERM_CAPABILITY_SET && number == 0) {
         *out = weir_str("");
         return WEIR_OK;
     }
@@ -449,7 +449,7 @@ static bool consider_term(void *argument, struct weir_str key, void *value)
     const struct term *term = value;
 
     (void)key;
-    if (term->kind == WEIR_TERM_CAPSET)
+    if (term->kind == WEIR_TERM_CAPABILITY_SET)
         consider(argument, term->number, (struct weir_str){term->text, term->size});
     return false;
 }
@@ -462,12 +462,13 @@ static enum weir_status consider_known(struct weir_dictionary *self,
 {
     int64_t there = 0;
     enum weir_status status = weir_connection_query_integer(
-        connection, &SQL_COUNT, VALUES(weir_integer(WEIR_TERM_CAPSET)), &there, error);
+        connection, &SQL_COUNT, VALUES(weir_integer(WEIR_TERM_CAPABILITY_SET)), &there,
+        error);
 
     if (status != WEIR_OK)
         return status;
     weir_lock_acquire(&self->lock);
-    *known = (uint64_t)there == self->capset_count;
+    *known = (uint64_t)there == self->capability_set_count;
     if (*known)
         weir_map_remove_if(&self->by_text, consider_term, fulfilment);
     weir_lock_release(&self->lock);
@@ -482,7 +483,8 @@ static enum weir_status consider_all(struct weir_dictionary *self,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_ALL, VALUES(weir_integer(WEIR_TERM_CAPSET)), &rows, error);
+        connection, &SQL_ALL, VALUES(weir_integer(WEIR_TERM_CAPABILITY_SET)), &rows,
+        error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         int64_t number = weir_rows_integer(&rows, 0);
@@ -491,7 +493,7 @@ static enum weir_status consider_all(struct weir_dictionary *self,
         if (set.size > WEIR_TERM_SIZE_MAX)
             continue;
         consider(fulfilment, number, set);
-        remember(self, connection, WEIR_TERM_CAPSET, number, set);
+        remember(self, connection, WEIR_TERM_CAPABILITY_SET, number, set);
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;

@@ -25,7 +25,11 @@
 struct weir_dictionary;
 
 /* Stored: never change one. */
-enum weir_term_kind { WEIR_TERM_LANE = 1, WEIR_TERM_CAPSET = 2, WEIR_TERM_POLICY = 3 };
+enum weir_term_kind {
+    WEIR_TERM_LANE = 1,
+    WEIR_TERM_CAPABILITY_SET = 2,
+    WEIR_TERM_POLICY = 3
+};
 
 enum {
     WEIR_TERM_SIZE_MAX = WEIR_CAPABILITIES_SIZE_MAX + 2,

@@ -29,7 +29,7 @@ enum column {
     ATTEMPT_TYPE,
     PERCENT,
     LANE,
-    CAPSET,
+    CAPABILITY_SET,
     POLICY,
     PRIORITY,
     ATTEMPTS,
@@ -242,7 +242,7 @@ static void read_stats(struct weir_execution_record *out, struct weir_rows *rows
     out->budgeted = weir_rows_integer(rows, BUDGETED) != 0;
     out->data_edges = weir_rows_integer(rows, DATA_EDGES);
     out->lane = weir_rows_integer(rows, LANE);
-    out->capset = weir_rows_integer(rows, CAPSET);
+    out->capability_set = weir_rows_integer(rows, CAPABILITY_SET);
     out->policy = weir_rows_integer(rows, POLICY);
     out->created_us = weir_rows_integer(rows, CREATED);
     row->priority = (int32_t)weir_rows_integer(rows, PRIORITY);

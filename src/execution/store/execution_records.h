@@ -21,7 +21,7 @@
 struct weir_execution_record {
     struct weir_execution_row row;
     int64_t lane; /* terms, see dictionary.h */
-    int64_t capset;
+    int64_t capability_set;
     int64_t policy;
     int64_t created_us;
     int32_t percent;    /* of progress; -1: none told */

@@ -70,8 +70,8 @@ static int compare(const struct weir_floor *a, const struct weir_floor *b)
 {
     if (a->lane != b->lane)
         return a->lane < b->lane ? -1 : 1;
-    if (a->capset != b->capset)
-        return a->capset < b->capset ? -1 : 1;
+    if (a->capability_set != b->capability_set)
+        return a->capability_set < b->capability_set ? -1 : 1;
     return a->priority == b->priority ? 0 : a->priority > b->priority ? -1 : 1;
 }
 
@@ -98,10 +98,10 @@ static bool is_at(const struct weir_floors *self, size_t at,
     return at < self->count && compare(&self->floors[at], floor) == 0;
 }
 
-void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capset,
+void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capability_set,
                       int64_t priority)
 {
-    const struct weir_floor met = {lane, capset, priority, INT64_MIN, 0};
+    const struct weir_floor met = {lane, capability_set, priority, INT64_MIN, 0};
     size_t at;
 
     weir_lock_acquire(&self->lock);
@@ -125,7 +125,7 @@ static bool is_among(int64_t number, const int64_t *numbers, size_t count)
 }
 
 size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t lane_count,
-                        const int64_t *capsets, size_t capset_count,
+                        const int64_t *capability_sets, size_t capability_set_count,
                         struct weir_floor *out)
 {
     size_t count = 0;
@@ -133,7 +133,8 @@ size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t l
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; self->active && i < self->count; i++) {
         if (is_among(self->floors[i].lane, lanes, lane_count) &&
-            is_among(self->floors[i].capset, capsets, capset_count))
+            is_among(self->floors[i].capability_set, capability_sets,
+                     capability_set_count))
             out[count++] = self->floors[i];
     }
     weir_lock_release(&self->lock);

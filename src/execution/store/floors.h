@@ -37,7 +37,7 @@ enum { WEIR_FLOORS_MAX = 256 };
 /* Of one lane, set of capabilities and priority: turns below are used up. */
 struct weir_floor {
     int64_t lane;
-    int64_t capset;
+    int64_t capability_set;
     int64_t priority;
     int64_t again; /* of turns below 0 */
     int64_t fresh; /* of the others */
@@ -67,7 +67,7 @@ void weir_floors_note(struct weir_floors *self, int64_t took_ns, int64_t now_ns)
 bool weir_floors_are_active(struct weir_floors *self);
 
 /* There are such executions. Nothing happens while no floors are needed. */
-void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capset,
+void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capability_set,
                       int64_t priority);
 
 /*
@@ -85,7 +85,7 @@ void weir_floors_forget(struct weir_floors *self);
 /* The floors of these lanes and sets, by lane, set, larger priorities first; *out has room for
  * WEIR_FLOORS_MAX. Returns how many. */
 size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t lane_count,
-                        const int64_t *capsets, size_t capset_count,
+                        const int64_t *capability_sets, size_t capability_set_count,
                         struct weir_floor *out);
 
 #endif

@@ -76,7 +76,7 @@ struct weir_new_execution {
     int64_t due_us;
     int64_t deadline_us;
     int64_t lane; /* terms, see dictionary.h */
-    int64_t capset;
+    int64_t capability_set;
     int64_t policy;
     struct weir_str name_space;
     struct weir_str kind;
@@ -99,8 +99,8 @@ struct weir_new_execution {
 struct weir_ready_query {
     const int64_t *lanes; /* at least 1 */
     size_t lane_count;
-    const int64_t *capsets; /* at least 1 */
-    size_t capset_count;
+    const int64_t *capability_sets; /* at least 1 */
+    size_t capability_set_count;
     size_t limit; /* at least 1 */
     bool inputs;  /* are wanted as well, where they can be had with the rows */
     struct weir_floors *floors; /* where to begin; NULL: at the beginning */

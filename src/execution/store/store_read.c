@@ -145,10 +145,11 @@ static enum weir_status resolve(const struct weir_store *self,
     for (size_t i = 0; i < out->count && status == WEIR_OK; i++) {
         struct weir_execution_record *stored = &out->rows[i];
 
-        if (stored->capset == 0)
+        if (stored->capability_set == 0)
             continue;
-        status = weir_dictionary_text(self->dictionary, connection, WEIR_TERM_CAPSET,
-                                      stored->capset, buffer, &stored->needs, error);
+        status =
+            weir_dictionary_text(self->dictionary, connection, WEIR_TERM_CAPABILITY_SET,
+                                 stored->capability_set, buffer, &stored->needs, error);
         if (status == WEIR_OK)
             status = weir_execution_records_copy(out, &stored->needs, error);
     }

@@ -154,9 +154,9 @@ static inline size_t shop_load(struct shop *self, int64_t no)
 static inline size_t shop_pick(struct shop *self, size_t limit)
 {
     struct fixture *fixture = self->fixture;
-    const int64_t capset = 0;
-    const struct weir_ready_query query = {&self->lane, 1,     &capset, 1,
-                                           limit,       false, NULL};
+    const int64_t capability_set = 0;
+    const struct weir_ready_query query = {&self->lane, 1,   &capability_set, 1, limit,
+                                           false,       NULL};
 
     check_db(weir_store_pick_ready(&self->store, self->connection, &query, &self->records,
                                    &fixture->error),

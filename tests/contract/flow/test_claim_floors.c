@@ -139,9 +139,11 @@ static enum weir_status look(const struct weir_ready_query *query, struct scene 
 
 FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
 {
-    const int64_t capset = 0;
-    struct weir_ready_query query = {
-        .lane_count = 1, .capsets = &capset, .capset_count = 1, .limit = 1};
+    const int64_t capability_set = 0;
+    struct weir_ready_query query = {.lane_count = 1,
+                                     .capability_sets = &capability_set,
+                                     .capability_set_count = 1,
+                                     .limit = 1};
     struct scene scene;
     int64_t lane, walked, read;
 

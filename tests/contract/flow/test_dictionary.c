@@ -40,7 +40,7 @@ FLOW_TEST(dictionary, gives_the_same_number_to_everybody)
     check_int(shop_term(&shop, WEIR_TERM_LANE, "orders"), shop.lane);
     check_int(find(&shop, other, "orders"), shop.lane);
     check(shop_term(&shop, WEIR_TERM_LANE, "Orders") != shop.lane);
-    check(shop_term(&shop, WEIR_TERM_CAPSET, "orders") != shop.lane);
+    check(shop_term(&shop, WEIR_TERM_CAPABILITY_SET, "orders") != shop.lane);
     check_int(find(&shop, other, "nobody's"), -1);
     shop_close(&shop);
     weir_dictionary_destroy(other);
@@ -87,9 +87,9 @@ FLOW_TEST(dictionary, takes_the_largest_set_of_capabilities)
     text[WEIR_TERM_SIZE_MAX] = '\0';
     shop_open(&shop, fixture);
 
-    number = shop_term(&shop, WEIR_TERM_CAPSET, text);
+    number = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, text);
 
-    check_int(shop_term(&shop, WEIR_TERM_CAPSET, text), number);
+    check_int(shop_term(&shop, WEIR_TERM_CAPABILITY_SET, text), number);
     shop_close(&shop);
 }
 
@@ -172,10 +172,10 @@ FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
 
     shop_open(&shop, fixture);
     shop_commit(&shop);
-    sets[0] = shop_term(&shop, WEIR_TERM_CAPSET, ",gpu,");
-    sets[1] = shop_term(&shop, WEIR_TERM_CAPSET, ",gpu,linux,");
-    sets[2] = shop_term(&shop, WEIR_TERM_CAPSET, ",linux,");
-    (void)shop_term(&shop, WEIR_TERM_CAPSET, ",gp,");
+    sets[0] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,");
+    sets[1] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
+    sets[2] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",linux,");
+    (void)shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gp,");
 
     check_fulfilled(&shop, "", NULL, 0);
     check_fulfilled(&shop, ",gpu,", sets, 1);
@@ -183,7 +183,7 @@ FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
     check_fulfilled(&shop, ",arm,gpu,gpus,linux,zz,", sets, 3);
 
     /* Added by another process. */
-    check_db(weir_dictionary_number(other, shop.connection, WEIR_TERM_CAPSET,
+    check_db(weir_dictionary_number(other, shop.connection, WEIR_TERM_CAPABILITY_SET,
                                     weir_str(",arm,"), &number, &fixture->error),
              WEIR_OK);
     sets[3] = number;
@@ -205,7 +205,7 @@ FLOW_TEST(dictionary, knows_the_sets_that_it_cannot_remember)
         char set[32];
 
         (void)snprintf(set, sizeof set, ",c%d,gpu,", i);
-        sets[i] = shop_term(&shop, WEIR_TERM_CAPSET, set);
+        sets[i] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, set);
     }
     for (size_t room = 1; room <= SETS; room += 13) {
         struct weir_dictionary *small = open_with(fixture, room);

@@ -10,14 +10,14 @@
 /* ---- ready ---------------------------------------------------------------------------------- */
 
 /* Ready ones with these priorities, in this order. */
-static void fill_lane(struct shop *shop, int64_t lane, int64_t capset, uint32_t first,
-                      const int32_t *priorities, size_t count)
+static void fill_lane(struct shop *shop, int64_t lane, int64_t capability_set,
+                      uint32_t first, const int32_t *priorities, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct weir_new_execution item = shop_item(shop, first + (uint32_t)i);
 
         item.lane = lane;
-        item.capset = capset;
+        item.capability_set = capability_set;
         item.priority = priorities[i];
         shop_insert(shop, &item, 1);
     }
@@ -58,22 +58,23 @@ FLOW_TEST(ready, comes_from_several_lanes_and_sets_in_one_order)
 {
     static const int32_t FEW[] = {1, 7, 3};
     static const int32_t MANY[] = {7, 2, 9};
-    struct weir_ready_query query = {.lane_count = 2, .capset_count = 2, .limit = 5};
+    struct weir_ready_query query = {
+        .lane_count = 2, .capability_set_count = 2, .limit = 5};
     int64_t lanes[2];
-    int64_t capsets[2];
+    int64_t capability_sets[2];
     struct shop shop;
     char text[64];
 
     shop_open(&shop, fixture);
     lanes[0] = shop.lane;
     lanes[1] = shop_term(&shop, WEIR_TERM_LANE, "letters");
-    capsets[0] = 0;
-    capsets[1] = shop_term(&shop, WEIR_TERM_CAPSET, ",gpu,");
-    fill_lane(&shop, lanes[1], capsets[1], 10, MANY, 3);
+    capability_sets[0] = 0;
+    capability_sets[1] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,");
+    fill_lane(&shop, lanes[1], capability_sets[1], 10, MANY, 3);
     fill_lane(&shop, lanes[0], 0, 20, FEW, 3);
     fill_lane(&shop, lanes[0], 99, 30, MANY, 3); /* a set that was not asked for */
     query.lanes = lanes;
-    query.capsets = capsets;
+    query.capability_sets = capability_sets;
 
     check_db(weir_store_pick_ready(&shop.store, shop.connection, &query, &shop.records,
                                    &fixture->error),
@@ -126,8 +127,8 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
 {
     enum { COUNT = 900 };
     struct weir_new_execution *items = calloc(COUNT, sizeof *items);
-    struct weir_ready_query query = {.lane_count = 2, .capset_count = 1};
-    const int64_t capset = 0;
+    struct weir_ready_query query = {.lane_count = 2, .capability_set_count = 1};
+    const int64_t capability_set = 0;
     int64_t lanes[2];
     struct shop here;
     struct shop there;
@@ -140,7 +141,7 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
     lanes[0] = here.lane;
     lanes[1] = shop_term(&here, WEIR_TERM_LANE, "letters");
     query.lanes = lanes;
-    query.capsets = &capset;
+    query.capability_sets = &capability_set;
     shop_commit(&here);
     shop_begin(&here);
     shop_open(&there, fixture);
@@ -179,9 +180,9 @@ static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
                                   struct weir_execution_records *records,
                                   struct weir_error *error)
 {
-    const int64_t capset = 0;
+    const int64_t capability_set = 0;
     const struct weir_ready_query query = {
-        crowd->lanes, crowd->lane_count, &capset, 1, 7, false, NULL};
+        crowd->lanes, crowd->lane_count, &capability_set, 1, 7, false, NULL};
     enum weir_status status = weir_connection_begin(connection, error);
 
     if (status != WEIR_OK)

@@ -51,7 +51,7 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     item.flow_no = 4;
     item.due_us = 5;
     item.deadline_us = 6;
-    item.capset = shop_term(&shop, WEIR_TERM_CAPSET, ",gpu,linux,");
+    item.capability_set = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
     item.name_space = weir_str("tenant");
     item.kind = weir_str("mail.send");
     shop_insert(&shop, &item, 1);
@@ -72,7 +72,7 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     check_int(got->row.due_us, 5);
     check_int(got->row.deadline_us, 6);
     check_int(got->created_us, shop.now_us);
-    check_int(got->capset, item.capset);
+    check_int(got->capability_set, item.capability_set);
     check_int(got->percent, -1);
     shop_is(got->name_space, "tenant");
     shop_is(got->lane_name, "orders");

@@ -183,9 +183,9 @@ static inline enum weir_status yard_claim_body(struct weir_connection *connectio
     struct weir_flow *flow = self->yard->flow;
     const struct weir_claimant claimant = {weir_str("pool"), weir_str("worker-1"),
                                            self->ttl_us};
-    const int64_t capset = 0;
-    const struct weir_ready_query query = {&self->lane, 1,     &capset, 1,
-                                           self->count, false, NULL};
+    const int64_t capability_set = 0;
+    const struct weir_ready_query query = {
+        &self->lane, 1, &capability_set, 1, self->count, false, NULL};
     struct weir_change *changes =
         weir_heap_zalloc_array(flow->heap, self->count, sizeof *changes);
     struct weir_execution_records records;

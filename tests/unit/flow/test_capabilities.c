@@ -33,7 +33,7 @@ static void refuses(const char *const *tokens, size_t count, enum weir_status wa
 /* The text of a set, for one comparison. */
 static const char *written(const char *const *tokens, size_t count)
 {
-    static char text[WEIR_CAPSET_TEXT_SIZE];
+    static char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
     struct weir_str set = weir_capabilities_write(tokens, count, text);
 
     check(set.data == text);
@@ -113,7 +113,8 @@ WEIR_TEST(capabilities, that_are_empty_count_for_nothing)
 
 WEIR_TEST(capabilities, fill_the_text_of_a_set_at_most)
 {
-    check_int(strlen(written(TOKENS(token_of('a', 4096)))), WEIR_CAPSET_TEXT_SIZE - 1);
+    check_int(strlen(written(TOKENS(token_of('a', 4096)))),
+              WEIR_CAPABILITY_SET_TEXT_SIZE - 1);
 }
 
 static bool suffices(const char *offered, const char *required)
@@ -155,7 +156,7 @@ WEIR_TEST(capabilities, suffice_exactly_when_they_are_a_superset)
 
     for (unsigned offered = 0; offered < 32; offered++) {
         for (unsigned required = 0; required < 32; required++) {
-            char have[WEIR_CAPSET_TEXT_SIZE], want[WEIR_CAPSET_TEXT_SIZE];
+            char have[WEIR_CAPABILITY_SET_TEXT_SIZE], want[WEIR_CAPABILITY_SET_TEXT_SIZE];
             const char *tokens[2][5] = {{NULL}};
             size_t counts[2] = {0, 0};
 

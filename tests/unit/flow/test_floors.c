@@ -7,7 +7,7 @@
 #include "lib/test.h"
 #include "weir/time.h"
 
-static const int64_t LANE = 7, CAPSET = 0;
+static const int64_t LANE = 7, CAPABILITY_SET = 0;
 static const int64_t CLOCK = 1000 * 1000000LL, LATE = 200 * 1000;
 
 #define SLOW WEIR_MILLISECONDS(50)
@@ -18,14 +18,14 @@ static void make(struct weir_floors *floors)
 {
     check_status(weir_floors_init(floors), WEIR_OK);
     weir_floors_note(floors, SLOW, 0);
-    weir_floors_meet(floors, LANE, CAPSET, 5);
+    weir_floors_meet(floors, LANE, CAPABILITY_SET, 5);
 }
 
 static struct weir_floor seen(struct weir_floors *floors)
 {
     struct weir_floor out[WEIR_FLOORS_MAX];
 
-    check_int(weir_floors_copy(floors, &LANE, 1, &CAPSET, 1, out), 1);
+    check_int(weir_floors_copy(floors, &LANE, 1, &CAPABILITY_SET, 1, out), 1);
     return out[0];
 }
 
@@ -50,7 +50,7 @@ WEIR_TEST(floors, are_not_used_while_claims_are_fast)
 
     check_status(weir_floors_init(&floors), WEIR_OK);
     weir_floors_note(&floors, FAST, 0);
-    weir_floors_meet(&floors, LANE, CAPSET, 5);
+    weir_floors_meet(&floors, LANE, CAPABILITY_SET, 5);
 
     check(!weir_floors_are_active(&floors));
     check_int(floors.count, 0);
@@ -167,10 +167,10 @@ WEIR_TEST(floors, are_kept_by_lane_set_and_falling_priority)
 
     make(&floors);
     for (size_t i = 0; i < 4; i++)
-        weir_floors_meet(&floors, LANE, CAPSET, PRIORITIES[i]);
-    weir_floors_meet(&floors, 1, CAPSET, 4);
+        weir_floors_meet(&floors, LANE, CAPABILITY_SET, PRIORITIES[i]);
+    weir_floors_meet(&floors, 1, CAPABILITY_SET, 4);
 
-    check_int(weir_floors_copy(&floors, &LANE, 1, &CAPSET, 1, out), 4);
+    check_int(weir_floors_copy(&floors, &LANE, 1, &CAPABILITY_SET, 1, out), 4);
     check_int(out[0].priority, 9);
     check_int(out[1].priority, 5);
     check_int(out[2].priority, 3);
@@ -184,7 +184,7 @@ WEIR_TEST(floors, are_as_many_as_fit)
 
     make(&floors);
     for (int64_t i = 0; i < 2 * WEIR_FLOORS_MAX; i++)
-        weir_floors_meet(&floors, i, CAPSET, 0);
+        weir_floors_meet(&floors, i, CAPABILITY_SET, 0);
     check_int(floors.count, WEIR_FLOORS_MAX);
     weir_floors_fini(&floors);
 }

@@ -74,19 +74,19 @@ static void set_row(struct weir_columns *table, size_t row, const int64_t *numbe
 
 static void add_floor(struct weir_floor_ranges *self, const struct weir_floor *floor)
 {
-    const int64_t again[RANGE_WIDTH] = {floor->lane, floor->capset, floor->priority,
-                                        floor->again, 0};
-    const int64_t fresh[RANGE_WIDTH] = {floor->lane, floor->capset, floor->priority,
-                                        floor->fresh, INT64_MAX};
+    const int64_t again[RANGE_WIDTH] = {floor->lane, floor->capability_set,
+                                        floor->priority, floor->again, 0};
+    const int64_t fresh[RANGE_WIDTH] = {floor->lane, floor->capability_set,
+                                        floor->priority, floor->fresh, INT64_MAX};
 
     set_row(&self->ranges, self->range_count++, again, RANGE_WIDTH);
     set_row(&self->ranges, self->range_count++, fresh, RANGE_WIDTH);
 }
 
-static void add_gap(struct weir_floor_ranges *self, int64_t lane, int64_t capset,
+static void add_gap(struct weir_floor_ranges *self, int64_t lane, int64_t capability_set,
                     int64_t above, int64_t below)
 {
-    const int64_t gap[GAP_WIDTH] = {lane, capset, above, below};
+    const int64_t gap[GAP_WIDTH] = {lane, capability_set, above, below};
 
     if (below - above > 1)
         set_row(&self->gaps, self->gap_count++, gap, GAP_WIDTH);
@@ -94,18 +94,18 @@ static void add_gap(struct weir_floor_ranges *self, int64_t lane, int64_t capset
 
 /* Floors of one lane and set are together, larger priorities first. */
 static void lay_out(struct weir_floor_ranges *self, const struct weir_floor *floors,
-                    size_t count, int64_t lane, int64_t capset)
+                    size_t count, int64_t lane, int64_t capability_set)
 {
     int64_t below = GAP_END;
 
     for (size_t i = 0; i < count; i++) {
-        if (floors[i].lane != lane || floors[i].capset != capset)
+        if (floors[i].lane != lane || floors[i].capability_set != capability_set)
             continue;
         add_floor(self, &floors[i]);
-        add_gap(self, lane, capset, floors[i].priority, below);
+        add_gap(self, lane, capability_set, floors[i].priority, below);
         below = floors[i].priority;
     }
-    add_gap(self, lane, capset, -GAP_END, below);
+    add_gap(self, lane, capability_set, -GAP_END, below);
 }
 
 static void set_values(struct weir_floor_ranges *self)
@@ -124,9 +124,10 @@ enum weir_status weir_floor_ranges_init(struct weir_floor_ranges *self,
                                         struct weir_error *error)
 {
     struct weir_floor floors[WEIR_FLOORS_MAX];
-    size_t count = weir_floors_copy(query->floors, query->lanes, query->lane_count,
-                                    query->capsets, query->capset_count, floors);
-    size_t gaps = query->lane_count * query->capset_count + count;
+    size_t count =
+        weir_floors_copy(query->floors, query->lanes, query->lane_count,
+                         query->capability_sets, query->capability_set_count, floors);
+    size_t gaps = query->lane_count * query->capability_set_count + count;
     enum weir_status status;
 
     *self = (struct weir_floor_ranges){.gaps = {.heap = heap}, .ranges = {.heap = heap}};
@@ -138,8 +139,8 @@ enum weir_status weir_floor_ranges_init(struct weir_floor_ranges *self,
     if (status != WEIR_OK)
         return status;
     for (size_t i = 0; i < query->lane_count; i++) {
-        for (size_t j = 0; j < query->capset_count; j++)
-            lay_out(self, floors, count, query->lanes[i], query->capsets[j]);
+        for (size_t j = 0; j < query->capability_set_count; j++)
+            lay_out(self, floors, count, query->lanes[i], query->capability_sets[j]);
     }
     set_values(self);
     return WEIR_OK;
@@ -169,7 +170,7 @@ static enum weir_status ask(const struct weir_store *store,
         weir_columns_init(&table, store->heap, RANGE_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        const int64_t numbers[RANGE_WIDTH] = {floors[i].lane, floors[i].capset,
+        const int64_t numbers[RANGE_WIDTH] = {floors[i].lane, floors[i].capability_set,
                                               floors[i].priority, floors[i].again,
                                               floors[i].fresh};
 

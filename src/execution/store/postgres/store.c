@@ -287,7 +287,7 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
         connection, inputs ? &weir_pg_sql_ready_with_inputs : &weir_pg_sql_ready,
-        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capsets[0]),
+        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capability_sets[0]),
                weir_integer((int64_t)query->limit)),
         &rows, error);
 
@@ -301,7 +301,7 @@ struct heads {
     struct weir_value values[WEIR_FLOOR_VALUES + 2];
     size_t width;
     struct weir_columns lanes; /* those of all lanes and sets; */
-    struct weir_columns capsets;
+    struct weir_columns capability_sets;
     struct weir_floor_ranges ranges; /* or these */
 };
 
@@ -366,14 +366,14 @@ static enum weir_status list_heads(struct heads *self, const struct weir_store *
         list_numbers(store, query->lanes, query->lane_count, &self->lanes, error);
 
     if (status == WEIR_OK)
-        status = list_numbers(store, query->capsets, query->capset_count, &self->capsets,
-                              error);
+        status = list_numbers(store, query->capability_sets, query->capability_set_count,
+                              &self->capability_sets, error);
     if (status != WEIR_OK)
         return status;
     self->pick = &weir_pg_sql_ready_of_many;
     self->beyond = &weir_pg_sql_ready_beyond;
     self->values[0] = NUMBERS(&self->lanes);
-    self->values[1] = NUMBERS(&self->capsets);
+    self->values[1] = NUMBERS(&self->capability_sets);
     self->width = 2;
     return WEIR_OK;
 }
@@ -399,7 +399,7 @@ static enum weir_status heads_init(struct heads *self, const struct weir_store *
 
     *self = (struct heads){
         .lanes = {.heap = store->heap},
-        .capsets = {.heap = store->heap},
+        .capability_sets = {.heap = store->heap},
         .ranges = {.ranges = {.heap = store->heap}, .gaps = {.heap = store->heap}}};
     if (query->floors != NULL)
         status = weir_floor_ranges_init(&self->ranges, store->heap, query, error);
@@ -413,7 +413,7 @@ static enum weir_status heads_init(struct heads *self, const struct weir_store *
 
 static void heads_fini(struct heads *self)
 {
-    weir_columns_fini(&self->capsets);
+    weir_columns_fini(&self->capability_sets);
     weir_columns_fini(&self->lanes);
     weir_floor_ranges_fini(&self->ranges);
 }
@@ -427,7 +427,8 @@ static enum weir_status pick_ready(const struct weir_store *self,
     struct heads heads;
     enum weir_status status;
 
-    if (query->lane_count == 1 && query->capset_count == 1 && query->floors == NULL)
+    if (query->lane_count == 1 && query->capability_set_count == 1 &&
+        query->floors == NULL)
         return pick_of_one(connection, query, out, error);
     status = heads_init(&heads, self, query, error);
     if (status == WEIR_OK)

@@ -258,12 +258,13 @@ static bool choose(struct choice *self, const struct candidate *candidate)
 }
 
 static enum weir_status choose_of(struct choice *self, struct weir_connection *connection,
-                                  int64_t lane, int64_t capset, struct weir_error *error)
+                                  int64_t lane, int64_t capability_set,
+                                  struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status =
         weir_connection_query(connection, &weir_sqlite_sql_ready,
-                              VALUES(weir_integer(lane), weir_integer(capset),
+                              VALUES(weir_integer(lane), weir_integer(capability_set),
                                      weir_integer((int64_t)self->limit)),
                               &rows, error);
 
@@ -289,7 +290,7 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
     enum weir_status status = weir_connection_query(
         connection,
         inputs ? &weir_sqlite_sql_ready_with_inputs : &weir_sqlite_sql_ready_rows,
-        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capsets[0]),
+        VALUES(weir_integer(query->lanes[0]), weir_integer(query->capability_sets[0]),
                weir_integer((int64_t)query->limit)),
         &rows, error);
 
@@ -305,7 +306,7 @@ static enum weir_status pick_ready(const struct weir_store *self,
     struct choice choice = {.limit = query->limit};
     enum weir_status status = WEIR_OK;
 
-    if (query->lane_count == 1 && query->capset_count == 1)
+    if (query->lane_count == 1 && query->capability_set_count == 1)
         return pick_of_one(connection, query, out, error);
 
     choice.best = weir_heap_zalloc_array(self->heap, query->limit, sizeof *choice.best);
@@ -313,9 +314,9 @@ static enum weir_status pick_ready(const struct weir_store *self,
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", query->limit,
                               WEIR_NOUN(query->limit, "execution", "executions"));
     for (size_t i = 0; i < query->lane_count && status == WEIR_OK; i++) {
-        for (size_t j = 0; j < query->capset_count && status == WEIR_OK; j++)
-            status =
-                choose_of(&choice, connection, query->lanes[i], query->capsets[j], error);
+        for (size_t j = 0; j < query->capability_set_count && status == WEIR_OK; j++)
+            status = choose_of(&choice, connection, query->lanes[i],
+                               query->capability_sets[j], error);
     }
     for (size_t i = 0; i < choice.count && status == WEIR_OK; i++)
         status = load_one(connection, choice.best[i].no, out, error);
@@ -334,10 +335,10 @@ static enum weir_status is_ready(const struct weir_store *self,
 
     (void)self;
     for (size_t i = 0; i < query->lane_count && status == WEIR_OK; i++) {
-        for (size_t j = 0; j < query->capset_count && status == WEIR_OK; j++) {
+        for (size_t j = 0; j < query->capability_set_count && status == WEIR_OK; j++) {
             if (choice.count == 0)
                 status = choose_of(&choice, connection, query->lanes[i],
-                                   query->capsets[j], error);
+                                   query->capability_sets[j], error);
         }
     }
     *out = choice.count > 0;
