@@ -224,7 +224,7 @@ void graph_model_tidy(struct graph_model *self)
 }
 
 /* Whatever nothing leads to any more is taken away, until nothing can be. */
-bool graph_model_leads_in_a_circle(const struct graph_model *self)
+bool graph_model_leads_in_a_cycle(const struct graph_model *self)
 {
     struct graph_set gone = {{false}};
     int left = self->node_count;

@@ -78,7 +78,7 @@ struct graph_set {
 };
 
 bool graph_model_is_over(const struct graph_model *self, int node);
-bool graph_model_leads_in_a_circle(const struct graph_model *self);
+bool graph_model_leads_in_a_cycle(const struct graph_model *self);
 
 /* How many edges to `node` are in this state. */
 uint32_t graph_model_count(const struct graph_model *self, int node,

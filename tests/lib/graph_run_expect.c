@@ -32,7 +32,7 @@ static enum weir_status expect_extension(struct graph_model *model,
                    (to->attempts > 0 || to->state > GRAPH_READY ||
                     to->group != WEIR_GROUP_PENDING);
     }
-    if (graph_model_leads_in_a_circle(model))
+    if (graph_model_leads_in_a_cycle(model))
         return WEIR_CYCLE;
     if (refused)
         return WEIR_MISMATCH;

@@ -8,7 +8,7 @@
 #include "base/heap.h"
 #include "execution/draft.h"
 #include "execution/executions.h"
-#include "execution/flow/circle.h"
+#include "execution/flow/cycle.h"
 #include "execution/flow/graph_extending.h"
 
 enum weir_status weir_extending_no_memory(struct weir_error *error)
@@ -255,14 +255,14 @@ static bool leads_to_old(const struct weir_extending *self)
 }
 
 /* By somebody whom the caller has named: there are such, since without the new edges there is no circle. */
-static enum weir_status refuse_circle(const struct weir_extending *self,
-                                      const struct weir_circle *circle,
-                                      struct weir_error *error)
+static enum weir_status refuse_cycle(const struct weir_extending *self,
+                                     const struct weir_cycle *cycle,
+                                     struct weir_error *error)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE] = "";
 
     for (size_t i = 0; i < self->node_count && text[0] == '\0'; i++) {
-        if (weir_circle_has(circle, self->nodes[i].no))
+        if (weir_cycle_has(cycle, self->nodes[i].no))
             (void)weir_execution_id_format(&self->nodes[i].id, text);
     }
     return weir_error_set(error, WEIR_CYCLE,
@@ -277,7 +277,7 @@ enum weir_status weir_extending_check_circles(struct weir_extending *self,
     struct weir_edge_rows old = {.count = 0};
     struct weir_edge_row *edges;
     size_t count;
-    struct weir_circle circle;
+    struct weir_cycle cycle;
     enum weir_status status = WEIR_OK;
 
     if (new_count == 0)
@@ -295,7 +295,7 @@ enum weir_status weir_extending_check_circles(struct weir_extending *self,
     for (size_t i = 0; i < new_count; i++)
         edges[count++] = (struct weir_edge_row){.upstream = self->links[i].from->no,
                                                 .downstream = self->links[i].to->no};
-    status = weir_circle_find(edges, count, &self->arena, &circle, error);
-    return status == WEIR_OK && circle.count > 0 ? refuse_circle(self, &circle, error)
-                                                 : status;
+    status = weir_cycle_find(edges, count, &self->arena, &cycle, error);
+    return status == WEIR_OK && cycle.count > 0 ? refuse_cycle(self, &cycle, error)
+                                                : status;
 }

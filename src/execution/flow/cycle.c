@@ -1,7 +1,7 @@
 /*
- * circle.c - see circle.h.
+ * cycle.c - see cycle.h.
  */
-#include "execution/flow/circle.h"
+#include "execution/flow/cycle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +110,9 @@ static size_t walk_back(const struct census *self, const int64_t *sources, int64
     return weir_numbers_unique(out, count);
 }
 
-enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
-                                  struct weir_arena *arena, struct weir_circle *out,
-                                  struct weir_error *error)
+enum weir_status weir_cycle_find(struct weir_edge_row *edges, size_t count,
+                                 struct weir_arena *arena, struct weir_cycle *out,
+                                 struct weir_error *error)
 {
     size_t room = 2 * count + 1;
     struct census census = {
@@ -121,7 +121,7 @@ enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
     int64_t *queue = weir_arena_alloc(arena, room * sizeof *queue);
     int64_t *sources = weir_arena_alloc(arena, room * sizeof *sources);
 
-    *out = (struct weir_circle){.numbers = queue};
+    *out = (struct weir_cycle){.numbers = queue};
     if (census.numbers == NULL || census.degrees == NULL || queue == NULL ||
         sources == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
@@ -139,7 +139,7 @@ enum weir_status weir_circle_find(struct weir_edge_row *edges, size_t count,
     return WEIR_OK;
 }
 
-bool weir_circle_has(const struct weir_circle *self, int64_t no)
+bool weir_cycle_has(const struct weir_cycle *self, int64_t no)
 {
     size_t at = weir_numbers_find(self->numbers, self->count, no);
 
