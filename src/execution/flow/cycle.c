@@ -36,19 +36,19 @@ static size_t first_edge(const struct weir_edge_row *edges, size_t count,
 }
 
 /* Executions by number, and how many edges lead to each. */
-struct census {
+struct degree_table {
     int64_t *numbers;
     uint32_t *degrees;
     size_t count;
 };
 
-static uint32_t *degree_of(const struct census *self, int64_t no)
+static uint32_t *degree_of(const struct degree_table *self, int64_t no)
 {
     return &self->degrees[weir_numbers_find(self->numbers, self->count, no)];
 }
 
-static void take_census(struct census *self, const struct weir_edge_row *edges,
-                        size_t count)
+static void count_degrees(struct degree_table *self, const struct weir_edge_row *edges,
+                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         self->numbers[2 * i] = edges[i].upstream;
@@ -61,8 +61,8 @@ static void take_census(struct census *self, const struct weir_edge_row *edges,
 }
 
 /* Where no edge leads any more is taken away with its edges, and so on. */
-static void peel(struct census *self, const struct weir_edge_row *edges, size_t count,
-                 int64_t *queue)
+static void peel(struct degree_table *self, const struct weir_edge_row *edges,
+                 size_t count, int64_t *queue)
 {
     size_t head = 0;
     size_t tail = 0;
@@ -83,8 +83,9 @@ static void peel(struct census *self, const struct weir_edge_row *edges, size_t 
 }
 
 /* What cannot be taken away lies on a circle, or behind one, and an edge that is left leads to it. */
-static void note_sources(const struct census *self, const struct weir_edge_row *edges,
-                         size_t count, int64_t *sources)
+static void note_sources(const struct degree_table *self,
+                         const struct weir_edge_row *edges, size_t count,
+                         int64_t *sources)
 {
     for (size_t i = 0; i < count; i++) {
         if (*degree_of(self, edges[i].upstream) > 0)
@@ -95,8 +96,8 @@ static void note_sources(const struct census *self, const struct weir_edge_row *
 
 /* Whoever goes back as many edges as there are executions has come to a circle, and goes round on it.
  * Its numbers are in `out`, in their order; returns how many. */
-static size_t walk_back(const struct census *self, const int64_t *sources, int64_t from,
-                        int64_t *out)
+static size_t walk_back(const struct degree_table *self, const int64_t *sources,
+                        int64_t from, int64_t *out)
 {
     size_t count = 0;
     int64_t no = from;
@@ -115,26 +116,27 @@ enum weir_status weir_cycle_find(struct weir_edge_row *edges, size_t count,
                                  struct weir_error *error)
 {
     size_t room = 2 * count + 1;
-    struct census census = {
-        .numbers = weir_arena_alloc(arena, room * sizeof *census.numbers),
-        .degrees = weir_arena_alloc(arena, room * sizeof *census.degrees)};
+    struct degree_table degree_table = {
+        .numbers = weir_arena_alloc(arena, room * sizeof *degree_table.numbers),
+        .degrees = weir_arena_alloc(arena, room * sizeof *degree_table.degrees)};
     int64_t *queue = weir_arena_alloc(arena, room * sizeof *queue);
     int64_t *sources = weir_arena_alloc(arena, room * sizeof *sources);
 
     *out = (struct weir_cycle){.numbers = queue};
-    if (census.numbers == NULL || census.degrees == NULL || queue == NULL ||
+    if (degree_table.numbers == NULL || degree_table.degrees == NULL || queue == NULL ||
         sources == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
                               WEIR_NOUN(count, "edge", "edges"));
     if (count == 0)
         return WEIR_OK;
     qsort(edges, count, sizeof *edges, compare_edges);
-    take_census(&census, edges, count);
-    peel(&census, edges, count, queue);
-    note_sources(&census, edges, count, sources);
-    for (size_t i = 0; i < census.count && out->count == 0; i++) {
-        if (census.degrees[i] > 0)
-            out->count = walk_back(&census, sources, census.numbers[i], queue);
+    count_degrees(&degree_table, edges, count);
+    peel(&degree_table, edges, count, queue);
+    note_sources(&degree_table, edges, count, sources);
+    for (size_t i = 0; i < degree_table.count && out->count == 0; i++) {
+        if (degree_table.degrees[i] > 0)
+            out->count =
+                walk_back(&degree_table, sources, degree_table.numbers[i], queue);
     }
     return WEIR_OK;
 }
