@@ -3,7 +3,7 @@
  *
  *   deliver     a batch as lines (a large one in several steps)
  *               mend the tail, write, under the file's lock (tail.h)
- *               one sync for it and for whoever else has written (group.h)
+ *               one sync for it and for whoever else has written (join.h)
  *               ack
  *
  * A write that fails in the middle is taken back: the file is cut to the size it had, which nobody

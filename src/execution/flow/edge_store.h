@@ -5,7 +5,7 @@
 #define WEIR_EXECUTION_FLOW_EDGE_STORE_H
 
 #include "execution/flow/graph_store.h"
-#include "execution/flow/group.h"
+#include "execution/flow/join.h"
 
 struct weir_edge_row {
     int64_t upstream;

@@ -61,18 +61,19 @@ static size_t list_old(const struct weir_extending *self, bool joined, int64_t *
  * its groups: no more of them are held than has to be. */
 static enum weir_status lock_all(struct weir_extending *self,
                                  struct weir_connection *connection,
-                                 struct weir_group_rows *groups, struct weir_error *error)
+                                 struct weir_join_rows *join_rows,
+                                 struct weir_error *error)
 {
     int64_t *old = weir_arena_alloc(&self->arena, (self->node_count + 1) * sizeof *old);
     size_t count;
     enum weir_status status;
 
-    *groups = (struct weir_group_rows){.count = 0};
+    *join_rows = (struct weir_join_rows){.count = 0};
     if (old == NULL)
         return weir_extending_no_memory(error);
     count = list_old(self, true, old);
-    status = weir_groups_lock(&self->flow->store, connection, old, count, &self->arena,
-                              groups, error);
+    status = weir_joins_lock(&self->flow->store, connection, old, count, &self->arena,
+                             join_rows, error);
     count = list_old(self, false, old);
     weir_execution_records_reset(&self->records);
     if (status == WEIR_OK && count > 0)
@@ -346,7 +347,7 @@ static enum weir_status write_flow(struct weir_extending *self,
 
 static enum weir_status add_all(struct weir_extending *self,
                                 struct weir_connection *connection,
-                                const struct weir_group_rows *groups,
+                                const struct weir_join_rows *join_rows,
                                 struct weir_error *error)
 {
     size_t members = 0;
@@ -362,7 +363,7 @@ static enum weir_status add_all(struct weir_extending *self,
     if (status == WEIR_OK)
         status = add_edges(self, connection, &edges, error);
     if (status == WEIR_OK)
-        status = weir_extending_join(self, connection, groups, error);
+        status = weir_extending_join(self, connection, join_rows, error);
     if (status == WEIR_OK)
         status = count_data_edges(self, connection, error);
     /* Before what follows counts ends of its members. */
@@ -398,7 +399,7 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
                                struct weir_error *error)
 {
     struct weir_extending *self = argument;
-    struct weir_group_rows groups;
+    struct weir_join_rows join_rows;
     enum weir_status status =
         weir_commit_batch_create(self->flow->heap, &self->commit_batch, error);
 
@@ -407,13 +408,13 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
     if (status == WEIR_OK)
         status = find_old(self, connection, error);
     if (status == WEIR_OK)
-        status = lock_all(self, connection, &groups, error);
+        status = lock_all(self, connection, &join_rows, error);
     if (status == WEIR_OK)
         status = check_flow(self, error);
     if (status == WEIR_OK)
         status = weir_connection_clock(connection, &self->now_us, error);
     if (status == WEIR_OK)
-        status = add_all(self, connection, &groups, error);
+        status = add_all(self, connection, &join_rows, error);
     if (status == WEIR_OK)
         status = send_off(self, connection, error);
     weir_commit_batch_destroy(self->commit_batch);

@@ -15,7 +15,7 @@
 
 #include "execution/commit_batch.h"
 #include "execution/flow/edge_store.h"
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 #include "execution/submit.h"
 
 /* An execution that the extension names: a new member, or one that is there. */
@@ -107,7 +107,7 @@ weir_extending_check_new_names(struct weir_extending *self,
 /* Made, or longer by what is new. `known` are those of old nodes, locked before the flow. */
 WEIR_CHECKED enum weir_status weir_extending_join(struct weir_extending *self,
                                                   struct weir_connection *connection,
-                                                  const struct weir_group_rows *known,
+                                                  const struct weir_join_rows *known,
                                                   struct weir_error *error);
 
 #endif

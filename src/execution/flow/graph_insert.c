@@ -1,5 +1,5 @@
 /*
- * graph_insert.c - the part of edge_store.h and group_store.h that adds, and members by their ids.
+ * graph_insert.c - the part of edge_store.h and join_store.h that adds, and members by their ids.
  *
  * An extension may bring thousands, so on PostgreSQL each kind is one statement, of chunks; on SQLite,
  * where a statement costs no round trip, it is a loop.
@@ -9,7 +9,7 @@
 #include "base/heap.h"
 #include "db/migrate.h"
 #include "execution/flow/edge_store.h"
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 #include "outbox/columns.h"
 
 static const struct weir_sql SQL_FIND_MEMBER = {
@@ -43,13 +43,13 @@ static const struct weir_sql SQL_INSERT_EDGES = {
 };
 enum { EDGE_WIDTH = 4, EDGE_CHUNK = 5000 };
 
-static const struct weir_sql SQL_INSERT_GROUP = {
+static const struct weir_sql SQL_INSERT_JOIN = {
     .name = "insert group",
     .text = "INSERT INTO {p}_edge_group (downstream, policy, cancel_remaining, quorum,"
             " total, flow) VALUES ({1}, {2}, {3}, {4}, {5}, {6})",
     .parameters = "iiiiii",
 };
-static const struct weir_sql SQL_INSERT_GROUPS = {
+static const struct weir_sql SQL_INSERT_JOINS = {
     .name = "insert groups",
     .text = "INSERT INTO {p}_edge_group (downstream, policy, cancel_remaining, quorum,"
             " total, flow) SELECT downstream, policy, cancel_remaining, quorum, total,"
@@ -57,7 +57,7 @@ static const struct weir_sql SQL_INSERT_GROUPS = {
             " cancel_remaining, quorum, total, flow)",
     .parameters = "IIIIII",
 };
-enum { GROUP_WIDTH = 6 };
+enum { JOIN_WIDTH = 6 };
 
 /* ---- members ------------------------------------------------------------------------------- */
 
@@ -222,70 +222,70 @@ enum weir_status weir_edges_insert(const struct weir_store *store,
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-static void lay_out_new_group(const struct weir_group_row *row, struct weir_value *out,
-                              size_t stride)
+static void lay_out_new_join(const struct weir_join_row *row, struct weir_value *out,
+                             size_t stride)
 {
-    const struct weir_value values[GROUP_WIDTH] = {
-        weir_integer(row->downstream),       weir_integer(row->group.policy),
-        weir_integer(row->cancel_remaining), weir_integer(row->group.quorum),
-        weir_integer(row->group.total),      weir_integer(row->flow_no),
+    const struct weir_value values[JOIN_WIDTH] = {
+        weir_integer(row->downstream),       weir_integer(row->join_row.policy),
+        weir_integer(row->cancel_remaining), weir_integer(row->join_row.quorum),
+        weir_integer(row->join_row.total),   weir_integer(row->flow_no),
     };
 
-    for (size_t i = 0; i < GROUP_WIDTH; i++)
+    for (size_t i = 0; i < JOIN_WIDTH; i++)
         out[i * stride] = values[i];
 }
 
-static enum weir_status insert_groups_each(struct weir_connection *connection,
-                                           const struct weir_group_row *rows,
-                                           size_t count, struct weir_error *error)
+static enum weir_status insert_joins_each(struct weir_connection *connection,
+                                          const struct weir_join_row *rows, size_t count,
+                                          struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        struct weir_value values[GROUP_WIDTH];
+        struct weir_value values[JOIN_WIDTH];
 
-        lay_out_new_group(&rows[i], values, 1);
-        status = weir_connection_execute(connection, &SQL_INSERT_GROUP, values,
-                                         GROUP_WIDTH, NULL, error);
+        lay_out_new_join(&rows[i], values, 1);
+        status = weir_connection_execute(connection, &SQL_INSERT_JOIN, values, JOIN_WIDTH,
+                                         NULL, error);
     }
     return status;
 }
 
-static enum weir_status insert_groups_all(const struct weir_store *store,
-                                          struct weir_connection *connection,
-                                          const struct weir_group_row *rows, size_t count,
-                                          struct weir_commit_batch *commit_batch,
-                                          struct weir_error *error)
+static enum weir_status insert_joins_all(const struct weir_store *store,
+                                         struct weir_connection *connection,
+                                         const struct weir_join_row *rows, size_t count,
+                                         struct weir_commit_batch *commit_batch,
+                                         struct weir_error *error)
 {
-    static const enum weir_type TYPES[GROUP_WIDTH] = {
+    static const enum weir_type TYPES[JOIN_WIDTH] = {
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER,
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, store->heap, GROUP_WIDTH, count, error);
+        weir_columns_init(&table, store->heap, JOIN_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        lay_out_new_group(&rows[i], table.cells + i, count);
+        lay_out_new_join(&rows[i], table.cells + i, count);
     if (status == WEIR_OK)
         status =
-            weir_commit_batch_make_room(commit_batch, connection, 1, GROUP_WIDTH, error);
+            weir_commit_batch_make_room(commit_batch, connection, 1, JOIN_WIDTH, error);
     if (status == WEIR_OK)
-        weir_commit_batch_add_table(commit_batch, &SQL_INSERT_GROUPS, &table, TYPES,
-                                    GROUP_WIDTH);
+        weir_commit_batch_add_table(commit_batch, &SQL_INSERT_JOINS, &table, TYPES,
+                                    JOIN_WIDTH);
     else
         weir_columns_fini(&table);
     return status;
 }
 
-enum weir_status weir_groups_insert(const struct weir_store *store,
-                                    struct weir_connection *connection,
-                                    const struct weir_group_row *rows, size_t count,
-                                    struct weir_commit_batch *commit_batch,
-                                    struct weir_error *error)
+enum weir_status weir_joins_insert(const struct weir_store *store,
+                                   struct weir_connection *connection,
+                                   const struct weir_join_row *rows, size_t count,
+                                   struct weir_commit_batch *commit_batch,
+                                   struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
     return weir_connection_engine(connection) == WEIR_SQLITE
-               ? insert_groups_each(connection, rows, count, error)
-               : insert_groups_all(store, connection, rows, count, commit_batch, error);
+               ? insert_joins_each(connection, rows, count, error)
+               : insert_joins_all(store, connection, rows, count, commit_batch, error);
 }

@@ -4,12 +4,12 @@
 #include "execution/executions.h"
 #include "execution/flow/graph_extending.h"
 
-static bool is_same_join(const struct weir_group_row *row,
+static bool is_same_join(const struct weir_join_row *row,
                          const struct weir_graph_join *join)
 {
-    return row->group.policy == join->policy &&
+    return row->join_row.policy == join->policy &&
            row->cancel_remaining == join->cancel_remaining &&
-           (join->policy != WEIR_JOIN_QUORUM || row->group.quorum == join->quorum);
+           (join->policy != WEIR_JOIN_QUORUM || row->join_row.quorum == join->quorum);
 }
 
 static enum weir_status refuse_begun(const struct weir_extending_node *node,
@@ -54,40 +54,41 @@ static enum weir_status block(struct weir_extending *self,
 
 /* What is to be written of groups. */
 struct joining {
-    struct weir_group_rows known; /* of old nodes, locked before their executions */
-    struct weir_group_rows found; /* of others, which were not to be seen then */
-    struct weir_group_row *fresh;
+    struct weir_join_rows known; /* of old nodes, locked before their executions */
+    struct weir_join_rows found; /* of others, which were not to be seen then */
+    struct weir_join_row *fresh;
     size_t fresh_count;
-    struct weir_group_row *longer;
+    struct weir_join_row *longer;
     size_t longer_count;
 };
 
-static struct weir_group_row *find_group(const struct weir_group_rows *groups, int64_t no)
+static struct weir_join_row *find_join(const struct weir_join_rows *join_rows, int64_t no)
 {
     size_t low = 0;
-    size_t high = groups->count;
+    size_t high = join_rows->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (groups->rows[middle].downstream < no)
+        if (join_rows->rows[middle].downstream < no)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < groups->count && groups->rows[low].downstream == no ? &groups->rows[low]
-                                                                     : NULL;
+    return low < join_rows->count && join_rows->rows[low].downstream == no
+               ? &join_rows->rows[low]
+               : NULL;
 }
 
-static struct weir_group_row *group_of(const struct joining *self,
-                                       const struct weir_extending_node *node)
+static struct weir_join_row *join_of(const struct joining *self,
+                                     const struct weir_extending_node *node)
 {
-    struct weir_group_row *known;
+    struct weir_join_row *known;
 
     if (node->is_new)
         return NULL;
-    known = find_group(&self->known, node->no);
-    return known != NULL ? known : find_group(&self->found, node->no);
+    known = find_join(&self->known, node->no);
+    return known != NULL ? known : find_join(&self->found, node->no);
 }
 
 /* Of members that are there already, which was not known when groups were locked; and of old ones to
@@ -105,11 +106,11 @@ static enum weir_status lock_found(struct weir_extending *self,
         const struct weir_extending_node *node = &self->nodes[i];
 
         if (!node->is_new && weir_extending_is_joined(node) &&
-            find_group(&joining->known, node->no) == NULL)
+            find_join(&joining->known, node->no) == NULL)
             nos[count++] = node->no;
     }
-    return weir_groups_lock(&self->flow->store, connection, nos, count, &self->arena,
-                            &joining->found, error);
+    return weir_joins_lock(&self->flow->store, connection, nos, count, &self->arena,
+                           &joining->found, error);
 }
 
 /* The group of one node: made, or longer by what is new. */
@@ -119,8 +120,8 @@ static enum weir_status join_node(struct weir_extending *self,
                                   struct joining *joining, struct weir_error *error)
 {
     uint32_t more = node->edges_new;
-    struct weir_group_row *there = group_of(joining, node);
-    struct weir_group_row fresh = {.downstream = node->no, .flow_no = self->row.no};
+    struct weir_join_row *there = join_of(joining, node);
+    struct weir_join_row fresh = {.downstream = node->no, .flow_no = self->row.no};
     enum weir_status status = WEIR_OK;
 
     if (there != NULL && node->join != NULL && !is_same_join(there, node->join))
@@ -128,21 +129,21 @@ static enum weir_status join_node(struct weir_extending *self,
                               "the policy of a join is fixed with its first edge");
     if (there != NULL && more > 0 && there->state != WEIR_GROUP_PENDING)
         return refuse_begun(node, error);
-    if ((there != NULL ? there->group.total : 0) + more > WEIR_GRAPH_UPSTREAMS_MAX)
+    if ((there != NULL ? there->join_row.total : 0) + more > WEIR_GRAPH_UPSTREAMS_MAX)
         return refuse_crowd(node, error);
     if (more > 0 && !node->is_new)
         status = block(self, connection, node, error);
     if (status != WEIR_OK || (more == 0 && (there != NULL || node->join == NULL)))
         return status;
     if (there != NULL) {
-        there->group.total += more;
+        there->join_row.total += more;
         joining->longer[joining->longer_count++] = *there;
         return WEIR_OK;
     }
-    fresh.group.total = more;
+    fresh.join_row.total = more;
     if (node->join != NULL) {
-        fresh.group.policy = node->join->policy;
-        fresh.group.quorum = node->join->quorum;
+        fresh.join_row.policy = node->join->policy;
+        fresh.join_row.quorum = node->join->quorum;
         fresh.cancel_remaining = node->join->cancel_remaining;
     }
     joining->fresh[joining->fresh_count++] = fresh;
@@ -151,11 +152,11 @@ static enum weir_status join_node(struct weir_extending *self,
 
 enum weir_status weir_extending_join(struct weir_extending *self,
                                      struct weir_connection *connection,
-                                     const struct weir_group_rows *known,
+                                     const struct weir_join_rows *known,
                                      struct weir_error *error)
 {
     const struct weir_store *store = &self->flow->store;
-    size_t room = (self->node_count + 1) * sizeof(struct weir_group_row);
+    size_t room = (self->node_count + 1) * sizeof(struct weir_join_row);
     struct joining joining = {.known = *known,
                               .fresh = weir_arena_alloc(&self->arena, room),
                               .longer = weir_arena_alloc(&self->arena, room)};
@@ -169,10 +170,10 @@ enum weir_status weir_extending_join(struct weir_extending *self,
             status = join_node(self, connection, &self->nodes[i], &joining, error);
     }
     if (status == WEIR_OK)
-        status = weir_groups_insert(store, connection, joining.fresh, joining.fresh_count,
-                                    self->commit_batch, error);
+        status = weir_joins_insert(store, connection, joining.fresh, joining.fresh_count,
+                                   self->commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_groups_write(store, connection, joining.longer,
-                                   joining.longer_count, self->commit_batch, error);
+        status = weir_joins_write(store, connection, joining.longer, joining.longer_count,
+                                  self->commit_batch, error);
     return status;
 }

@@ -28,7 +28,7 @@ static const struct weir_sql SQL_EDGES = {
             " AND u.flow > 0 ORDER BY u.no, v.no",
     .parameters = "i",
 };
-static const struct weir_sql SQL_GROUPS = {
+static const struct weir_sql SQL_JOINS = {
     .name = "show joins",
     .text = "SELECT e.uuid, e.part, g.policy, g.state, g.cancel_remaining, g.quorum,"
             " g.total, g.succeeded, g.failed, g.skipped, g.cancel_us"
@@ -222,7 +222,7 @@ enum weir_status weir_graph_list(struct weir_flow *self,
 /* Whom to show it to: one of them. */
 struct visitor {
     weir_edge_visit_fn edge;
-    weir_group_visit_fn group;
+    weir_group_visit_fn join_row;
     void *state;
 };
 
@@ -255,8 +255,8 @@ static enum weir_status show_edge(struct weir_rows *rows, const struct visitor *
     return status;
 }
 
-static enum weir_status read_group(struct weir_rows *rows, struct weir_group_info *out,
-                                   struct weir_error *error)
+static enum weir_status read_join(struct weir_rows *rows, struct weir_group_info *out,
+                                  struct weir_error *error)
 {
     int64_t policy = weir_rows_integer(rows, 2);
     int64_t state = weir_rows_integer(rows, 3);
@@ -279,14 +279,14 @@ static enum weir_status read_group(struct weir_rows *rows, struct weir_group_inf
     return status;
 }
 
-static enum weir_status show_group(struct weir_rows *rows, const struct visitor *visitor,
-                                   struct weir_error *error)
+static enum weir_status show_join(struct weir_rows *rows, const struct visitor *visitor,
+                                  struct weir_error *error)
 {
     struct weir_group_info info;
-    enum weir_status status = read_group(rows, &info, error);
+    enum weir_status status = read_join(rows, &info, error);
 
     if (status == WEIR_OK)
-        visitor->group(visitor->state, &info);
+        visitor->join_row(visitor->state, &info);
     return status;
 }
 
@@ -326,9 +326,9 @@ enum weir_status weir_graph_groups(struct weir_flow *self,
                                    weir_group_visit_fn visit, void *state,
                                    struct weir_error *error)
 {
-    const struct visitor visitor = {.group = visit, .state = state};
+    const struct visitor visitor = {.join_row = visit, .state = state};
 
-    return show_all(self, graph, &SQL_GROUPS, show_group, &visitor, error);
+    return show_all(self, graph, &SQL_JOINS, show_join, &visitor, error);
 }
 
 enum weir_status weir_graph_of(struct weir_flow *self, const struct weir_execution_id *id,

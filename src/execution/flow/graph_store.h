@@ -1,6 +1,6 @@
 /*
  * graph_store.h - flows in their tables, and what their members are known by. Their edges are in
- * edge_store.h, their joins in group_store.h.
+ * edge_store.h, their joins in join_store.h.
  *
  * As store.h these decide nothing. What needs no answer goes into a postscript, which stays empty on
  * SQLite. Who may write what:

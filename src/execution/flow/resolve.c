@@ -161,29 +161,29 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-static struct weir_group_row *find_group(const struct weir_group_rows *groups,
-                                         int64_t downstream)
+static struct weir_join_row *find_join(const struct weir_join_rows *join_rows,
+                                       int64_t downstream)
 {
     size_t low = 0;
-    size_t high = groups->count;
+    size_t high = join_rows->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (groups->rows[middle].downstream < downstream)
+        if (join_rows->rows[middle].downstream < downstream)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < groups->count && groups->rows[low].downstream == downstream
-               ? &groups->rows[low]
+    return low < join_rows->count && join_rows->rows[low].downstream == downstream
+               ? &join_rows->rows[low]
                : NULL;
 }
 
-static enum weir_status lock_groups(struct weir_resolution *self,
-                                    struct weir_connection *connection,
-                                    const struct weir_edge_rows *edges,
-                                    struct weir_group_rows *out, struct weir_error *error)
+static enum weir_status lock_joins(struct weir_resolution *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_edge_rows *edges,
+                                   struct weir_join_rows *out, struct weir_error *error)
 {
     int64_t *numbers =
         weir_arena_alloc(&self->arena, (edges->count + 1) * sizeof *numbers);
@@ -192,8 +192,8 @@ static enum weir_status lock_groups(struct weir_resolution *self,
         return no_memory(error);
     for (size_t i = 0; i < edges->count; i++)
         numbers[i] = edges->rows[i].downstream;
-    return weir_groups_lock(&self->flow->store, connection, numbers, edges->count,
-                            &self->arena, out, error);
+    return weir_joins_lock(&self->flow->store, connection, numbers, edges->count,
+                           &self->arena, out, error);
 }
 
 /* It is read where it is stored (I3). */
@@ -210,49 +210,49 @@ static enum weir_status pass_data(struct weir_resolution *self,
 
 static enum weir_status count_edge(struct weir_resolution *self,
                                    struct weir_connection *connection,
-                                   const struct weir_group_rows *groups,
+                                   const struct weir_join_rows *join_rows,
                                    const struct weir_edge_row *edge,
                                    struct weir_error *error)
 {
-    struct weir_group_row *group = find_group(groups, edge->downstream);
+    struct weir_join_row *join_row = find_join(join_rows, edge->downstream);
 
-    if (group == NULL || edge->state == WEIR_EDGE_OPEN ||
+    if (join_row == NULL || edge->state == WEIR_EDGE_OPEN ||
         WEIR_POINT(points_of(self), "resolve.loses_an_edge"))
         return WEIR_OK;
-    weir_group_count(&group->group, edge->state);
-    if (!weir_group_is_whole(&group->group))
+    weir_join_count(&join_row->join_row, edge->state);
+    if (!weir_join_is_whole(&join_row->join_row))
         return weir_error_set(error, WEIR_SCHEMA,
                               "the join of execution number %lld has more results than "
                               "edges",
                               (long long)edge->downstream);
     if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
-        group->state == WEIR_GROUP_PENDING &&
+        join_row->state == WEIR_GROUP_PENDING &&
         !WEIR_POINT(points_of(self), "resolve.keeps_data"))
         return pass_data(self, connection, edge, error);
     return WEIR_OK;
 }
 
-static bool has_open_edges(const struct weir_group *group)
+static bool has_open_edges(const struct weir_join_progress *join_row)
 {
-    return group->succeeded + group->failed + group->skipped < group->total;
+    return join_row->succeeded + join_row->failed + join_row->skipped < join_row->total;
 }
 
 /* Returns whether it is decided, and was not before. */
-static bool decide(const struct weir_resolution *self, struct weir_group_row *row,
+static bool decide(const struct weir_resolution *self, struct weir_join_row *row,
                    int64_t now_us, struct weir_pending_wakeups *pending_wakeups)
 {
-    struct weir_group group = row->group;
+    struct weir_join_progress join_row = row->join_row;
 
     if (row->state != WEIR_GROUP_PENDING &&
         !WEIR_POINT(points_of(self), "resolve.decides_again"))
         return false;
-    if (group.policy == WEIR_JOIN_ANY &&
+    if (join_row.policy == WEIR_JOIN_ANY &&
         WEIR_POINT(points_of(self), "resolve.any_is_all"))
-        group.policy = WEIR_JOIN_ALL;
-    row->state = weir_group_judge(&group);
+        join_row.policy = WEIR_JOIN_ALL;
+    row->state = weir_join_judge(&join_row);
     if (row->state == WEIR_GROUP_PENDING)
         return false;
-    if (row->cancel_remaining && has_open_edges(&row->group)) {
+    if (row->cancel_remaining && has_open_edges(&row->join_row)) {
         row->cancel_us = now_us;
         weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_SIBLINGS, now_us);
     }
@@ -267,8 +267,9 @@ static bool is_over(const struct weir_resolution *self, int64_t no)
 }
 
 /* What a decided group makes of the execution that it leads to. */
-static bool follow(const struct weir_resolution *self, const struct weir_group_row *group,
-                   struct weir_change *change, int64_t now_us)
+static bool follow(const struct weir_resolution *self,
+                   const struct weir_join_row *join_row, struct weir_change *change,
+                   int64_t now_us)
 {
     struct weir_execution_row *row = &change->stored->row;
     enum weir_ruling ruling;
@@ -278,7 +279,7 @@ static bool follow(const struct weir_resolution *self, const struct weir_group_r
         row->hold = WEIR_HOLD_DEPENDENCIES;
     }
     ruling =
-        group->state == WEIR_GROUP_SATISFIED
+        join_row->state == WEIR_GROUP_SATISFIED
             ? weir_rule_unblock(row, WEIR_HOLD_DEPENDENCIES, now_us, &change->consequence)
             : weir_rule_skip(row, now_us, &change->consequence);
     return ruling == WEIR_RULING_DONE;
@@ -286,7 +287,7 @@ static bool follow(const struct weir_resolution *self, const struct weir_group_r
 
 static enum weir_status apply(struct weir_resolution *self,
                               struct weir_connection *connection,
-                              const struct weir_group_rows *groups,
+                              const struct weir_join_rows *join_rows,
                               const int64_t *decided, size_t count, int64_t now_us,
                               struct weir_error *error)
 {
@@ -308,7 +309,7 @@ static enum weir_status apply(struct weir_resolution *self,
     for (size_t i = 0; i < self->records.count; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
 
-        if (follow(self, find_group(groups, change.stored->row.no), &change, now_us))
+        if (follow(self, find_join(join_rows, change.stored->row.no), &change, now_us))
             self->changes[self->count++] = change;
     }
     return WEIR_OK;
@@ -321,27 +322,27 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
                                         struct weir_pending_wakeups *pending_wakeups,
                                         struct weir_error *error)
 {
-    struct weir_group_rows groups;
+    struct weir_join_rows join_rows;
     int64_t *decided;
     size_t count = 0;
-    enum weir_status status = lock_groups(self, connection, edges, &groups, error);
+    enum weir_status status = lock_joins(self, connection, edges, &join_rows, error);
 
     for (size_t i = 0; i < edges->count && status == WEIR_OK; i++)
-        status = count_edge(self, connection, &groups, &edges->rows[i], error);
+        status = count_edge(self, connection, &join_rows, &edges->rows[i], error);
     if (status != WEIR_OK)
         return status;
-    decided = weir_arena_alloc(&self->arena, (groups.count + 1) * sizeof *decided);
+    decided = weir_arena_alloc(&self->arena, (join_rows.count + 1) * sizeof *decided);
     if (decided == NULL)
         return no_memory(error);
-    for (size_t i = 0; i < groups.count; i++) {
-        if (decide(self, &groups.rows[i], now_us, pending_wakeups) &&
-            !is_over(self, groups.rows[i].downstream)) /* I3 */
-            decided[count++] = groups.rows[i].downstream;
+    for (size_t i = 0; i < join_rows.count; i++) {
+        if (decide(self, &join_rows.rows[i], now_us, pending_wakeups) &&
+            !is_over(self, join_rows.rows[i].downstream)) /* I3 */
+            decided[count++] = join_rows.rows[i].downstream;
     }
-    status = weir_groups_write(&self->flow->store, connection, groups.rows, groups.count,
-                               self->commit_batch, error);
+    status = weir_joins_write(&self->flow->store, connection, join_rows.rows,
+                              join_rows.count, self->commit_batch, error);
     return status == WEIR_OK
-               ? apply(self, connection, &groups, decided, count, now_us, error)
+               ? apply(self, connection, &join_rows, decided, count, now_us, error)
                : status;
 }
 
@@ -351,12 +352,12 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
  * had succeeded when nothing could come of it any more. Of the latter nobody knows when it was, so with it
  * comes what was passed on in time. */
 static enum weir_status pass_later(struct weir_connection *connection,
-                                   const struct weir_group_row *group,
+                                   const struct weir_join_row *join_row,
                                    const struct weir_edge_rows *before,
                                    const struct weir_edge_rows *after,
                                    struct weir_error *error)
 {
-    bool decided = group->state != WEIR_GROUP_PENDING;
+    bool decided = join_row->state != WEIR_GROUP_PENDING;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < after->count && i < before->count && status == WEIR_OK; i++) {
@@ -373,32 +374,33 @@ static enum weir_status pass_later(struct weir_connection *connection,
  * succeeded now, do not. */
 static enum weir_status reopen_edges(struct weir_resolution *self,
                                      struct weir_connection *connection,
-                                     struct weir_group_row *group,
+                                     struct weir_join_row *join_row,
                                      struct weir_error *error)
 {
     struct weir_edge_rows before = {.count = 0};
     struct weir_edge_rows edges = {.count = 0};
     enum weir_status status =
-        weir_edges_to(connection, group->downstream, &self->arena, &before, error);
+        weir_edges_to(connection, join_row->downstream, &self->arena, &before, error);
 
     if (status == WEIR_OK)
-        status = weir_edges_reopen(connection, group->downstream, error);
+        status = weir_edges_reopen(connection, join_row->downstream, error);
     if (status == WEIR_OK)
         status =
-            weir_edges_to(connection, group->downstream, &self->arena, &edges, error);
+            weir_edges_to(connection, join_row->downstream, &self->arena, &edges, error);
     if (status == WEIR_OK)
-        status = pass_later(connection, group, &before, &edges, error);
+        status = pass_later(connection, join_row, &before, &edges, error);
     if (status != WEIR_OK)
         return status;
-    group->state = WEIR_GROUP_PENDING;
-    group->cancel_us = 0;
-    group->group.succeeded = group->group.failed = group->group.skipped = 0;
+    join_row->state = WEIR_GROUP_PENDING;
+    join_row->cancel_us = 0;
+    join_row->join_row.succeeded = join_row->join_row.failed =
+        join_row->join_row.skipped = 0;
     for (size_t i = 0; i < edges.count; i++) {
         if (edges.rows[i].state != WEIR_EDGE_OPEN)
-            weir_group_count(&group->group, edges.rows[i].state);
+            weir_join_count(&join_row->join_row, edges.rows[i].state);
     }
-    status = weir_groups_write(&self->flow->store, connection, group, 1,
-                               self->commit_batch, error);
+    status = weir_joins_write(&self->flow->store, connection, join_row, 1,
+                              self->commit_batch, error);
     return status == WEIR_OK
                ? weir_commit_batch_send(self->commit_batch, connection, error)
                : status;
@@ -409,10 +411,10 @@ static enum weir_status let_go(struct weir_resolution *self,
                                struct weir_connection *connection, int64_t no,
                                int64_t now_us, struct weir_error *error)
 {
-    struct weir_group_row satisfied = {.downstream = no, .state = WEIR_GROUP_SATISFIED};
-    const struct weir_group_rows groups = {.rows = &satisfied, .count = 1};
+    struct weir_join_row satisfied = {.downstream = no, .state = WEIR_GROUP_SATISFIED};
+    const struct weir_join_rows join_rows = {.rows = &satisfied, .count = 1};
 
-    return apply(self, connection, &groups, &no, 1, now_us, error);
+    return apply(self, connection, &join_rows, &no, 1, now_us, error);
 }
 
 /* One that had never begun begins anew: it waits as before, if what it waited for was not enough. */
@@ -425,17 +427,17 @@ static enum weir_status wait_again(struct weir_resolution *self,
     int64_t no = change->stored->row.no;
     struct weir_edge_row none = {.downstream = no, .state = WEIR_EDGE_OPEN};
     struct weir_edge_rows edges = {&none, 1, 1};
-    struct weir_group_rows groups;
-    enum weir_status status = weir_groups_lock(&self->flow->store, connection, &no, 1,
-                                               &self->arena, &groups, error);
+    struct weir_join_rows join_rows;
+    enum weir_status status = weir_joins_lock(&self->flow->store, connection, &no, 1,
+                                              &self->arena, &join_rows, error);
 
     if (status != WEIR_OK)
         return status;
-    if (groups.count == 0 || groups.rows[0].group.total == 0 ||
-        groups.rows[0].state == WEIR_GROUP_SATISFIED ||
+    if (join_rows.count == 0 || join_rows.rows[0].join_row.total == 0 ||
+        join_rows.rows[0].state == WEIR_GROUP_SATISFIED ||
         WEIR_POINT(points_of(self), "resolve.waits_no_more"))
         return let_go(self, connection, no, now_us, error);
-    status = reopen_edges(self, connection, &groups.rows[0], error);
+    status = reopen_edges(self, connection, &join_rows.rows[0], error);
     return status == WEIR_OK ? weir_resolution_decide(self, connection, &edges, now_us,
                                                       pending_wakeups, error)
                              : status;

@@ -18,7 +18,7 @@
 
 #include "execution/change_set.h"
 #include "execution/flow/edge_store.h"
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 
 enum {
     WEIR_RESOLVE_EDGES = 1000,

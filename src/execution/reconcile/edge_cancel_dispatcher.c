@@ -15,15 +15,15 @@
 #include "base/fault_point.h"
 #include "base/noun.h"
 #include "db/db.h"
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 #include "execution/reconcile/batch_reconciler.h"
 
-enum { GROUPS = 50, SIBLINGS = 1000 };
+enum { JOINS = 50, SIBLINGS = 1000 };
 
 /* Somebody who is to be cancelled, and by whose decision. */
 struct sibling {
     struct weir_member member;
-    struct weir_group_row group;
+    struct weir_join_row join_row;
     size_t
         order; /* of the group, among those that are found: the first has decided first */
 };
@@ -38,21 +38,22 @@ struct dispatch {
 
 static enum weir_status list_siblings(struct weir_batch_reconciler *self,
                                       struct weir_connection *connection,
-                                      const struct weir_group_rows *groups, size_t order,
-                                      size_t limit, struct weir_error *error)
+                                      const struct weir_join_rows *join_rows,
+                                      size_t order, size_t limit,
+                                      struct weir_error *error)
 {
     struct dispatch *dispatch = self->state;
     struct weir_members members = {.count = 0};
     enum weir_status status =
-        weir_group_siblings(connection, groups->rows[order].downstream,
-                            limit - dispatch->count, &self->arena, &members, error);
+        weir_join_siblings(connection, join_rows->rows[order].downstream,
+                           limit - dispatch->count, &self->arena, &members, error);
 
     if (members.count > 0 &&
         WEIR_POINT(weir_db_config(self->task->db)->points, "siblings.spares_one"))
         members.count--; /* a bug */
     for (size_t i = 0; i < members.count && status == WEIR_OK; i++)
         dispatch->siblings[dispatch->count++] =
-            (struct sibling){members.rows[i], groups->rows[order], order};
+            (struct sibling){members.rows[i], join_rows->rows[order], order};
     return status;
 }
 
@@ -101,10 +102,10 @@ static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_error *error)
 {
     struct dispatch *dispatch = self->state;
-    struct weir_group_rows groups = {.count = 0};
+    struct weir_join_rows join_rows = {.count = 0};
     enum weir_status status =
-        weir_groups_cancelling(connection, self->tick->filter, GROUPS + limit - SIBLINGS,
-                               &self->arena, &groups, error);
+        weir_joins_cancelling(connection, self->tick->filter, JOINS + limit - SIBLINGS,
+                              &self->arena, &join_rows, error);
 
     dispatch->count = 0;
     dispatch->siblings =
@@ -112,9 +113,9 @@ static enum weir_status find(struct weir_batch_reconciler *self,
     if (dispatch->siblings == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", limit,
                               WEIR_NOUN(limit, "member", "members"));
-    for (size_t i = 0; i < groups.count && dispatch->count < limit && status == WEIR_OK;
-         i++)
-        status = list_siblings(self, connection, &groups, i, limit, error);
+    for (size_t i = 0;
+         i < join_rows.count && dispatch->count < limit && status == WEIR_OK; i++)
+        status = list_siblings(self, connection, &join_rows, i, limit, error);
     return status == WEIR_OK ? add_siblings(self, error) : status;
 }
 
@@ -127,30 +128,31 @@ static const struct sibling *find_sibling(const struct dispatch *self, int64_t n
 }
 
 /* A join that was opened again since it was found needs its members. */
-static bool is_wanted(const struct weir_group_rows *locked,
-                      const struct weir_group_row *group)
+static bool is_wanted(const struct weir_join_rows *locked,
+                      const struct weir_join_row *join_row)
 {
     for (size_t i = 0; i < locked->count; i++) {
-        if (locked->rows[i].downstream == group->downstream)
-            return locked->rows[i].cancel_us == group->cancel_us;
+        if (locked->rows[i].downstream == join_row->downstream)
+            return locked->rows[i].cancel_us == join_row->cancel_us;
     }
     return false;
 }
 
 static void cancel(struct weir_batch_reconciler *self,
-                   const struct weir_group_rows *locked, int64_t now_us)
+                   const struct weir_join_rows *locked, int64_t now_us)
 {
     struct weir_reconciler_task *task = self->task;
 
     for (size_t i = 0; i < task->records.count; i++) {
         struct weir_change change = {.stored = &task->records.rows[i]};
         struct weir_execution_row *row = &change.stored->row;
-        const struct weir_group_row *group = &find_sibling(self->state, row->no)->group;
+        const struct weir_join_row *join_row =
+            &find_sibling(self->state, row->no)->join_row;
         struct weir_str reason =
-            weir_str(group->state == WEIR_GROUP_IMPOSSIBLE ? WEIR_SIBLINGS_IN_VAIN
-                                                           : WEIR_SIBLINGS_ENOUGH);
+            weir_str(join_row->state == WEIR_GROUP_IMPOSSIBLE ? WEIR_SIBLINGS_IN_VAIN
+                                                              : WEIR_SIBLINGS_ENOUGH);
 
-        if (is_wanted(locked, group) &&
+        if (is_wanted(locked, join_row) &&
             weir_rule_cancel(row, reason, now_us, &change.consequence) ==
                 WEIR_RULING_DONE)
             task->changes[self->done++] = change;
@@ -160,7 +162,7 @@ static void cancel(struct weir_batch_reconciler *self,
 /* By whose decisions those that are loaded would be cancelled. */
 static enum weir_status lock_joins(struct weir_batch_reconciler *self,
                                    struct weir_connection *connection,
-                                   struct weir_group_rows *out, struct weir_error *error)
+                                   struct weir_join_rows *out, struct weir_error *error)
 {
     const struct weir_reconciler_task *task = self->task;
     int64_t *nos =
@@ -170,9 +172,9 @@ static enum weir_status lock_joins(struct weir_batch_reconciler *self,
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
     for (size_t i = 0; i < task->records.count; i++)
         nos[i] =
-            find_sibling(self->state, task->records.rows[i].row.no)->group.downstream;
-    return weir_groups_lock(task->store, connection, nos, task->records.count,
-                            &self->arena, out, error);
+            find_sibling(self->state, task->records.rows[i].row.no)->join_row.downstream;
+    return weir_joins_lock(task->store, connection, nos, task->records.count,
+                           &self->arena, out, error);
 }
 
 static enum weir_status mend(struct weir_batch_reconciler *self,
@@ -181,7 +183,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_error *error)
 {
     struct weir_reconciler_task *task = self->task;
-    struct weir_group_rows locked = {.count = 0};
+    struct weir_join_rows locked = {.count = 0};
     int64_t now_us = 0;
     enum weir_status status;
 

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 #include "execution/reconcile/batch_reconciler.h"
 
-enum { GROUPS = 50 };
+enum { JOINS = 50 };
 
 /* One tick. */
 struct forgetting {
-    struct weir_group_rows groups; /* in the order of their numbers; of the arena */
+    struct weir_join_rows join_rows; /* in the order of their numbers; of the arena */
 };
 
 static int compare(const void *a, const void *b)
 {
-    int64_t left = ((const struct weir_group_row *)a)->downstream;
-    int64_t right = ((const struct weir_group_row *)b)->downstream;
+    int64_t left = ((const struct weir_join_row *)a)->downstream;
+    int64_t right = ((const struct weir_join_row *)b)->downstream;
 
     return left < right ? -1 : left > right;
 }
@@ -31,23 +31,23 @@ static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_error *error)
 {
     struct forgetting *forgetting = self->state;
-    struct weir_group_rows *groups = &forgetting->groups;
-    enum weir_status status =
-        weir_groups_cancelling(connection, self->tick->filter,
-                               WEIR_RECONCILE_BATCH + limit, &self->arena, groups, error);
+    struct weir_join_rows *join_rows = &forgetting->join_rows;
+    enum weir_status status = weir_joins_cancelling(connection, self->tick->filter,
+                                                    WEIR_RECONCILE_BATCH + limit,
+                                                    &self->arena, join_rows, error);
 
-    for (size_t i = 0; i < groups->count && self->count < limit && status == WEIR_OK;
+    for (size_t i = 0; i < join_rows->count && self->count < limit && status == WEIR_OK;
          i++) {
         struct weir_members members = {.count = 0};
 
-        status = weir_group_siblings(connection, groups->rows[i].downstream, 1,
-                                     &self->arena, &members, error);
+        status = weir_join_siblings(connection, join_rows->rows[i].downstream, 1,
+                                    &self->arena, &members, error);
         if (status == WEIR_OK && members.count == 0)
-            status = weir_batch_reconciler_add_execution(self, groups->rows[i].downstream,
-                                                         &groups->ids[i], error);
+            status = weir_batch_reconciler_add_execution(
+                self, join_rows->rows[i].downstream, &join_rows->ids[i], error);
     }
-    if (groups->count > 0) /* else there is nothing, not even a list */
-        qsort(groups->rows, groups->count, sizeof *groups->rows, compare);
+    if (join_rows->count > 0) /* else there is nothing, not even a list */
+        qsort(join_rows->rows, join_rows->count, sizeof *join_rows->rows, compare);
     return status;
 }
 
@@ -66,18 +66,19 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_error *error)
 {
     const struct forgetting *forgetting = self->state;
-    struct weir_candidate sorted[GROUPS];
+    struct weir_candidate sorted[JOINS];
     enum weir_status status = WEIR_OK;
 
     memcpy(sorted, candidates, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_candidates);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        const struct weir_group_row *group = bsearch(
-            &(struct weir_group_row){.downstream = sorted[i].no}, forgetting->groups.rows,
-            forgetting->groups.count, sizeof *group, compare);
+        const struct weir_join_row *join_row =
+            bsearch(&(struct weir_join_row){.downstream = sorted[i].no},
+                    forgetting->join_rows.rows, forgetting->join_rows.count,
+                    sizeof *join_row, compare);
         bool forgotten = false;
 
-        status = weir_group_forget_siblings(connection, group, &forgotten, error);
+        status = weir_join_forget_siblings(connection, join_row, &forgotten, error);
         self->done += forgotten;
         weir_reconciler_has_locked(self->task);
     }
@@ -85,7 +86,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
 }
 
 static const struct weir_batch_reconciler_kind DONE_WITH = {.what = "join_to",
-                                                            .limit = GROUPS,
+                                                            .limit = JOINS,
                                                             .find = find,
                                                             .mend = mend};
 
@@ -95,7 +96,7 @@ enum weir_status weir_joins_forget(struct weir_context *context,
                                    struct weir_scan_report *report,
                                    struct weir_error *error)
 {
-    struct forgetting forgetting = {.groups = {.count = 0}};
+    struct forgetting forgetting = {.join_rows = {.count = 0}};
     struct weir_batch_reconciler batch_reconciler = {.kind = &DONE_WITH,
                                                      .task = task,
                                                      .context = context,

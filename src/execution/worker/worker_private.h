@@ -30,7 +30,7 @@ enum weir_worker_notifier_id {
     WEIR_WORKER_NOTIFIERS
 };
 
-enum { WEIR_SETTLE_GROUP_MAX = 512 };
+enum { WEIR_SETTLE_JOIN_MAX = 512 };
 
 struct weir_flow_worker {
     struct weir_flow *flow;       /* borrowed until destroy() */
@@ -54,8 +54,8 @@ struct weir_flow_worker {
     bool stopped;
 
     /* the settler's */
-    struct weir_task *answered[WEIR_SETTLE_GROUP_MAX];
-    struct weir_settlement settlements[WEIR_SETTLE_GROUP_MAX];
+    struct weir_task *answered[WEIR_SETTLE_JOIN_MAX];
+    struct weir_settlement settlements[WEIR_SETTLE_JOIN_MAX];
 
     /* the renewer's */
     struct weir_task **leased;     /* owned; `lease_max` */

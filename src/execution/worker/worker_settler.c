@@ -102,8 +102,7 @@ static enum weir_status settle(struct weir_context *context, void *state,
                                struct weir_directive *out, struct weir_error *error)
 {
     struct weir_flow_worker *self = state;
-    size_t count =
-        weir_tasks_collect(&self->tasks, self->answered, WEIR_SETTLE_GROUP_MAX);
+    size_t count = weir_tasks_collect(&self->tasks, self->answered, WEIR_SETTLE_JOIN_MAX);
     enum weir_status status;
 
     *out = weir_idle();

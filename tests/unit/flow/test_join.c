@@ -1,22 +1,22 @@
 /*
- * Tests of execution/flow/group.c: the table of the specification, 3.6.
+ * Tests of execution/flow/join.c: the table of the specification, 3.6.
  */
-#include "execution/flow/group.h"
+#include "execution/flow/join.h"
 
 #include "lib/test.h"
 
 static enum weir_group_state judge(enum weir_join policy, uint32_t quorum, uint32_t total,
                                    uint32_t succeeded, uint32_t lost)
 {
-    struct weir_group group = {.policy = policy,
-                               .quorum = quorum,
-                               .total = total,
-                               .succeeded = succeeded,
-                               .failed = lost / 2,
-                               .skipped = lost - lost / 2};
+    struct weir_join_progress join_row = {.policy = policy,
+                                          .quorum = quorum,
+                                          .total = total,
+                                          .succeeded = succeeded,
+                                          .failed = lost / 2,
+                                          .skipped = lost - lost / 2};
 
-    check(weir_group_is_whole(&group));
-    return weir_group_judge(&group);
+    check(weir_join_is_whole(&join_row));
+    return weir_join_judge(&join_row);
 }
 
 WEIR_TEST(all, needs_every_one_and_is_impossible_with_the_first_that_is_lost)
@@ -44,19 +44,19 @@ WEIR_TEST(quorum, needs_k_and_is_impossible_when_fewer_are_left)
 
 WEIR_TEST(edge, succeeds_is_skipped_or_else_fails_with_its_upstream)
 {
-    struct weir_group group = {.total = 5};
+    struct weir_join_progress join_row = {.total = 5};
     static const enum weir_exec_state ENDS[] = {WEIR_EXEC_SUCCEEDED, WEIR_EXEC_FAILED,
                                                 WEIR_EXEC_CANCELLED, WEIR_EXEC_EXPIRED,
                                                 WEIR_EXEC_SKIPPED};
 
     for (size_t i = 0; i < sizeof ENDS / sizeof ENDS[0]; i++)
-        weir_group_count(&group, weir_edge_state_of(ENDS[i]));
-    check_int(group.succeeded, 1);
-    check_int(group.failed, 3);
-    check_int(group.skipped, 1);
-    check(weir_group_is_whole(&group));
-    weir_group_count(&group, WEIR_EDGE_FAILED);
-    check(!weir_group_is_whole(&group));
+        weir_join_count(&join_row, weir_edge_state_of(ENDS[i]));
+    check_int(join_row.succeeded, 1);
+    check_int(join_row.failed, 3);
+    check_int(join_row.skipped, 1);
+    check(weir_join_is_whole(&join_row));
+    weir_join_count(&join_row, WEIR_EDGE_FAILED);
+    check(!weir_join_is_whole(&join_row));
 }
 
 WEIR_TEST(edge, is_open_while_its_upstream_has_not_ended)

@@ -1,7 +1,7 @@
 /*
- * group.c - see group.h.
+ * join.c - see join.h.
  */
-#include "execution/flow/group.h"
+#include "execution/flow/join.h"
 
 #include "base/assert.h"
 
@@ -21,7 +21,7 @@ enum weir_edge_state weir_edge_state_of(enum weir_exec_state upstream)
     }
 }
 
-void weir_group_count(struct weir_group *self, enum weir_edge_state state)
+void weir_join_count(struct weir_join_progress *self, enum weir_edge_state state)
 {
     WEIR_ASSERT(state != WEIR_EDGE_OPEN);
     if (state == WEIR_EDGE_SUCCEEDED)
@@ -33,7 +33,7 @@ void weir_group_count(struct weir_group *self, enum weir_edge_state state)
 }
 
 /* How many must succeed. */
-static uint32_t needed(const struct weir_group *self)
+static uint32_t needed(const struct weir_join_progress *self)
 {
     return self->policy == WEIR_JOIN_ALL   ? self->total
            : self->policy == WEIR_JOIN_ANY ? 1
@@ -41,7 +41,7 @@ static uint32_t needed(const struct weir_group *self)
 }
 
 /* One rule for all three: enough have succeeded, or not enough can any more. */
-enum weir_group_state weir_group_judge(const struct weir_group *self)
+enum weir_group_state weir_join_judge(const struct weir_join_progress *self)
 {
     uint64_t lost = (uint64_t)self->failed + self->skipped;
 
@@ -52,7 +52,7 @@ enum weir_group_state weir_group_judge(const struct weir_group *self)
     return lost + needed(self) > self->total ? WEIR_GROUP_IMPOSSIBLE : WEIR_GROUP_PENDING;
 }
 
-bool weir_group_is_whole(const struct weir_group *self)
+bool weir_join_is_whole(const struct weir_join_progress *self)
 {
     return (uint64_t)self->succeeded + self->failed + self->skipped <= self->total;
 }

@@ -1,7 +1,7 @@
 /*
- * group_store.c - see group_store.h. Many at once are one statement on PostgreSQL and a loop on SQLite.
+ * join_store.c - see join_store.h. Many at once are one statement on PostgreSQL and a loop on SQLite.
  */
-#include "execution/flow/group_store.h"
+#include "execution/flow/join_store.h"
 
 #include <string.h>
 
@@ -11,25 +11,25 @@
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-#define GROUP_COLUMNS                                                                    \
+#define JOIN_COLUMNS                                                                     \
     "g.downstream, g.flow, g.policy, g.state, g.cancel_remaining, g.quorum, g.total,"    \
     " g.succeeded, g.failed, g.skipped, g.cancel_us"
-enum { GROUP_WIDTH = 11 };
+enum { JOIN_WIDTH = 11 };
 
-static const struct weir_sql SQL_LOCK_GROUPS[WEIR_ENGINE_COUNT] = {
+static const struct weir_sql SQL_LOCK_JOINS[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "lock group",
-                     .text = "SELECT " GROUP_COLUMNS
+                     .text = "SELECT " JOIN_COLUMNS
                              " FROM {p}_edge_group g WHERE downstream = {1}",
                      .parameters = "i"},
     [WEIR_POSTGRESQL] = {.name = "lock groups",
-                         .text = "SELECT " GROUP_COLUMNS
+                         .text = "SELECT " JOIN_COLUMNS
                                  " FROM (SELECT DISTINCT no FROM unnest({1}) AS t (no)"
                                  " WHERE no > 0 ORDER BY no) u"
                                  " CROSS JOIN LATERAL (SELECT * FROM {p}_edge_group g"
                                  " WHERE g.downstream = u.no FOR NO KEY UPDATE) g",
                          .parameters = "I"},
 };
-static const struct weir_sql SQL_WRITE_GROUPS[WEIR_ENGINE_COUNT] = {
+static const struct weir_sql SQL_WRITE_JOINS[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "write group",
                      .text =
                          "UPDATE {p}_edge_group SET state = {2}, total = {3},"
@@ -47,10 +47,10 @@ static const struct weir_sql SQL_WRITE_GROUPS[WEIR_ENGINE_COUNT] = {
                                  " AND u.no < 9223372036854775807",
                          .parameters = "IIIIIII"},
 };
-enum { GROUP_WRITE_WIDTH = 7 };
+enum { JOIN_WRITE_WIDTH = 7 };
 static const struct weir_sql SQL_CANCELLING = {
     .name = "read groups with siblings to cancel",
-    .text = "SELECT " GROUP_COLUMNS ", e.uuid, e.part FROM {p}_edge_group g"
+    .text = "SELECT " JOIN_COLUMNS ", e.uuid, e.part FROM {p}_edge_group g"
             " JOIN {p}_execution e ON e.no = g.downstream WHERE g.cancel_us > 0"
             " AND ({2} = '' OR e.namespace = {2})"
             " AND ({3} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {3}"
@@ -92,12 +92,12 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
 }
 
-static enum weir_status add_group(struct weir_rows *rows, struct weir_arena *arena,
-                                  struct weir_group_rows *out, struct weir_error *error)
+static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *arena,
+                                 struct weir_join_rows *out, struct weir_error *error)
 {
     int64_t policy = weir_rows_integer(rows, 2);
     int64_t state = weir_rows_integer(rows, 3);
-    struct weir_group_row *more =
+    struct weir_join_row *more =
         weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
     if (more == NULL)
@@ -107,15 +107,15 @@ static enum weir_status add_group(struct weir_rows *rows, struct weir_arena *are
     if (state < WEIR_GROUP_PENDING || state > WEIR_GROUP_IMPOSSIBLE)
         return weir_graph_unknown("the state of a join", state, error);
     out->rows = more;
-    out->rows[out->count++] = (struct weir_group_row){
+    out->rows[out->count++] = (struct weir_join_row){
         .downstream = weir_rows_integer(rows, 0),
         .flow_no = weir_rows_integer(rows, 1),
-        .group = {.policy = (enum weir_join)policy,
-                  .quorum = (uint32_t)weir_rows_integer(rows, 5),
-                  .total = (uint32_t)weir_rows_integer(rows, 6),
-                  .succeeded = (uint32_t)weir_rows_integer(rows, 7),
-                  .failed = (uint32_t)weir_rows_integer(rows, 8),
-                  .skipped = (uint32_t)weir_rows_integer(rows, 9)},
+        .join_row = {.policy = (enum weir_join)policy,
+                     .quorum = (uint32_t)weir_rows_integer(rows, 5),
+                     .total = (uint32_t)weir_rows_integer(rows, 6),
+                     .succeeded = (uint32_t)weir_rows_integer(rows, 7),
+                     .failed = (uint32_t)weir_rows_integer(rows, 8),
+                     .skipped = (uint32_t)weir_rows_integer(rows, 9)},
         .state = (enum weir_group_state)state,
         .cancel_remaining = weir_rows_integer(rows, 4) != 0,
         .cancel_us = weir_rows_integer(rows, 10),
@@ -123,12 +123,12 @@ static enum weir_status add_group(struct weir_rows *rows, struct weir_arena *are
     return WEIR_OK;
 }
 
-static enum weir_status add_groups(enum weir_status status, struct weir_rows *rows,
-                                   struct weir_arena *arena, struct weir_group_rows *out,
-                                   struct weir_error *error)
+static enum weir_status add_joins(enum weir_status status, struct weir_rows *rows,
+                                  struct weir_arena *arena, struct weir_join_rows *out,
+                                  struct weir_error *error)
 {
     while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
-        status = add_group(rows, arena, out, error);
+        status = add_join(rows, arena, out, error);
     weir_rows_close(rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
@@ -138,7 +138,7 @@ static enum weir_status add_groups(enum weir_status status, struct weir_rows *ro
 /* The order matters only where others lock too; it is that of the answer. */
 static enum weir_status lock_each(struct weir_connection *connection,
                                   const int64_t *downstreams, size_t count,
-                                  struct weir_arena *arena, struct weir_group_rows *out,
+                                  struct weir_arena *arena, struct weir_join_rows *out,
                                   struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -151,9 +151,9 @@ static enum weir_status lock_each(struct weir_connection *connection,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         struct weir_rows rows;
 
-        status = weir_connection_query(connection, &SQL_LOCK_GROUPS[WEIR_SQLITE],
+        status = weir_connection_query(connection, &SQL_LOCK_JOINS[WEIR_SQLITE],
                                        VALUES(weir_integer(sorted[i])), &rows, error);
-        status = add_groups(status, &rows, arena, out, error);
+        status = add_joins(status, &rows, arena, out, error);
     }
     return status;
 }
@@ -161,7 +161,7 @@ static enum weir_status lock_each(struct weir_connection *connection,
 static enum weir_status lock_all(const struct weir_store *store,
                                  struct weir_connection *connection,
                                  const int64_t *downstreams, size_t count,
-                                 struct weir_arena *arena, struct weir_group_rows *out,
+                                 struct weir_arena *arena, struct weir_join_rows *out,
                                  struct weir_error *error)
 {
     struct weir_rows rows = {.connection = NULL};
@@ -172,21 +172,21 @@ static enum weir_status lock_all(const struct weir_store *store,
         weir_columns_set(&table, 0, i, weir_integer(downstreams[i]));
     if (status == WEIR_OK)
         status = weir_connection_query(
-            connection, &SQL_LOCK_GROUPS[WEIR_POSTGRESQL],
+            connection, &SQL_LOCK_JOINS[WEIR_POSTGRESQL],
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), &rows,
             error);
-    status = add_groups(status, &rows, arena, out, error);
+    status = add_joins(status, &rows, arena, out, error);
     weir_columns_fini(&table);
     return status;
 }
 
-enum weir_status weir_groups_lock(const struct weir_store *store,
-                                  struct weir_connection *connection,
-                                  const int64_t *downstreams, size_t count,
-                                  struct weir_arena *arena, struct weir_group_rows *out,
-                                  struct weir_error *error)
+enum weir_status weir_joins_lock(const struct weir_store *store,
+                                 struct weir_connection *connection,
+                                 const int64_t *downstreams, size_t count,
+                                 struct weir_arena *arena, struct weir_join_rows *out,
+                                 struct weir_error *error)
 {
-    *out = (struct weir_group_rows){.count = 0};
+    *out = (struct weir_join_rows){.count = 0};
     if (count == 0)
         return WEIR_OK;
     return weir_connection_engine(connection) == WEIR_SQLITE
@@ -194,69 +194,69 @@ enum weir_status weir_groups_lock(const struct weir_store *store,
                : lock_all(store, connection, downstreams, count, arena, out, error);
 }
 
-static void lay_out_group(const struct weir_group_row *row, struct weir_value *out,
-                          size_t stride)
+static void lay_out_join(const struct weir_join_row *row, struct weir_value *out,
+                         size_t stride)
 {
-    const struct weir_value values[GROUP_WRITE_WIDTH] = {
-        weir_integer(row->downstream),   weir_integer(row->state),
-        weir_integer(row->group.total),  weir_integer(row->group.succeeded),
-        weir_integer(row->group.failed), weir_integer(row->group.skipped),
+    const struct weir_value values[JOIN_WRITE_WIDTH] = {
+        weir_integer(row->downstream),      weir_integer(row->state),
+        weir_integer(row->join_row.total),  weir_integer(row->join_row.succeeded),
+        weir_integer(row->join_row.failed), weir_integer(row->join_row.skipped),
         weir_integer(row->cancel_us),
     };
 
-    for (size_t i = 0; i < GROUP_WRITE_WIDTH; i++)
+    for (size_t i = 0; i < JOIN_WRITE_WIDTH; i++)
         out[i * stride] = values[i];
 }
 
 static enum weir_status write_each(struct weir_connection *connection,
-                                   const struct weir_group_row *rows, size_t count,
+                                   const struct weir_join_row *rows, size_t count,
                                    struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        struct weir_value values[GROUP_WRITE_WIDTH];
+        struct weir_value values[JOIN_WRITE_WIDTH];
 
-        lay_out_group(&rows[i], values, 1);
-        status = weir_commit_batch_put(commit_batch, connection,
-                                       &SQL_WRITE_GROUPS[WEIR_SQLITE], values,
-                                       GROUP_WRITE_WIDTH, error);
+        lay_out_join(&rows[i], values, 1);
+        status =
+            weir_commit_batch_put(commit_batch, connection, &SQL_WRITE_JOINS[WEIR_SQLITE],
+                                  values, JOIN_WRITE_WIDTH, error);
     }
     return status;
 }
 
 static enum weir_status write_all(const struct weir_store *store,
                                   struct weir_connection *connection,
-                                  const struct weir_group_row *rows, size_t count,
+                                  const struct weir_join_row *rows, size_t count,
                                   struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
 {
-    static const enum weir_type TYPES[GROUP_WRITE_WIDTH] = {
+    static const enum weir_type TYPES[JOIN_WRITE_WIDTH] = {
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER,
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, store->heap, GROUP_WRITE_WIDTH, count, error);
+        weir_columns_init(&table, store->heap, JOIN_WRITE_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        lay_out_group(&rows[i], table.cells + i, count);
+        lay_out_join(&rows[i], table.cells + i, count);
     if (status == WEIR_OK)
         status = weir_commit_batch_make_room(commit_batch, connection, 1,
-                                             GROUP_WRITE_WIDTH, error);
+                                             JOIN_WRITE_WIDTH, error);
     if (status == WEIR_OK)
-        weir_commit_batch_add_table(commit_batch, &SQL_WRITE_GROUPS[WEIR_POSTGRESQL],
-                                    &table, TYPES, GROUP_WRITE_WIDTH);
+        weir_commit_batch_add_table(commit_batch, &SQL_WRITE_JOINS[WEIR_POSTGRESQL],
+                                    &table, TYPES, JOIN_WRITE_WIDTH);
     else
         weir_columns_fini(&table);
     return status;
 }
 
-enum weir_status weir_groups_write(const struct weir_store *store,
-                                   struct weir_connection *connection,
-                                   const struct weir_group_row *rows, size_t count,
-                                   struct weir_commit_batch *commit_batch,
-                                   struct weir_error *error)
+enum weir_status weir_joins_write(const struct weir_store *store,
+                                  struct weir_connection *connection,
+                                  const struct weir_join_row *rows, size_t count,
+                                  struct weir_commit_batch *commit_batch,
+                                  struct weir_error *error)
 {
     if (count == 0)
         return WEIR_OK;
@@ -266,7 +266,7 @@ enum weir_status weir_groups_write(const struct weir_store *store,
 }
 
 static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena *arena,
-                                       struct weir_group_rows *out,
+                                       struct weir_join_rows *out,
                                        struct weir_error *error)
 {
     struct weir_execution_id *ids =
@@ -276,15 +276,15 @@ static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena
     if (ids == NULL)
         return no_memory(error);
     out->ids = ids;
-    status = weir_graph_read_id(rows, GROUP_WIDTH, &ids[out->count], error);
-    return status == WEIR_OK ? add_group(rows, arena, out, error) : status;
+    status = weir_graph_read_id(rows, JOIN_WIDTH, &ids[out->count], error);
+    return status == WEIR_OK ? add_join(rows, arena, out, error) : status;
 }
 
-enum weir_status weir_groups_cancelling(struct weir_connection *connection,
-                                        const struct weir_store_filter *filter,
-                                        size_t limit, struct weir_arena *arena,
-                                        struct weir_group_rows *out,
-                                        struct weir_error *error)
+enum weir_status weir_joins_cancelling(struct weir_connection *connection,
+                                       const struct weir_store_filter *filter,
+                                       size_t limit, struct weir_arena *arena,
+                                       struct weir_join_rows *out,
+                                       struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -293,17 +293,17 @@ enum weir_status weir_groups_cancelling(struct weir_connection *connection,
                weir_text(filter->tag_key), weir_text(filter->tag_value)),
         &rows, error);
 
-    *out = (struct weir_group_rows){.count = 0};
+    *out = (struct weir_join_rows){.count = 0};
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
         status = add_cancelling(&rows, arena, out, error);
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_group_siblings(struct weir_connection *connection,
-                                     int64_t downstream, size_t limit,
-                                     struct weir_arena *arena, struct weir_members *out,
-                                     struct weir_error *error)
+enum weir_status weir_join_siblings(struct weir_connection *connection,
+                                    int64_t downstream, size_t limit,
+                                    struct weir_arena *arena, struct weir_members *out,
+                                    struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -313,15 +313,15 @@ enum weir_status weir_group_siblings(struct weir_connection *connection,
     return weir_members_read(status, &rows, arena, out, error);
 }
 
-enum weir_status weir_group_forget_siblings(struct weir_connection *connection,
-                                            const struct weir_group_row *group,
-                                            bool *forgotten, struct weir_error *error)
+enum weir_status weir_join_forget_siblings(struct weir_connection *connection,
+                                           const struct weir_join_row *join_row,
+                                           bool *forgotten, struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
         connection, &SQL_FORGET_SIBLINGS,
-        VALUES(weir_integer(group->downstream), weir_integer(group->cancel_us)), &changed,
-        error);
+        VALUES(weir_integer(join_row->downstream), weir_integer(join_row->cancel_us)),
+        &changed, error);
 
     *forgotten = status == WEIR_OK && changed == 1;
     return status;

@@ -1,15 +1,15 @@
 /*
- * group.h - the edges that lead to one execution, and what has become of them.
+ * join.h - the edges that lead to one execution, and what has become of them.
  *
  * Pure: how a group stands follows from its policy and its counters, see weir/graph.h.
  */
-#ifndef WEIR_EXECUTION_FLOW_GROUP_H
-#define WEIR_EXECUTION_FLOW_GROUP_H
+#ifndef WEIR_EXECUTION_FLOW_JOIN_H
+#define WEIR_EXECUTION_FLOW_JOIN_H
 
 #include "execution/state.h"
 #include "weir/graph.h"
 
-struct weir_group {
+struct weir_join_progress {
     enum weir_join policy;
     uint32_t quorum;
     uint32_t total; /* edges; those that are not counted below are open */
@@ -22,12 +22,12 @@ struct weir_group {
 enum weir_edge_state weir_edge_state_of(enum weir_exec_state upstream);
 
 /* One more of that kind. Not of OPEN. */
-void weir_group_count(struct weir_group *self, enum weir_edge_state state);
+void weir_join_count(struct weir_join_progress *self, enum weir_edge_state state);
 
 /* By the counters alone: whether it was decided before is for the caller to know. */
-enum weir_group_state weir_group_judge(const struct weir_group *self);
+enum weir_group_state weir_join_judge(const struct weir_join_progress *self);
 
 /* Do the counters fit? More results than edges is a broken promise. */
-bool weir_group_is_whole(const struct weir_group *self);
+bool weir_join_is_whole(const struct weir_join_progress *self);
 
 #endif
