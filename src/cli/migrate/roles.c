@@ -9,7 +9,7 @@
 #include "base/noun.h"
 #include "cli/output.h"
 #include "db/db.h"
-#include "execution/rights.h"
+#include "execution/grants.h"
 #include "outbox/roles.h"
 #include "weir/heap.h"
 
@@ -24,7 +24,7 @@ int weir_roles_check_engine(const struct weir_session *session)
 
 void weir_roles_plan_init(struct weir_role_plan *self)
 {
-    weir_role_plan_init(self, weir_heap_system(), weir_flow_rights,
+    weir_role_plan_init(self, weir_heap_system(), weir_flow_grants,
                         weir_flow_right_count);
 }
 

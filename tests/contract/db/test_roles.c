@@ -11,7 +11,7 @@
 
 #include <libpq-fe.h>
 
-#include "execution/rights.h"
+#include "execution/grants.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "outbox/roles.h"
@@ -174,7 +174,7 @@ static size_t count_changes(struct house *self)
     options.url = url;
     db = fixture_open(fixture, &options);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
-    weir_role_plan_init(&plan, &fixture->heap.heap, weir_flow_rights,
+    weir_role_plan_init(&plan, &fixture->heap.heap, weir_flow_grants,
                         weir_flow_right_count);
     check_db(weir_role_plan_read(&plan, connection, &fixture->error), WEIR_OK);
     check(!plan.blind);

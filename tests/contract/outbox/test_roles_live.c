@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "execution/rights.h"
+#include "execution/grants.h"
 #include "lib/outbox_scene.h"
 #include "lib/pg_outbox.h"
 #include "outbox/roles.h"
@@ -41,7 +41,7 @@ static void *run_command(void *argument)
     struct weir_role_plan plan;
     struct weir_role_change failed;
 
-    weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_flow_rights,
+    weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_flow_grants,
                         weir_flow_right_count);
     self->status = weir_role_plan_apply(&plan, self->db, &failed, &self->error);
     weir_role_plan_fini(&plan);

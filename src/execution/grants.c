@@ -1,11 +1,11 @@
 /*
- * rights.c - see rights.h.
+ * grants.c - see grants.h.
  */
-#include "execution/rights.h"
+#include "execution/grants.h"
 
 #include "execution/store/store_columns.h"
 
-const struct weir_role_right weir_flow_rights[] = {
+const struct weir_role_right weir_flow_grants[] = {
     {"term", "runtime", "SELECT, INSERT", ""}, /* a term is for ever */
     {"awaited", "runtime", "SELECT, UPDATE", ""},
 
@@ -37,4 +37,4 @@ const struct weir_role_right weir_flow_rights[] = {
     {"secret", "viewer", "SELECT", "key_id, active, until_us"},
 };
 
-const size_t weir_flow_right_count = sizeof weir_flow_rights / sizeof weir_flow_rights[0];
+const size_t weir_flow_right_count = sizeof weir_flow_grants / sizeof weir_flow_grants[0];

@@ -1,5 +1,5 @@
 /*
- * rights.h - what roles are to have on the tables of executions, where it is not what they have on
+ * grants.h - what roles are to have on the tables of executions, where it is not what they have on
  * every table (outbox/roles.h).
  *
  *               runtime         producer                        viewer
@@ -23,12 +23,12 @@
  * what it is nor how it stands. So it makes flows of new members; who adds edges between old ones has
  * to read them.
  */
-#ifndef WEIR_EXECUTION_RIGHTS_H
-#define WEIR_EXECUTION_RIGHTS_H
+#ifndef WEIR_EXECUTION_GRANTS_H
+#define WEIR_EXECUTION_GRANTS_H
 
 #include "outbox/roles.h"
 
-extern const struct weir_role_right weir_flow_rights[];
+extern const struct weir_role_right weir_flow_grants[];
 extern const size_t weir_flow_right_count;
 
 #endif
