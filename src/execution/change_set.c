@@ -28,7 +28,7 @@ static const int64_t SOON_US[WEIR_DUE_KINDS] = {
 };
 
 /* Lists of all that is to be written, each as long as the changes at most. */
-struct lists {
+struct change_lists {
     const struct weir_heap *heap;
     struct weir_execution_record *rows;
     struct weir_ended_attempt *attempts;
@@ -39,10 +39,11 @@ struct lists {
     size_t result_count;
 };
 
-static enum weir_status lists_init(struct lists *self, const struct weir_heap *heap,
-                                   size_t count, struct weir_error *error)
+static enum weir_status lists_init(struct change_lists *self,
+                                   const struct weir_heap *heap, size_t count,
+                                   struct weir_error *error)
 {
-    *self = (struct lists){
+    *self = (struct change_lists){
         .heap = heap,
         .rows = weir_heap_zalloc_array(heap, count, sizeof *self->rows),
         .attempts = weir_heap_zalloc_array(heap, count, sizeof *self->attempts),
@@ -55,7 +56,7 @@ static enum weir_status lists_init(struct lists *self, const struct weir_heap *h
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu changes", count);
 }
 
-static void lists_fini(struct lists *self)
+static void lists_fini(struct change_lists *self)
 {
     weir_heap_free(self->heap, self->rows);
     weir_heap_free(self->heap, self->attempts);
@@ -82,7 +83,8 @@ static struct weir_ended_attempt attempt_of(const struct weir_change *change,
     };
 }
 
-static void collect(struct lists *self, const struct weir_change *change, int64_t now_us)
+static void collect(struct change_lists *self, const struct weir_change *change,
+                    int64_t now_us)
 {
     self->rows[self->row_count++] = *change->stored;
     if (change->consequence.attempt_ended)
@@ -164,19 +166,19 @@ void weir_pending_wakeups_announce(struct weir_flow *flow,
 
 static enum weir_status store_lists(struct weir_flow *flow,
                                     struct weir_connection *connection,
-                                    const struct lists *lists,
+                                    const struct change_lists *change_lists,
                                     struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     struct weir_fault_points *points = weir_db_config(flow->db)->points;
     bool forgetful = WEIR_POINT(points, "deed.no_attempt"); /* a bug */
     const struct weir_rewrite rewrite = {
-        .rows = lists->rows,
-        .row_count = lists->row_count,
-        .attempts = lists->attempts,
-        .attempt_count = forgetful ? 0 : lists->attempt_count,
-        .results = lists->results,
-        .result_count = lists->result_count,
+        .rows = change_lists->rows,
+        .row_count = change_lists->row_count,
+        .attempts = change_lists->attempts,
+        .attempt_count = forgetful ? 0 : change_lists->attempt_count,
+        .results = change_lists->results,
+        .result_count = change_lists->result_count,
     };
 
     return weir_store_rewrite(&flow->store, connection, &rewrite, commit_batch, error);
@@ -227,23 +229,23 @@ store_rows(struct weir_flow *flow, struct weir_connection *connection,
            struct weir_pending_wakeups *pending_wakeups,
            struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
-    struct lists lists;
-    enum weir_status status = lists_init(&lists, flow->heap, count, error);
+    struct change_lists change_lists;
+    enum weir_status status = lists_init(&change_lists, flow->heap, count, error);
     bool told = false;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        collect(&lists, &changes[i], now_us);
+        collect(&change_lists, &changes[i], now_us);
         weir_pending_wakeups_note(pending_wakeups, &changes[i].stored->row);
     }
     if (status == WEIR_OK)
-        status = store_lists(flow, connection, &lists, commit_batch, error);
+        status = store_lists(flow, connection, &change_lists, commit_batch, error);
     if (status == WEIR_OK)
-        status = close_waits(flow, connection, changes, count, lists.nos, now_us,
+        status = close_waits(flow, connection, changes, count, change_lists.nos, now_us,
                              commit_batch, error);
     if (status == WEIR_OK &&
         !WEIR_POINT(weir_db_config(flow->db)->points, "deed.no_event")) /* a bug */
         status = weir_events_send(flow, connection, changes, count, now_us, &told, error);
-    lists_fini(&lists);
+    lists_fini(&change_lists);
     pending_wakeups->events |= told;
     return status;
 }

@@ -37,13 +37,13 @@ enum {
 };
 
 /* What weir_claimed_free() gets back: the items are in its arena. */
-struct hoard {
+struct claim_result {
     struct weir_arena arena;
     struct weir_claimed items[];
 };
 
 /* One call. */
-struct errand {
+struct claim_call {
     struct weir_flow *flow;
     const struct weir_claim_options *options;
     size_t wanted;
@@ -56,8 +56,8 @@ struct errand {
     struct weir_execution_records records;
     struct weir_change *changes; /* owned; the claimed ones first */
     size_t change_count;
-    struct hoard *hoard; /* owned */
-    int64_t looked_ns;   /* when the last try began */
+    struct claim_result *claim_result; /* owned */
+    int64_t looked_ns;                 /* when the last try began */
     size_t claimed;
     size_t expired;
     struct weir_pending_wakeups pending_wakeups;
@@ -118,7 +118,7 @@ enum weir_status weir_claim_options_check(const struct weir_claim_options *optio
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-static enum weir_status find_lanes(struct errand *self,
+static enum weir_status find_lanes(struct claim_call *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -140,7 +140,8 @@ static enum weir_status find_lanes(struct errand *self,
     return status;
 }
 
-static enum weir_status prepare(struct errand *self, struct weir_connection *connection,
+static enum weir_status prepare(struct claim_call *self,
+                                struct weir_connection *connection,
                                 struct weir_error *error)
 {
     char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
@@ -169,7 +170,7 @@ static struct weir_claimant claimant_of(const struct weir_claim_options *options
 }
 
 /* Claimed ones come first, and those that had to end behind them: what is stored is one list. */
-static void put_first(struct errand *self, const struct weir_change *change)
+static void put_first(struct claim_call *self, const struct weir_change *change)
 {
     self->changes[self->change_count++] = self->changes[self->claimed];
     self->changes[self->claimed++] = *change;
@@ -192,7 +193,7 @@ static enum weir_status find_exceeded(struct weir_connection *connection, int64_
 }
 
 /* Until the reconciler finds that nothing holds it back any more. */
-static enum weir_status admit(struct errand *self, struct weir_connection *connection,
+static enum weir_status admit(struct claim_call *self, struct weir_connection *connection,
                               struct weir_change *change, bool *admitted,
                               struct weir_error *error)
 {
@@ -212,7 +213,7 @@ static enum weir_status admit(struct errand *self, struct weir_connection *conne
 }
 
 /* Who has several at once locks their budgets at once. */
-static enum weir_status lock_budgets(struct errand *self,
+static enum weir_status lock_budgets(struct claim_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
@@ -240,7 +241,8 @@ static enum weir_status lock_budgets(struct errand *self,
 }
 
 /* It is not claimed, and ends: past its deadline, or with more than can be given to anybody. */
-static void end_unclaimed(struct errand *self, struct weir_change *change, int64_t now_us)
+static void end_unclaimed(struct claim_call *self, struct weir_change *change,
+                          int64_t now_us)
 {
     struct weir_execution_row *row = &change->stored->row;
     enum weir_ruling ruling = weir_rule_expire(row, now_us, &change->consequence);
@@ -253,7 +255,7 @@ static void end_unclaimed(struct errand *self, struct weir_change *change, int64
     self->expired++;
 }
 
-static void judge_one(struct errand *self, struct weir_change *change, int64_t now_us)
+static void judge_one(struct claim_call *self, struct weir_change *change, int64_t now_us)
 {
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     struct weir_claimant claimant = claimant_of(self->options);
@@ -277,7 +279,7 @@ static bool is_for_later(const struct weir_execution_record *stored)
     return stored->data_edges > 0 && !stored->gathered && !stored->too_large;
 }
 
-static enum weir_status judge(struct errand *self, struct weir_connection *connection,
+static enum weir_status judge(struct claim_call *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
@@ -305,15 +307,17 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was claimed");
 }
 
-static void free_hoard(const struct weir_heap *heap, struct hoard *hoard)
+static void free_claim_result(const struct weir_heap *heap,
+                              struct claim_result *claim_result)
 {
-    if (hoard == NULL)
+    if (claim_result == NULL)
         return;
-    weir_arena_fini(&hoard->arena);
-    weir_heap_free(heap, hoard);
+    weir_arena_fini(&claim_result->arena);
+    weir_heap_free(heap, claim_result);
 }
 
-static enum weir_status make_hoard(struct errand *self, struct weir_error *error)
+static enum weir_status make_claim_result(struct claim_call *self,
+                                          struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
     size_t count = self->claimed;
@@ -321,19 +325,19 @@ static enum weir_status make_hoard(struct errand *self, struct weir_error *error
 
     for (size_t i = 0; i < count; i++)
         size_max += self->changes[i].stored->input.size; /* composed ones are larger */
-    free_hoard(self->flow->heap, self->hoard);
-    self->hoard =
-        weir_heap_zalloc(heap, sizeof *self->hoard + count * sizeof(struct weir_claimed));
-    if (self->hoard == NULL)
+    free_claim_result(self->flow->heap, self->claim_result);
+    self->claim_result = weir_heap_zalloc(heap, sizeof *self->claim_result +
+                                                    count * sizeof(struct weir_claimed));
+    if (self->claim_result == NULL)
         return no_memory(error);
-    weir_arena_init(&self->hoard->arena, heap, size_max);
+    weir_arena_init(&self->claim_result->arena, heap, size_max);
     return WEIR_OK;
 }
 
 /* With a zero behind it; NULL without memory. */
-static const char *keep_text(struct hoard *hoard, struct weir_str text)
+static const char *keep_text(struct claim_result *claim_result, struct weir_str text)
 {
-    char *copy = weir_arena_alloc(&hoard->arena, text.size + 1);
+    char *copy = weir_arena_alloc(&claim_result->arena, text.size + 1);
 
     if (copy == NULL)
         return NULL;
@@ -346,10 +350,10 @@ static const char *keep_text(struct hoard *hoard, struct weir_str text)
 static enum weir_status keep_input(void *state, const struct weir_work_input *input,
                                    struct weir_error *error)
 {
-    struct hoard *hoard = state;
-    struct weir_claimed *item = &hoard->items[input->index];
+    struct claim_result *claim_result = state;
+    struct weir_claimed *item = &claim_result->items[input->index];
 
-    item->input = keep_text(hoard, input->input);
+    item->input = keep_text(claim_result, input->input);
     item->input_size = input->input.size;
     return item->input != NULL ? WEIR_OK : no_memory(error);
 }
@@ -362,21 +366,21 @@ static int64_t sooner(int64_t a_us, int64_t b_us)
 }
 
 /* With its input, if that came along. */
-static enum weir_status describe(struct errand *self,
+static enum weir_status describe(struct claim_call *self,
                                  const struct weir_execution_record *stored, size_t index,
                                  struct weir_error *error)
 {
     const struct weir_execution_row *row = &stored->row;
     const struct weir_work_input input = {index, stored->input};
-    struct hoard *hoard = self->hoard;
-    struct weir_claimed *out = &hoard->items[index];
+    struct claim_result *claim_result = self->claim_result;
+    struct weir_claimed *out = &claim_result->items[index];
 
     *out = (struct weir_claimed){
         .claim = {.id = row->id, .no = row->no, .epoch = row->epoch},
-        .name_space = keep_text(hoard, stored->name_space),
-        .lane = keep_text(hoard, stored->lane_name),
-        .kind = keep_text(hoard, stored->kind),
-        .name = keep_text(hoard, stored->name),
+        .name_space = keep_text(claim_result, stored->name_space),
+        .lane = keep_text(claim_result, stored->lane_name),
+        .kind = keep_text(claim_result, stored->kind),
+        .name = keep_text(claim_result, stored->name),
         .attempt = row->attempts - 1,
         .type = row->attempt_type,
         .lease_us = row->lease_us,
@@ -386,27 +390,28 @@ static enum weir_status describe(struct errand *self,
     if (out->name_space == NULL || out->lane == NULL || out->kind == NULL ||
         out->name == NULL)
         return no_memory(error);
-    return stored->input.data != NULL ? keep_input(hoard, &input, error) : WEIR_OK;
+    return stored->input.data != NULL ? keep_input(claim_result, &input, error) : WEIR_OK;
 }
 
 /* Tags of one come one behind the other; room for all is made with the first. */
 static enum weir_status keep_tag(void *state, const struct weir_work_tag *tag,
                                  struct weir_error *error)
 {
-    struct hoard *hoard = state;
-    struct weir_claimed *item = &hoard->items[tag->index];
+    struct claim_result *claim_result = state;
+    struct weir_claimed *item = &claim_result->items[tag->index];
     struct weir_tag *tags = (struct weir_tag *)(uintptr_t)item->tags;
 
     if (item->tag_count == WEIR_TAGS_MAX)
         return weir_error_set(error, WEIR_SCHEMA, "an execution has more than %d tags",
                               WEIR_TAGS_MAX);
     if (tags == NULL)
-        tags = weir_arena_alloc(&hoard->arena, WEIR_TAGS_MAX * sizeof *tags);
+        tags = weir_arena_alloc(&claim_result->arena, WEIR_TAGS_MAX * sizeof *tags);
     if (tags == NULL)
         return no_memory(error);
     item->tags = tags;
     tags += item->tag_count;
-    *tags = (struct weir_tag){keep_text(hoard, tag->key), keep_text(hoard, tag->value)};
+    *tags = (struct weir_tag){keep_text(claim_result, tag->key),
+                              keep_text(claim_result, tag->value)};
     if (tags->key == NULL || tags->value == NULL)
         return no_memory(error);
     item->tag_count++;
@@ -414,8 +419,8 @@ static enum weir_status keep_tag(void *state, const struct weir_work_tag *tag,
 }
 
 /* Those whose inputs did not come with their rows. */
-struct asking {
-    struct hoard *hoard;
+struct input_query {
+    struct claim_result *claim_result;
     int64_t *nos;
     size_t *owners; /* in the hoard */
     size_t count;
@@ -424,51 +429,54 @@ struct asking {
 static enum weir_status keep_asked(void *state, const struct weir_work_input *input,
                                    struct weir_error *error)
 {
-    const struct asking *self = state;
+    const struct input_query *self = state;
     const struct weir_work_input owned = {self->owners[input->index], input->input};
 
-    return keep_input(self->hoard, &owned, error);
+    return keep_input(self->claim_result, &owned, error);
 }
 
 /* All rows are locked by now, so what is read is theirs. */
-static enum weir_status ask_for_inputs(struct errand *self,
+static enum weir_status ask_for_inputs(struct claim_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
-    struct asking asking = {
-        .hoard = self->hoard,
-        .nos = weir_heap_zalloc_array(heap, self->claimed, sizeof *asking.nos),
-        .owners = weir_heap_zalloc_array(heap, self->claimed, sizeof *asking.owners),
+    struct input_query input_query = {
+        .claim_result = self->claim_result,
+        .nos = weir_heap_zalloc_array(heap, self->claimed, sizeof *input_query.nos),
+        .owners = weir_heap_zalloc_array(heap, self->claimed, sizeof *input_query.owners),
     };
-    enum weir_status status =
-        asking.nos != NULL && asking.owners != NULL ? WEIR_OK : no_memory(error);
+    enum weir_status status = input_query.nos != NULL && input_query.owners != NULL
+                                  ? WEIR_OK
+                                  : no_memory(error);
 
     for (size_t i = 0; i < self->claimed && status == WEIR_OK; i++) {
         const struct weir_execution_record *stored = self->changes[i].stored;
 
         if (self->records.inputs || stored->gathered)
             continue;
-        asking.nos[asking.count] = stored->row.no;
-        asking.owners[asking.count++] = i;
+        input_query.nos[input_query.count] = stored->row.no;
+        input_query.owners[input_query.count++] = i;
     }
     if (status == WEIR_OK)
-        status = weir_store_visit_inputs(&self->flow->store, connection, asking.nos,
-                                         asking.count, keep_asked, &asking, error);
-    weir_heap_free(heap, asking.nos);
-    weir_heap_free(heap, asking.owners);
+        status =
+            weir_store_visit_inputs(&self->flow->store, connection, input_query.nos,
+                                    input_query.count, keep_asked, &input_query, error);
+    weir_heap_free(heap, input_query.nos);
+    weir_heap_free(heap, input_query.owners);
     return status;
 }
 
-static enum weir_status fill_hoard(struct errand *self,
-                                   struct weir_connection *connection,
-                                   struct weir_error *error)
+static enum weir_status fill_claim_result(struct claim_call *self,
+                                          struct weir_connection *connection,
+                                          struct weir_error *error)
 {
     const struct weir_store *store = &self->flow->store;
     size_t count = self->claimed;
     bool tagged = false;
     int64_t *nos = weir_heap_zalloc_array(self->flow->heap, count, sizeof *nos);
-    enum weir_status status = nos != NULL ? make_hoard(self, error) : no_memory(error);
+    enum weir_status status =
+        nos != NULL ? make_claim_result(self, error) : no_memory(error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         nos[i] = self->changes[i].stored->row.no;
@@ -479,14 +487,14 @@ static enum weir_status fill_hoard(struct errand *self,
         status = ask_for_inputs(self, connection, error);
     if (status == WEIR_OK && (tagged || !self->records.inputs))
         status = weir_store_visit_tags(store, connection, nos, count, keep_tag,
-                                       self->hoard, error);
+                                       self->claim_result, error);
     weir_heap_free(self->flow->heap, nos);
     return status;
 }
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-static enum weir_status make_changes(struct errand *self, struct weir_error *error)
+static enum weir_status make_changes(struct claim_call *self, struct weir_error *error)
 {
     weir_heap_free(self->flow->heap, self->changes);
     self->changes = weir_heap_zalloc_array(self->flow->heap, self->records.count,
@@ -494,7 +502,7 @@ static enum weir_status make_changes(struct errand *self, struct weir_error *err
     return self->changes != NULL ? WEIR_OK : no_memory(error);
 }
 
-static struct weir_ready_query query_of(const struct errand *self)
+static struct weir_ready_query query_of(const struct claim_call *self)
 {
     struct weir_floors *floors = &self->flow->floors;
 
@@ -509,13 +517,13 @@ static struct weir_ready_query query_of(const struct errand *self)
     };
 }
 
-static bool is_slow_on_purpose(const struct errand *self)
+static bool is_slow_on_purpose(const struct claim_call *self)
 {
     return WEIR_POINT(weir_db_config(self->flow->db)->points, "claim.slow");
 }
 
 /* Whoever looks for long lets the next ones begin where it found something. */
-static void note_look(struct errand *self, int64_t begun_ns)
+static void note_look(struct claim_call *self, int64_t begun_ns)
 {
     struct weir_floors *floors = &self->flow->floors;
     int64_t now_ns = weir_clock_now_ns();
@@ -535,7 +543,7 @@ static void note_look(struct errand *self, int64_t begun_ns)
 }
 
 /* Only where what was leaves traces among what is. */
-static enum weir_status pick(struct errand *self, struct weir_connection *connection,
+static enum weir_status pick(struct claim_call *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
     const struct weir_ready_query query = query_of(self);
@@ -550,7 +558,7 @@ static enum weir_status pick(struct errand *self, struct weir_connection *connec
 static enum weir_status claim_once(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
-    struct errand *self = argument;
+    struct claim_call *self = argument;
     int64_t now_us = 0;
     enum weir_status status;
 
@@ -575,12 +583,12 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
                                                  self->change_count, now_us,
                                                  &self->pending_wakeups, error);
     if (status == WEIR_OK && self->claimed > 0)
-        status = fill_hoard(self, connection, error);
+        status = fill_claim_result(self, connection, error);
     return status;
 }
 
 /* Until something is claimed, or there is nothing. */
-static enum weir_status claim_ready(struct errand *self, struct weir_error *error)
+static enum weir_status claim_ready(struct claim_call *self, struct weir_error *error)
 {
     enum weir_status status;
 
@@ -597,7 +605,7 @@ static enum weir_status claim_ready(struct errand *self, struct weir_error *erro
 
 /* *there: it is worth a transaction. Who looked in vain before and was woken, perhaps by a poll, asks
  * first: that locks nothing and is one statement. */
-static enum weir_status peek(struct errand *self, struct weir_connection *connection,
+static enum weir_status peek(struct claim_call *self, struct weir_connection *connection,
                              bool again, bool *there, struct weir_error *error)
 {
     const struct weir_ready_query query = query_of(self);
@@ -608,7 +616,8 @@ static enum weir_status peek(struct errand *self, struct weir_connection *connec
     return weir_store_is_ready(&self->flow->store, connection, &query, there, error);
 }
 
-static enum weir_status look(struct errand *self, bool again, struct weir_error *error)
+static enum weir_status look(struct claim_call *self, bool again,
+                             struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     bool there = false;
@@ -641,7 +650,8 @@ static uint64_t question_of(const struct weir_claim_options *options)
 }
 
 /* Say that somebody waits; *again: for the first time in a while, so look once more. */
-static enum weir_status say(struct errand *self, bool *again, struct weir_error *error)
+static enum weir_status say(struct claim_call *self, bool *again,
+                            struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status;
@@ -658,7 +668,7 @@ static enum weir_status say(struct errand *self, bool *again, struct weir_error 
 }
 
 /* Until it rings, or it is time to look anyway: WEIR_OK. WEIR_TIMEOUT: the time is over. */
-static enum weir_status stand_in_line(struct errand *self, uint64_t wakes,
+static enum weir_status stand_in_line(struct claim_call *self, uint64_t wakes,
                                       int64_t deadline_ns, struct weir_error *error)
 {
     bool polls = !atomic_load(&self->flow->watching) || weir_flow_is_simulated();
@@ -676,7 +686,7 @@ static enum weir_status stand_in_line(struct errand *self, uint64_t wakes,
     return status;
 }
 
-static enum weir_status wait_and_look(struct errand *self, struct weir_error *error)
+static enum weir_status wait_and_look(struct claim_call *self, struct weir_error *error)
 {
     int64_t deadline_ns =
         weir_sat_add_i64(weir_clock_now_ns(), WEIR_MILLISECONDS(self->options->wait_ms));
@@ -701,11 +711,11 @@ static enum weir_status wait_and_look(struct errand *self, struct weir_error *er
     }
 }
 
-static void errand_fini(struct errand *self)
+static void claim_call_fini(struct claim_call *self)
 {
     weir_heap_free(self->flow->heap, self->capability_sets);
     weir_heap_free(self->flow->heap, self->changes);
-    free_hoard(self->flow->heap, self->hoard);
+    free_claim_result(self->flow->heap, self->claim_result);
     weir_execution_records_fini(&self->records);
 }
 
@@ -714,27 +724,27 @@ enum weir_status weir_flow_claim(struct weir_flow *self,
                                  struct weir_claimed **out, size_t *claimed,
                                  struct weir_error *error)
 {
-    struct errand errand = {.flow = self, .options = options, .wanted = count};
+    struct claim_call claim_call = {.flow = self, .options = options, .wanted = count};
     enum weir_status status = weir_claim_options_check(options, count, error);
 
     *out = NULL;
     *claimed = 0;
     if (status != WEIR_OK)
         return status;
-    errand.question = question_of(options);
-    weir_execution_records_init(&errand.records, self->heap,
+    claim_call.question = question_of(options);
+    weir_execution_records_init(&claim_call.records, self->heap,
                                 count > DEADLINE_PICK ? count : DEADLINE_PICK);
-    weir_execution_records_allow_inputs(&errand.records, count);
-    status = wait_and_look(&errand, error);
-    if (status == WEIR_OK && errand.claimed > 0) {
-        *out = errand.hoard->items;
-        *claimed = errand.claimed;
-        errand.hoard = NULL;
+    weir_execution_records_allow_inputs(&claim_call.records, count);
+    status = wait_and_look(&claim_call, error);
+    if (status == WEIR_OK && claim_call.claimed > 0) {
+        *out = claim_call.claim_result->items;
+        *claimed = claim_call.claimed;
+        claim_call.claim_result = NULL;
     }
-    errand_fini(&errand);
+    claim_call_fini(&claim_call);
     /* There may be more; and one who failed had perhaps been rung for. */
     if (status != WEIR_OK || *claimed > 0)
-        weir_claim_waiters_wake_next(&self->claim_waiters, errand.question);
+        weir_claim_waiters_wake_next(&self->claim_waiters, claim_call.question);
     return status;
 }
 
@@ -746,5 +756,5 @@ void weir_claimed_free(struct weir_flow *self, struct weir_claimed *claimed)
 void weir_claimed_free_to(const struct weir_heap *heap, struct weir_claimed *claimed)
 {
     if (claimed != NULL)
-        free_hoard(heap, WEIR_CONTAINER_OF(claimed, struct hoard, items));
+        free_claim_result(heap, WEIR_CONTAINER_OF(claimed, struct claim_result, items));
 }

@@ -297,17 +297,18 @@ static void write_tags(struct weir_buf *out, const struct tags *tags, size_t ind
 /* ---- many ---------------------------------------------------------------------------------- */
 
 /* All events of one queue. */
-struct mailing {
+struct event_batch {
     struct weir_buf text; /* payloads, one behind the other */
     struct weir_draft *drafts;
     char (*ids)[WEIR_EXECUTION_ID_TEXT_SIZE];
     size_t count;
 };
 
-static enum weir_status mailing_init(struct mailing *self, const struct weir_flow *flow,
-                                     size_t count, struct weir_error *error)
+static enum weir_status mailing_init(struct event_batch *self,
+                                     const struct weir_flow *flow, size_t count,
+                                     struct weir_error *error)
 {
-    *self = (struct mailing){
+    *self = (struct event_batch){
         .drafts = weir_heap_zalloc_array(flow->heap, count, sizeof *self->drafts),
         .ids = weir_heap_zalloc_array(flow->heap, count, sizeof *self->ids),
     };
@@ -317,14 +318,14 @@ static enum weir_status mailing_init(struct mailing *self, const struct weir_flo
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
 }
 
-static void mailing_fini(struct mailing *self, const struct weir_flow *flow)
+static void mailing_fini(struct event_batch *self, const struct weir_flow *flow)
 {
     weir_buf_fini(&self->text);
     weir_heap_free(flow->heap, self->drafts);
     weir_heap_free(flow->heap, self->ids);
 }
 
-static void mailing_add(struct mailing *self, const struct weir_flow *flow,
+static void mailing_add(struct event_batch *self, const struct weir_flow *flow,
                         enum queue queue, const struct weir_change *change,
                         const struct tags *tags, size_t index, int64_t now_us)
 {
@@ -343,7 +344,7 @@ static void mailing_add(struct mailing *self, const struct weir_flow *flow,
 }
 
 /* The text has stopped moving. */
-static enum weir_status mailing_send(struct mailing *self, struct weir_flow *flow,
+static enum weir_status mailing_send(struct event_batch *self, struct weir_flow *flow,
                                      struct weir_connection *connection, enum queue queue,
                                      struct weir_error *error)
 {
@@ -369,16 +370,16 @@ static enum weir_status send_to(enum queue queue, struct weir_flow *flow,
                                 const struct tags *tags, int64_t now_us,
                                 struct weir_error *error)
 {
-    struct mailing mailing;
-    enum weir_status status = mailing_init(&mailing, flow, count, error);
+    struct event_batch event_batch;
+    enum weir_status status = mailing_init(&event_batch, flow, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (changes[i].consequence.news & QUEUES[queue].news)
-            mailing_add(&mailing, flow, queue, &changes[i], tags, i, now_us);
+            mailing_add(&event_batch, flow, queue, &changes[i], tags, i, now_us);
     }
-    if (status == WEIR_OK && mailing.count > 0)
-        status = mailing_send(&mailing, flow, connection, queue, error);
-    mailing_fini(&mailing, flow);
+    if (status == WEIR_OK && event_batch.count > 0)
+        status = mailing_send(&event_batch, flow, connection, queue, error);
+    mailing_fini(&event_batch, flow);
     return status;
 }
 
@@ -434,7 +435,7 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
 {
     struct weir_change change = {.stored = stored, .consequence = {.news = 1}};
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct mailing mailing;
+    struct event_batch event_batch;
     struct tags tags;
     enum weir_status status;
 
@@ -442,20 +443,20 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
         return WEIR_OK;
     status = tags_read(&tags, flow, connection, &change, 1, error);
     if (status == WEIR_OK)
-        status = mailing_init(&mailing, flow, 1, error);
+        status = mailing_init(&event_batch, flow, 1, error);
     else
-        mailing = (struct mailing){.count = 0};
+        event_batch = (struct event_batch){.count = 0};
     if (status == WEIR_OK) {
-        begin_event(&mailing.text, effect, weir_execution_id_format(&stored->row.id, id),
-                    stored, now_us);
-        write_signal(&mailing.text, signal, waitpoint_key);
-        write_tags(&mailing.text, &tags, 0, flow->event_size_max);
-        mailing.drafts[mailing.count++] = (struct weir_draft){
-            .key = id, .type = effect, .payload_size = mailing.text.size};
-        status = mailing_send(&mailing, flow, connection, SIGNAL, error);
+        begin_event(&event_batch.text, effect,
+                    weir_execution_id_format(&stored->row.id, id), stored, now_us);
+        write_signal(&event_batch.text, signal, waitpoint_key);
+        write_tags(&event_batch.text, &tags, 0, flow->event_size_max);
+        event_batch.drafts[event_batch.count++] = (struct weir_draft){
+            .key = id, .type = effect, .payload_size = event_batch.text.size};
+        status = mailing_send(&event_batch, flow, connection, SIGNAL, error);
         *told = true;
     }
-    mailing_fini(&mailing, flow);
+    mailing_fini(&event_batch, flow);
     tags_fini(&tags, flow->heap);
     return status;
 }
@@ -488,20 +489,20 @@ enum weir_status weir_events_flow_cancelled(struct weir_flow *flow,
                                             struct weir_error *error)
 {
     char id[WEIR_GRAPH_ID_TEXT_SIZE];
-    struct mailing mailing;
+    struct event_batch event_batch;
     enum weir_status status;
 
     if (flow->outbox == NULL)
         return WEIR_OK;
-    status = mailing_init(&mailing, flow, 1, error);
+    status = mailing_init(&event_batch, flow, 1, error);
     if (status == WEIR_OK) {
-        write_flow_cancelled(&mailing.text, row, weir_graph_id_format(&row->id, id),
+        write_flow_cancelled(&event_batch.text, row, weir_graph_id_format(&row->id, id),
                              members);
-        mailing.drafts[mailing.count++] = (struct weir_draft){
-            .key = id, .type = FLOW_CANCELLED, .payload_size = mailing.text.size};
-        status = mailing_send(&mailing, flow, connection, OPERATOR, error);
+        event_batch.drafts[event_batch.count++] = (struct weir_draft){
+            .key = id, .type = FLOW_CANCELLED, .payload_size = event_batch.text.size};
+        status = mailing_send(&event_batch, flow, connection, OPERATOR, error);
         *told = true;
     }
-    mailing_fini(&mailing, flow);
+    mailing_fini(&event_batch, flow);
     return status;
 }

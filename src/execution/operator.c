@@ -9,13 +9,13 @@
 #include "execution/executions.h"
 #include "weir/suspension.h"
 
-struct intervention;
-typedef enum weir_ruling (*rule_fn)(struct intervention *self,
+struct operate_call;
+typedef enum weir_ruling (*rule_fn)(struct operate_call *self,
                                     struct weir_execution_row *row, int64_t now_us,
                                     struct weir_consequence *out);
 
 /* One call. */
-struct intervention {
+struct operate_call {
     struct weir_flow *flow;
     const struct weir_execution_id *id;
     rule_fn rule;
@@ -30,7 +30,7 @@ struct intervention {
 };
 
 /* What the rule said of a row that stays as it is. */
-static enum weir_status refuse(const struct intervention *self, struct weir_error *error)
+static enum weir_status refuse(const struct operate_call *self, struct weir_error *error)
 {
     const struct weir_execution_row *row = &self->records.rows[0].row;
 
@@ -54,7 +54,7 @@ static enum weir_status refuse(const struct intervention *self, struct weir_erro
 static enum weir_status intervene_once(struct weir_connection *connection, void *argument,
                                        struct weir_error *error)
 {
-    struct intervention *self = argument;
+    struct operate_call *self = argument;
     struct weir_change change = {.stored = NULL};
     int64_t now_us = 0;
     enum weir_status status = weir_store_load_by_id(&self->flow->store, connection,
@@ -75,7 +75,7 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
                                            &self->pending_wakeups, error);
 }
 
-static enum weir_status intervene(struct intervention *self, struct weir_error *error)
+static enum weir_status intervene(struct operate_call *self, struct weir_error *error)
 {
     enum weir_status status = weir_flow_check_given("id", self->id != NULL, error);
 
@@ -95,7 +95,7 @@ static enum weir_status intervene(struct intervention *self, struct weir_error *
 
 /* ---- the verbs ----------------------------------------------------------------------------- */
 
-static enum weir_ruling cancel(struct intervention *self, struct weir_execution_row *row,
+static enum weir_ruling cancel(struct operate_call *self, struct weir_execution_row *row,
                                int64_t now_us, struct weir_consequence *out)
 {
     return weir_rule_cancel(row, self->reason, now_us, out);
@@ -105,14 +105,14 @@ enum weir_status weir_flow_cancel(struct weir_flow *self,
                                   const struct weir_execution_id *id, const char *reason,
                                   struct weir_error *error)
 {
-    struct intervention intervention = {
+    struct operate_call operate_call = {
         .flow = self, .id = id, .rule = cancel, .verb = "cancelled"};
-    enum weir_status status = weir_flow_reason(reason, &intervention.reason, error);
+    enum weir_status status = weir_flow_reason(reason, &operate_call.reason, error);
 
-    return status == WEIR_OK ? intervene(&intervention, error) : status;
+    return status == WEIR_OK ? intervene(&operate_call, error) : status;
 }
 
-static enum weir_ruling revoke(struct intervention *self, struct weir_execution_row *row,
+static enum weir_ruling revoke(struct operate_call *self, struct weir_execution_row *row,
                                int64_t now_us, struct weir_consequence *out)
 {
     const char *instance = self->revocation->instance;
@@ -139,7 +139,7 @@ enum weir_status weir_flow_revoke(struct weir_flow *self,
                                   struct weir_revocation *revocation,
                                   struct weir_error *error)
 {
-    struct intervention intervention = {.flow = self,
+    struct operate_call operate_call = {.flow = self,
                                         .id = id,
                                         .rule = revoke,
                                         .verb = "revoked",
@@ -154,15 +154,15 @@ enum weir_status weir_flow_revoke(struct weir_flow *self,
     revocation->truth = (struct weir_truth){.epoch = 0};
     status = check_revocation(revocation, error);
     if (status == WEIR_OK)
-        status = intervene(&intervention, error);
+        status = intervene(&operate_call, error);
     if (status == WEIR_OK) {
-        revocation->revoked = intervention.ruling == WEIR_RULING_DONE;
-        revocation->reason = weir_revoke_reason(intervention.ruling);
+        revocation->revoked = operate_call.ruling == WEIR_RULING_DONE;
+        revocation->reason = weir_revoke_reason(operate_call.ruling);
     }
     return status;
 }
 
-static enum weir_ruling prioritise(struct intervention *self,
+static enum weir_ruling prioritise(struct operate_call *self,
                                    struct weir_execution_row *row, int64_t now_us,
                                    struct weir_consequence *out)
 {
@@ -173,16 +173,16 @@ enum weir_status weir_flow_prioritise(struct weir_flow *self,
                                       const struct weir_execution_id *id,
                                       int32_t priority, struct weir_error *error)
 {
-    struct intervention intervention = {.flow = self,
+    struct operate_call operate_call = {.flow = self,
                                         .id = id,
                                         .rule = prioritise,
                                         .verb = "given another priority",
                                         .priority = priority};
 
-    return intervene(&intervention, error);
+    return intervene(&operate_call, error);
 }
 
-static enum weir_ruling replay(struct intervention *self, struct weir_execution_row *row,
+static enum weir_ruling replay(struct operate_call *self, struct weir_execution_row *row,
                                int64_t now_us, struct weir_consequence *out)
 {
     (void)self;
@@ -193,13 +193,13 @@ enum weir_status weir_flow_replay(struct weir_flow *self,
                                   const struct weir_execution_id *id,
                                   struct weir_error *error)
 {
-    struct intervention intervention = {
+    struct operate_call operate_call = {
         .flow = self, .id = id, .rule = replay, .verb = "replayed"};
 
-    return intervene(&intervention, error);
+    return intervene(&operate_call, error);
 }
 
-static enum weir_ruling resume(struct intervention *self, struct weir_execution_row *row,
+static enum weir_ruling resume(struct operate_call *self, struct weir_execution_row *row,
                                int64_t now_us, struct weir_consequence *out)
 {
     enum weir_ruling ruling =
@@ -214,7 +214,7 @@ enum weir_status weir_flow_resume(struct weir_flow *self,
                                   const struct weir_execution_id *id, int64_t delay_ms,
                                   struct weir_error *error)
 {
-    struct intervention intervention = {
+    struct operate_call operate_call = {
         .flow = self, .id = id, .rule = resume, .verb = "resumed"};
 
     if (delay_ms < 0 || delay_ms > WEIR_FLOW_DURATION_MS_MAX)
@@ -222,6 +222,6 @@ enum weir_status weir_flow_resume(struct weir_flow *self,
                               "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
                               ", a hundred years",
                               delay_ms, WEIR_FLOW_DURATION_MS_MAX);
-    intervention.delay_us = delay_ms * 1000;
-    return intervene(&intervention, error);
+    operate_call.delay_us = delay_ms * 1000;
+    return intervene(&operate_call, error);
 }

@@ -214,7 +214,7 @@ enum weir_status weir_flow_list(struct weir_flow *self,
 
 /* ---- attempts ------------------------------------------------------------------------------ */
 
-struct telling {
+struct attempt_visit {
     weir_attempt_visit_fn visit;
     void *state;
     int32_t next; /* number of the next one to be told */
@@ -232,7 +232,7 @@ static const char *copy_text(struct weir_str text, char *out, size_t size)
 
 static void tell(void *state, const struct weir_ended_attempt *attempt)
 {
-    struct telling *self = state;
+    struct attempt_visit *self = state;
     char worker[WEIR_INSTANCE_SIZE_MAX + 1];
     char instance[WEIR_INSTANCE_SIZE_MAX + 1];
     char failure[WEIR_FAILURE_SIZE_MAX + 1];
@@ -254,7 +254,7 @@ static void tell(void *state, const struct weir_ended_attempt *attempt)
 
 /* The one that runs, or waits to go on, is in the row. It may have ended since the row was read, and
  * was told then. */
-static void tell_running(struct telling *self, const struct weir_execution_row *row)
+static void tell_running(struct attempt_visit *self, const struct weir_execution_row *row)
 {
     const struct weir_ended_attempt running = {
         .number = row->attempts - 1,
@@ -275,7 +275,7 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
                                     weir_attempt_visit_fn visit, void *state,
                                     struct weir_error *error)
 {
-    struct telling telling = {.visit = visit, .state = state};
+    struct attempt_visit attempt_visit = {.visit = visit, .state = state};
     struct weir_connection *connection = NULL;
     struct weir_execution_records records;
     enum weir_status status = weir_flow_check_given("visit", visit != NULL, error);
@@ -287,12 +287,12 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
         status = weir_db_acquire(self->db, &connection, error);
     if (status == WEIR_OK)
         status = weir_store_visit_attempts(connection, records.rows[0].row.no, tell,
-                                           &telling, error);
+                                           &attempt_visit, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_SCHEMA && records.count > 0)
         weir_flow_prefix_id(error, id);
     if (status == WEIR_OK)
-        tell_running(&telling, &records.rows[0].row);
+        tell_running(&attempt_visit, &records.rows[0].row);
     weir_execution_records_fini(&records);
     return status;
 }

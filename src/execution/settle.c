@@ -17,7 +17,7 @@
 #include "execution/executions.h"
 
 /* One call. The claims are those of settlements or of renewals. */
-struct session {
+struct settle_call {
     struct weir_flow *flow;
     struct weir_settlement *settlements; /* or */
     struct weir_renewal *renewals;
@@ -31,12 +31,12 @@ struct session {
     struct weir_pending_wakeups pending_wakeups;
 };
 
-static enum weir_status session_init(struct session *self, struct weir_flow *flow,
+static enum weir_status session_init(struct settle_call *self, struct weir_flow *flow,
                                      size_t count, struct weir_error *error)
 {
     const struct weir_heap *heap = flow->heap;
 
-    *self = (struct session){
+    *self = (struct settle_call){
         .flow = flow,
         .count = count,
         .reasons = weir_heap_zalloc_array(heap, count, sizeof *self->reasons),
@@ -50,7 +50,7 @@ static enum weir_status session_init(struct session *self, struct weir_flow *flo
                           WEIR_NOUN(count, "claim", "claims"));
 }
 
-static void session_fini(struct session *self)
+static void session_fini(struct settle_call *self)
 {
     weir_heap_free(self->flow->heap, self->reasons);
     weir_heap_free(self->flow->heap, self->nos);
@@ -94,7 +94,7 @@ static enum weir_status status_of(enum weir_ruling ruling)
     }
 }
 
-static enum weir_status load(struct session *self, struct weir_connection *connection,
+static enum weir_status load(struct settle_call *self, struct weir_connection *connection,
                              int64_t *now_us, struct weir_error *error)
 {
     enum weir_status status = weir_store_load(&self->flow->store, connection, self->nos,
@@ -133,7 +133,8 @@ static enum weir_status check_settlement(const struct weir_settlement *item,
     return weir_flow_reason(item->reason, reason, error);
 }
 
-static enum weir_status check_settlements(struct session *self, struct weir_error *error)
+static enum weir_status check_settlements(struct settle_call *self,
+                                          struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -180,7 +181,7 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
 }
 
 /* A row changes once at most: a second claim with another epoch cannot be current as well. */
-static enum weir_ruling settle(struct session *self, size_t index, int64_t now_us)
+static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t now_us)
 {
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     struct weir_settlement *item = &self->settlements[index];
@@ -208,7 +209,7 @@ static enum weir_ruling settle(struct session *self, size_t index, int64_t now_u
 }
 
 /* The change that this call has made to a row; NULL: none. */
-static const struct weir_change *find_change(const struct session *self,
+static const struct weir_change *find_change(const struct settle_call *self,
                                              const struct weir_execution_record *stored)
 {
     for (size_t i = self->change_count; i > 0; i--) {
@@ -218,7 +219,7 @@ static const struct weir_change *find_change(const struct session *self,
     return NULL;
 }
 
-static enum weir_status compare_stored(struct session *self,
+static enum weir_status compare_stored(struct settle_call *self,
                                        struct weir_connection *connection,
                                        const struct weir_execution_id *id,
                                        struct weir_str result, bool *same,
@@ -236,7 +237,7 @@ static enum weir_status compare_stored(struct session *self,
 }
 
 /* A completion that was there before has a result: with another one it is not the same call. */
-static enum weir_status compare_result(struct session *self,
+static enum weir_status compare_result(struct settle_call *self,
                                        struct weir_connection *connection, size_t index,
                                        struct weir_error *error)
 {
@@ -262,7 +263,7 @@ static enum weir_status compare_result(struct session *self,
 static enum weir_status settle_all(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
-    struct session *self = argument;
+    struct settle_call *self = argument;
     int64_t now_us = 0;
     enum weir_status status = load(self, connection, &now_us, error);
 
@@ -283,27 +284,27 @@ enum weir_status weir_flow_settle(struct weir_flow *self,
                                   struct weir_settlement *settlements, size_t count,
                                   struct weir_error *error)
 {
-    struct session session;
+    struct settle_call settle_call;
     enum weir_status status =
         weir_flow_check_list("settlements", settlements, count, error);
 
     if (status != WEIR_OK || count == 0)
         return status;
-    status = session_init(&session, self, count, error);
-    session.settlements = settlements;
+    status = session_init(&settle_call, self, count, error);
+    settle_call.settlements = settlements;
     if (status == WEIR_OK)
-        status = check_settlements(&session, error);
+        status = check_settlements(&settle_call, error);
     if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, settle_all, &session, error);
+        status = weir_transact_soon(self->db, settle_all, &settle_call, error);
     if (status == WEIR_OK)
-        weir_pending_wakeups_send(self, &session.pending_wakeups);
-    session_fini(&session);
+        weir_pending_wakeups_send(self, &settle_call.pending_wakeups);
+    session_fini(&settle_call);
     return status;
 }
 
 /* ---- renewing ------------------------------------------------------------------------------ */
 
-static void renew(struct session *self, struct weir_renewal *item, int64_t now_us)
+static void renew(struct settle_call *self, struct weir_renewal *item, int64_t now_us)
 {
     struct weir_execution_record *stored = find(&self->records, &item->claim);
     enum weir_ruling ruling;
@@ -327,7 +328,7 @@ static void renew(struct session *self, struct weir_renewal *item, int64_t now_u
 static enum weir_status renew_all(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    struct session *self = argument;
+    struct settle_call *self = argument;
     int64_t now_us = 0;
     enum weir_status status = load(self, connection, &now_us, error);
 
@@ -344,23 +345,23 @@ enum weir_status weir_flow_renew(struct weir_flow *self, int64_t lease_ms,
                                  struct weir_renewal *renewals, size_t count,
                                  struct weir_error *error)
 {
-    struct session session;
+    struct settle_call settle_call;
     enum weir_status status = weir_flow_check_list("renewals", renewals, count, error);
 
     if (status == WEIR_OK)
         status = weir_flow_check_lease(lease_ms, error);
     if (status != WEIR_OK || count == 0)
         return status;
-    status = session_init(&session, self, count, error);
-    session.renewals = renewals;
-    session.lease_us = lease_ms * 1000;
+    status = session_init(&settle_call, self, count, error);
+    settle_call.renewals = renewals;
+    settle_call.lease_us = lease_ms * 1000;
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        session.nos[i] = renewals[i].claim.no;
+        settle_call.nos[i] = renewals[i].claim.no;
     if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, renew_all, &session, error);
+        status = weir_transact_soon(self->db, renew_all, &settle_call, error);
     if (status == WEIR_OK)
-        weir_pending_wakeups_send(self, &session.pending_wakeups);
-    session_fini(&session);
+        weir_pending_wakeups_send(self, &settle_call.pending_wakeups);
+    session_fini(&settle_call);
     return status;
 }
 

@@ -24,7 +24,7 @@ enum { BUDGET_SIZE_MAX = 4096 };
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-static struct weir_execution_id id_of(const struct weir_consignment *self,
+static struct weir_execution_id id_of(const struct weir_submit_call *self,
                                       const struct weir_execution_draft *draft,
                                       struct weir_mint *mint)
 {
@@ -39,7 +39,7 @@ static struct weir_execution_id id_of(const struct weir_consignment *self,
 }
 
 /* All that does not need the database. */
-static void pack(struct weir_consignment *self)
+static void pack(struct weir_submit_call *self)
 {
     struct weir_mint mint;
 
@@ -62,12 +62,12 @@ static void pack(struct weir_consignment *self)
     }
 }
 
-enum weir_status weir_consignment_init(struct weir_consignment *self,
+enum weir_status weir_consignment_init(struct weir_submit_call *self,
                                        struct weir_flow *flow,
                                        const struct weir_execution_draft *drafts,
                                        size_t count, struct weir_error *error)
 {
-    *self = (struct weir_consignment){
+    *self = (struct weir_submit_call){
         .flow = flow,
         .drafts = drafts,
         .count = count,
@@ -80,13 +80,13 @@ enum weir_status weir_consignment_init(struct weir_consignment *self,
     return WEIR_OK;
 }
 
-void weir_consignment_fini(struct weir_consignment *self)
+void weir_consignment_fini(struct weir_submit_call *self)
 {
     weir_heap_free(self->flow->heap, self->items);
 }
 
 /* Numbers for lane, capabilities and policy. */
-static enum weir_status number(struct weir_consignment *self,
+static enum weir_status number(struct weir_submit_call *self,
                                struct weir_connection *connection, size_t index,
                                struct weir_error *error)
 {
@@ -110,7 +110,7 @@ static enum weir_status number(struct weir_consignment *self,
     return status;
 }
 
-static enum weir_status number_all(struct weir_consignment *self,
+static enum weir_status number_all(struct weir_submit_call *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -123,7 +123,7 @@ static enum weir_status number_all(struct weir_consignment *self,
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static void begin(struct weir_consignment *self, int64_t now_us)
+static void begin(struct weir_submit_call *self, int64_t now_us)
 {
     self->pending_wakeups = (struct weir_pending_wakeups){.adopted = self->adopted};
     for (size_t i = 0; i < self->count; i++) {
@@ -148,7 +148,7 @@ static void begin(struct weir_consignment *self, int64_t now_us)
 }
 
 /* The same key, or the same id, must mean the same thing. */
-static enum weir_status check_duplicates(const struct weir_consignment *self,
+static enum weir_status check_duplicates(const struct weir_submit_call *self,
                                          struct weir_error *error)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -169,7 +169,7 @@ static enum weir_status check_duplicates(const struct weir_consignment *self,
 }
 
 /* With our commit; or now, since nobody knows when the caller will. */
-static enum weir_status dispatch(const struct weir_consignment *self,
+static enum weir_status dispatch(const struct weir_submit_call *self,
                                  struct weir_connection *connection,
                                  struct weir_commit_batch *commit_batch,
                                  struct weir_error *error)
@@ -186,7 +186,7 @@ static enum weir_status dispatch(const struct weir_consignment *self,
 }
 
 /* Which budgets each is charged to: they must be there. */
-static enum weir_status charge(const struct weir_consignment *self,
+static enum weir_status charge(const struct weir_submit_call *self,
                                struct weir_connection *connection, size_t index,
                                struct weir_arena *arena, struct weir_error *error)
 {
@@ -210,7 +210,7 @@ static enum weir_status charge(const struct weir_consignment *self,
     return status;
 }
 
-static enum weir_status charge_all(const struct weir_consignment *self,
+static enum weir_status charge_all(const struct weir_submit_call *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -226,7 +226,7 @@ static enum weir_status charge_all(const struct weir_consignment *self,
     return status;
 }
 
-enum weir_status weir_consignment_write(struct weir_consignment *self,
+enum weir_status weir_consignment_write(struct weir_submit_call *self,
                                         struct weir_connection *connection,
                                         int64_t now_us,
                                         struct weir_commit_batch *commit_batch,
@@ -248,7 +248,7 @@ enum weir_status weir_consignment_write(struct weir_consignment *self,
 static enum weir_status write_out(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    struct weir_consignment *self = argument;
+    struct weir_submit_call *self = argument;
     struct weir_commit_batch *commit_batch = NULL;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
@@ -304,7 +304,7 @@ enum weir_status weir_flow_inside(struct weir_flow *flow,
 
 /* What is new is added outside of the transaction, so that it is remembered, and two who add the
  * same do not wait for each other. When that fails it is tried inside, and told. */
-void weir_consignment_learn(struct weir_consignment *self)
+void weir_consignment_learn(struct weir_submit_call *self)
 {
     struct weir_connection *connection = NULL;
 
@@ -313,7 +313,7 @@ void weir_consignment_learn(struct weir_consignment *self)
     weir_db_release(self->flow->db, connection);
 }
 
-static enum weir_status write_alone(struct weir_consignment *self,
+static enum weir_status write_alone(struct weir_submit_call *self,
                                     struct weir_error *error)
 {
     enum weir_status status;
@@ -344,7 +344,7 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
                                   const struct weir_execution_draft *drafts, size_t count,
                                   struct weir_submission *out, struct weir_error *error)
 {
-    struct weir_consignment consignment;
+    struct weir_submit_call submit_call;
     enum weir_status status = weir_flow_check_list("drafts", drafts, count, error);
 
     if (status == WEIR_OK)
@@ -353,15 +353,15 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
         status = refuse_names(drafts, count, error);
     if (status != WEIR_OK || count == 0)
         return status;
-    status = weir_consignment_init(&consignment, self, drafts, count, error);
-    consignment.adopted = connection != NULL;
+    status = weir_consignment_init(&submit_call, self, drafts, count, error);
+    submit_call.adopted = connection != NULL;
     if (status == WEIR_OK)
         status = connection != NULL
-                     ? weir_flow_inside(self, connection, write_out, &consignment, error)
-                     : write_alone(&consignment, error);
+                     ? weir_flow_inside(self, connection, write_out, &submit_call, error)
+                     : write_alone(&submit_call, error);
     for (size_t i = 0; i < count && status == WEIR_OK && out != NULL; i++)
-        out[i] = (struct weir_submission){consignment.items[i].stored_id,
-                                          consignment.items[i].duplicate};
-    weir_consignment_fini(&consignment);
+        out[i] = (struct weir_submission){submit_call.items[i].stored_id,
+                                          submit_call.items[i].duplicate};
+    weir_consignment_fini(&submit_call);
     return status;
 }

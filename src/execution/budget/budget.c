@@ -123,7 +123,7 @@ static enum weir_status check_draft(const struct weir_budget_draft *draft,
 
 /* ---- one call ------------------------------------------------------------------------------ */
 
-struct charge {
+struct budget_call {
     struct weir_flow *flow;
     weir_transact_fn body;
     struct weir_str name;
@@ -145,7 +145,8 @@ struct charge {
 };
 
 /* The word to other processes, with our commit. */
-static enum weir_status announce(struct charge *self, struct weir_connection *connection,
+static enum weir_status announce(struct budget_call *self,
+                                 struct weir_connection *connection,
                                  struct weir_error *error)
 {
     struct weir_commit_batch *commit_batch = NULL;
@@ -163,13 +164,13 @@ static enum weir_status announce(struct charge *self, struct weir_connection *co
 static enum weir_status act(struct weir_connection *connection, void *argument,
                             struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     enum weir_status status = self->body(connection, self, error);
 
     return status == WEIR_OK ? announce(self, connection, error) : status;
 }
 
-static enum weir_status run(struct charge *self, weir_transact_fn body,
+static enum weir_status run(struct budget_call *self, weir_transact_fn body,
                             struct weir_error *error)
 {
     enum weir_status status;
@@ -187,7 +188,8 @@ static enum weir_status run(struct charge *self, weir_transact_fn body,
 }
 
 /* Locked, with what is used. */
-static enum weir_status begin(struct charge *self, struct weir_connection *connection,
+static enum weir_status begin(struct budget_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status;
@@ -207,7 +209,7 @@ static enum weir_status begin(struct charge *self, struct weir_connection *conne
 }
 
 /* Whoever waits for it may come now: the reconciler looks. */
-static void let_waiters_come(struct charge *self)
+static void let_waiters_come(struct budget_call *self)
 {
     weir_pending_wakeups_note_due(&self->pending_wakeups, WEIR_DUE_BUDGET, self->now_us);
 }
@@ -225,7 +227,7 @@ static const struct weir_usage_row *find_usage(const struct weir_usage_rows *usa
 }
 
 /* A budget has so many dimensions and no more, whether they are limited or only reported. */
-static enum weir_status check_room(const struct charge *self, size_t more,
+static enum weir_status check_room(const struct budget_call *self, size_t more,
                                    struct weir_error *error)
 {
     if (self->usage.count + more <= WEIR_BUDGET_DIMENSIONS_MAX)
@@ -235,7 +237,7 @@ static enum weir_status check_room(const struct charge *self, size_t more,
                           self->usage.count + more, WEIR_BUDGET_DIMENSIONS_MAX);
 }
 
-static bool is_same(const struct charge *self)
+static bool is_same(const struct budget_call *self)
 {
     const struct weir_budget_draft *draft = self->draft;
     size_t limited = 0;
@@ -256,7 +258,7 @@ static bool is_same(const struct charge *self)
            weir_str_equal(self->row.scope, or_nothing(draft->scope));
 }
 
-static enum weir_status set_limits(struct charge *self,
+static enum weir_status set_limits(struct budget_call *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -279,7 +281,7 @@ static enum weir_status set_limits(struct charge *self,
 static enum weir_status create(struct weir_connection *connection, void *argument,
                                struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     const struct weir_budget_draft *draft = self->draft;
     struct weir_budget_row row = {
         .name = self->name,
@@ -314,14 +316,14 @@ enum weir_status weir_budget_create(struct weir_flow *self,
                                     const struct weir_budget_draft *draft, bool *existed,
                                     struct weir_error *error)
 {
-    struct charge charge = {
+    struct budget_call budget_call = {
         .flow = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
     if (status == WEIR_OK)
-        status = run(&charge, create, error);
+        status = run(&budget_call, create, error);
     if (status == WEIR_OK && existed != NULL)
-        *existed = charge.existed;
+        *existed = budget_call.existed;
     return status;
 }
 
@@ -329,7 +331,7 @@ enum weir_status weir_budget_create(struct weir_flow *self,
 static enum weir_status change(struct weir_connection *connection, void *argument,
                                struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     int64_t period_us = self->draft->period_ms * 1000;
     enum weir_status status = begin(self, connection, error);
 
@@ -349,23 +351,23 @@ enum weir_status weir_budget_change(struct weir_flow *self,
                                     const struct weir_budget_draft *draft,
                                     struct weir_error *error)
 {
-    struct charge charge = {
+    struct budget_call budget_call = {
         .flow = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
-    return status == WEIR_OK ? run(&charge, change, error) : status;
+    return status == WEIR_OK ? run(&budget_call, change, error) : status;
 }
 
 /* ---- report -------------------------------------------------------------------------------- */
 
 /* Where tests plant bugs. */
-static struct weir_fault_points *points_of(const struct charge *self)
+static struct weir_fault_points *points_of(const struct budget_call *self)
 {
     return weir_db_config(self->flow->db)->points;
 }
 
 /* As much of each as is asked for, the same one named twice together. */
-static int64_t asked(const struct charge *self, struct weir_str dimension)
+static int64_t asked(const struct budget_call *self, struct weir_str dimension)
 {
     int64_t sum = 0;
 
@@ -376,7 +378,7 @@ static int64_t asked(const struct charge *self, struct weir_str dimension)
     return sum;
 }
 
-static void answer(struct charge *self, enum weir_spending spending,
+static void answer(struct budget_call *self, enum weir_spending spending,
                    struct weir_str dimension, int64_t used, int64_t limit)
 {
     *self->answer =
@@ -385,7 +387,7 @@ static void answer(struct charge *self, enum weir_spending spending,
 }
 
 /* The first dimension, by name, that would be beyond its hard limit. */
-static const struct weir_usage_row *find_breach(const struct charge *self)
+static const struct weir_usage_row *find_breach(const struct budget_call *self)
 {
     for (size_t i = 0; i < self->usage.count; i++) {
         const struct weir_usage_row *row = &self->usage.rows[i];
@@ -399,7 +401,8 @@ static const struct weir_usage_row *find_breach(const struct charge *self)
 }
 
 /* No counter, and so no entry of the ledger, is greater than can be stored. */
-static enum weir_status check_sums(const struct charge *self, struct weir_error *error)
+static enum weir_status check_sums(const struct budget_call *self,
+                                   struct weir_error *error)
 {
     for (size_t i = 0; i < self->amount_count; i++) {
         struct weir_str dimension = weir_str(self->amounts[i].dimension);
@@ -415,7 +418,7 @@ static enum weir_status check_sums(const struct charge *self, struct weir_error 
     return WEIR_OK;
 }
 
-static enum weir_status note_breach(struct charge *self,
+static enum weir_status note_breach(struct budget_call *self,
                                     struct weir_connection *connection,
                                     const struct weir_usage_row *row,
                                     struct weir_error *error)
@@ -427,7 +430,7 @@ static enum weir_status note_breach(struct charge *self,
     return weir_budget_write(connection, &self->row, error);
 }
 
-static bool is_first(const struct charge *self, size_t index)
+static bool is_first(const struct budget_call *self, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
         if (strcmp(self->amounts[i].dimension, self->amounts[index].dimension) == 0)
@@ -436,7 +439,7 @@ static bool is_first(const struct charge *self, size_t index)
     return true;
 }
 
-static size_t count_new(const struct charge *self)
+static size_t count_new(const struct budget_call *self)
 {
     size_t count = 0;
 
@@ -446,7 +449,8 @@ static size_t count_new(const struct charge *self)
     return count;
 }
 
-static enum weir_status spend_one(struct charge *self, struct weir_connection *connection,
+static enum weir_status spend_one(struct budget_call *self,
+                                  struct weir_connection *connection,
                                   struct weir_str dimension, struct weir_error *error)
 {
     const struct weir_usage_row *row = find_usage(&self->usage, dimension);
@@ -465,7 +469,8 @@ static enum weir_status spend_one(struct charge *self, struct weir_connection *c
     return status;
 }
 
-static enum weir_status spend(struct charge *self, struct weir_connection *connection,
+static enum weir_status spend(struct budget_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -485,7 +490,7 @@ static enum weir_status spend(struct charge *self, struct weir_connection *conne
 }
 
 /* What its key stands for: the same amounts, for the same execution. */
-static void digest(const struct charge *self, uint8_t out[WEIR_MD5_SIZE])
+static void digest(const struct budget_call *self, uint8_t out[WEIR_MD5_SIZE])
 {
     enum { AMOUNT_SIZE = WEIR_DIMENSION_SIZE_MAX + 1 + sizeof(int64_t) };
     char bytes[WEIR_UUID_SIZE + WEIR_BUDGET_DIMENSIONS_MAX * AMOUNT_SIZE] = {0};
@@ -505,7 +510,7 @@ static void digest(const struct charge *self, uint8_t out[WEIR_MD5_SIZE])
     weir_md5(bytes, size, out);
 }
 
-static enum weir_status find_execution(struct charge *self,
+static enum weir_status find_execution(struct budget_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
@@ -526,7 +531,7 @@ static enum weir_status find_execution(struct charge *self,
 static enum weir_status report(struct weir_connection *connection, void *argument,
                                struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     const struct weir_usage_row *breach;
     uint8_t sum[WEIR_MD5_SIZE];
     bool before = false;
@@ -585,24 +590,24 @@ enum weir_status weir_budget_report(struct weir_flow *self, const char *name,
                                     const char *key, struct weir_budget_answer *out,
                                     struct weir_error *error)
 {
-    struct charge charge = {.flow = self,
-                            .name = or_nothing(name),
-                            .id = id,
-                            .amounts = amounts,
-                            .amount_count = count,
-                            .key = or_nothing(key),
-                            .answer = out};
+    struct budget_call budget_call = {.flow = self,
+                                      .name = or_nothing(name),
+                                      .id = id,
+                                      .amounts = amounts,
+                                      .amount_count = count,
+                                      .key = or_nothing(key),
+                                      .answer = out};
     enum weir_status status = check_name(name, error);
 
     if (status == WEIR_OK)
         status = check_amounts(amounts, count, error);
-    if (status == WEIR_OK && charge.key.size > WEIR_IDEMPOTENCY_KEY_SIZE_MAX)
+    if (status == WEIR_OK && budget_call.key.size > WEIR_IDEMPOTENCY_KEY_SIZE_MAX)
         status = weir_error_set(error, WEIR_TOO_LARGE,
                                 "key has %zu bytes, must have at most %d",
-                                charge.key.size, WEIR_IDEMPOTENCY_KEY_SIZE_MAX);
-    if (status == WEIR_OK && !weir_utf8_valid(charge.key))
+                                budget_call.key.size, WEIR_IDEMPOTENCY_KEY_SIZE_MAX);
+    if (status == WEIR_OK && !weir_utf8_valid(budget_call.key))
         status = weir_error_set(error, WEIR_INVALID, "key must be UTF-8");
-    return status == WEIR_OK ? run(&charge, report, error) : status;
+    return status == WEIR_OK ? run(&budget_call, report, error) : status;
 }
 
 /* ---- release and reset --------------------------------------------------------------------- */
@@ -610,7 +615,7 @@ enum weir_status weir_budget_report(struct weir_flow *self, const char *name,
 static enum weir_status release(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     struct weir_usage_rows spent = {.count = 0};
     enum weir_status status = find_execution(self, connection, error);
 
@@ -637,18 +642,18 @@ enum weir_status weir_budget_release(struct weir_flow *self, const char *name,
                                      const struct weir_execution_id *id,
                                      struct weir_error *error)
 {
-    struct charge charge = {.flow = self, .name = or_nothing(name), .id = id};
+    struct budget_call budget_call = {.flow = self, .name = or_nothing(name), .id = id};
     enum weir_status status = check_name(name, error);
 
     if (status == WEIR_OK)
         status = weir_flow_check_given("id", id != NULL, error);
-    return status == WEIR_OK ? run(&charge, release, error) : status;
+    return status == WEIR_OK ? run(&budget_call, release, error) : status;
 }
 
 static enum weir_status reset(struct weir_connection *connection, void *argument,
                               struct weir_error *error)
 {
-    struct charge *self = argument;
+    struct budget_call *self = argument;
     enum weir_status status = begin(self, connection, error);
 
     if (status == WEIR_OK)
@@ -660,10 +665,10 @@ static enum weir_status reset(struct weir_connection *connection, void *argument
 enum weir_status weir_budget_reset(struct weir_flow *self, const char *name,
                                    struct weir_error *error)
 {
-    struct charge charge = {.flow = self, .name = or_nothing(name)};
+    struct budget_call budget_call = {.flow = self, .name = or_nothing(name)};
     enum weir_status status = check_name(name, error);
 
-    return status == WEIR_OK ? run(&charge, reset, error) : status;
+    return status == WEIR_OK ? run(&budget_call, reset, error) : status;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -769,7 +774,7 @@ enum weir_status weir_budget_of(struct weir_flow *self,
                                 struct weir_error *error)
 {
     struct reading reading = {.flow = self, .visit = visit, .state = state};
-    struct charge charge = {.flow = self, .id = id};
+    struct budget_call budget_call = {.flow = self, .id = id};
     struct weir_budget_rows budgets = {.count = 0};
     enum weir_status status = weir_flow_check_given("id", id != NULL, error);
 
@@ -778,10 +783,10 @@ enum weir_status weir_budget_of(struct weir_flow *self,
     weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
     status = weir_db_acquire(self->db, &reading.connection, error);
     if (status == WEIR_OK)
-        status = find_execution(&charge, reading.connection, error);
+        status = find_execution(&budget_call, reading.connection, error);
     if (status == WEIR_OK)
-        status = weir_budget_read_charged(reading.connection, charge.no, &reading.arena,
-                                          &budgets, error);
+        status = weir_budget_read_charged(reading.connection, budget_call.no,
+                                          &reading.arena, &budgets, error);
     for (size_t i = 0; i < budgets.count && status == WEIR_OK; i++)
         status = show(&reading, &budgets.rows[i], error);
     weir_db_release(self->db, reading.connection);

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Rows with one data edge, or those with several. */
-struct gathering {
+struct gather_call {
     struct weir_flow *flow;
     struct weir_connection *connection;
     struct weir_execution_records *records;
@@ -57,7 +57,7 @@ static size_t count_wanted(const struct weir_execution_records *records, bool se
     return count;
 }
 
-static enum weir_status list_rows(struct gathering *self, bool several, size_t count,
+static enum weir_status list_rows(struct gather_call *self, bool several, size_t count,
                                   struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
@@ -78,8 +78,9 @@ static enum weir_status list_rows(struct gathering *self, bool several, size_t c
 }
 
 /* A copy that lives as long as the rows, which had no room for it yet. */
-static enum weir_status keep(struct gathering *self, struct weir_execution_record *stored,
-                             struct weir_str bytes, struct weir_error *error)
+static enum weir_status keep(struct gather_call *self,
+                             struct weir_execution_record *stored, struct weir_str bytes,
+                             struct weir_error *error)
 {
     self->records->texts.size_max += bytes.size;
     stored->input = bytes;
@@ -91,13 +92,13 @@ static enum weir_status keep(struct gathering *self, struct weir_execution_recor
 static enum weir_status keep_own(void *state, const struct weir_work_input *input,
                                  struct weir_error *error)
 {
-    struct gathering *self = state;
+    struct gather_call *self = state;
 
     return keep(self, self->rows[input->index], input->input, error);
 }
 
 /* Of those that are not gathered yet, which come first afterwards. */
-static enum weir_status read_own(struct gathering *self, struct weir_error *error)
+static enum weir_status read_own(struct gather_call *self, struct weir_error *error)
 {
     size_t count = 0;
 
@@ -118,7 +119,7 @@ static enum weir_status read_own(struct gathering *self, struct weir_error *erro
 static enum weir_status keep_result(void *state, const struct weir_passed *passed,
                                     struct weir_error *error)
 {
-    struct gathering *self = state;
+    struct gather_call *self = state;
     struct weir_execution_record *stored = self->rows[passed->index];
 
     if (passed->result.size == 0)
@@ -127,7 +128,7 @@ static enum weir_status keep_result(void *state, const struct weir_passed *passe
     return keep(self, stored, passed->result, error);
 }
 
-static enum weir_status gather_one(struct gathering *self, struct weir_error *error)
+static enum weir_status gather_one(struct gather_call *self, struct weir_error *error)
 {
     const struct weir_passed_limits limits = {WEIR_RESULT_SIZE_MAX, SINGLE_ROWS};
     enum weir_status status =
@@ -157,7 +158,7 @@ static enum weir_status add_result(void *state, const struct weir_passed *passed
     return WEIR_OK;
 }
 
-static enum weir_status finish_one(struct gathering *self,
+static enum weir_status finish_one(struct gather_call *self,
                                    const struct weir_composition *composition,
                                    struct weir_execution_record *stored,
                                    struct weir_error *error)
@@ -180,7 +181,7 @@ static enum weir_status finish_one(struct gathering *self,
     return status;
 }
 
-static enum weir_status gather_chunk(struct gathering *self, size_t begin, size_t count,
+static enum weir_status gather_chunk(struct gather_call *self, size_t begin, size_t count,
                                      struct weir_error *error)
 {
     const struct weir_passed_limits limits = {WEIR_JOINED_SIZE_MAX, CHUNK_ROWS};
@@ -202,7 +203,7 @@ static enum weir_status gather_chunk(struct gathering *self, size_t begin, size_
 }
 
 /* Of what is in memory already. */
-static bool is_enough(const struct gathering *self)
+static bool is_enough(const struct gather_call *self)
 {
     struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
     size_t size_max = WEIR_POINT(points, "gather.little") ? 1 : TOGETHER_SIZE_MAX;
@@ -210,7 +211,7 @@ static bool is_enough(const struct gathering *self)
     return self->size >= size_max;
 }
 
-static enum weir_status gather_several(struct gathering *self, struct weir_error *error)
+static enum weir_status gather_several(struct gather_call *self, struct weir_error *error)
 {
     enum weir_status status = read_own(self, error);
 
@@ -225,7 +226,7 @@ static enum weir_status gather_several(struct gathering *self, struct weir_error
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static enum weir_status gather(struct gathering *self, bool several,
+static enum weir_status gather(struct gather_call *self, bool several,
                                struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
@@ -246,8 +247,8 @@ enum weir_status weir_gather(struct weir_flow *flow, struct weir_connection *con
                              struct weir_execution_records *records,
                              struct weir_error *error)
 {
-    struct gathering one = {flow, connection, records, .count = 0};
-    struct gathering several = {flow, connection, records, .count = 0};
+    struct gather_call one = {flow, connection, records, .count = 0};
+    struct gather_call several = {flow, connection, records, .count = 0};
     enum weir_status status = gather(&one, false, error);
 
     return status == WEIR_OK ? gather(&several, true, error) : status;

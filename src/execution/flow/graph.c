@@ -18,7 +18,7 @@ void weir_graph_prefix(struct weir_error *error, const struct weir_graph_id *id)
 }
 
 /* One call. */
-struct founding {
+struct create_call {
     struct weir_flow *flow;
     struct weir_flow_row row;
     struct weir_arena arena;
@@ -27,7 +27,7 @@ struct founding {
 static enum weir_status found(struct weir_connection *connection, void *argument,
                               struct weir_error *error)
 {
-    struct founding *self = argument;
+    struct create_call *self = argument;
     struct weir_flow_row there;
     bool added = false;
     enum weir_status status =
@@ -58,7 +58,7 @@ enum weir_status weir_graph_create(struct weir_flow *self,
     /* The rules of an execution's are the same. */
     struct weir_execution_draft like = {
         .lane = "-", .kind = draft->kind, .name_space = name_space};
-    struct founding founding = {.flow = self};
+    struct create_call create_call = {.flow = self};
     struct weir_mint mint;
     enum weir_status status = weir_execution_draft_check(&like, self->partitions, error);
 
@@ -66,20 +66,20 @@ enum weir_status weir_graph_create(struct weir_flow *self,
         return status;
     weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     if (draft->id != NULL)
-        founding.row.id = *draft->id;
+        create_call.row.id = *draft->id;
     else
-        weir_mint_uuid(&mint, founding.row.id.uuid);
-    founding.row.partition =
-        weir_flow_partition(founding.row.id.uuid, WEIR_UUID_SIZE, self->partitions);
-    founding.row.name_space = weir_str(name_space);
-    founding.row.kind = weir_str(draft->kind);
-    weir_arena_init(&founding.arena, self->heap, ARENA_SIZE_MAX);
-    status = weir_transact_soon(self->db, found, &founding, error);
-    weir_arena_fini(&founding.arena);
+        weir_mint_uuid(&mint, create_call.row.id.uuid);
+    create_call.row.partition =
+        weir_flow_partition(create_call.row.id.uuid, WEIR_UUID_SIZE, self->partitions);
+    create_call.row.name_space = weir_str(name_space);
+    create_call.row.kind = weir_str(draft->kind);
+    weir_arena_init(&create_call.arena, self->heap, ARENA_SIZE_MAX);
+    status = weir_transact_soon(self->db, found, &create_call, error);
+    weir_arena_fini(&create_call.arena);
     if (status == WEIR_OK)
-        *out = founding.row.id;
+        *out = create_call.row.id;
     else
-        weir_graph_prefix(error, &founding.row.id);
+        weir_graph_prefix(error, &create_call.row.id);
     return status;
 }
 

@@ -38,7 +38,7 @@ static const struct weir_sql SQL_LOCK_MEMBERS = {
 };
 
 /* One call. */
-struct ending {
+struct cancel_call {
     struct weir_flow *flow;
     const struct weir_graph_id *graph;
     enum weir_graph_cancel_policy policy;
@@ -54,7 +54,7 @@ struct ending {
     struct weir_pending_wakeups pending_wakeups;
 };
 
-static enum weir_status pick(struct ending *self, struct weir_connection *connection,
+static enum weir_status pick(struct cancel_call *self, struct weir_connection *connection,
                              int64_t before, int64_t *out, size_t *count,
                              struct weir_error *error)
 {
@@ -72,12 +72,12 @@ static enum weir_status pick(struct ending *self, struct weir_connection *connec
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static bool is_meant(const struct ending *self, const struct weir_execution_row *row)
+static bool is_meant(const struct cancel_call *self, const struct weir_execution_row *row)
 {
     return self->policy == WEIR_CANCEL_ALL || row->attempts == 0;
 }
 
-static enum weir_status cancel_some(struct ending *self,
+static enum weir_status cancel_some(struct cancel_call *self,
                                     struct weir_connection *connection,
                                     const int64_t *nos, size_t count,
                                     struct weir_error *error)
@@ -101,7 +101,8 @@ static enum weir_status cancel_some(struct ending *self,
     return status;
 }
 
-static enum weir_status lock_many(struct ending *self, struct weir_connection *connection,
+static enum weir_status lock_many(struct cancel_call *self,
+                                  struct weir_connection *connection,
                                   struct weir_error *error)
 {
     bool alone = weir_connection_engine(connection) == WEIR_SQLITE;
@@ -114,7 +115,7 @@ static enum weir_status lock_many(struct ending *self, struct weir_connection *c
         connection, &SQL_LOCK_MEMBERS, VALUES(weir_integer(self->row.no)), &count, error);
 }
 
-static enum weir_status cancel_members(struct ending *self,
+static enum weir_status cancel_members(struct cancel_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
@@ -135,7 +136,7 @@ static enum weir_status cancel_members(struct ending *self,
     return status;
 }
 
-static enum weir_status find(struct ending *self, struct weir_connection *connection,
+static enum weir_status find(struct cancel_call *self, struct weir_connection *connection,
                              enum weir_graph_lock lock, struct weir_error *error)
 {
     enum weir_status status =
@@ -149,7 +150,7 @@ static enum weir_status find(struct ending *self, struct weir_connection *connec
 static enum weir_status end(struct weir_connection *connection, void *argument,
                             struct weir_error *error)
 {
-    struct ending *self = argument;
+    struct cancel_call *self = argument;
     enum weir_status status;
 
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
@@ -192,7 +193,7 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
                                    const char *reason, size_t *members,
                                    struct weir_error *error)
 {
-    struct ending *ending;
+    struct cancel_call *cancel_call;
     struct weir_str text;
     enum weir_status status = weir_flow_reason(reason, &text, error);
 
@@ -201,25 +202,25 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
     if (policy < WEIR_CANCEL_FLOW_ONLY || policy > WEIR_CANCEL_PENDING)
         return weir_error_set(error, WEIR_INVALID, "policy is %d, must be from 0 to %d",
                               (int)policy, WEIR_CANCEL_PENDING);
-    ending = weir_heap_zalloc_array(self->heap, 1, sizeof *ending);
-    if (ending == NULL)
+    cancel_call = weir_heap_zalloc_array(self->heap, 1, sizeof *cancel_call);
+    if (cancel_call == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory to cancel a flow");
-    ending->flow = self;
-    ending->graph = graph;
-    ending->policy = policy;
-    ending->reason = text;
-    weir_arena_init(&ending->arena, self->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&ending->records, self->heap, MEMBERS_TOGETHER);
-    status = weir_transact(self->db, end, ending, error);
+    cancel_call->flow = self;
+    cancel_call->graph = graph;
+    cancel_call->policy = policy;
+    cancel_call->reason = text;
+    weir_arena_init(&cancel_call->arena, self->heap, ARENA_SIZE_MAX);
+    weir_execution_records_init(&cancel_call->records, self->heap, MEMBERS_TOGETHER);
+    status = weir_transact(self->db, end, cancel_call, error);
     if (status == WEIR_OK) {
-        weir_pending_wakeups_send(self, &ending->pending_wakeups);
+        weir_pending_wakeups_send(self, &cancel_call->pending_wakeups);
         if (members != NULL)
-            *members = ending->cancelled;
+            *members = cancel_call->cancelled;
     } else {
         weir_graph_prefix(error, graph);
     }
-    weir_execution_records_fini(&ending->records);
-    weir_arena_fini(&ending->arena);
-    weir_heap_free(self->heap, ending);
+    weir_execution_records_fini(&cancel_call->records);
+    weir_arena_fini(&cancel_call->arena);
+    weir_heap_free(self->heap, cancel_call);
     return status;
 }

@@ -131,30 +131,30 @@ static enum weir_status add_members(struct weir_extending *self,
                                     struct weir_connection *connection, size_t *added,
                                     struct weir_error *error)
 {
-    struct weir_consignment *consignment = &self->consignment;
+    struct weir_submit_call *submit_call = &self->submit_call;
     struct weir_execution_id *repeated =
-        weir_arena_alloc(&self->arena, (consignment->count + 1) * sizeof *repeated);
+        weir_arena_alloc(&self->arena, (submit_call->count + 1) * sizeof *repeated);
     enum weir_status status = WEIR_OK;
     size_t repeated_count = 0;
 
     *added = 0;
     if (repeated == NULL)
         return weir_extending_no_memory(error);
-    consignment->flow_no = self->row.no;
-    consignment->blocked = self->blocked;
-    consignment->data_edges = self->data_edges;
-    if (consignment->count > 0)
-        status = weir_consignment_write(consignment, connection, self->now_us,
+    submit_call->flow_no = self->row.no;
+    submit_call->blocked = self->blocked;
+    submit_call->data_edges = self->data_edges;
+    if (submit_call->count > 0)
+        status = weir_consignment_write(submit_call, connection, self->now_us,
                                         self->commit_batch, error);
-    for (size_t i = 0; i < consignment->count && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < submit_call->count && status == WEIR_OK; i++) {
         struct weir_extending_node *node =
-            weir_extending_find(self, &consignment->items[i].id);
+            weir_extending_find(self, &submit_call->items[i].id);
 
-        if (consignment->items[i].duplicate) {
+        if (submit_call->items[i].duplicate) {
             repeated[repeated_count++] = node->id;
             continue;
         }
-        node->no = consignment->items[i].no;
+        node->no = submit_call->items[i].no;
         node->is_new = true;
         (*added)++;
     }
@@ -386,7 +386,7 @@ static enum weir_status send_off(struct weir_extending *self,
     if (status != WEIR_OK)
         return status;
     weir_pending_wakeups_announce(self->flow, connection,
-                                  &self->consignment.pending_wakeups, self->now_us,
+                                  &self->submit_call.pending_wakeups, self->now_us,
                                   commit_batch);
     if (self->adopted)
         return weir_commit_batch_send(commit_batch, connection, error);
@@ -445,26 +445,26 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     weir_execution_records_init(&extending.repeated, self->heap,
                                 extending.node_count + 1);
     if (status == WEIR_OK)
-        status = weir_consignment_init(&extending.consignment, self, extension->members,
+        status = weir_consignment_init(&extending.submit_call, self, extension->members,
                                        extension->member_count, error);
     else
-        extending.consignment = (struct weir_consignment){.flow = self};
-    extending.consignment.adopted = connection != NULL;
+        extending.submit_call = (struct weir_submit_call){.flow = self};
+    extending.submit_call.adopted = connection != NULL;
     if (status == WEIR_OK && connection == NULL)
-        weir_consignment_learn(&extending.consignment);
+        weir_consignment_learn(&extending.submit_call);
     if (status == WEIR_OK)
         status = connection != NULL
                      ? weir_flow_inside(self, connection, extend, &extending, error)
                      : weir_transact_soon(self->db, extend, &extending, error);
     if (status == WEIR_OK && connection == NULL) {
-        weir_pending_wakeups_send(self, &extending.consignment.pending_wakeups);
+        weir_pending_wakeups_send(self, &extending.submit_call.pending_wakeups);
         weir_pending_wakeups_send(self, &extending.pending_wakeups);
     }
     if (status == WEIR_OK && revision != NULL)
         *revision = extending.revision;
     if (status != WEIR_OK)
         weir_graph_prefix(error, graph);
-    weir_consignment_fini(&extending.consignment);
+    weir_consignment_fini(&extending.submit_call);
     weir_heap_free(self->heap, extending.nodes);
     weir_heap_free(self->heap, extending.links);
     weir_heap_free(self->heap, extending.blocked);

@@ -46,7 +46,7 @@ struct weir_extending {
     struct weir_flow *flow;
     const struct weir_graph_id *graph;
     const struct weir_graph_extension *extension;
-    struct weir_consignment consignment;
+    struct weir_submit_call submit_call;
     bool *blocked;                     /* owned: of each new member */
     int64_t *data_edges;               /* owned: likewise */
     struct weir_extending_node *nodes; /* owned, in the order of their uuids */

@@ -53,7 +53,7 @@ static enum weir_status block(struct weir_extending *self,
 }
 
 /* What is to be written of groups. */
-struct joining {
+struct join_call {
     struct weir_join_rows known; /* of old nodes, locked before their executions */
     struct weir_join_rows found; /* of others, which were not to be seen then */
     struct weir_join_row *fresh;
@@ -80,7 +80,7 @@ static struct weir_join_row *find_join(const struct weir_join_rows *join_rows, i
                : NULL;
 }
 
-static struct weir_join_row *join_of(const struct joining *self,
+static struct weir_join_row *join_of(const struct join_call *self,
                                      const struct weir_extending_node *node)
 {
     struct weir_join_row *known;
@@ -95,7 +95,7 @@ static struct weir_join_row *join_of(const struct joining *self,
  * which somebody else has brought their first edges, while we waited for their rows. */
 static enum weir_status lock_found(struct weir_extending *self,
                                    struct weir_connection *connection,
-                                   struct joining *joining, struct weir_error *error)
+                                   struct join_call *join_call, struct weir_error *error)
 {
     int64_t *nos = weir_arena_alloc(&self->arena, (self->node_count + 1) * sizeof *nos);
     size_t count = 0;
@@ -106,21 +106,21 @@ static enum weir_status lock_found(struct weir_extending *self,
         const struct weir_extending_node *node = &self->nodes[i];
 
         if (!node->is_new && weir_extending_is_joined(node) &&
-            find_join(&joining->known, node->no) == NULL)
+            find_join(&join_call->known, node->no) == NULL)
             nos[count++] = node->no;
     }
     return weir_joins_lock(&self->flow->store, connection, nos, count, &self->arena,
-                           &joining->found, error);
+                           &join_call->found, error);
 }
 
 /* The group of one node: made, or longer by what is new. */
 static enum weir_status join_node(struct weir_extending *self,
                                   struct weir_connection *connection,
                                   struct weir_extending_node *node,
-                                  struct joining *joining, struct weir_error *error)
+                                  struct join_call *join_call, struct weir_error *error)
 {
     uint32_t more = node->edges_new;
-    struct weir_join_row *there = join_of(joining, node);
+    struct weir_join_row *there = join_of(join_call, node);
     struct weir_join_row fresh = {.downstream = node->no, .flow_no = self->row.no};
     enum weir_status status = WEIR_OK;
 
@@ -137,7 +137,7 @@ static enum weir_status join_node(struct weir_extending *self,
         return status;
     if (there != NULL) {
         there->join_row.total += more;
-        joining->longer[joining->longer_count++] = *there;
+        join_call->longer[join_call->longer_count++] = *there;
         return WEIR_OK;
     }
     fresh.join_row.total = more;
@@ -146,7 +146,7 @@ static enum weir_status join_node(struct weir_extending *self,
         fresh.join_row.quorum = node->join->quorum;
         fresh.cancel_remaining = node->join->cancel_remaining;
     }
-    joining->fresh[joining->fresh_count++] = fresh;
+    join_call->fresh[join_call->fresh_count++] = fresh;
     return WEIR_OK;
 }
 
@@ -157,23 +157,23 @@ enum weir_status weir_extending_join(struct weir_extending *self,
 {
     const struct weir_store *store = &self->flow->store;
     size_t room = (self->node_count + 1) * sizeof(struct weir_join_row);
-    struct joining joining = {.known = *known,
-                              .fresh = weir_arena_alloc(&self->arena, room),
-                              .longer = weir_arena_alloc(&self->arena, room)};
+    struct join_call join_call = {.known = *known,
+                                  .fresh = weir_arena_alloc(&self->arena, room),
+                                  .longer = weir_arena_alloc(&self->arena, room)};
     enum weir_status status;
 
-    if (joining.fresh == NULL || joining.longer == NULL)
+    if (join_call.fresh == NULL || join_call.longer == NULL)
         return weir_extending_no_memory(error);
-    status = lock_found(self, connection, &joining, error);
+    status = lock_found(self, connection, &join_call, error);
     for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
         if (weir_extending_is_joined(&self->nodes[i]))
-            status = join_node(self, connection, &self->nodes[i], &joining, error);
+            status = join_node(self, connection, &self->nodes[i], &join_call, error);
     }
     if (status == WEIR_OK)
-        status = weir_joins_insert(store, connection, joining.fresh, joining.fresh_count,
-                                   self->commit_batch, error);
+        status = weir_joins_insert(store, connection, join_call.fresh,
+                                   join_call.fresh_count, self->commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_joins_write(store, connection, joining.longer, joining.longer_count,
-                                  self->commit_batch, error);
+        status = weir_joins_write(store, connection, join_call.longer,
+                                  join_call.longer_count, self->commit_batch, error);
     return status;
 }

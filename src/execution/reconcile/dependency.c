@@ -13,7 +13,7 @@
 enum { UPSTREAMS = 100 };
 
 /* One tick. */
-struct mending {
+struct reconcile_call {
     int64_t age_us;
 };
 
@@ -21,15 +21,15 @@ static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error)
 {
-    const struct mending *mending = self->state;
+    const struct reconcile_call *reconcile_call = self->state;
     struct weir_members ended = {.count = 0};
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     if (status == WEIR_OK)
-        status =
-            weir_edges_left_open(connection, self->tick->filter, now_us - mending->age_us,
-                                 limit, &self->arena, &ended, error);
+        status = weir_edges_left_open(connection, self->tick->filter,
+                                      now_us - reconcile_call->age_us, limit,
+                                      &self->arena, &ended, error);
     if (WEIR_POINT(weir_db_config(self->task->db)->points, "dependency.sleeps"))
         ended.count = 0; /* a bug */
     for (size_t i = 0; i < ended.count && status == WEIR_OK; i++)
@@ -80,13 +80,14 @@ static enum weir_status tick(struct weir_context *context, void *state,
                              struct weir_scan_report *out, struct weir_error *error)
 {
     struct weir_reconciler_task *task = state;
-    struct mending mending = {.age_us = weir_reconciler_begins(task) ? 0 : task->age_us};
+    struct reconcile_call reconcile_call = {
+        .age_us = weir_reconciler_begins(task) ? 0 : task->age_us};
     struct weir_batch_reconciler batch_reconciler = {.kind = &LEFT_OPEN,
                                                      .task = task,
                                                      .context = context,
                                                      .tick = scan,
                                                      .report = out,
-                                                     .state = &mending};
+                                                     .state = &reconcile_call};
     enum weir_status status = weir_batch_reconciler_run(&batch_reconciler, error);
 
     weir_reconciler_ends(task, status, out);

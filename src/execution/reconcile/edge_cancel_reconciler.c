@@ -13,7 +13,7 @@
 enum { JOINS = 50 };
 
 /* One tick. */
-struct forgetting {
+struct forget_call {
     struct weir_join_rows join_rows; /* in the order of their numbers; of the arena */
 };
 
@@ -30,8 +30,8 @@ static enum weir_status find(struct weir_batch_reconciler *self,
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error)
 {
-    struct forgetting *forgetting = self->state;
-    struct weir_join_rows *join_rows = &forgetting->join_rows;
+    struct forget_call *forget_call = self->state;
+    struct weir_join_rows *join_rows = &forget_call->join_rows;
     enum weir_status status = weir_joins_cancelling(connection, self->tick->filter,
                                                     WEIR_RECONCILE_BATCH + limit,
                                                     &self->arena, join_rows, error);
@@ -65,7 +65,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
                              const struct weir_candidate *candidates, size_t count,
                              struct weir_error *error)
 {
-    const struct forgetting *forgetting = self->state;
+    const struct forget_call *forget_call = self->state;
     struct weir_candidate sorted[JOINS];
     enum weir_status status = WEIR_OK;
 
@@ -74,7 +74,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         const struct weir_join_row *join_row =
             bsearch(&(struct weir_join_row){.downstream = sorted[i].no},
-                    forgetting->join_rows.rows, forgetting->join_rows.count,
+                    forget_call->join_rows.rows, forget_call->join_rows.count,
                     sizeof *join_row, compare);
         bool forgotten = false;
 
@@ -96,13 +96,13 @@ enum weir_status weir_joins_forget(struct weir_context *context,
                                    struct weir_scan_report *report,
                                    struct weir_error *error)
 {
-    struct forgetting forgetting = {.join_rows = {.count = 0}};
+    struct forget_call forget_call = {.join_rows = {.count = 0}};
     struct weir_batch_reconciler batch_reconciler = {.kind = &DONE_WITH,
                                                      .task = task,
                                                      .context = context,
                                                      .tick = scan,
                                                      .report = report,
-                                                     .state = &forgetting};
+                                                     .state = &forget_call};
 
     return weir_batch_reconciler_run(&batch_reconciler, error);
 }

@@ -25,7 +25,7 @@ static enum weir_ruling is_old(struct weir_execution_row *row, int64_t now_us,
 /* ---- flows ----------------------------------------------------------------------------------- */
 
 /* One transaction of either kind. */
-struct clearing {
+struct clear_call {
     struct weir_reconciler_task *task;
     struct weir_str name_space;
     size_t count; /* of flows that were marked, or of members that were found */
@@ -35,7 +35,7 @@ struct clearing {
 static enum weir_status mark_some(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    struct clearing *self = argument;
+    struct clear_call *self = argument;
     int64_t now_us = 0;
     enum weir_status status;
 
@@ -50,7 +50,7 @@ static enum weir_status mark_some(struct weir_connection *connection, void *argu
 }
 
 /* Somebody else may remove the same ones at this moment: then they do not load. */
-static enum weir_status remove_members(struct clearing *self,
+static enum weir_status remove_members(struct clear_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
@@ -78,7 +78,7 @@ static enum weir_status remove_members(struct clearing *self,
 static enum weir_status remove_some(struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
 {
-    struct clearing *self = argument;
+    struct clear_call *self = argument;
     size_t flows = 0;
     enum weir_status status;
 
@@ -93,7 +93,7 @@ static enum weir_status remove_some(struct weir_connection *connection, void *ar
 }
 
 /* All members of those that are marked. */
-static enum weir_status remove_all(struct clearing *self, struct weir_context *context,
+static enum weir_status remove_all(struct clear_call *self, struct weir_context *context,
                                    struct weir_scan_report *out, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -115,7 +115,7 @@ static enum weir_status clear_flows(struct weir_context *context,
                                     struct weir_scan_report *out,
                                     struct weir_error *error)
 {
-    struct clearing self = {.task = task, .name_space = weir_str("")};
+    struct clear_call self = {.task = task, .name_space = weir_str("")};
     size_t marked = WEIR_RECONCILE_BATCH;
     enum weir_status status = WEIR_OK;
 
@@ -136,7 +136,7 @@ static enum weir_status clear_flows(struct weir_context *context,
 /* ---- what has run out ------------------------------------------------------------------------ */
 
 /* One transaction of forgetting. */
-struct forgetting {
+struct forget_call {
     struct weir_reconciler_task *task;
     size_t removed;
 };
@@ -144,7 +144,7 @@ struct forgetting {
 static enum weir_status forget_some(struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
 {
-    struct forgetting *self = argument;
+    struct forget_call *self = argument;
     size_t waitpoints = 0;
     int64_t now_us = 0;
     enum weir_status status;
@@ -170,14 +170,14 @@ static enum weir_status forget_keys(struct weir_context *context,
                                     struct weir_scan_report *out,
                                     struct weir_error *error)
 {
-    struct forgetting forgetting = {.task = task, .removed = WEIR_RECONCILE_BATCH};
+    struct forget_call forget_call = {.task = task, .removed = WEIR_RECONCILE_BATCH};
     enum weir_status status = WEIR_OK;
 
-    while (status == WEIR_OK && forgetting.removed == WEIR_RECONCILE_BATCH &&
+    while (status == WEIR_OK && forget_call.removed == WEIR_RECONCILE_BATCH &&
            !weir_context_cancelled(context)) {
-        status = weir_transact(task->db, forget_some, &forgetting, error);
+        status = weir_transact(task->db, forget_some, &forget_call, error);
         if (status == WEIR_OK)
-            out->processed += forgetting.removed;
+            out->processed += forget_call.removed;
     }
     return status;
 }

@@ -410,7 +410,7 @@ enum weir_status weir_dictionary_policy(struct weir_dictionary *self,
 /* ---- sets of capabilities ------------------------------------------------------------------ */
 
 /* Which of them a worker fulfils. */
-struct fulfilment {
+struct capability_match {
     const struct weir_heap *heap;
     struct weir_str offered;
     int64_t *numbers; /* the heap's */
@@ -421,7 +421,7 @@ struct fulfilment {
 enum { NUMBERS_FIRST = 16 };
 
 /* The array doubles. */
-static void add_number(struct fulfilment *self, int64_t number)
+static void add_number(struct capability_match *self, int64_t number)
 {
     size_t count = self->count;
 
@@ -438,7 +438,7 @@ static void add_number(struct fulfilment *self, int64_t number)
         self->numbers[self->count++] = number;
 }
 
-static void consider(struct fulfilment *self, int64_t number, struct weir_str set)
+static void consider(struct capability_match *self, int64_t number, struct weir_str set)
 {
     if (weir_capabilities_suffice(self->offered, set))
         add_number(self, number);
@@ -457,8 +457,8 @@ static bool consider_term(void *argument, struct weir_str key, void *value)
 /* *known: all that there are, and so they are considered. */
 static enum weir_status consider_known(struct weir_dictionary *self,
                                        struct weir_connection *connection,
-                                       struct fulfilment *fulfilment, bool *known,
-                                       struct weir_error *error)
+                                       struct capability_match *capability_match,
+                                       bool *known, struct weir_error *error)
 {
     int64_t there = 0;
     enum weir_status status = weir_connection_query_integer(
@@ -470,7 +470,7 @@ static enum weir_status consider_known(struct weir_dictionary *self,
     weir_lock_acquire(&self->lock);
     *known = (uint64_t)there == self->capability_set_count;
     if (*known)
-        weir_map_remove_if(&self->by_text, consider_term, fulfilment);
+        weir_map_remove_if(&self->by_text, consider_term, capability_match);
     weir_lock_release(&self->lock);
     return WEIR_OK;
 }
@@ -478,7 +478,7 @@ static enum weir_status consider_known(struct weir_dictionary *self,
 /* As they are read: of what is learnt here not all may be remembered. */
 static enum weir_status consider_all(struct weir_dictionary *self,
                                      struct weir_connection *connection,
-                                     struct fulfilment *fulfilment,
+                                     struct capability_match *capability_match,
                                      struct weir_error *error)
 {
     struct weir_rows rows;
@@ -492,7 +492,7 @@ static enum weir_status consider_all(struct weir_dictionary *self,
 
         if (set.size > WEIR_TERM_SIZE_MAX)
             continue;
-        consider(fulfilment, number, set);
+        consider(capability_match, number, set);
         remember(self, connection, WEIR_TERM_CAPABILITY_SET, number, set);
     }
     weir_rows_close(&rows);
@@ -504,26 +504,26 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
                                            struct weir_str offered, int64_t **out,
                                            size_t *count, struct weir_error *error)
 {
-    struct fulfilment fulfilment = {.heap = self->heap, .offered = offered};
+    struct capability_match capability_match = {.heap = self->heap, .offered = offered};
     enum weir_status status = WEIR_OK;
     bool known = true;
 
     *out = NULL;
     *count = 0;
-    add_number(&fulfilment, 0);
+    add_number(&capability_match, 0);
     if (offered.size > 0) /* who offers nothing fulfils the empty set, and no other */
-        status = consider_known(self, connection, &fulfilment, &known, error);
+        status = consider_known(self, connection, &capability_match, &known, error);
     if (status == WEIR_OK && !known)
-        status = consider_all(self, connection, &fulfilment, error);
-    if (status == WEIR_OK && fulfilment.failed)
+        status = consider_all(self, connection, &capability_match, error);
+    if (status == WEIR_OK && capability_match.failed)
         status =
             weir_error_set(error, WEIR_NO_MEMORY, "no memory for sets of capabilities");
     if (status != WEIR_OK) {
-        weir_heap_free(self->heap, fulfilment.numbers);
+        weir_heap_free(self->heap, capability_match.numbers);
         return status;
     }
-    *out = fulfilment.numbers;
-    *count = fulfilment.count;
+    *out = capability_match.numbers;
+    *count = capability_match.count;
     return WEIR_OK;
 }
 

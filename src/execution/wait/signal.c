@@ -28,7 +28,7 @@
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 1 };
 
 /* One call. */
-struct delivery {
+struct signal_call {
     struct weir_flow *flow;
     const struct weir_execution_id *id;
     const struct weir_signal *signal;
@@ -50,7 +50,7 @@ struct delivery {
 };
 
 /* Where tests plant bugs. */
-static struct weir_fault_points *points_of(const struct delivery *self)
+static struct weir_fault_points *points_of(const struct signal_call *self)
 {
     return weir_db_config(self->flow->db)->points;
 }
@@ -109,7 +109,7 @@ static enum weir_status deny(struct weir_error *error)
     return weir_error_set(error, WEIR_DENIED, "the token is not good for this waitpoint");
 }
 
-static const struct weir_waitpoint_row *find_uuid(const struct delivery *self)
+static const struct weir_waitpoint_row *find_uuid(const struct signal_call *self)
 {
     for (size_t i = 0; i < self->waitpoints.count; i++) {
         if (memcmp(self->waitpoints.rows[i].uuid, self->signal->waitpoint,
@@ -119,7 +119,7 @@ static const struct weir_waitpoint_row *find_uuid(const struct delivery *self)
     return NULL;
 }
 
-static const struct weir_waitpoint_row *find_key(const struct delivery *self)
+static const struct weir_waitpoint_row *find_key(const struct signal_call *self)
 {
     for (size_t i = self->waitpoints.count; i > 0; i--) {
         if (weir_str_equal(self->waitpoints.rows[i - 1].key,
@@ -129,13 +129,13 @@ static const struct weir_waitpoint_row *find_key(const struct delivery *self)
     return NULL;
 }
 
-static struct weir_str key_id_of(const struct delivery *self)
+static struct weir_str key_id_of(const struct signal_call *self)
 {
     return weir_token_key_id(self->signal->token != NULL ? self->signal->token : "");
 }
 
 /* Is it the token of the waitpoint that is named, which has this key? */
-static enum weir_status check_token(const struct delivery *self,
+static enum weir_status check_token(const struct signal_call *self,
                                     struct weir_connection *connection,
                                     struct weir_str waitpoint_key,
                                     struct weir_error *error)
@@ -160,7 +160,7 @@ static enum weir_status check_token(const struct delivery *self,
     return status;
 }
 
-static enum weir_status look_at_waitpoints(struct delivery *self,
+static enum weir_status look_at_waitpoints(struct signal_call *self,
                                            struct weir_connection *connection,
                                            struct weir_error *error)
 {
@@ -175,7 +175,7 @@ static enum weir_status look_at_waitpoints(struct delivery *self,
     return status;
 }
 
-static struct weir_signal_key key_of(const struct delivery *self)
+static struct weir_signal_key key_of(const struct signal_call *self)
 {
     bool operator= self->waitpoint_key != NULL;
 
@@ -194,7 +194,8 @@ static enum weir_status mismatch(struct weir_error *error)
 }
 
 /* Has its key been used before, if it has one? Whoever shows a bad token does not learn it. */
-static enum weir_status recall(struct delivery *self, struct weir_connection *connection,
+static enum weir_status recall(struct signal_call *self,
+                               struct weir_connection *connection,
                                struct weir_error *error)
 {
     struct weir_signal_key key = key_of(self);
@@ -219,7 +220,7 @@ static enum weir_status recall(struct delivery *self, struct weir_connection *co
 }
 
 /* The waitpoint is not there, or not any more: then it may have taken this very signal. */
-static enum weir_status admit_repeat(struct delivery *self,
+static enum weir_status admit_repeat(struct signal_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
@@ -229,7 +230,8 @@ static enum weir_status admit_repeat(struct delivery *self,
 }
 
 /* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for nobody. */
-static enum weir_status admit(struct delivery *self, struct weir_connection *connection,
+static enum weir_status admit(struct signal_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status =
@@ -248,7 +250,7 @@ static enum weir_status admit(struct delivery *self, struct weir_connection *con
     return check_token(self, connection, self->waitpoint->key, error);
 }
 
-static enum weir_status refuse(const struct delivery *self, const char *what,
+static enum weir_status refuse(const struct signal_call *self, const char *what,
                                struct weir_error *error)
 {
     if (self->waitpoint_key == NULL)
@@ -257,7 +259,7 @@ static enum weir_status refuse(const struct delivery *self, const char *what,
 }
 
 /* By its number where that is known by now: a number means one execution for ever. */
-static enum weir_status lock(struct delivery *self, struct weir_connection *connection,
+static enum weir_status lock(struct signal_call *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
     const struct weir_store *store = &self->flow->store;
@@ -271,7 +273,7 @@ static enum weir_status lock(struct delivery *self, struct weir_connection *conn
 }
 
 /* Under the lock: the waitpoint may be gone since the token was looked at. */
-static enum weir_status find_waitpoint(struct delivery *self,
+static enum weir_status find_waitpoint(struct signal_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
@@ -284,7 +286,8 @@ static enum weir_status find_waitpoint(struct delivery *self,
     return status;
 }
 
-static enum weir_status begin(struct delivery *self, struct weir_connection *connection,
+static enum weir_status begin(struct signal_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -304,14 +307,14 @@ static enum weir_status begin(struct delivery *self, struct weir_connection *con
 
 /* ---- what it does -------------------------------------------------------------------------- */
 
-struct gathering {
-    struct delivery *delivery;
+struct seen_signals {
+    struct signal_call *signal_call;
     struct weir_signal_seen *seen;
     size_t count;
     size_t room;
 };
 
-static bool is_active(const struct delivery *self, const uint8_t *uuid)
+static bool is_active(const struct signal_call *self, const uint8_t *uuid)
 {
     for (size_t i = 0; i < self->waitpoints.count; i++) {
         if (memcmp(self->waitpoints.rows[i].uuid, uuid, WEIR_UUID_SIZE) == 0)
@@ -323,39 +326,40 @@ static bool is_active(const struct delivery *self, const uint8_t *uuid)
 static enum weir_status gather(void *state, const struct weir_signal_row *row,
                                struct weir_error *error)
 {
-    struct gathering *self = state;
+    struct seen_signals *self = state;
 
-    if (self->count == self->room || !is_active(self->delivery, row->waitpoint))
+    if (self->count == self->room || !is_active(self->signal_call, row->waitpoint))
         return WEIR_OK;
-    return weir_signal_see(&self->delivery->arena, row, &self->seen[self->count++],
+    return weir_signal_see(&self->signal_call->arena, row, &self->seen[self->count++],
                            error);
 }
 
 /* Do all that have come suffice? */
-static enum weir_status evaluate(struct delivery *self,
+static enum weir_status evaluate(struct signal_call *self,
                                  struct weir_connection *connection, int64_t no,
                                  const struct weir_condition *condition, bool *holds,
                                  struct weir_error *error)
 {
-    struct gathering gathering = {.delivery = self, .room = self->came};
+    struct seen_signals seen_signals = {.signal_call = self, .room = self->came};
     enum weir_status status;
 
-    gathering.seen =
-        weir_arena_alloc(&self->arena, (gathering.room + 1) * sizeof *gathering.seen);
-    if (gathering.seen == NULL)
+    seen_signals.seen = weir_arena_alloc(&self->arena, (seen_signals.room + 1) *
+                                                           sizeof *seen_signals.seen);
+    if (seen_signals.seen == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              gathering.room,
-                              WEIR_NOUN(gathering.room, "signal", "signals"));
-    status =
-        weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &gathering, error);
+                              seen_signals.room,
+                              WEIR_NOUN(seen_signals.room, "signal", "signals"));
+    status = weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &seen_signals,
+                                error);
     *holds = status == WEIR_OK &&
-             (weir_condition_holds(condition, gathering.seen, gathering.count) !=
+             (weir_condition_holds(condition, seen_signals.seen, seen_signals.count) !=
               WEIR_POINT(points_of(self), "signal.judges_wrongly"));
     return status;
 }
 
-static enum weir_status resume(struct delivery *self, struct weir_connection *connection,
-                               int64_t delay_us, struct weir_error *error)
+static enum weir_status resume(struct signal_call *self,
+                               struct weir_connection *connection, int64_t delay_us,
+                               struct weir_error *error)
 {
     struct weir_change change = {.stored = &self->records.rows[0]};
     enum weir_ruling ruling =
@@ -369,7 +373,8 @@ static enum weir_status resume(struct delivery *self, struct weir_connection *co
                                            self->now_us, &self->pending_wakeups, error);
 }
 
-static enum weir_status judge(struct delivery *self, struct weir_connection *connection,
+static enum weir_status judge(struct signal_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     int64_t no = self->records.rows[0].row.no;
@@ -408,7 +413,8 @@ static bool is_same(const struct weir_signal_row *a, const struct weir_signal_ro
 }
 
 /* One with this key has come before: it must have been the same. */
-static enum weir_status compare(struct delivery *self, struct weir_connection *connection,
+static enum weir_status compare(struct signal_call *self,
+                                struct weir_connection *connection,
                                 struct weir_error *error)
 {
     struct weir_signal_row before;
@@ -421,7 +427,7 @@ static enum weir_status compare(struct delivery *self, struct weir_connection *c
 }
 
 /* The wait is over: what came in time and is repeated is told so all the same. */
-static enum weir_status come_late(struct delivery *self,
+static enum weir_status come_late(struct signal_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
@@ -434,7 +440,7 @@ static enum weir_status come_late(struct delivery *self,
     return status;
 }
 
-static bool is_late(const struct delivery *self)
+static bool is_late(const struct signal_call *self)
 {
     const struct weir_waitpoint_row *waitpoint = self->waitpoint;
 
@@ -443,7 +449,7 @@ static bool is_late(const struct delivery *self)
            (waitpoint->until_us > 0 && waitpoint->until_us <= self->now_us);
 }
 
-static enum weir_status check_room(struct delivery *self,
+static enum weir_status check_room(struct signal_call *self,
                                    struct weir_connection *connection,
                                    struct weir_error *error)
 {
@@ -459,7 +465,7 @@ static enum weir_status check_room(struct delivery *self,
 }
 
 /* The waitpoint takes it, unless it has it already. */
-static enum weir_status take(struct delivery *self, struct weir_connection *connection,
+static enum weir_status take(struct signal_call *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
     bool added = false;
@@ -488,7 +494,7 @@ static enum weir_status take(struct delivery *self, struct weir_connection *conn
  * or a repeat already. One with a token never reaches another waitpoint: of those that changed
  * nothing nothing is kept, or whoever has a token could fill the table.
  */
-static enum weir_status remember(struct delivery *self,
+static enum weir_status remember(struct signal_call *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)
 {
@@ -506,7 +512,7 @@ static enum weir_status remember(struct delivery *self,
 static enum weir_status deliver(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
-    struct delivery *self = argument;
+    struct signal_call *self = argument;
     enum weir_status status = begin(self, connection, error);
 
     if (status != WEIR_OK || self->repeated)
@@ -531,7 +537,7 @@ static void write_hex(const uint8_t *bytes, char *out)
     *out = '\0';
 }
 
-static void pack(struct delivery *self)
+static void pack(struct signal_call *self)
 {
     const struct weir_signal *signal = self->signal;
     struct weir_mint mint;
@@ -550,7 +556,7 @@ static void pack(struct delivery *self)
                             : weir_str("");
 }
 
-static enum weir_status send(struct delivery *self, enum weir_signal_effect *effect,
+static enum weir_status send(struct signal_call *self, enum weir_signal_effect *effect,
                              struct weir_error *error)
 {
     enum weir_status status = check_signal(self->signal, error);
@@ -575,9 +581,9 @@ enum weir_status weir_flow_signal(struct weir_flow *self,
                                   enum weir_signal_effect *effect,
                                   struct weir_error *error)
 {
-    struct delivery delivery = {.flow = self, .id = &signal->id, .signal = signal};
+    struct signal_call signal_call = {.flow = self, .id = &signal->id, .signal = signal};
 
-    return send(&delivery, effect, error);
+    return send(&signal_call, effect, error);
 }
 
 enum weir_status
@@ -585,7 +591,7 @@ weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
                   const char *waitpoint_key, const struct weir_signal *signal,
                   enum weir_signal_effect *effect, struct weir_error *error)
 {
-    struct delivery delivery = {
+    struct signal_call signal_call = {
         .flow = self, .id = id, .signal = signal, .waitpoint_key = waitpoint_key};
 
     if (!weir_condition_is_word(or_nothing(waitpoint_key), WEIR_WAITPOINT_KEY_SIZE_MAX))
@@ -593,7 +599,7 @@ weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
                               "the key of a waitpoint must have 1 to %d letters, digits "
                               "and \"_-.:/\"",
                               WEIR_WAITPOINT_KEY_SIZE_MAX);
-    return send(&delivery, effect, error);
+    return send(&signal_call, effect, error);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

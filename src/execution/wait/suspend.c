@@ -19,7 +19,7 @@
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024 };
 
 /* What becomes of a waitpoint of the caller's: told when all is done. */
-struct spot {
+struct waitpoint_slot {
     uint8_t minted[WEIR_UUID_SIZE]; /* or the caller's, of one made before */
     bool made_before;
 
@@ -29,7 +29,7 @@ struct spot {
 };
 
 /* One call. */
-struct pause {
+struct suspend_call {
     struct weir_flow *flow;
     const struct weir_claim *claim;
     struct weir_waitpoint *waitpoints; /* the caller's */
@@ -37,7 +37,7 @@ struct pause {
     const struct weir_suspend_options
         *options;                     /* NULL: a waitpoint is all that is wanted */
     int64_t expires_us;               /* of that one */
-    struct spot *spots;               /* owned: one for each waitpoint */
+    struct waitpoint_slot *spots;     /* owned: one for each waitpoint */
     struct weir_condition *condition; /* owned */
 
     /* of one transaction */
@@ -79,7 +79,8 @@ static enum weir_status check_key(const struct weir_waitpoint *waitpoint,
                           WEIR_WAITPOINT_KEY_SIZE_MAX);
 }
 
-static enum weir_status check_keys(const struct pause *self, struct weir_error *error)
+static enum weir_status check_keys(const struct suspend_call *self,
+                                   struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -110,7 +111,8 @@ static enum weir_status check_duration(const char *name, int64_t ms, int64_t lea
                           name, ms, least, WEIR_FLOW_DURATION_MS_MAX);
 }
 
-static enum weir_status check_options(const struct pause *self, struct weir_error *error)
+static enum weir_status check_options(const struct suspend_call *self,
+                                      struct weir_error *error)
 {
     const struct weir_suspend_options *options = self->options;
     enum weir_status status;
@@ -138,7 +140,8 @@ static enum weir_status check_options(const struct pause *self, struct weir_erro
 
 /* ---- one transaction ----------------------------------------------------------------------- */
 
-static struct weir_waitpoint_row *find_uuid(const struct pause *self, const uint8_t *uuid)
+static struct weir_waitpoint_row *find_uuid(const struct suspend_call *self,
+                                            const uint8_t *uuid)
 {
     for (size_t i = 0; i < self->there.count; i++) {
         if (memcmp(self->there.rows[i].uuid, uuid, WEIR_UUID_SIZE) == 0)
@@ -148,7 +151,8 @@ static struct weir_waitpoint_row *find_uuid(const struct pause *self, const uint
 }
 
 /* One that is in use, or was in the suspension that ended last. */
-static struct weir_waitpoint_row *find_key(const struct pause *self, const char *key)
+static struct weir_waitpoint_row *find_key(const struct suspend_call *self,
+                                           const char *key)
 {
     for (size_t i = self->there.count; i > 0; i--) {
         if (weir_str_equal(self->there.rows[i - 1].key, weir_str(key)))
@@ -157,13 +161,14 @@ static struct weir_waitpoint_row *find_key(const struct pause *self, const char 
     return NULL;
 }
 
-static bool is_dead(const struct pause *self, const struct weir_waitpoint_row *row)
+static bool is_dead(const struct suspend_call *self, const struct weir_waitpoint_row *row)
 {
     return row->state >= WEIR_WAITPOINT_CLOSED ||
            (row->until_us > 0 && row->until_us <= self->now_us);
 }
 
-static bool is_taken_over(const struct pause *self, const struct weir_waitpoint_row *row)
+static bool is_taken_over(const struct suspend_call *self,
+                          const struct weir_waitpoint_row *row)
 {
     for (size_t i = 0; i < self->waitpoint_count; i++) {
         if (self->spots[i].made_before &&
@@ -175,7 +180,8 @@ static bool is_taken_over(const struct pause *self, const struct weir_waitpoint_
 
 /* Only what somebody may signal takes a place: what is dead is swept, and what is taken over is one of
  * the call's. */
-static enum weir_status check_room(const struct pause *self, struct weir_error *error)
+static enum weir_status check_room(const struct suspend_call *self,
+                                   struct weir_error *error)
 {
     size_t others = 0;
 
@@ -191,17 +197,18 @@ static enum weir_status check_room(const struct pause *self, struct weir_error *
 }
 
 /* Nothing of a try before this one is told. */
-static void clear_spots(struct pause *self)
+static void clear_spots(struct suspend_call *self)
 {
     for (size_t i = 0; i < self->waitpoint_count; i++) {
-        struct spot *spot = &self->spots[i];
+        struct waitpoint_slot *waitpoint_slot = &self->spots[i];
 
-        memcpy(spot->uuid, spot->minted, WEIR_UUID_SIZE);
-        spot->token[0] = '\0';
+        memcpy(waitpoint_slot->uuid, waitpoint_slot->minted, WEIR_UUID_SIZE);
+        waitpoint_slot->token[0] = '\0';
     }
 }
 
-static enum weir_status begin(struct pause *self, struct weir_connection *connection,
+static enum weir_status begin(struct suspend_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = weir_store_load(&self->flow->store, connection,
@@ -226,7 +233,7 @@ static enum weir_status begin(struct pause *self, struct weir_connection *connec
     return status;
 }
 
-static enum weir_status refuse(struct pause *self, struct weir_error *error)
+static enum weir_status refuse(struct suspend_call *self, struct weir_error *error)
 {
     const struct weir_execution_row *row = &self->records.rows[0].row;
 
@@ -238,9 +245,10 @@ static enum weir_status refuse(struct pause *self, struct weir_error *error)
 }
 
 /* The token of a waitpoint, by the secret that it was made with. */
-static enum weir_status give_token(struct pause *self, struct weir_connection *connection,
-                                   const struct weir_waitpoint_row *row, struct spot *out,
-                                   struct weir_error *error)
+static enum weir_status give_token(struct suspend_call *self,
+                                   struct weir_connection *connection,
+                                   const struct weir_waitpoint_row *row,
+                                   struct waitpoint_slot *out, struct weir_error *error)
 {
     struct weir_token_subject subject = {&self->claim->id, row->uuid, row->key};
     struct weir_secret secret = self->secret;
@@ -260,7 +268,7 @@ static enum weir_status give_token(struct pause *self, struct weir_connection *c
     return status;
 }
 
-static enum weir_status add_waitpoint(struct pause *self,
+static enum weir_status add_waitpoint(struct suspend_call *self,
                                       struct weir_connection *connection, size_t index,
                                       enum weir_waitpoint_state state, int64_t until_us,
                                       struct weir_error *error)
@@ -284,7 +292,8 @@ static enum weir_status add_waitpoint(struct pause *self,
 /* ---- a waitpoint alone --------------------------------------------------------------------- */
 
 /* Closed ones stay, with what came to them: whoever has been resumed may not have read it. */
-static enum weir_status make_room(struct pause *self, struct weir_connection *connection,
+static enum weir_status make_room(struct suspend_call *self,
+                                  struct weir_connection *connection,
                                   struct weir_error *error)
 {
     enum weir_status status = check_room(self, error);
@@ -297,7 +306,7 @@ static enum weir_status make_room(struct pause *self, struct weir_connection *co
 static enum weir_status make_waitpoint(struct weir_connection *connection, void *argument,
                                        struct weir_error *error)
 {
-    struct pause *self = argument;
+    struct suspend_call *self = argument;
     enum weir_status status = begin(self, connection, error);
     struct weir_waitpoint_row *row;
 
@@ -319,7 +328,7 @@ static enum weir_status make_waitpoint(struct weir_connection *connection, void 
 /* ---- suspending ---------------------------------------------------------------------------- */
 
 /* A key that somebody may still signal is taken. */
-static enum weir_status check_free(const struct pause *self,
+static enum weir_status check_free(const struct suspend_call *self,
                                    const struct weir_waitpoint *waitpoint,
                                    struct weir_error *error)
 {
@@ -332,8 +341,8 @@ static enum weir_status check_free(const struct pause *self,
 }
 
 /* Signals that came to waitpoints made before. */
-struct gathering {
-    struct pause *pause;
+struct seen_signals {
+    struct suspend_call *suspend_call;
     struct weir_signal_seen *seen;
     size_t count;
     size_t room;
@@ -342,22 +351,24 @@ struct gathering {
 static enum weir_status gather(void *state, const struct weir_signal_row *row,
                                struct weir_error *error)
 {
-    struct gathering *self = state;
-    struct pause *pause = self->pause;
+    struct seen_signals *self = state;
+    struct suspend_call *suspend_call = self->suspend_call;
 
-    for (size_t i = 0; i < pause->waitpoint_count && self->count < self->room; i++) {
-        if (pause->spots[i].made_before &&
-            memcmp(pause->spots[i].uuid, row->waitpoint, WEIR_UUID_SIZE) == 0)
-            return weir_signal_see(&pause->arena, row, &self->seen[self->count++], error);
+    for (size_t i = 0; i < suspend_call->waitpoint_count && self->count < self->room;
+         i++) {
+        if (suspend_call->spots[i].made_before &&
+            memcmp(suspend_call->spots[i].uuid, row->waitpoint, WEIR_UUID_SIZE) == 0)
+            return weir_signal_see(&suspend_call->arena, row, &self->seen[self->count++],
+                                   error);
     }
     return WEIR_OK;
 }
 
-static enum weir_status look_at_signals(struct pause *self,
+static enum weir_status look_at_signals(struct suspend_call *self,
                                         struct weir_connection *connection,
                                         struct weir_error *error)
 {
-    struct gathering gathering = {.pause = self};
+    struct seen_signals seen_signals = {.suspend_call = self};
     int64_t count = 0;
     enum weir_status status =
         weir_signals_count(connection, self->claim->no, &count, error);
@@ -365,18 +376,18 @@ static enum weir_status look_at_signals(struct pause *self,
     self->came = (size_t)count;
     if (status != WEIR_OK || count == 0)
         return status;
-    gathering.room = self->came;
-    gathering.seen =
-        weir_arena_alloc(&self->arena, gathering.room * sizeof *gathering.seen);
-    if (gathering.seen == NULL)
+    seen_signals.room = self->came;
+    seen_signals.seen =
+        weir_arena_alloc(&self->arena, seen_signals.room * sizeof *seen_signals.seen);
+    if (seen_signals.seen == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              gathering.room,
-                              WEIR_NOUN(gathering.room, "signal", "signals"));
+                              seen_signals.room,
+                              WEIR_NOUN(seen_signals.room, "signal", "signals"));
     status = weir_signals_visit(connection, self->claim->no, WEIR_SIGNALS_BARE, gather,
-                                &gathering, error);
+                                &seen_signals, error);
     if (status == WEIR_OK)
         self->satisfied =
-            weir_condition_holds(self->condition, gathering.seen, gathering.count);
+            weir_condition_holds(self->condition, seen_signals.seen, seen_signals.count);
     return status;
 }
 
@@ -387,8 +398,9 @@ static enum weir_status refuse_missing(const char *key, struct weir_error *error
 }
 
 /* One that was made before must be there, and alive unless its signals suffice already. */
-static enum weir_status take_over(struct pause *self, struct weir_connection *connection,
-                                  size_t index, struct weir_error *error)
+static enum weir_status take_over(struct suspend_call *self,
+                                  struct weir_connection *connection, size_t index,
+                                  struct weir_error *error)
 {
     const char *key = self->waitpoints[index].key;
     struct weir_waitpoint_row *row = find_uuid(self, self->spots[index].uuid);
@@ -408,8 +420,9 @@ static enum weir_status take_over(struct pause *self, struct weir_connection *co
                : status;
 }
 
-static enum weir_status open_new(struct pause *self, struct weir_connection *connection,
-                                 size_t index, struct weir_error *error)
+static enum weir_status open_new(struct suspend_call *self,
+                                 struct weir_connection *connection, size_t index,
+                                 struct weir_error *error)
 {
     enum weir_status status = check_free(self, &self->waitpoints[index], error);
 
@@ -420,7 +433,8 @@ static enum weir_status open_new(struct pause *self, struct weir_connection *con
 
 /* A sweep takes what is closed, and those that suffice are when this is a repeat. They are opened for
  * the length of it; take_over() closes them. */
-static enum weir_status spare(struct pause *self, struct weir_connection *connection,
+static enum weir_status spare(struct suspend_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -435,7 +449,8 @@ static enum weir_status spare(struct pause *self, struct weir_connection *connec
 }
 
 /* Remove what is left of the suspension before this one. */
-static enum weir_status sweep(struct pause *self, struct weir_connection *connection,
+static enum weir_status sweep(struct suspend_call *self,
+                              struct weir_connection *connection,
                               struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -450,7 +465,7 @@ static enum weir_status sweep(struct pause *self, struct weir_connection *connec
 }
 
 /* Nobody needs new ones when what is there suffices. */
-static enum weir_status open_waitpoints(struct pause *self,
+static enum weir_status open_waitpoints(struct suspend_call *self,
                                         struct weir_connection *connection,
                                         struct weir_error *error)
 {
@@ -466,7 +481,7 @@ static enum weir_status open_waitpoints(struct pause *self,
 }
 
 /* One that ends when it begins takes the place of the last one too: signals are those of the last. */
-static enum weir_status note_suspension(struct pause *self,
+static enum weir_status note_suspension(struct suspend_call *self,
                                         struct weir_connection *connection,
                                         int64_t timeout_us, struct weir_error *error)
 {
@@ -483,7 +498,8 @@ static enum weir_status note_suspension(struct pause *self,
     return weir_wait_store_open(connection, &row, error);
 }
 
-static enum weir_status park(struct pause *self, struct weir_connection *connection,
+static enum weir_status park(struct suspend_call *self,
+                             struct weir_connection *connection,
                              const struct weir_change *change, struct weir_error *error)
 {
     struct weir_change copy = *change;
@@ -499,7 +515,7 @@ static enum weir_status park(struct pause *self, struct weir_connection *connect
 }
 
 /* The reply was lost: the same waitpoints again, whatever has become of them. */
-static enum weir_status answer_again(struct pause *self,
+static enum weir_status answer_again(struct suspend_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
@@ -519,7 +535,7 @@ static enum weir_status answer_again(struct pause *self,
 static enum weir_status suspend(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
-    struct pause *self = argument;
+    struct suspend_call *self = argument;
     enum weir_status status = begin(self, connection, error);
     struct weir_change change = {.stored = &self->records.rows[0]};
     struct weir_execution_row row;
@@ -561,7 +577,7 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-static enum weir_status prepare(struct pause *self, struct weir_error *error)
+static enum weir_status prepare(struct suspend_call *self, struct weir_error *error)
 {
     const struct weir_heap *heap = self->flow->heap;
     struct weir_mint mint;
@@ -575,19 +591,20 @@ static enum weir_status prepare(struct pause *self, struct weir_error *error)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
     weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     for (size_t i = 0; i < self->waitpoint_count; i++) {
-        struct spot *spot = &self->spots[i];
+        struct waitpoint_slot *waitpoint_slot = &self->spots[i];
 
-        spot->made_before = self->options != NULL && memcmp(self->waitpoints[i].uuid,
-                                                            NO_UUID, WEIR_UUID_SIZE) != 0;
-        if (spot->made_before)
-            memcpy(spot->minted, self->waitpoints[i].uuid, WEIR_UUID_SIZE);
+        waitpoint_slot->made_before =
+            self->options != NULL &&
+            memcmp(self->waitpoints[i].uuid, NO_UUID, WEIR_UUID_SIZE) != 0;
+        if (waitpoint_slot->made_before)
+            memcpy(waitpoint_slot->minted, self->waitpoints[i].uuid, WEIR_UUID_SIZE);
         else
-            weir_mint_uuid(&mint, spot->minted);
+            weir_mint_uuid(&mint, waitpoint_slot->minted);
     }
     return WEIR_OK;
 }
 
-static void tell(struct pause *self)
+static void tell(struct suspend_call *self)
 {
     for (size_t i = 0; i < self->waitpoint_count; i++) {
         if (self->spots[i].token[0] == '\0')
@@ -598,7 +615,7 @@ static void tell(struct pause *self)
 }
 
 /* Secrets and tokens do not stay in memory that others get. */
-static void finish(struct pause *self)
+static void finish(struct suspend_call *self)
 {
     if (self->spots != NULL)
         OPENSSL_cleanse(self->spots, self->waitpoint_count * sizeof *self->spots);
@@ -614,23 +631,23 @@ enum weir_status weir_flow_waitpoint(struct weir_flow *self,
                                      struct weir_waitpoint *waitpoint, int64_t expires_ms,
                                      struct weir_truth *truth, struct weir_error *error)
 {
-    struct pause pause = {
+    struct suspend_call suspend_call = {
         .flow = self, .claim = claim, .waitpoints = waitpoint, .waitpoint_count = 1};
-    enum weir_status status = check_keys(&pause, error);
+    enum weir_status status = check_keys(&suspend_call, error);
 
     if (status == WEIR_OK)
         status = check_duration("expires_ms", expires_ms, 1, error);
     if (status != WEIR_OK)
         return status;
-    pause.expires_us = expires_ms * 1000;
-    status = prepare(&pause, error);
+    suspend_call.expires_us = expires_ms * 1000;
+    status = prepare(&suspend_call, error);
     if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, make_waitpoint, &pause, error);
+        status = weir_transact_soon(self->db, make_waitpoint, &suspend_call, error);
     if (status == WEIR_OK)
-        tell(&pause);
+        tell(&suspend_call);
     if (truth != NULL)
-        *truth = pause.truth;
-    finish(&pause);
+        *truth = suspend_call.truth;
+    finish(&suspend_call);
     return status;
 }
 
@@ -643,29 +660,29 @@ enum weir_status weir_flow_suspend(struct weir_flow *self, const struct weir_cla
                                    struct weir_suspend_options *options, bool *satisfied,
                                    struct weir_truth *truth, struct weir_error *error)
 {
-    struct pause pause = {.flow = self,
-                          .claim = claim,
-                          .waitpoints = options->waitpoints,
-                          .waitpoint_count = options->waitpoint_count,
-                          .options = options};
-    enum weir_status status = check_keys(&pause, error);
+    struct suspend_call suspend_call = {.flow = self,
+                                        .claim = claim,
+                                        .waitpoints = options->waitpoints,
+                                        .waitpoint_count = options->waitpoint_count,
+                                        .options = options};
+    enum weir_status status = check_keys(&suspend_call, error);
 
     *satisfied = false;
     if (status != WEIR_OK)
         return status;
-    status = prepare(&pause, error);
+    status = prepare(&suspend_call, error);
     if (status == WEIR_OK)
-        status = check_options(&pause, error);
+        status = check_options(&suspend_call, error);
     if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, suspend, &pause, error);
+        status = weir_transact_soon(self->db, suspend, &suspend_call, error);
     if (status == WEIR_OK) {
-        *satisfied = pause.satisfied;
-        tell(&pause);
-        weir_pending_wakeups_send(self, &pause.pending_wakeups);
+        *satisfied = suspend_call.satisfied;
+        tell(&suspend_call);
+        weir_pending_wakeups_send(self, &suspend_call.pending_wakeups);
     }
     if (truth != NULL)
-        *truth = pause.truth;
-    finish(&pause);
+        *truth = suspend_call.truth;
+    finish(&suspend_call);
     return status;
 }
 

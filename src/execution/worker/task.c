@@ -38,7 +38,7 @@ enum weir_status weir_task_progress(struct weir_task *self, int32_t percent,
 /* Forget what was said before. */
 static struct weir_settlement *begin_answer(struct weir_task *self, enum weir_settle verb)
 {
-    weir_heap_free(self->haul->heap, self->result);
+    weir_heap_free(self->claim_batch->heap, self->result);
     self->result = NULL;
     self->reason[0] = '\0';
     self->returned = false;
@@ -86,7 +86,7 @@ enum weir_answer weir_task_complete(struct weir_task *self, const void *result,
             self, "result_too_large: it has %zu bytes, must have at most %d", size,
             WEIR_RESULT_SIZE_MAX);
     if (size > 0) {
-        copy = weir_heap_copy(self->haul->heap, result, size);
+        copy = weir_heap_copy(self->claim_batch->heap, result, size);
         if (copy == NULL)
             return weir_task_fail(self, "no_memory: for a result of %zu %s", size,
                                   WEIR_NOUN(size, "byte", "bytes"));

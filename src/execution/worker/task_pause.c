@@ -52,7 +52,7 @@ enum weir_status weir_task_waitpoint(struct weir_task *self,
 /* ---- suspending ---------------------------------------------------------------------------- */
 
 /* One call, and what is known after it. */
-struct pause {
+struct suspend_call {
     struct weir_task *task;
     struct weir_suspend_options *options;
     bool satisfied;
@@ -66,7 +66,7 @@ static bool is_lost(enum weir_status status, const struct weir_truth *truth)
     return status == WEIR_FENCED || (status == WEIR_NOT_FOUND && truth->epoch == 0);
 }
 
-static enum weir_status call_once(struct pause *self, struct weir_error *error)
+static enum weir_status call_once(struct suspend_call *self, struct weir_error *error)
 {
     struct weir_flow_worker *worker = self->task->worker;
     struct weir_flow *flow = weir_flow_worker_borrow(worker);
@@ -85,7 +85,7 @@ static enum weir_status call_once(struct pause *self, struct weir_error *error)
 }
 
 /* Until the database has answered, or the stop signal: then the lease is nearly over. */
-static enum weir_status call(struct pause *self, struct weir_error *error)
+static enum weir_status call(struct suspend_call *self, struct weir_error *error)
 {
     struct weir_bulkhead backoff;
     enum weir_status status;
@@ -99,7 +99,8 @@ static enum weir_status call(struct pause *self, struct weir_error *error)
     return status;
 }
 
-static enum weir_task_pause outcome(const struct pause *self, enum weir_status status)
+static enum weir_task_pause outcome(const struct suspend_call *self,
+                                    enum weir_status status)
 {
     if (self->doubtful)
         return WEIR_TASK_DOUBTFUL;
@@ -112,19 +113,19 @@ enum weir_status weir_task_suspend(struct weir_task *self,
                                    struct weir_error *error)
 {
     struct weir_tasks *tasks = &self->worker->tasks;
-    struct pause pause = {.task = self, .options = options};
+    struct suspend_call suspend_call = {.task = self, .options = options};
     struct weir_error reason = {0};
     enum weir_status status;
 
     *satisfied = false;
     if (!weir_tasks_begin_pause(tasks, self))
         return weir_error_set(error, WEIR_CLOSED, "it is suspended already");
-    status = call(&pause, &reason);
-    weir_tasks_end_pause(tasks, self, outcome(&pause, status));
-    if (pause.lost)
+    status = call(&suspend_call, &reason);
+    weir_tasks_end_pause(tasks, self, outcome(&suspend_call, status));
+    if (suspend_call.lost)
         weir_tasks_lose(tasks, self);
-    *satisfied = pause.satisfied;
-    if (pause.doubtful)
+    *satisfied = suspend_call.satisfied;
+    if (suspend_call.doubtful)
         return weir_error_set(error, WEIR_IN_DOUBT, "whether it is suspended: %s",
                               reason.text);
     if (error != NULL)

@@ -60,12 +60,12 @@ static int64_t deadline_of(const struct weir_claimed *claimed, int64_t lease_ms)
                : weir_sat_add_i64(claimed->claimed_ns, WEIR_MICROSECONDS(left_us));
 }
 
-struct weir_haul *weir_haul_create(const struct weir_heap *heap,
-                                   struct weir_flow_worker *worker,
-                                   struct weir_claimed *claimed, size_t count,
-                                   int64_t lease_ms)
+struct weir_claim_batch *weir_claim_batch_create(const struct weir_heap *heap,
+                                                 struct weir_flow_worker *worker,
+                                                 struct weir_claimed *claimed,
+                                                 size_t count, int64_t lease_ms)
 {
-    struct weir_haul *self =
+    struct weir_claim_batch *self =
         weir_heap_zalloc(heap, sizeof *self + count * sizeof self->tasks[0]);
 
     if (self == NULL)
@@ -78,7 +78,7 @@ struct weir_haul *weir_haul_create(const struct weir_heap *heap,
         struct weir_task *task = &self->tasks[i];
 
         weir_list_init(&task->link);
-        task->haul = self;
+        task->claim_batch = self;
         task->worker = worker;
         task->claimed = &claimed[i];
         task->lease_end_ns =
@@ -89,7 +89,7 @@ struct weir_haul *weir_haul_create(const struct weir_heap *heap,
     return self;
 }
 
-static void free_haul(struct weir_haul *self)
+static void free_claim_batch(struct weir_claim_batch *self)
 {
     const struct weir_heap *heap = self->heap;
 
@@ -100,7 +100,7 @@ static void free_haul(struct weir_haul *self)
 }
 
 /* True: it was the last one, and the caller frees the haul. */
-static bool leave_haul(struct weir_haul *self)
+static bool leave_claim_batch(struct weir_claim_batch *self)
 {
     WEIR_ASSERT(self->references > 0);
     return --self->references == 0;
@@ -191,7 +191,7 @@ static bool bury(struct weir_tasks *self, struct weir_task *task, enum weir_stat
 {
     ++*fate_of(self, task, status);
     move(self, task, WEIR_TASK_GONE);
-    return leave_haul(task->haul);
+    return leave_claim_batch(task->claim_batch);
 }
 
 /* After something has changed that somebody may wait for. */
@@ -236,13 +236,13 @@ static void admit(struct weir_tasks *self, struct weir_task *task)
     move(self, task, WEIR_TASK_ANSWERED);
 }
 
-size_t weir_tasks_admit(struct weir_tasks *self, struct weir_haul *haul)
+size_t weir_tasks_admit(struct weir_tasks *self, struct weir_claim_batch *claim_batch)
 {
     size_t waiting;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; i < haul->count; i++)
-        admit(self, &haul->tasks[i]);
+    for (size_t i = 0; i < claim_batch->count; i++)
+        admit(self, &claim_batch->tasks[i]);
     waiting = self->stats.waiting;
     weir_lock_release(&self->lock);
     return waiting;
@@ -317,7 +317,7 @@ static bool has_answer(struct weir_task *task)
 
 bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task)
 {
-    struct weir_haul *haul = task->haul;
+    struct weir_claim_batch *claim_batch = task->claim_batch;
     bool stopped, last = false;
 
     weir_lock_acquire(&self->lock);
@@ -329,7 +329,7 @@ bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task)
         last = bury(self, task, WEIR_FENCED);
     weir_lock_release(&self->lock);
     if (last)
-        free_haul(haul);
+        free_claim_batch(claim_batch);
     wake_stoppers(self);
     return stopped;
 }
@@ -357,7 +357,7 @@ size_t weir_tasks_collect(struct weir_tasks *self, struct weir_task **out, size_
 static void finish(struct weir_tasks *self, struct weir_task *task,
                    enum weir_status status)
 {
-    struct weir_haul *haul = task->haul;
+    struct weir_claim_batch *claim_batch = task->claim_batch;
     void *result;
     bool last;
 
@@ -368,7 +368,7 @@ static void finish(struct weir_tasks *self, struct weir_task *task,
     weir_lock_release(&self->lock);
     weir_heap_free(self->heap, result);
     if (last)
-        free_haul(haul);
+        free_claim_batch(claim_batch);
     wake_stoppers(self);
 }
 
@@ -427,7 +427,7 @@ size_t weir_tasks_leases(struct weir_tasks *self, struct weir_task **out, size_t
             if (count == max || !is_renewed(task_of(link)))
                 continue;
             out[count] = task_of(link);
-            out[count++]->haul->references++;
+            out[count++]->claim_batch->references++;
         }
     }
     weir_lock_release(&self->lock);
@@ -461,7 +461,7 @@ static bool lose(struct weir_tasks *self, struct weir_task *task)
 void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
                         enum weir_status status, int64_t lease_end_ns)
 {
-    struct weir_haul *haul = task->haul;
+    struct weir_claim_batch *claim_batch = task->claim_batch;
     bool last = false;
 
     weir_lock_acquire(&self->lock);
@@ -470,10 +470,10 @@ void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
     if (status != WEIR_OK)
         last = lose(self, task);
     WEIR_ASSERT(!last); /* ours is still there */
-    last = leave_haul(haul);
+    last = leave_claim_batch(claim_batch);
     weir_lock_release(&self->lock);
     if (last)
-        free_haul(haul);
+        free_claim_batch(claim_batch);
     if (status != WEIR_OK)
         wake_stoppers(self);
 }
@@ -601,8 +601,8 @@ void weir_tasks_fini(struct weir_tasks *self)
         struct weir_list *link;
 
         while ((link = weir_list_take_first(&self->lists[i])) != NULL) {
-            if (leave_haul(task_of(link)->haul))
-                free_haul(task_of(link)->haul);
+            if (leave_claim_batch(task_of(link)->claim_batch))
+                free_claim_batch(task_of(link)->claim_batch);
         }
     }
     weir_lock_fini(&self->lock);

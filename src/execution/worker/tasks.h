@@ -70,7 +70,7 @@ struct weir_task_kind {
 
 struct weir_task {
     struct weir_list link; /* in the list of its state */
-    struct weir_haul *haul;
+    struct weir_claim_batch *claim_batch;
     struct weir_flow_worker *worker;    /* borrowed */
     const struct weir_claimed *claimed; /* the haul's */
     const struct weir_task_kind *kind;  /* the worker's; NULL: it has none for it */
@@ -92,7 +92,7 @@ struct weir_task {
 };
 
 /* What one claim brought. */
-struct weir_haul {
+struct weir_claim_batch {
     const struct weir_heap *heap; /* borrowed */
     struct weir_claimed *claimed; /* owned */
     size_t references;            /* tasks that are not gone, and those who look at one */
@@ -122,17 +122,16 @@ WEIR_CHECKED enum weir_status weir_tasks_init(struct weir_tasks *self,
 void weir_tasks_fini(struct weir_tasks *self);
 
 /* Takes `claimed`, but for the failure: NULL, no memory. Nothing of it is admitted yet. */
-WEIR_CHECKED struct weir_haul *weir_haul_create(const struct weir_heap *heap,
-                                                struct weir_flow_worker *worker,
-                                                struct weir_claimed *claimed,
-                                                size_t count, int64_t lease_ms);
+WEIR_CHECKED struct weir_claim_batch *
+weir_claim_batch_create(const struct weir_heap *heap, struct weir_flow_worker *worker,
+                        struct weir_claimed *claimed, size_t count, int64_t lease_ms);
 
 /* How many more may be claimed. */
 size_t weir_tasks_room(struct weir_tasks *self);
 
 /* Takes the haul. What has no kind, and everything after close(), is given back. Returns how many
  * wait to be run. */
-size_t weir_tasks_admit(struct weir_tasks *self, struct weir_haul *haul);
+size_t weir_tasks_admit(struct weir_tasks *self, struct weir_claim_batch *claim_batch);
 
 /* The oldest that waits and whose lease lasts is RUNNING now, by `runner`. */
 struct weir_taken {

@@ -39,17 +39,17 @@ static void find_handler(struct weir_flow_worker *self, struct weir_task *task)
 static enum weir_status keep(struct weir_flow_worker *self, struct weir_claimed *claimed,
                              size_t count, struct weir_error *error)
 {
-    struct weir_haul *haul =
-        weir_haul_create(self->heap, self, claimed, count, self->claim.lease_ms);
+    struct weir_claim_batch *claim_batch =
+        weir_claim_batch_create(self->heap, self, claimed, count, self->claim.lease_ms);
     size_t waiting;
 
-    if (haul == NULL) {
+    if (claim_batch == NULL) {
         weir_claimed_free(self->flow, claimed);
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was claimed");
     }
     for (size_t i = 0; i < count; i++)
-        find_handler(self, &haul->tasks[i]);
-    waiting = weir_tasks_admit(&self->tasks, haul);
+        find_handler(self, &claim_batch->tasks[i]);
+    waiting = weir_tasks_admit(&self->tasks, claim_batch);
     if (waiting < count)
         weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
     for (size_t i = 0; i < waiting && i < self->permits; i++)
