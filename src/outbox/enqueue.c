@@ -20,7 +20,7 @@
 enum { HEADERS_JSON_MAX = 8 * WEIR_HEADERS_SIZE_MAX };
 
 /* One call, ready to be written. */
-struct consignment {
+struct enqueue_call {
     struct weir_outbox *outbox;
     const char *queue;
     const struct weir_draft *drafts;
@@ -124,7 +124,7 @@ static struct weir_str optional(const char *text)
     return text != NULL ? weir_str(text) : (struct weir_str){NULL, 0};
 }
 
-static enum weir_status pack(struct consignment *self, const struct weir_queue_row *row,
+static enum weir_status pack(struct enqueue_call *self, const struct weir_queue_row *row,
                              struct weir_error *error)
 {
     uint64_t draws[2] = {weir_clock_random(), weir_clock_random()};
@@ -161,7 +161,7 @@ static enum weir_status pack(struct consignment *self, const struct weir_queue_r
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-static enum weir_status resolve(struct consignment *self,
+static enum weir_status resolve(struct enqueue_call *self,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
 {
@@ -179,7 +179,7 @@ static enum weir_status resolve(struct consignment *self,
     return status;
 }
 
-static enum weir_status write_out(struct consignment *self,
+static enum weir_status write_out(struct enqueue_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
@@ -194,7 +194,7 @@ static enum weir_status write_out(struct consignment *self,
 }
 
 /* In the caller's transaction: all of it or nothing. */
-static enum weir_status write_inside(struct consignment *self,
+static enum weir_status write_inside(struct enqueue_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
@@ -221,7 +221,7 @@ static enum weir_status write_inside(struct consignment *self,
 }
 
 /* A transaction of its own: one call of append() is one. */
-static enum weir_status write_alone(struct consignment *self, struct weir_error *error)
+static enum weir_status write_alone(struct enqueue_call *self, struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
     struct weir_connection *connection = NULL;
@@ -237,7 +237,7 @@ static enum weir_status write_alone(struct consignment *self, struct weir_error 
     return status;
 }
 
-static void fill_receipts(const struct consignment *self, struct weir_receipt *receipts)
+static void fill_receipts(const struct enqueue_call *self, struct weir_receipt *receipts)
 {
     for (size_t i = 0; i < self->count; i++) {
         receipts[i].id = self->entries[i].id;
@@ -246,7 +246,7 @@ static void fill_receipts(const struct consignment *self, struct weir_receipt *r
     }
 }
 
-static enum weir_status consign(struct consignment *self,
+static enum weir_status consign(struct enqueue_call *self,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
 {
@@ -269,16 +269,16 @@ enum weir_status weir_enqueue_batch(struct weir_outbox *self,
                                     struct weir_receipt *receipts,
                                     struct weir_error *error)
 {
-    struct consignment consignment = {
+    struct enqueue_call enqueue_call = {
         .outbox = self, .queue = queue, .drafts = drafts, .count = count};
     enum weir_status status = check_drafts(self, queue, drafts, count, error);
 
     if (status != WEIR_OK || count == 0)
         return status;
-    status = consign(&consignment, connection, error);
+    status = consign(&enqueue_call, connection, error);
     if (status == WEIR_OK && receipts != NULL)
-        fill_receipts(&consignment, receipts);
-    weir_heap_free(self->heap, consignment.entries);
+        fill_receipts(&enqueue_call, receipts);
+    weir_heap_free(self->heap, enqueue_call.entries);
     return status;
 }
 
@@ -292,7 +292,7 @@ enum weir_status weir_enqueue(struct weir_outbox *self,
 
 /* ---- the transaction helper ------------------------------------------------------------ */
 
-struct errand {
+struct transact_call {
     struct weir_outbox *outbox;
     weir_outbox_body_fn body;
     void *argument;
@@ -301,16 +301,19 @@ struct errand {
 static enum weir_status run_body(struct weir_connection *connection, void *argument,
                                  struct weir_error *error)
 {
-    struct errand *errand = argument;
+    struct transact_call *transact_call = argument;
 
-    return errand->body(errand->outbox, connection, errand->argument, error);
+    return transact_call->body(transact_call->outbox, connection, transact_call->argument,
+                               error);
 }
 
 enum weir_status weir_outbox_transact(struct weir_outbox *self, weir_outbox_body_fn body,
                                       void *argument, struct weir_error *error)
 {
-    struct errand errand = {.outbox = self, .body = body, .argument = argument};
-    enum weir_status status = weir_transact_theirs(self->db, run_body, &errand, error);
+    struct transact_call transact_call = {
+        .outbox = self, .body = body, .argument = argument};
+    enum weir_status status =
+        weir_transact_theirs(self->db, run_body, &transact_call, error);
 
     if (status == WEIR_OK)
         weir_outbox_flush(self);

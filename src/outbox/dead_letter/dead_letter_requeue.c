@@ -57,7 +57,7 @@ enum {
 };
 
 /* Some letters on their way. */
-struct shipment {
+struct requeue_call {
     struct weir_outbox *outbox;
     struct weir_connection *connection;
     struct weir_letters letters;
@@ -118,7 +118,7 @@ static struct weir_str optional(const char *text)
     return text != NULL ? weir_str(text) : (struct weir_str){NULL, 0};
 }
 
-static void pack_one(struct shipment *self, size_t index)
+static void pack_one(struct requeue_call *self, size_t index)
 {
     const struct weir_letter *letter = &self->letters.items[index];
     const struct weir_dead_letter *shown = &letter->shown;
@@ -137,7 +137,7 @@ static void pack_one(struct shipment *self, size_t index)
     memcpy(self->entries[index].uid, halves, sizeof halves);
 }
 
-static enum weir_status pack(struct shipment *self, struct weir_error *error)
+static enum weir_status pack(struct requeue_call *self, struct weir_error *error)
 {
     const char *headers;
 
@@ -182,7 +182,8 @@ static size_t count_of_queue(const struct weir_letters *letters, int64_t queue)
 }
 
 /* A requeue counts against the limit of the queue as any enqueue does. */
-static enum weir_status check_room(const struct shipment *self, struct weir_error *error)
+static enum weir_status check_room(const struct requeue_call *self,
+                                   struct weir_error *error)
 {
     const struct weir_letters *letters = &self->letters;
     enum weir_status status = WEIR_OK;
@@ -203,7 +204,7 @@ static enum weir_status check_room(const struct shipment *self, struct weir_erro
     return status;
 }
 
-static enum weir_status resolve(const struct shipment *self, int64_t now_us,
+static enum weir_status resolve(const struct requeue_call *self, int64_t now_us,
                                 int64_t token, struct weir_error *error)
 {
     bool together = self->outbox->log.ops->engine == WEIR_POSTGRESQL;
@@ -229,7 +230,7 @@ static enum weir_status resolve(const struct shipment *self, int64_t now_us,
     return status;
 }
 
-static enum weir_status send(struct shipment *self, int64_t now_us, int64_t token,
+static enum weir_status send(struct requeue_call *self, int64_t now_us, int64_t token,
                              struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
@@ -254,7 +255,7 @@ static enum weir_status ship(struct weir_outbox *outbox,
                              const struct weir_letter_pick *picks, size_t count,
                              int64_t now_us, int64_t token, struct weir_error *error)
 {
-    struct shipment self = {.outbox = outbox, .connection = connection};
+    struct requeue_call self = {.outbox = outbox, .connection = connection};
     enum weir_status status;
 
     weir_letters_init(&self.letters, outbox->heap);

@@ -205,7 +205,7 @@ static struct own *sort_leases(const struct weir_heap *heap,
 /* ---- renew -------------------------------------------------------------------------------- */
 
 /* What a renewal works with: leases in order, and a row of values for each. */
-struct renewing {
+struct renew_call {
     struct weir_lease_renewal *renewal;
     struct own *own;
     struct weir_columns keys; /* of them */
@@ -214,7 +214,7 @@ struct renewing {
 
 enum own_column { SUBSCRIPTION, PARTITION, EPOCH, OWN_COLUMNS };
 
-static enum weir_status list_own(struct renewing *self, struct weir_error *error)
+static enum weir_status list_own(struct renew_call *self, struct weir_error *error)
 {
     size_t count = self->renewal->count;
     enum weir_status status =
@@ -235,7 +235,7 @@ static enum weir_status list_own(struct renewing *self, struct weir_error *error
 }
 
 /* Run a statement that tells which of the leases are kept. */
-static enum weir_status find_own(struct renewing *self,
+static enum weir_status find_own(struct renew_call *self,
                                  struct weir_connection *connection,
                                  const struct weir_sql *sql, struct weir_error *error)
 {
@@ -256,7 +256,8 @@ static enum weir_status find_own(struct renewing *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_status extend(struct renewing *self, struct weir_connection *connection,
+static enum weir_status extend(struct renew_call *self,
+                               struct weir_connection *connection,
                                struct weir_error *error)
 {
     enum { WIDTH = 3 };
@@ -294,18 +295,18 @@ static enum weir_status lock_and_extend(struct weir_connection *connection,
 }
 
 /* To be ended by stop_renewing(), also when it fails. */
-static enum weir_status begin_renewing(struct renewing *self,
+static enum weir_status begin_renewing(struct renew_call *self,
                                        struct weir_lease_renewal *renewal,
                                        const struct weir_heap *heap,
                                        struct weir_error *error)
 {
-    *self = (struct renewing){.renewal = renewal, .keys = {.heap = heap}};
+    *self = (struct renew_call){.renewal = renewal, .keys = {.heap = heap}};
     weir_buf_init(&self->text, heap, WEIR_VALUE_SIZE_MAX);
     self->own = sort_leases(heap, renewal->leases, renewal->count, error);
     return self->own != NULL ? list_own(self, error) : WEIR_NO_MEMORY;
 }
 
-static void stop_renewing(struct renewing *self)
+static void stop_renewing(struct renew_call *self)
 {
     weir_heap_free(self->keys.heap, self->own);
     weir_columns_fini(&self->keys);
@@ -316,7 +317,7 @@ static enum weir_status renew(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    struct renewing self;
+    struct renew_call self;
     enum weir_status status =
         begin_renewing(&self, renewal, weir_connection_config(connection)->heap, error);
 
@@ -330,7 +331,7 @@ static enum weir_status check(struct weir_lease_renewal *renewal,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    struct renewing self;
+    struct renew_call self;
     enum weir_status status =
         begin_renewing(&self, renewal, weir_connection_config(connection)->heap, error);
 

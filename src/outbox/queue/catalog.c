@@ -241,7 +241,7 @@ enum weir_status weir_catalog_find_for_producer(struct weir_connection *connecti
     return status == WEIR_OK && out->going ? is_going(name, error) : status;
 }
 
-struct putting {
+struct put_queue_call {
     enum weir_catalog_put put;
     const struct weir_queue_options *options;
     struct weir_queue_row *out;
@@ -267,7 +267,7 @@ static enum weir_status insert_queue(struct weir_connection *connection,
 }
 
 static enum weir_status find_or_insert(struct weir_connection *connection,
-                                       const struct putting *self, bool *added,
+                                       const struct put_queue_call *self, bool *added,
                                        struct weir_error *error)
 {
     enum weir_status status =
@@ -322,7 +322,7 @@ static struct weir_queue_options options_of(const struct weir_queue_row *row,
     };
 }
 
-static void tell_change(const struct putting *self,
+static void tell_change(const struct put_queue_call *self,
                         const struct weir_queue_options *before, bool added)
 {
     const struct weir_queue_options now = options_of(self->out, self->options->name);
@@ -339,7 +339,7 @@ static void tell_change(const struct putting *self,
 static enum weir_status put_queue(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    const struct putting *self = argument;
+    const struct put_queue_call *self = argument;
     const struct weir_queue_options *options = self->options;
     struct weir_queue_row *out = self->out;
     struct weir_queue_options before;
@@ -372,10 +372,10 @@ enum weir_status weir_catalog_put_queue(struct weir_connection *connection,
                                         struct weir_queue_change *change,
                                         struct weir_error *error)
 {
-    struct putting putting = {
+    struct put_queue_call put_queue_call = {
         .put = put, .options = options, .out = out, .change = change};
 
-    return weir_transact_on(connection, put_queue, &putting, error);
+    return weir_transact_on(connection, put_queue, &put_queue_call, error);
 }
 
 enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
@@ -446,7 +446,7 @@ static const struct weir_sql SQL_SUBSCRIBE[] = {
     [WEIR_MARIADB] = SUBSCRIBE("INSERT IGNORE", ""),
 };
 
-struct subscribing {
+struct subscribe_call {
     const struct weir_outbox_log *log;
     const struct weir_queue_row *queue;
     const char *name;
@@ -462,7 +462,7 @@ static const char *serving_text(enum weir_serving serving)
 
 /* WEIR_NO_ROW: there is none. */
 static enum weir_status look_for_subscription(struct weir_connection *connection,
-                                              struct subscribing *self,
+                                              struct subscribe_call *self,
                                               struct weir_error *error)
 {
     struct weir_rows rows;
@@ -488,7 +488,7 @@ static enum weir_status look_for_subscription(struct weir_connection *connection
 
 /* A position and a lease for each partition. */
 static enum weir_status begin_partitions(struct weir_connection *connection,
-                                         struct subscribing *self,
+                                         struct subscribe_call *self,
                                          struct weir_error *error)
 {
     struct weir_lease_key keys[WEIR_PARTITIONS_MAX];
@@ -528,7 +528,7 @@ enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
 static enum weir_status subscribe(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
-    struct subscribing *self = argument;
+    struct subscribe_call *self = argument;
     enum weir_engine engine = weir_connection_engine(connection);
     enum weir_status status = lock(connection, SQL_LOCK_SHARED, error);
 
@@ -555,7 +555,7 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
                                         enum weir_start start, int64_t *out,
                                         struct weir_error *error)
 {
-    struct subscribing self = {log, queue, name, serving, start, 0};
+    struct subscribe_call self = {log, queue, name, serving, start, 0};
     struct weir_log_position head;
     enum weir_status status = look_for_subscription(connection, &self, error);
 
@@ -577,7 +577,7 @@ enum weir_status weir_catalog_check_serving(struct weir_connection *connection,
                                             const char *name, enum weir_serving serving,
                                             struct weir_error *error)
 {
-    struct subscribing self = {.queue = queue, .name = name, .serving = serving};
+    struct subscribe_call self = {.queue = queue, .name = name, .serving = serving};
     enum weir_status status = look_for_subscription(connection, &self, error);
 
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -679,7 +679,7 @@ static const struct weir_sql SQL_KEPT_FOR_NOBODY[] = {
         FIND_KEPT("(" KEPT_IN("log") ") UNION ALL (" KEPT_IN("incoming") ")"),
 };
 
-struct removal {
+struct remove_call {
     const struct weir_outbox_log *log;
     const char *name;
     bool force;
@@ -693,7 +693,7 @@ static void add_waiting(void *state, const struct weir_lag *lag)
     *(int64_t *)state += lag->waiting > 0 ? lag->waiting : lag->estimate;
 }
 
-static enum weir_status refuse_busy(struct removal *self,
+static enum weir_status refuse_busy(struct remove_call *self,
                                     struct weir_connection *connection, int64_t queue,
                                     struct weir_error *error)
 {
@@ -810,7 +810,8 @@ static enum weir_status lock_name(struct weir_connection *connection, const char
 }
 
 /* Under the lock: find the queue, and may it go? */
-static enum weir_status judge(struct removal *self, struct weir_connection *connection,
+static enum weir_status judge(struct remove_call *self,
+                              struct weir_connection *connection,
                               struct weir_queue_row *queue, struct weir_error *error)
 {
     enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
@@ -827,7 +828,7 @@ static enum weir_status judge(struct removal *self, struct weir_connection *conn
 static enum weir_status mark_queue(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
-    struct removal *self = argument;
+    struct remove_call *self = argument;
     struct weir_queue_row queue = {0};
     enum weir_status status = judge(self, connection, &queue, error);
 
@@ -859,11 +860,12 @@ enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
                                    bool force, int64_t duration_us, int64_t *queue_id,
                                    struct weir_error *error)
 {
-    struct removal removal = {
+    struct remove_call remove_call = {
         .log = log, .name = name, .force = force, .duration_us = duration_us};
-    enum weir_status status = weir_transact_on(connection, mark_queue, &removal, error);
+    enum weir_status status =
+        weir_transact_on(connection, mark_queue, &remove_call, error);
 
-    *queue_id = removal.queue_id;
+    *queue_id = remove_call.queue_id;
     if (status == WEIR_LOCKED && weir_connection_engine(connection) == WEIR_MARIADB)
         return weir_error_set(
             error, WEIR_BUSY,
@@ -880,7 +882,7 @@ void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id)
 static enum weir_status remove_queue(struct weir_connection *connection, void *argument,
                                      struct weir_error *error)
 {
-    struct removal *self = argument;
+    struct remove_call *self = argument;
     struct weir_queue_row queue = {0};
     int64_t marked = 0;
     enum weir_status status = judge(self, connection, &queue, error);
@@ -901,8 +903,9 @@ enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
                                      struct weir_connection *connection, const char *name,
                                      bool force, struct weir_error *error)
 {
-    struct removal removal = {.log = log, .name = name, .force = force};
-    enum weir_status status = weir_transact_on(connection, remove_queue, &removal, error);
+    struct remove_call remove_call = {.log = log, .name = name, .force = force};
+    enum weir_status status =
+        weir_transact_on(connection, remove_queue, &remove_call, error);
 
     return tell_held(connection, name, status, error);
 }

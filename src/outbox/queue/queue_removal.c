@@ -69,7 +69,7 @@ static const struct weir_sql SQL_COMMITTED_MARIA = {
     .parameters = "i",
 };
 
-struct removal {
+struct remove_call {
     const struct weir_outbox_log *log;
     struct weir_connection *connection;
     const char *name;
@@ -81,7 +81,7 @@ struct removal {
 /* ---- PostgreSQL --------------------------------------------------------------------------- */
 
 /* Those of `ids`, NULL: all. Their number and ids; `error` gets a text if there are any. */
-static enum weir_status list_open(struct removal *self, struct weir_value ids,
+static enum weir_status list_open(struct remove_call *self, struct weir_value ids,
                                   int64_t *count, struct weir_buf *out,
                                   struct weir_error *error)
 {
@@ -112,7 +112,7 @@ static enum weir_status list_open(struct removal *self, struct weir_value ids,
 }
 
 /* Until all transactions that are open now have ended. */
-static enum weir_status outlast_pg(struct removal *self, struct weir_error *error)
+static enum weir_status outlast_pg(struct remove_call *self, struct weir_error *error)
 {
     int64_t count = 0;
     enum weir_status status =
@@ -129,7 +129,7 @@ static enum weir_status outlast_pg(struct removal *self, struct weir_error *erro
 
 /* ---- MariaDB ------------------------------------------------------------------------------ */
 
-static enum weir_status count_uncommitted(struct removal *self, int64_t *out,
+static enum weir_status count_uncommitted(struct remove_call *self, int64_t *out,
                                           struct weir_error *error)
 {
     int64_t all = 0;
@@ -149,7 +149,7 @@ static enum weir_status count_uncommitted(struct removal *self, int64_t *out,
     return status;
 }
 
-static enum weir_status outlast_maria(struct removal *self, struct weir_error *error)
+static enum weir_status outlast_maria(struct remove_call *self, struct weir_error *error)
 {
     int64_t count = 0;
     enum weir_status status = count_uncommitted(self, &count, error);
@@ -167,7 +167,8 @@ static enum weir_status outlast_maria(struct removal *self, struct weir_error *e
 
 /* ---- the three steps ---------------------------------------------------------------------- */
 
-static enum weir_status wait_for_others(struct removal *self, struct weir_error *error)
+static enum weir_status wait_for_others(struct remove_call *self,
+                                        struct weir_error *error)
 {
     enum weir_engine engine = weir_connection_engine(self->connection);
     enum weir_status status = WEIR_OK;
@@ -189,7 +190,7 @@ enum weir_status weir_queue_remove(const struct weir_outbox_log *log,
 {
     int64_t wait_ns = WEIR_POINT(log->points, "removal.impatient") ? WEIR_MILLISECONDS(50)
                                                                    : WEIR_REMOVAL_WAIT_NS;
-    struct removal self = {.log = log, .connection = connection, .name = name};
+    struct remove_call self = {.log = log, .connection = connection, .name = name};
     enum weir_status status = weir_catalog_mark(
         log, connection, name, force, (wait_ns + WEIR_REGISTRY_AGE_NS + MARGIN_NS) / 1000,
         &self.queue_id, error);

@@ -37,7 +37,7 @@ struct part {
     int64_t seq; /* at the target */
 };
 
-struct journey {
+struct seek_call {
     const struct weir_outbox_log *log;
     struct weir_connection *connection;
     const char *queue;
@@ -61,7 +61,7 @@ static struct weir_log_position earlier(struct weir_log_position a,
 
 /* Told of each message of the partitions; `stop` ends the reading before the next one. */
 struct reading {
-    struct journey *journey;
+    struct seek_call *seek_call;
     enum weir_status (*visit)(struct reading *self, struct part *part,
                               const struct weir_log_row *row);
     bool stop;
@@ -73,7 +73,7 @@ struct reading {
     bool is_found;
 };
 
-static struct part *find_part(struct journey *self, int64_t pid)
+static struct part *find_part(struct seek_call *self, int64_t pid)
 {
     for (size_t i = 0; i < self->count; i++) {
         if (self->parts[i].key.pid == pid)
@@ -86,7 +86,7 @@ static enum weir_status give(void *state, const struct weir_log_row *row,
                              struct weir_error *error)
 {
     struct reading *self = state;
-    struct part *part = find_part(self->journey, row->pid);
+    struct part *part = find_part(self->seek_call, row->pid);
 
     (void)error;
     return part == NULL || self->stop ? WEIR_OK : self->visit(self, part, row);
@@ -96,22 +96,22 @@ static enum weir_status give(void *state, const struct weir_log_row *row,
 static enum weir_status read_log(struct reading *self, struct weir_log_position from,
                                  struct weir_log_position to, struct weir_error *error)
 {
-    struct journey *journey = self->journey;
-    const struct weir_outbox_log *log = journey->log;
+    struct seek_call *seek_call = self->seek_call;
+    const struct weir_outbox_log *log = seek_call->log;
     int64_t pids[WEIR_PARTITIONS_MAX];
     struct weir_page page = {.after = from,
                              .pids = pids,
-                             .pid_count = journey->count,
+                             .pid_count = seek_call->count,
                              .row_max = PAGE_ROWS,
                              .payload_max = PAGE_BYTES_MAX,
                              .visit = give,
                              .state = self};
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < journey->count; i++)
-        pids[i] = journey->parts[i].key.pid;
+    for (size_t i = 0; i < seek_call->count; i++)
+        pids[i] = seek_call->parts[i].key.pid;
     while (status == WEIR_OK && !self->stop && weir_log_position_before(page.after, to)) {
-        status = log->ops->read(log, journey->connection, &page, error);
+        status = log->ops->read(log, seek_call->connection, &page, error);
         if (page.at_head)
             break;
         page.after = page.end;
@@ -121,7 +121,7 @@ static enum weir_status read_log(struct reading *self, struct weir_log_position 
 
 /* ---- where to ------------------------------------------------------------------------------ */
 
-static enum weir_status refuse(const struct journey *self, struct weir_error *error,
+static enum weir_status refuse(const struct seek_call *self, struct weir_error *error,
                                const char *what)
 {
     return weir_error_set(error, WEIR_OUT_OF_RANGE,
@@ -131,14 +131,14 @@ static enum weir_status refuse(const struct journey *self, struct weir_error *er
 
 /* Where the log ended when the call began: what was committed since is not left out, and what can be
  * counted ends there. */
-static void go_to_head(struct journey *self)
+static void go_to_head(struct seek_call *self)
 {
     for (size_t i = 0; i < self->count; i++)
         self->parts[i].target =
             weir_log_position_later(self->head, self->parts[i].position.log_position);
 }
 
-static void go_to_beginning(struct journey *self)
+static void go_to_beginning(struct seek_call *self)
 {
     for (size_t i = 0; i < self->count; i++)
         self->parts[i].target = self->parts[i].oldest;
@@ -154,12 +154,12 @@ static enum weir_status count_one(struct reading *self, struct part *part,
     return WEIR_OK;
 }
 
-static enum weir_status count_passed(struct journey *self, int64_t *out,
+static enum weir_status count_passed(struct seek_call *self, int64_t *out,
                                      struct weir_error *error)
 {
     struct part *part = &self->parts[0];
     struct reading reading = {
-        .journey = self, .visit = count_one, .found = part->position.log_position};
+        .seek_call = self, .visit = count_one, .found = part->position.log_position};
     enum weir_status status =
         read_log(&reading, part->oldest, part->position.log_position, error);
 
@@ -177,13 +177,13 @@ static enum weir_status step_to(struct reading *self, struct part *part,
     return WEIR_OK;
 }
 
-static enum weir_status go_behind(struct journey *self, struct weir_log_position from,
+static enum weir_status go_behind(struct seek_call *self, struct weir_log_position from,
                                   int64_t messages, struct weir_error *error)
 {
     static const struct weir_log_position END = {INT64_MAX, INT64_MAX};
     struct part *part = &self->parts[0];
     struct reading reading = {
-        .journey = self, .visit = step_to, .found = from, .wanted = messages};
+        .seek_call = self, .visit = step_to, .found = from, .wanted = messages};
     enum weir_status status = WEIR_OK;
     char text[160];
 
@@ -200,7 +200,7 @@ static enum weir_status go_behind(struct journey *self, struct weir_log_position
     return refuse(self, error, text);
 }
 
-static enum weir_status go_to_seq(struct journey *self, struct weir_error *error)
+static enum weir_status go_to_seq(struct seek_call *self, struct weir_error *error)
 {
     const struct part *part = &self->parts[0];
     int64_t seq = self->seek->seq - 1; /* behind this one */
@@ -233,7 +233,7 @@ static enum weir_status find_time(struct reading *self, struct part *part,
         return WEIR_OK; /* of a partition that begins later */
     if (self->first_us == 0)
         self->first_us = row->created_us;
-    self->is_found = row->created_us >= self->journey->seek->time_us;
+    self->is_found = row->created_us >= self->seek_call->seek->time_us;
     self->stop = self->is_found;
     if (self->is_found)
         self->found =
@@ -255,7 +255,7 @@ static const char *format_time(int64_t time_us, char *out, size_t size)
 }
 
 /* Something is gone, and nothing that is left tells that it was created before. */
-static enum weir_status refuse_time(const struct journey *self, int64_t first_us,
+static enum weir_status refuse_time(const struct seek_call *self, int64_t first_us,
                                     struct weir_error *error)
 {
     char text[160];
@@ -283,12 +283,12 @@ static const struct weir_sql SQL_WHOLE = {
  * One place for all partitions: the log has one order. Looked for in each partition from where that is
  * whole: one that is behind has messages before the place up to which others were removed.
  */
-static enum weir_status go_to_time(struct journey *self, struct weir_error *error)
+static enum weir_status go_to_time(struct seek_call *self, struct weir_error *error)
 {
     static const struct weir_log_position END = {INT64_MAX, INT64_MAX};
     struct weir_log_position first = END;
     struct weir_log_position last = {0, 0};
-    struct reading reading = {.journey = self, .visit = find_time};
+    struct reading reading = {.seek_call = self, .visit = find_time};
     int64_t whole_us = 0;
     bool evident;
     enum weir_status status = weir_connection_query_integer(
@@ -316,7 +316,7 @@ static enum weir_status go_to_time(struct journey *self, struct weir_error *erro
     return WEIR_OK;
 }
 
-static enum weir_status find_targets(struct journey *self, struct weir_error *error)
+static enum weir_status find_targets(struct seek_call *self, struct weir_error *error)
 {
     switch (self->seek->to) {
     case WEIR_SEEK_BEGINNING:
@@ -344,9 +344,9 @@ static enum weir_status count_between(struct reading *self, struct part *part,
     return WEIR_OK;
 }
 
-static enum weir_status count_parts(struct journey *self, struct weir_error *error)
+static enum weir_status count_parts(struct seek_call *self, struct weir_error *error)
 {
-    struct reading reading = {.journey = self, .visit = count_between};
+    struct reading reading = {.seek_call = self, .visit = count_between};
     struct weir_log_position from = {INT64_MAX, INT64_MAX};
     struct weir_log_position to = {0, 0};
     enum weir_status status;
@@ -375,7 +375,7 @@ static enum weir_status count_parts(struct journey *self, struct weir_error *err
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-static enum weir_status list_parts(struct journey *self, struct weir_error *error)
+static enum weir_status list_parts(struct seek_call *self, struct weir_error *error)
 {
     const struct weir_seek *seek = self->seek;
     int32_t partitions = self->row.queue.partitions;
@@ -400,7 +400,7 @@ static enum weir_status list_parts(struct journey *self, struct weir_error *erro
 }
 
 /* Where everything stands. */
-static enum weir_status read_parts(struct journey *self, struct weir_error *error)
+static enum weir_status read_parts(struct seek_call *self, struct weir_error *error)
 {
     struct weir_log_position oldest;
     enum weir_status status =
@@ -415,7 +415,7 @@ static enum weir_status read_parts(struct journey *self, struct weir_error *erro
     return status;
 }
 
-static enum weir_status plan(struct journey *self, struct weir_error *error)
+static enum weir_status plan(struct seek_call *self, struct weir_error *error)
 {
     enum weir_status status = read_parts(self, error);
 
@@ -458,7 +458,7 @@ static const struct weir_sql SQL_MOVE_PLAIN = {
     .parameters = "iiiiii",
 };
 
-static enum weir_status store(struct journey *self, const struct part *part,
+static enum weir_status store(struct seek_call *self, const struct part *part,
                               const struct weir_stored_position *now,
                               struct weir_error *error)
 {
@@ -481,7 +481,7 @@ static enum weir_status store(struct journey *self, const struct part *part,
 }
 
 /* The positions as they are under the locks, and whether what was planned holds (I2). */
-static enum weir_status confirm(struct journey *self, bool *holds,
+static enum weir_status confirm(struct seek_call *self, bool *holds,
                                 struct weir_error *error)
 {
     struct weir_log_position oldest;
@@ -500,7 +500,7 @@ static enum weir_status confirm(struct journey *self, bool *holds,
     return status;
 }
 
-static enum weir_status find_again(struct journey *self, struct weir_error *error)
+static enum weir_status find_again(struct seek_call *self, struct weir_error *error)
 {
     int64_t id = self->row.id;
     enum weir_status status = weir_subscription_lock(self->connection, self->queue,
@@ -514,7 +514,7 @@ static enum weir_status find_again(struct journey *self, struct weir_error *erro
 }
 
 /* Nothing lies between, or "now" was passed meanwhile: its owner goes on undisturbed. */
-static bool stays(const struct journey *self, struct part *part)
+static bool stays(const struct seek_call *self, struct part *part)
 {
     if (self->seek->to == WEIR_SEEK_NOW &&
         !weir_log_position_before(part->position.log_position, part->target))
@@ -526,7 +526,7 @@ static bool stays(const struct journey *self, struct part *part)
 static enum weir_status move_locked(struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
 {
-    struct journey *self = argument;
+    struct seek_call *self = argument;
     bool holds = false;
     enum weir_status status = find_again(self, error);
 
@@ -549,7 +549,7 @@ static enum weir_status move_locked(struct weir_connection *connection, void *ar
 }
 
 /* Without a lock as long as that works. */
-static enum weir_status plan_and_move(struct journey *self, struct weir_error *error)
+static enum weir_status plan_and_move(struct seek_call *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_STALE;
 
@@ -567,7 +567,8 @@ static enum weir_status plan_and_move(struct journey *self, struct weir_error *e
     return status;
 }
 
-static void tell(const struct journey *self, struct weir_seek_info *infos, size_t *count)
+static void tell(const struct seek_call *self, struct weir_seek_info *infos,
+                 size_t *count)
 {
     for (size_t i = 0; i < self->count; i++)
         infos[i] = (struct weir_seek_info){.partition =
@@ -583,11 +584,11 @@ enum weir_status weir_seek_move(const struct weir_outbox_log *log,
                                 struct weir_seek_info *infos, size_t *count,
                                 struct weir_error *error)
 {
-    struct journey self = {.log = log,
-                           .connection = connection,
-                           .queue = queue,
-                           .name = subscription,
-                           .seek = seek};
+    struct seek_call self = {.log = log,
+                             .connection = connection,
+                             .queue = queue,
+                             .name = subscription,
+                             .seek = seek};
     enum weir_status status =
         weir_subscription_find(connection, queue, subscription, &self.row, error);
 

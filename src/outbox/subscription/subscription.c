@@ -171,14 +171,14 @@ enum weir_status weir_subscription_pause(struct weir_connection *connection,
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-struct removal {
+struct remove_call {
     const char *queue;
     const char *name;
     bool force;
 };
 
-static enum weir_status refuse_served(const struct removal *self, struct weir_rows *rows,
-                                      struct weir_error *error)
+static enum weir_status refuse_served(const struct remove_call *self,
+                                      struct weir_rows *rows, struct weir_error *error)
 {
     int64_t others = weir_rows_integer(rows, 0) - 1;
     int64_t alive_s = weir_rows_integer(rows, 2) / 1000000 + 1;
@@ -201,7 +201,7 @@ static enum weir_status refuse_served(const struct removal *self, struct weir_ro
                           others, WEIR_NOUN(others, "process", "processes"));
 }
 
-static enum weir_status check_served(const struct removal *self,
+static enum weir_status check_served(const struct remove_call *self,
                                      struct weir_connection *connection, int64_t id,
                                      struct weir_error *error)
 {
@@ -217,7 +217,7 @@ static enum weir_status check_served(const struct removal *self,
     return status;
 }
 
-static enum weir_status check_letters(const struct removal *self,
+static enum weir_status check_letters(const struct remove_call *self,
                                       struct weir_connection *connection, int64_t id,
                                       struct weir_error *error)
 {
@@ -252,7 +252,7 @@ static enum weir_status remove_rows(struct weir_connection *connection, int64_t 
 static enum weir_status remove_locked(struct weir_connection *connection, void *argument,
                                       struct weir_error *error)
 {
-    const struct removal *self = argument;
+    const struct remove_call *self = argument;
     struct weir_subscription_row row;
     enum weir_status status =
         weir_subscription_lock(connection, self->queue, self->name, &row, error);
@@ -271,9 +271,9 @@ enum weir_status weir_subscription_remove(struct weir_connection *connection,
                                           const char *queue, const char *name, bool force,
                                           struct weir_error *error)
 {
-    struct removal removal = {queue, name, force};
+    struct remove_call remove_call = {queue, name, force};
 
-    return weir_transact_on(connection, remove_locked, &removal, error);
+    return weir_transact_on(connection, remove_locked, &remove_call, error);
 }
 
 /* ---- operators ----------------------------------------------------------------------------- */
