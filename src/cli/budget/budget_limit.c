@@ -77,7 +77,7 @@ struct wish {
     int64_t soft;
 };
 
-struct limiting {
+struct limit_call {
     struct weir_flow_session session;
     struct weir_budget_draft draft;
     struct wish wishes[WEIR_BUDGET_DIMENSIONS_MAX];
@@ -90,7 +90,7 @@ struct limiting {
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static struct wish *find_wish(struct limiting *self, const char *dimension)
+static struct wish *find_wish(struct limit_call *self, const char *dimension)
 {
     for (size_t i = 0; i < self->wish_count; i++) {
         if (strcmp(self->wishes[i].dimension, dimension) == 0)
@@ -99,7 +99,7 @@ static struct wish *find_wish(struct limiting *self, const char *dimension)
     return NULL;
 }
 
-static int take_limit(const struct weir_command *self, struct limiting *out, int id,
+static int take_limit(const struct weir_command *self, struct limit_call *out, int id,
                       char *value)
 {
     const char *option = id == OPTION_HARD ? "--hard" : "--soft";
@@ -126,7 +126,7 @@ static int take_limit(const struct weir_command *self, struct limiting *out, int
     return WEIR_EXIT_DONE;
 }
 
-static int take_period(const struct weir_command *self, struct limiting *out,
+static int take_period(const struct weir_command *self, struct limit_call *out,
                        const char *value)
 {
     bool none = strcmp(value, "0") == 0;
@@ -140,7 +140,7 @@ static int take_period(const struct weir_command *self, struct limiting *out,
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct limiting *out = state;
+    struct limit_call *out = state;
 
     switch (id) {
     case OPTION_HARD:
@@ -162,7 +162,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct limiting *out)
+                 struct limit_call *out)
 {
     int code = weir_command_take_options(self, argc, argv, take_option, out);
 
@@ -177,7 +177,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 static void keep_limit(void *state, const struct weir_budget_info *info)
 {
-    struct limiting *self = state;
+    struct limit_call *self = state;
 
     for (size_t i = 0; i < info->usage_count; i++) {
         const struct weir_usage_info *usage = &info->usage[i];
@@ -199,7 +199,7 @@ static void keep_limit(void *state, const struct weir_budget_info *info)
         self->draft.period_ms = info->period_ms;
 }
 
-static void fill_limits(struct limiting *self)
+static void fill_limits(struct limit_call *self)
 {
     self->draft.limit_count = self->wish_count;
     for (size_t i = 0; i < self->wish_count; i++) {
@@ -215,7 +215,7 @@ static void fill_limits(struct limiting *self)
 
 /* ---- the commands ------------------------------------------------------------------------- */
 
-static int tell(const struct limiting *self, const char *done)
+static int tell(const struct limit_call *self, const char *done)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_buf json;
@@ -236,7 +236,7 @@ static int tell(const struct limiting *self, const char *done)
     return code;
 }
 
-static int create(struct limiting *self)
+static int create(struct limit_call *self)
 {
     struct weir_error error = {0};
     bool existed = false;
@@ -247,7 +247,7 @@ static int create(struct limiting *self)
     return tell(self, existed ? "was there already" : "created");
 }
 
-static int change(struct limiting *self)
+static int change(struct limit_call *self)
 {
     struct weir_error error = {0};
     enum weir_status status =
@@ -262,8 +262,8 @@ static int change(struct limiting *self)
                              : weir_flow_budget_fail(&self->session, &error);
 }
 
-static int call(const struct weir_command *command, struct limiting *self,
-                int (*limit)(struct limiting *self))
+static int call(const struct weir_command *command, struct limit_call *self,
+                int (*limit)(struct limit_call *self))
 {
     int code =
         weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
@@ -278,24 +278,24 @@ static int call(const struct weir_command *command, struct limiting *self,
 
 static int run_create(const struct weir_command *self, int argc, char **argv)
 {
-    struct limiting limiting = {.wish_count = 0};
-    int code = parse(self, argc, argv, &limiting);
+    struct limit_call limit_call = {.wish_count = 0};
+    int code = parse(self, argc, argv, &limit_call);
 
     if (code >= 0)
         return code;
-    if (limiting.wish_count == 0)
+    if (limit_call.wish_count == 0)
         return weir_command_misuse(self, "how much? --hard or --soft is needed");
-    return call(self, &limiting, create);
+    return call(self, &limit_call, create);
 }
 
 static int run_change(const struct weir_command *self, int argc, char **argv)
 {
-    struct limiting limiting = {.wish_count = 0};
-    int code = parse(self, argc, argv, &limiting);
+    struct limit_call limit_call = {.wish_count = 0};
+    int code = parse(self, argc, argv, &limit_call);
 
     if (code >= 0)
         return code;
-    if (limiting.wish_count == 0 && !limiting.period_given)
+    if (limit_call.wish_count == 0 && !limit_call.period_given)
         return weir_command_misuse(self, "what? --hard, --soft or --period is needed");
-    return call(self, &limiting, change);
+    return call(self, &limit_call, change);
 }

@@ -65,7 +65,7 @@ static const struct weir_table_column USAGE_COLUMNS[] = {
     {.title = "soft", .align = WEIR_TABLE_RIGHT},
 };
 
-struct viewing {
+struct view_call {
     struct weir_flow_session session;
     const char *name;
     const char *after;
@@ -102,7 +102,7 @@ static void add_usage(struct weir_table *table, const struct weir_usage_info *us
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", spell_limit(usage->soft, number));
 }
 
-static const char *spell_reset(const struct viewing *self,
+static const char *spell_reset(const struct view_call *self,
                                const struct weir_budget_info *info, char *out)
 {
     int64_t left_us = info->next_reset_us - self->session.now_us;
@@ -114,7 +114,7 @@ static const char *spell_reset(const struct viewing *self,
 
 static void add_rows(void *state, const struct weir_budget_info *info)
 {
-    struct viewing *self = state;
+    struct view_call *self = state;
     struct weir_table *table = &self->table;
     char age[WEIR_AGE_SIZE];
 
@@ -134,7 +134,7 @@ static void add_rows(void *state, const struct weir_budget_info *info)
 
 static void print_name(void *state, const struct weir_budget_info *info)
 {
-    struct viewing *self = state;
+    struct view_call *self = state;
 
     self->count++;
     puts(info->name);
@@ -142,7 +142,7 @@ static void print_name(void *state, const struct weir_budget_info *info)
 
 static void add_json(void *state, const struct weir_budget_info *info)
 {
-    struct viewing *self = state;
+    struct view_call *self = state;
 
     self->count++;
     weir_flow_append_budget_json(&self->text, NULL, info);
@@ -164,7 +164,7 @@ static void append_breaches(struct weir_buf *text, const struct weir_budget_info
 
 static void show_budget(void *state, const struct weir_budget_info *info)
 {
-    struct viewing *self = state;
+    struct view_call *self = state;
     struct weir_buf *text = &self->text;
     char age[WEIR_AGE_SIZE];
 
@@ -189,7 +189,7 @@ static void show_budget(void *state, const struct weir_budget_info *info)
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct viewing *out = state;
+    struct view_call *out = state;
 
     if (id == 'm')
         return weir_command_number(self, "limit", value, 1, LIMIT_MAX, &out->limit);
@@ -197,7 +197,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     return WEIR_EXIT_DONE;
 }
 
-static int show(struct viewing *self)
+static int show(struct view_call *self)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_error error = {0};
@@ -212,7 +212,7 @@ static int show(struct viewing *self)
     return weir_output_lines(session->command, &self->text);
 }
 
-static int print_list(struct viewing *self)
+static int print_list(struct view_call *self)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_buf json;
@@ -235,7 +235,7 @@ static int print_list(struct viewing *self)
     return code;
 }
 
-static int list(struct viewing *self)
+static int list(struct view_call *self)
 {
     const struct weir_command_shared *shared = &self->session.session.shared;
     weir_budget_visit_fn visit = shared->json    ? add_json
@@ -249,9 +249,9 @@ static int list(struct viewing *self)
     return print_list(self);
 }
 
-static int view(const struct weir_command *command, struct viewing *self,
+static int view(const struct weir_command *command, struct view_call *self,
                 const struct weir_table_column *columns, size_t column_count,
-                int (*call)(struct viewing *self))
+                int (*call)(struct view_call *self))
 {
     int code =
         weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
@@ -268,26 +268,26 @@ static int view(const struct weir_command *command, struct viewing *self,
 
 static int run_show(const struct weir_command *self, int argc, char **argv)
 {
-    struct viewing viewing = {.count = 0};
-    int code = weir_command_take_options(self, argc, argv, take_option, &viewing);
+    struct view_call view_call = {.count = 0};
+    int code = weir_command_take_options(self, argc, argv, take_option, &view_call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "NAME", &viewing.name);
+    code = weir_command_one_operand(self, argc, argv, "NAME", &view_call.name);
     return code == WEIR_EXIT_DONE
-               ? view(self, &viewing, USAGE_COLUMNS, COUNT_OF(USAGE_COLUMNS), show)
+               ? view(self, &view_call, USAGE_COLUMNS, COUNT_OF(USAGE_COLUMNS), show)
                : code;
 }
 
 static int run_list(const struct weir_command *self, int argc, char **argv)
 {
-    struct viewing viewing = {.limit = LIMIT_DEFAULT, .after = ""};
-    int code = weir_command_take_options(self, argc, argv, take_option, &viewing);
+    struct view_call view_call = {.limit = LIMIT_DEFAULT, .after = ""};
+    int code = weir_command_take_options(self, argc, argv, take_option, &view_call);
 
     if (code >= 0)
         return code;
     code = weir_command_no_operands(self, argc, argv);
     return code == WEIR_EXIT_DONE
-               ? view(self, &viewing, LIST_COLUMNS, COUNT_OF(LIST_COLUMNS), list)
+               ? view(self, &view_call, LIST_COLUMNS, COUNT_OF(LIST_COLUMNS), list)
                : code;
 }

@@ -22,10 +22,10 @@
 #include "base/duration.h"
 #include "cli/console.h"
 #include "cli/demo/demo_book.h"
-#include "cli/demo/demo_crew.h"
 #include "cli/demo/demo_flow_table.h"
 #include "cli/demo/demo_orders.h"
 #include "cli/demo/demo_site.h"
+#include "cli/demo/demo_worker_pool.h"
 #include "cli/output.h"
 #include "ward/system.h"
 #include "weir/flow_supervisor.h"
@@ -47,7 +47,7 @@ struct demo {
     int64_t start_ns;
     int64_t end_ns; /* when no more orders were placed */
     struct weir_console console;
-    struct weir_crew *crew;
+    struct weir_worker_pool *worker_pool;
     struct weir_demo_site site;
     struct weir_flow *flow;
     struct weir_flow_supervisor *supervisor;
@@ -81,7 +81,7 @@ static void look(struct demo *self, const char *hint)
     self->trouble = error;
     view->elapsed_ns = weir_system_now_ns() - self->start_ns;
     view->placed = weir_orders_placed(self->orders);
-    view->killed = weir_crew_killed(self->crew);
+    view->killed = weir_worker_pool_killed(self->worker_pool);
     view->stats = self->book.stats;
     view->trouble = error.status != WEIR_OK ? self->trouble.text : "";
     view->hint = hint;
@@ -227,7 +227,7 @@ static void append_json(const struct demo *self, struct weir_buf *out,
     weir_output_add_text(out, "database", self->site.session.name);
     weir_output_add_seconds(out, "seconds", (self->end_ns - self->start_ns) / 1000);
     weir_output_add_number(out, "rate", self->options.rate);
-    weir_output_add_number(out, "workers", WEIR_CREW_WORKERS);
+    weir_output_add_number(out, "workers", WEIR_WORKER_POOL_WORKERS);
     weir_output_add_number(out, "killed", view->killed);
     weir_output_add_number(out, "taken_over", stats->reclaims);
     weir_output_add_number(out, "tried_again", stats->retries);
@@ -315,7 +315,7 @@ static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 
     weir_book_init(&self->book, self->site.session.db);
     if (status == WEIR_OK)
-        status = weir_crew_begin(self->crew, self->site.url, error);
+        status = weir_worker_pool_begin(self->worker_pool, self->site.url, error);
     self->start_ns = weir_system_now_ns();
     if (status == WEIR_OK)
         status = weir_orders_open(self->orders, error);
@@ -325,12 +325,12 @@ static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 /* Whoever works ends; what is left is what they have left. */
 static void stop(struct demo *self)
 {
-    if (self->crew != NULL) {
-        self->view.killed = weir_crew_killed(self->crew);
-        self->view.failed = weir_crew_failed(self->crew);
+    if (self->worker_pool != NULL) {
+        self->view.killed = weir_worker_pool_killed(self->worker_pool);
+        self->view.failed = weir_worker_pool_failed(self->worker_pool);
     }
-    weir_crew_destroy(self->crew);
-    self->crew = NULL;
+    weir_worker_pool_destroy(self->worker_pool);
+    self->worker_pool = NULL;
     if (self->supervisor != NULL)
         (void)weir_flow_supervisor_stop(self->supervisor, SUPERVISOR_GRACE);
 }
@@ -345,7 +345,7 @@ static enum weir_status perform(struct demo *self, struct weir_error *error)
         return status;
     play(self);
     weir_orders_close(self->orders);
-    weir_crew_spare(self->crew);
+    weir_worker_pool_spare(self->worker_pool);
     self->end_ns = weir_system_now_ns();
     if (!drain(self))
         end_at_once(self);
@@ -402,7 +402,7 @@ int weir_demo_flow_run(const struct weir_demo_flow_options *options)
         return weir_command_fail(options->command, "out of memory");
     self->options = *options;
     self->form = options->quiet ? FORM_SILENT : FORM_LIVE;
-    if (weir_crew_create(weir_steps_work, &self->crew, &error) != WEIR_OK) {
+    if (weir_worker_pool_create(weir_steps_work, &self->worker_pool, &error) != WEIR_OK) {
         code = weir_command_fail(options->command, "%s", error.text);
         goto out;
     }

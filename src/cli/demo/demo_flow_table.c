@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "base/noun.h"
 #include "base/text.h"
-#include "cli/demo/demo_crew.h"
+#include "cli/demo/demo_worker_pool.h"
 #include "cli/output.h"
 #include "weir/time.h"
 
@@ -140,12 +140,13 @@ static void append_workers(struct weir_flow_table *self,
 {
     const struct weir_book_stats *stats = &view->stats;
 
-    weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
-                                "workers   %d %s, %" PRIu32 " killed; %" PRId64
-                                " taken over, %" PRId64 " tried again",
-                                WEIR_CREW_WORKERS,
-                                WEIR_NOUN(WEIR_CREW_WORKERS, "process", "processes"),
-                                view->killed, stats->reclaims, stats->retries);
+    weir_flow_table_append_line(
+        self, WEIR_TONE_PLAIN,
+        "workers   %d %s, %" PRIu32 " killed; %" PRId64 " taken over, %" PRId64
+        " tried again",
+        WEIR_WORKER_POOL_WORKERS,
+        WEIR_NOUN(WEIR_WORKER_POOL_WORKERS, "process", "processes"), view->killed,
+        stats->reclaims, stats->retries);
 }
 
 void weir_flow_table_append_frame(struct weir_flow_table *self,

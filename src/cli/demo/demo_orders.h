@@ -10,7 +10,7 @@
  *
  * A clerk in the main process places orders, each a flow of six executions, and answers the letters
  * in which the workers ask for approval. The steps are done in processes of their own
- * (demo_steps.c, demo_crew.h). Some orders are refused: what follows is skipped. The bank is sometimes
+ * (demo_steps.c, demo_worker_pool.h). Some orders are refused: what follows is skipped. The bank is sometimes
  * busy: the step is tried again.
  *
  * Threads  The main thread owns it; the clerk has one of its own.
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/demo/demo_crew.h"
+#include "cli/demo/demo_worker_pool.h"
 #include "weir/flow.h"
 
 struct weir_orders;
@@ -84,7 +84,7 @@ void weir_orders_note_ended(struct weir_orders *self, int64_t ended);
 /* What keeps the clerk, as long as it does. WEIR_OK: nothing. */
 enum weir_status weir_orders_trouble(struct weir_orders *self, struct weir_error *out);
 
-/* A worker: a weir_crew_fn. */
-enum weir_crew_end weir_steps_work(const char *url, uint32_t number, int life);
+/* A worker: a weir_worker_pool_fn. */
+enum weir_worker_pool_end weir_steps_work(const char *url, uint32_t number, int life);
 
 #endif

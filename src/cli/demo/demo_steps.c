@@ -42,7 +42,7 @@ static const struct weir_sql SQL_WRITE_LETTER = {
 };
 
 /* What the handlers of a worker share. */
-struct desk {
+struct step_context {
     struct weir_db *db;
     struct weir_flow *flow;
 };
@@ -75,16 +75,16 @@ static enum weir_answer charge(struct weir_context *context, void *state,
 {
     const struct weir_amount call = {.dimension = WEIR_ORDERS_CALLS, .amount = 1};
     const struct weir_claimed *claimed = weir_task_claimed(task);
-    struct desk *desk = state;
+    struct step_context *step_context = state;
     char key[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_budget_answer answer;
     struct weir_error error;
 
     if (order_of(task) % WEIR_ORDERS_BUSY_EVERY == 0 && claimed->attempt == 0)
         return weir_task_fail(task, "the bank is busy");
-    if (weir_budget_report(desk->flow, WEIR_ORDERS_BUDGET, &claimed->claim.id, &call, 1,
-                           weir_execution_id_format(&claimed->claim.id, key), &answer,
-                           &error) != WEIR_OK)
+    if (weir_budget_report(step_context->flow, WEIR_ORDERS_BUDGET, &claimed->claim.id,
+                           &call, 1, weir_execution_id_format(&claimed->claim.id, key),
+                           &answer, &error) != WEIR_OK)
         return weir_task_fail(task, "%s", error.text);
     if (answer.spending == WEIR_NOT_SPENT) /* others were faster, in this second */
         return weir_task_delay(task, BANK_FULL_MS);
@@ -102,13 +102,14 @@ static void note_word(void *state, const struct weir_signal_info *signal)
     *(enum word *)state = strcmp(signal->name, "approved") == 0 ? APPROVED : REFUSED;
 }
 
-static enum weir_status write_letter(struct desk *desk, const struct weir_task *task,
+static enum weir_status write_letter(struct step_context *step_context,
+                                     const struct weir_task *task,
                                      const struct weir_waitpoint *waitpoint,
                                      struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    enum weir_status status = weir_db_acquire(desk->db, &connection, error);
+    enum weir_status status = weir_db_acquire(step_context->db, &connection, error);
 
     weir_execution_id_format(&weir_task_claimed(task)->claim.id, id);
     if (status == WEIR_OK)
@@ -118,13 +119,13 @@ static enum weir_status write_letter(struct desk *desk, const struct weir_task *
                    weir_bytes(waitpoint->uuid, WEIR_UUID_SIZE),
                    weir_text(weir_str(waitpoint->token))),
             NULL, error);
-    weir_db_release(desk->db, connection);
+    weir_db_release(step_context->db, connection);
     return status;
 }
 
 /* First the letter, then the suspension: whoever is killed in between has the same token again. */
-static enum weir_status ask(struct desk *desk, struct weir_task *task, bool *satisfied,
-                            struct weir_error *error)
+static enum weir_status ask(struct step_context *step_context, struct weir_task *task,
+                            bool *satisfied, struct weir_error *error)
 {
     struct weir_waitpoint boss = {.key = WEIR_ORDERS_WAITPOINT};
     struct weir_suspend_options options;
@@ -136,7 +137,7 @@ static enum weir_status ask(struct desk *desk, struct weir_task *task, bool *sat
     options.until = "*@" WEIR_ORDERS_WAITPOINT;
     options.reason = WEIR_SUSPEND_APPROVAL;
     if (status == WEIR_OK)
-        status = write_letter(desk, task, &boss, error);
+        status = write_letter(step_context, task, &boss, error);
     if (status == WEIR_OK)
         status = weir_task_suspend(task, &options, satisfied, error);
     return status;
@@ -212,8 +213,8 @@ static const weir_task_fn HANDLERS[WEIR_STEP_COUNT] = {
     [WEIR_STEP_SOUTH] = go_south,  [WEIR_STEP_SHIP] = ship,
 };
 
-static enum weir_status open_desk(struct desk *self, const char *url,
-                                  struct weir_error *error)
+static enum weir_status open_step_context(struct step_context *self, const char *url,
+                                          struct weir_error *error)
 {
     struct weir_db_options where;
     struct weir_flow_options flows;
@@ -229,7 +230,7 @@ static enum weir_status open_desk(struct desk *self, const char *url,
     return weir_flow_create(&flows, &self->flow, error);
 }
 
-static enum weir_status start(struct desk *desk, uint32_t number,
+static enum weir_status start(struct step_context *step_context, uint32_t number,
                               struct weir_flow_worker **out, struct weir_error *error)
 {
     static const char *const LANES[] = {WEIR_ORDERS_LANE};
@@ -239,7 +240,7 @@ static enum weir_status start(struct desk *desk, uint32_t number,
 
     weir_text_format(instance, sizeof instance, "worker-%" PRIu32, number);
     weir_flow_worker_options_init(&options);
-    options.flow = desk->flow;
+    options.flow = step_context->flow;
     options.permits = PERMITS;
     options.claim.lanes = LANES;
     options.claim.lane_count = 1;
@@ -248,31 +249,32 @@ static enum weir_status start(struct desk *desk, uint32_t number,
     options.claim.instance = instance;
     status = weir_flow_worker_create(&options, out, error);
     for (int i = 0; i < WEIR_STEP_COUNT && status == WEIR_OK; i++)
-        status = weir_flow_worker_add(*out, WEIR_STEP_NAMES[i], HANDLERS[i], desk, error);
+        status = weir_flow_worker_add(*out, WEIR_STEP_NAMES[i], HANDLERS[i], step_context,
+                                      error);
     if (status == WEIR_OK)
         status = weir_flow_worker_start(*out, error);
     return status;
 }
 
-enum weir_crew_end weir_steps_work(const char *url, uint32_t number, int life)
+enum weir_worker_pool_end weir_steps_work(const char *url, uint32_t number, int life)
 {
     struct weir_flow_worker *worker = NULL;
     struct weir_error error = {0};
-    struct desk desk = {.db = NULL};
-    enum weir_status status = open_desk(&desk, url, &error);
+    struct step_context step_context = {.db = NULL};
+    enum weir_status status = open_step_context(&step_context, url, &error);
     char byte;
 
     if (status == WEIR_OK)
-        status = start(&desk, number, &worker, &error);
+        status = start(&step_context, number, &worker, &error);
     if (status == WEIR_OK) {
         (void)!read(life, &byte, 1); /* until main is gone */
         (void)weir_flow_worker_stop(worker, GRACE);
     }
     weir_flow_worker_destroy(worker);
-    weir_flow_destroy(desk.flow);
-    weir_db_destroy(desk.db);
+    weir_flow_destroy(step_context.flow);
+    weir_db_destroy(step_context.db);
     if (status == WEIR_OK)
-        return WEIR_CREW_DONE;
-    return weir_status_class(status) == WEIR_CLASS_RETRY ? WEIR_CREW_AGAIN
-                                                         : WEIR_CREW_BROKEN;
+        return WEIR_WORKER_POOL_DONE;
+    return weir_status_class(status) == WEIR_CLASS_RETRY ? WEIR_WORKER_POOL_AGAIN
+                                                         : WEIR_WORKER_POOL_BROKEN;
 }

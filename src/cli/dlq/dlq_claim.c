@@ -38,7 +38,7 @@ const struct weir_command weir_cli_dlq_claim = {
     .run = run,
 };
 
-struct claiming {
+struct claim_call {
     struct weir_session session;
     struct weir_dlq_scope scope;
     int64_t timeout_ns;
@@ -48,7 +48,7 @@ struct claiming {
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct claiming *out)
+                 struct claim_call *out)
 {
     int code = WEIR_EXIT_DONE;
     int id;
@@ -72,13 +72,13 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 static void add_letter(void *state, const struct weir_dead_letter *letter)
 {
-    struct claiming *self = state;
+    struct claim_call *self = state;
 
     self->ids[self->view.count] = letter->id;
     weir_dlq_view_add(&self->view, letter);
 }
 
-static int print_json(const struct claiming *self,
+static int print_json(const struct claim_call *self,
                       const struct weir_dead_letter_claim *claim)
 {
     char token[TOKEN_SIZE];
@@ -97,7 +97,8 @@ static int print_json(const struct claiming *self,
     return code;
 }
 
-static int print(const struct claiming *self, const struct weir_dead_letter_claim *claim)
+static int print(const struct claim_call *self,
+                 const struct weir_dead_letter_claim *claim)
 {
     int code;
 
@@ -120,7 +121,7 @@ static int print(const struct claiming *self, const struct weir_dead_letter_clai
     return code;
 }
 
-static int claim_letters(struct claiming *self)
+static int claim_letters(struct claim_call *self)
 {
     struct weir_dead_letter_claim claim;
     struct weir_error error = {0};
@@ -134,18 +135,18 @@ static int claim_letters(struct claiming *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    static struct claiming claiming;
+    static struct claim_call claim_call;
     int code;
 
-    weir_dlq_scope_init(&claiming.scope);
-    code = parse(self, argc, argv, &claiming);
+    weir_dlq_scope_init(&claim_call.scope);
+    code = parse(self, argc, argv, &claim_call);
     if (code >= 0)
         return code;
-    weir_dlq_view_init(&claiming.view, true);
-    code = weir_session_open(&claiming.session, self, WEIR_SESSION_OUTBOX, 0);
+    weir_dlq_view_init(&claim_call.view, true);
+    code = weir_session_open(&claim_call.session, self, WEIR_SESSION_OUTBOX, 0);
     if (code == WEIR_EXIT_DONE)
-        code = claim_letters(&claiming);
-    weir_session_close(&claiming.session);
-    weir_dlq_view_fini(&claiming.view);
+        code = claim_letters(&claim_call);
+    weir_session_close(&claim_call.session);
+    weir_dlq_view_fini(&claim_call.view);
     return code;
 }

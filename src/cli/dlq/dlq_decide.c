@@ -120,7 +120,7 @@ const struct weir_command weir_cli_dlq_cleanup = {
     .run = run_cleanup,
 };
 
-struct deciding {
+struct decide_call {
     struct weir_session session;
     struct weir_dlq_scope scope;
     int64_t token; /* 0: none */
@@ -129,13 +129,13 @@ struct deciding {
     enum weir_status verdicts[WEIR_DLQ_IDS_MAX];
 };
 
-typedef enum weir_status (*decide_fn)(struct deciding *self,
+typedef enum weir_status (*decide_fn)(struct decide_call *self,
                                       const struct weir_dead_letter_choice *choice,
                                       struct weir_error *error);
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static int take_option(const struct weir_command *self, int id, struct deciding *out)
+static int take_option(const struct weir_command *self, int id, struct decide_call *out)
 {
     switch (id) {
     case OPTION_ALL:
@@ -160,7 +160,7 @@ static int take_option(const struct weir_command *self, int id, struct deciding 
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct deciding *out)
+                 struct decide_call *out)
 {
     int code = WEIR_EXIT_DONE;
     int id;
@@ -180,34 +180,36 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 }
 
 /* Ids, or --all with a scope, and not both. */
-static int check_choice(const struct weir_command *self, const struct deciding *deciding)
+static int check_choice(const struct weir_command *self,
+                        const struct decide_call *decide_call)
 {
-    bool ids = deciding->scope.id_count > 0;
+    bool ids = decide_call->scope.id_count > 0;
 
-    if (ids && deciding->all)
+    if (ids && decide_call->all)
         return weir_command_misuse(self, "either ids or --all");
-    if (!ids && !deciding->all)
+    if (!ids && !decide_call->all)
         return weir_command_misuse(self, "which dead letters? ids, or --all");
-    if (ids && (deciding->scope.narrowed || deciding->dry_run))
+    if (ids && (decide_call->scope.narrowed || decide_call->dry_run))
         return weir_command_misuse(self, "with ids there is nothing to choose from; "
                                          "these options are for --all");
-    if (deciding->all && deciding->token != 0)
+    if (decide_call->all && decide_call->token != 0)
         return weir_command_misuse(self, "--token is for ids, --all takes pending ones");
     return -1;
 }
 
-static int check_claimed(const struct weir_command *self, const struct deciding *deciding)
+static int check_claimed(const struct weir_command *self,
+                         const struct decide_call *decide_call)
 {
-    if (deciding->scope.id_count == 0)
+    if (decide_call->scope.id_count == 0)
         return weir_command_misuse(self, "which dead letters? ids are needed");
-    if (deciding->token == 0)
+    if (decide_call->token == 0)
         return weir_command_misuse(self, "whose claim is it? --token N is needed");
     return -1;
 }
 
 /* ---- by id -------------------------------------------------------------------------------- */
 
-static void add_refused(struct weir_buf *json, const struct deciding *self)
+static void add_refused(struct weir_buf *json, const struct decide_call *self)
 {
     weir_output_open(json, "refused", "[");
     for (size_t i = 0; i < self->scope.id_count; i++) {
@@ -221,7 +223,7 @@ static void add_refused(struct weir_buf *json, const struct deciding *self)
     weir_buf_append_text(json, "]");
 }
 
-static int tell(const struct deciding *self, const char *done)
+static int tell(const struct decide_call *self, const char *done)
 {
     struct weir_buf json;
     size_t count = 0;
@@ -246,7 +248,7 @@ static int tell(const struct deciding *self, const char *done)
 }
 
 /* What was refused is told in one line; what was done stays done. */
-static int decide(struct deciding *self, decide_fn call, const char *done)
+static int decide(struct decide_call *self, decide_fn call, const char *done)
 {
     const struct weir_dead_letter_choice choice = {
         .ids = self->scope.ids,
@@ -265,7 +267,7 @@ static int decide(struct deciding *self, decide_fn call, const char *done)
     return code;
 }
 
-static int run_ids(const struct weir_command *command, struct deciding *self,
+static int run_ids(const struct weir_command *command, struct decide_call *self,
                    decide_fn call, const char *done)
 {
     int code = weir_session_open(&self->session, command, WEIR_SESSION_OUTBOX, 0);
@@ -276,7 +278,7 @@ static int run_ids(const struct weir_command *command, struct deciding *self,
     return code;
 }
 
-static enum weir_status resolve(struct deciding *self,
+static enum weir_status resolve(struct decide_call *self,
                                 const struct weir_dead_letter_choice *choice,
                                 struct weir_error *error)
 {
@@ -284,7 +286,7 @@ static enum weir_status resolve(struct deciding *self,
                                     error);
 }
 
-static enum weir_status reject(struct deciding *self,
+static enum weir_status reject(struct decide_call *self,
                                const struct weir_dead_letter_choice *choice,
                                struct weir_error *error)
 {
@@ -292,7 +294,7 @@ static enum weir_status reject(struct deciding *self,
                                    self->verdicts, error);
 }
 
-static enum weir_status requeue(struct deciding *self,
+static enum weir_status requeue(struct decide_call *self,
                                 const struct weir_dead_letter_choice *choice,
                                 struct weir_error *error)
 {
@@ -300,7 +302,7 @@ static enum weir_status requeue(struct deciding *self,
                                     error);
 }
 
-static enum weir_status discard(struct deciding *self,
+static enum weir_status discard(struct decide_call *self,
                                 const struct weir_dead_letter_choice *choice,
                                 struct weir_error *error)
 {
@@ -310,7 +312,7 @@ static enum weir_status discard(struct deciding *self,
 
 /* ---- by scope ----------------------------------------------------------------------------- */
 
-static int run_bulk(const struct weir_command *command, struct deciding *self,
+static int run_bulk(const struct weir_command *command, struct decide_call *self,
                     enum weir_dlq_bulk_kind kind)
 {
     const struct weir_dlq_bulk bulk = {
@@ -330,57 +332,57 @@ static int run_bulk(const struct weir_command *command, struct deciding *self,
 
 /* ---- the commands ------------------------------------------------------------------------- */
 
-static struct deciding deciding; /* too large for a stack */
+static struct decide_call decide_call; /* too large for a stack */
 
 static int run_resolve(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &deciding);
+    int code = parse(self, argc, argv, &decide_call);
 
     if (code < 0)
-        code = check_claimed(self, &deciding);
-    return code < 0 ? run_ids(self, &deciding, resolve, "resolved") : code;
+        code = check_claimed(self, &decide_call);
+    return code < 0 ? run_ids(self, &decide_call, resolve, "resolved") : code;
 }
 
 static int run_reject(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &deciding);
+    int code = parse(self, argc, argv, &decide_call);
 
     if (code < 0)
-        code = check_claimed(self, &deciding);
-    if (code < 0 && (deciding.reason == NULL || deciding.reason[0] == '\0'))
+        code = check_claimed(self, &decide_call);
+    if (code < 0 && (decide_call.reason == NULL || decide_call.reason[0] == '\0'))
         code = weir_command_misuse(self, "why? --reason TEXT is needed");
-    return code < 0 ? run_ids(self, &deciding, reject, "rejected") : code;
+    return code < 0 ? run_ids(self, &decide_call, reject, "rejected") : code;
 }
 
 static int run_requeue(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &deciding);
+    int code = parse(self, argc, argv, &decide_call);
 
     if (code < 0)
-        code = check_choice(self, &deciding);
+        code = check_choice(self, &decide_call);
     if (code >= 0)
         return code;
-    return deciding.all ? run_bulk(self, &deciding, WEIR_DLQ_REQUEUE_ALL)
-                        : run_ids(self, &deciding, requeue, "requeued");
+    return decide_call.all ? run_bulk(self, &decide_call, WEIR_DLQ_REQUEUE_ALL)
+                           : run_ids(self, &decide_call, requeue, "requeued");
 }
 
 static int run_discard(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &deciding);
+    int code = parse(self, argc, argv, &decide_call);
 
     if (code < 0)
-        code = check_choice(self, &deciding);
+        code = check_choice(self, &decide_call);
     if (code >= 0)
         return code;
-    return deciding.all ? run_bulk(self, &deciding, WEIR_DLQ_DISCARD_ALL)
-                        : run_ids(self, &deciding, discard, "discarded");
+    return decide_call.all ? run_bulk(self, &decide_call, WEIR_DLQ_DISCARD_ALL)
+                           : run_ids(self, &decide_call, discard, "discarded");
 }
 
 static int run_cleanup(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &deciding);
+    int code = parse(self, argc, argv, &decide_call);
 
-    if (code < 0 && deciding.scope.id_count > 0)
+    if (code < 0 && decide_call.scope.id_count > 0)
         code = weir_command_misuse(self, "cleanup takes no ids");
-    return code < 0 ? run_bulk(self, &deciding, WEIR_DLQ_CLEANUP) : code;
+    return code < 0 ? run_bulk(self, &decide_call, WEIR_DLQ_CLEANUP) : code;
 }

@@ -53,7 +53,7 @@ const struct weir_command weir_cli_dlq_show = {
     .run = run_show,
 };
 
-struct listing {
+struct list_call {
     struct weir_session session;
     struct weir_dlq_scope scope;
     enum weir_dead_letter_status status;
@@ -78,7 +78,7 @@ static int take_mark(const struct weir_command *self, const char *text,
 
 /* The exit code, or -1 to go on. */
 static int parse_list(const struct weir_command *self, int argc, char **argv,
-                      struct listing *out)
+                      struct list_call *out)
 {
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
@@ -108,7 +108,7 @@ static void print_id(void *state, const struct weir_dead_letter *letter)
     printf("%" PRId64 "\n", letter->id);
 }
 
-static int print_json(const struct listing *self, const char *mark)
+static int print_json(const struct list_call *self, const char *mark)
 {
     struct weir_buf json;
     int code;
@@ -126,7 +126,7 @@ static int print_json(const struct listing *self, const char *mark)
     return code;
 }
 
-static int print_page(const struct listing *self)
+static int print_page(const struct list_call *self)
 {
     char mark[MARK_SIZE];
     int code;
@@ -146,7 +146,7 @@ static int print_page(const struct listing *self)
 }
 
 /* Who may not see payloads still sees the letters. */
-static enum weir_status read_page(struct listing *self, weir_dead_letter_fn visit,
+static enum weir_status read_page(struct list_call *self, weir_dead_letter_fn visit,
                                   struct weir_error *error)
 {
     struct weir_dead_letter_scope *scope = &self->scope.scope;
@@ -162,7 +162,7 @@ static enum weir_status read_page(struct listing *self, weir_dead_letter_fn visi
     return status;
 }
 
-static int list(struct listing *self)
+static int list(struct list_call *self)
 {
     bool ids = self->session.shared.quiet && !self->session.shared.json;
     struct weir_error error = {0};
@@ -174,32 +174,32 @@ static int list(struct listing *self)
 
 static int run_list(const struct weir_command *self, int argc, char **argv)
 {
-    static struct listing listing;
+    static struct list_call list_call;
     int code;
 
-    weir_dlq_scope_init(&listing.scope);
-    code = parse_list(self, argc, argv, &listing);
+    weir_dlq_scope_init(&list_call.scope);
+    code = parse_list(self, argc, argv, &list_call);
     if (code >= 0)
         return code;
-    weir_dlq_view_init(&listing.view, false);
-    code = weir_session_open(&listing.session, self, WEIR_SESSION_OUTBOX, 0);
+    weir_dlq_view_init(&list_call.view, false);
+    code = weir_session_open(&list_call.session, self, WEIR_SESSION_OUTBOX, 0);
     if (code == WEIR_EXIT_DONE)
-        code = list(&listing);
-    weir_session_close(&listing.session);
-    weir_dlq_view_fini(&listing.view);
+        code = list(&list_call);
+    weir_session_close(&list_call.session);
+    weir_dlq_view_fini(&list_call.view);
     return code;
 }
 
 /* ---- show --------------------------------------------------------------------------------- */
 
-struct showing {
+struct show_call {
     struct weir_command_shared shared;
     struct weir_buf text;
 };
 
 static void show_letter(void *state, const struct weir_dead_letter *letter)
 {
-    struct showing *self = state;
+    struct show_call *self = state;
 
     if (self->shared.json)
         weir_dlq_append_json(&self->text, letter, true);
@@ -211,19 +211,19 @@ static void show_letter(void *state, const struct weir_dead_letter *letter)
 
 static int show(const struct weir_session *session, int64_t id)
 {
-    struct showing showing = {.shared = session->shared};
+    struct show_call show_call = {.shared = session->shared};
     struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&showing.text, weir_heap_system(), JSON_SIZE_MAX);
-    if (weir_dead_letter_read(session->outbox, NULL, id, show_letter, &showing, &error) !=
-        WEIR_OK)
+    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
+    if (weir_dead_letter_read(session->outbox, NULL, id, show_letter, &show_call,
+                              &error) != WEIR_OK)
         code = weir_session_fail(session, &error, NULL);
     else if (session->shared.quiet && !session->shared.json)
-        code = weir_output_bytes(session->command, weir_buf_get(&showing.text));
+        code = weir_output_bytes(session->command, weir_buf_get(&show_call.text));
     else
-        code = weir_output_text(session->command, &showing.text);
-    weir_buf_fini(&showing.text);
+        code = weir_output_text(session->command, &show_call.text);
+    weir_buf_fini(&show_call.text);
     return code;
 }
 

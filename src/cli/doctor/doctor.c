@@ -243,14 +243,14 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
 
 enum { PROCESSES_MAX = 64, PROCESS_NAME_SIZE = 128 };
 
-struct crowd {
+struct process_list {
     struct weir_doctor *doctor;
     size_t count;
     size_t by_lock;
     char names[PROCESSES_MAX][PROCESS_NAME_SIZE]; /* each is judged once */
 };
 
-static bool is_known(struct crowd *self, const char *name)
+static bool is_known(struct process_list *self, const char *name)
 {
     size_t known = self->count < PROCESSES_MAX ? self->count : PROCESSES_MAX;
 
@@ -278,7 +278,7 @@ static void judge_clock(struct weir_findings *findings,
 
 static void judge_process(void *state, const struct weir_process_info *info)
 {
-    struct crowd *self = state;
+    struct process_list *self = state;
     struct weir_findings *findings = &self->doctor->findings;
 
     if (is_known(self, info->name))
@@ -301,17 +301,17 @@ static void judge_process(void *state, const struct weir_process_info *info)
 
 static void check_processes(struct weir_doctor *self)
 {
-    struct crowd crowd = {.doctor = self};
+    struct process_list process_list = {.doctor = self};
     struct weir_error error = {0};
     size_t warnings = self->findings.counts[WEIR_VERDICT_WARNING];
 
-    if (weir_outbox_read_processes(self->session.outbox, NULL, judge_process, &crowd,
-                                   &error) != WEIR_OK)
+    if (weir_outbox_read_processes(self->session.outbox, NULL, judge_process,
+                                   &process_list, &error) != WEIR_OK)
         weir_doctor_note_failure(self, "processes", &error);
     else if (self->findings.counts[WEIR_VERDICT_WARNING] == warnings)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "processes", "",
-                          "%zu alive, %zu of them known by a lock", crowd.count,
-                          crowd.by_lock);
+                          "%zu alive, %zu of them known by a lock", process_list.count,
+                          process_list.by_lock);
 }
 
 static void note_flaw(void *state, const char *text)

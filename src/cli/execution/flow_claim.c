@@ -57,7 +57,7 @@ const struct weir_command weir_cli_flow_claim = {
     .run = run,
 };
 
-struct claiming {
+struct claim_call {
     struct weir_flow_session session;
     struct weir_flow_claimant claimant;
     size_t count;
@@ -71,7 +71,7 @@ struct claiming {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct claiming *out = state;
+    struct claim_call *out = state;
     int64_t number = 0;
     int code;
 
@@ -93,7 +93,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct claiming *out)
+                 struct claim_call *out)
 {
     int code = weir_command_take_options(self, argc, argv, take_option, out);
 
@@ -111,7 +111,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 /* ---- the input in a file ------------------------------------------------------------------ */
 
 /* Before anything is claimed: what cannot be written is not claimed. */
-static int open_file(struct claiming *self)
+static int open_file(struct claim_call *self)
 {
     if (self->input_to == NULL)
         return WEIR_EXIT_DONE;
@@ -123,7 +123,7 @@ static int open_file(struct claiming *self)
                              self->input_to, strerror(errno));
 }
 
-static int write_input(const struct claiming *self)
+static int write_input(const struct claim_call *self)
 {
     const char *at = self->claimed_count > 0 ? self->claimed->input : "";
     size_t left = self->claimed_count > 0 ? self->claimed->input_size : 0;
@@ -156,7 +156,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "input", .align = WEIR_TABLE_RIGHT, .rank = 4},
 };
 
-static int print_table(const struct claiming *self)
+static int print_table(const struct claim_call *self)
 {
     struct weir_table table;
     int code;
@@ -212,7 +212,7 @@ static void append_claim(struct weir_buf *json, const struct weir_claimed *claim
     weir_buf_append_text(json, "}");
 }
 
-static int print_json(const struct claiming *self)
+static int print_json(const struct claim_call *self)
 {
     struct weir_buf json;
     int code;
@@ -228,7 +228,7 @@ static int print_json(const struct claiming *self)
     return code;
 }
 
-static int tell(const struct claiming *self)
+static int tell(const struct claim_call *self)
 {
     char token[WEIR_FLOW_TOKEN_SIZE];
 
@@ -245,7 +245,7 @@ static int tell(const struct claiming *self)
 
 /* ---- claiming ----------------------------------------------------------------------------- */
 
-static int claim(struct claiming *self)
+static int claim(struct claim_call *self)
 {
     struct weir_error error = {0};
     int code = open_file(self);
@@ -264,20 +264,20 @@ static int claim(struct claiming *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct claiming claiming = {.count = 1, .file = -1};
+    struct claim_call claim_call = {.count = 1, .file = -1};
     int code;
 
-    weir_flow_claimant_init(&claiming.claimant,
+    weir_flow_claimant_init(&claim_call.claimant,
                             getppid()); /* who asked, and works on it */
-    code = parse(self, argc, argv, &claiming);
+    code = parse(self, argc, argv, &claim_call);
     if (code >= 0)
         return code;
-    code =
-        weir_flow_session_open(&claiming.session, self, WEIR_FLOW_SESSION_TELLING, NULL);
+    code = weir_flow_session_open(&claim_call.session, self, WEIR_FLOW_SESSION_TELLING,
+                                  NULL);
     if (code == WEIR_EXIT_DONE)
-        code = claim(&claiming);
-    if (claiming.file >= 0)
-        close(claiming.file);
-    weir_flow_session_close(&claiming.session);
+        code = claim(&claim_call);
+    if (claim_call.file >= 0)
+        close(claim_call.file);
+    weir_flow_session_close(&claim_call.session);
     return code;
 }

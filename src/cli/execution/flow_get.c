@@ -73,7 +73,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "failure", .cut_to = 16},
 };
 
-struct showing {
+struct show_call {
     const struct weir_flow_session *session;
     enum weir_public_state state;
     struct weir_buf text;  /* lines for people, or JSON */
@@ -84,7 +84,7 @@ struct showing {
 
 static void show_execution(void *state, const struct weir_execution_info *info)
 {
-    struct showing *self = state;
+    struct show_call *self = state;
 
     self->state = info->state;
     if (self->session->session.shared.json) {
@@ -97,7 +97,7 @@ static void show_execution(void *state, const struct weir_execution_info *info)
 
 static void show_suspension(void *state, const struct weir_suspension_info *info)
 {
-    struct showing *self = state;
+    struct show_call *self = state;
 
     if (self->session->session.shared.json)
         weir_flow_append_suspension_json(&self->text, info);
@@ -107,7 +107,7 @@ static void show_suspension(void *state, const struct weir_suspension_info *info
 
 static void show_budget(void *state, const struct weir_budget_info *info)
 {
-    struct showing *self = state;
+    struct show_call *self = state;
 
     if (self->session->session.shared.json)
         weir_flow_append_budget_json(&self->text, NULL, info);
@@ -116,7 +116,7 @@ static void show_budget(void *state, const struct weir_budget_info *info)
 }
 
 /* What it waits for, when that is more than a time or a worker. */
-static enum weir_status show_wait(struct showing *self,
+static enum weir_status show_wait(struct show_call *self,
                                   const struct weir_execution_id *id,
                                   struct weir_error *error)
 {
@@ -154,7 +154,7 @@ static void add_attempt_json(struct weir_buf *json, const struct weir_attempt_in
     weir_buf_append_text(json, "}");
 }
 
-static void add_attempt_row(struct showing *self, const struct weir_attempt_info *info)
+static void add_attempt_row(struct show_call *self, const struct weir_attempt_info *info)
 {
     struct weir_table *table = &self->attempts;
     int64_t now_us = self->session->now_us;
@@ -179,7 +179,7 @@ static void add_attempt_row(struct showing *self, const struct weir_attempt_info
 
 static void show_attempt(void *state, const struct weir_attempt_info *info)
 {
-    struct showing *self = state;
+    struct show_call *self = state;
 
     self->attempt_count++;
     if (self->session->session.shared.json)
@@ -188,7 +188,7 @@ static void show_attempt(void *state, const struct weir_attempt_info *info)
         add_attempt_row(self, info);
 }
 
-static enum weir_status show(struct showing *self, const struct weir_execution_id *id,
+static enum weir_status show(struct show_call *self, const struct weir_execution_id *id,
                              struct weir_error *error)
 {
     bool json = self->session->session.shared.json;
@@ -217,24 +217,24 @@ static enum weir_status show(struct showing *self, const struct weir_execution_i
 static int get(const struct weir_flow_session *session,
                const struct weir_execution_id *id)
 {
-    struct showing showing = {.session = session};
+    struct show_call show_call = {.session = session};
     struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&showing.text, weir_heap_system(), JSON_SIZE_MAX);
-    weir_buf_init(&showing.facts, weir_heap_system(), JSON_SIZE_MAX);
-    weir_table_init(&showing.attempts, weir_heap_system(), COLUMNS,
+    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
+    weir_table_init(&show_call.attempts, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
-    if (show(&showing, id, &error) != WEIR_OK)
+    if (show(&show_call, id, &error) != WEIR_OK)
         code = weir_flow_session_fail(session, &error);
     else if (session->session.shared.quiet && !session->session.shared.json)
-        code = puts(weir_public_state_name(showing.state)) < 0 ? WEIR_EXIT_FAILED
-                                                               : WEIR_EXIT_DONE;
+        code = puts(weir_public_state_name(show_call.state)) < 0 ? WEIR_EXIT_FAILED
+                                                                 : WEIR_EXIT_DONE;
     else
-        code = weir_output_lines(session->session.command, &showing.text);
-    weir_table_fini(&showing.attempts);
-    weir_buf_fini(&showing.facts);
-    weir_buf_fini(&showing.text);
+        code = weir_output_lines(session->session.command, &show_call.text);
+    weir_table_fini(&show_call.attempts);
+    weir_buf_fini(&show_call.facts);
+    weir_buf_fini(&show_call.text);
     return code;
 }
 
@@ -285,21 +285,21 @@ static int tell_none(const struct weir_flow_session *session,
                      const struct weir_execution_id *id)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct showing showing = {.session = session};
+    struct show_call show_call = {.session = session};
     struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&showing.text, weir_heap_system(), JSON_SIZE_MAX);
-    weir_buf_init(&showing.facts, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
     weir_execution_id_format(id, text);
-    if (weir_flow_get(session->flow, id, show_execution, &showing, &error) != WEIR_OK)
+    if (weir_flow_get(session->flow, id, show_execution, &show_call, &error) != WEIR_OK)
         code = weir_flow_session_fail(session, &error);
     else
         code = weir_command_fail(session->session.command,
                                  "%s is %s and has no result; see 'weir flow get %s'",
-                                 text, weir_public_state_name(showing.state), text);
-    weir_buf_fini(&showing.facts);
-    weir_buf_fini(&showing.text);
+                                 text, weir_public_state_name(show_call.state), text);
+    weir_buf_fini(&show_call.facts);
+    weir_buf_fini(&show_call.text);
     return code;
 }
 

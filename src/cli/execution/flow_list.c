@@ -55,7 +55,7 @@ const struct weir_command weir_cli_flow_list = {
     .run = run,
 };
 
-struct listing {
+struct list_call {
     struct weir_flow_session session;
     struct weir_execution_filter filter;
     struct weir_tag tag;
@@ -67,7 +67,7 @@ struct listing {
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static int add_state(const struct weir_command *self, struct listing *out,
+static int add_state(const struct weir_command *self, struct list_call *out,
                      const char *value)
 {
     const char *names[WEIR_STATE_COUNT];
@@ -89,7 +89,7 @@ static int add_state(const struct weir_command *self, struct listing *out,
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct listing *out = state;
+    struct list_call *out = state;
     int64_t number = 0;
     int code = WEIR_EXIT_DONE;
 
@@ -130,7 +130,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 static void print_id(void *state, const struct weir_execution_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     self->count++;
@@ -139,13 +139,13 @@ static void print_id(void *state, const struct weir_execution_info *info)
 
 static void add_row(void *state, const struct weir_execution_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
 
     self->count++;
     weir_flow_view_add(&self->view, info);
 }
 
-static int print_json(const struct listing *self)
+static int print_json(const struct list_call *self)
 {
     struct weir_buf json;
     int code;
@@ -163,7 +163,7 @@ static int print_json(const struct listing *self)
     return code;
 }
 
-static int print_page(const struct listing *self)
+static int print_page(const struct list_call *self)
 {
     int code;
 
@@ -181,7 +181,7 @@ static int print_page(const struct listing *self)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static int list(struct listing *self)
+static int list(struct list_call *self)
 {
     bool ids = self->session.session.shared.quiet && !self->session.session.shared.json;
     struct weir_error error = {0};
@@ -201,8 +201,8 @@ static int list(struct listing *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct listing listing = {.limit = LIMIT_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &listing);
+    struct list_call list_call = {.limit = LIMIT_DEFAULT};
+    int code = weir_command_take_options(self, argc, argv, take_option, &list_call);
 
     if (code < 0)
         code = weir_command_no_operands(self, argc, argv);
@@ -210,11 +210,12 @@ static int run(const struct weir_command *self, int argc, char **argv)
         return code;
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_flow_session_open(&listing.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
-    weir_flow_view_init(&listing.view, listing.session.now_us);
+    code =
+        weir_flow_session_open(&list_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    weir_flow_view_init(&list_call.view, list_call.session.now_us);
     if (code == WEIR_EXIT_DONE)
-        code = list(&listing);
-    weir_flow_session_close(&listing.session);
-    weir_flow_view_fini(&listing.view);
+        code = list(&list_call);
+    weir_flow_session_close(&list_call.session);
+    weir_flow_view_fini(&list_call.view);
     return code;
 }

@@ -108,15 +108,16 @@ const struct weir_command weir_cli_flow_resume = {
     .run = run_resume,
 };
 
-struct operating;
-typedef enum weir_status (*operate_fn)(struct operating *self,
+struct operate_call;
+typedef enum weir_status (*operate_fn)(struct operate_call *self,
                                        const struct weir_execution_id *id,
                                        struct weir_error *error);
 
-static enum weir_status revoke(struct operating *self, const struct weir_execution_id *id,
+static enum weir_status revoke(struct operate_call *self,
+                               const struct weir_execution_id *id,
                                struct weir_error *error);
 
-struct operating {
+struct operate_call {
     struct weir_flow_session session;
     struct weir_execution_id ids[WEIR_FLOW_WORDS_MAX];
     size_t count;
@@ -141,7 +142,7 @@ struct operating {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct operating *out = state;
+    struct operate_call *out = state;
 
     switch (id) {
     case 'R':
@@ -173,7 +174,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct operating *out)
+                 struct operate_call *out)
 {
     int code;
 
@@ -193,7 +194,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
-static void note_done(struct operating *self, const struct weir_execution_id *id)
+static void note_done(struct operate_call *self, const struct weir_execution_id *id)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
@@ -203,7 +204,7 @@ static void note_done(struct operating *self, const struct weir_execution_id *id
 }
 
 /* Nobody had it, or not the one that was meant: which is what the operator wants. */
-static void note_unchanged(struct operating *self, const struct weir_execution_id *id)
+static void note_unchanged(struct operate_call *self, const struct weir_execution_id *id)
 {
     const struct weir_truth *truth = &self->revocation.truth;
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -215,7 +216,7 @@ static void note_unchanged(struct operating *self, const struct weir_execution_i
                weir_public_state_name(truth->state), truth->epoch);
 }
 
-static int note_refused(struct operating *self, const struct weir_execution_id *id,
+static int note_refused(struct operate_call *self, const struct weir_execution_id *id,
                         const char *why)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -227,7 +228,7 @@ static int note_refused(struct operating *self, const struct weir_execution_id *
     return weir_command_fail(self->session.session.command, "%s", why);
 }
 
-static int print_json(const struct operating *self)
+static int print_json(const struct operate_call *self)
 {
     struct weir_buf json;
     int code;
@@ -248,7 +249,7 @@ static int print_json(const struct operating *self)
 /* ---- the work ----------------------------------------------------------------------------- */
 
 /* The exit code for this one; *failed: go no further. */
-static int operate_one(struct operating *self, const struct weir_execution_id *id,
+static int operate_one(struct operate_call *self, const struct weir_execution_id *id,
                        bool *failed)
 {
     struct weir_error error = {0};
@@ -267,7 +268,7 @@ static int operate_one(struct operating *self, const struct weir_execution_id *i
     return weir_flow_session_fail(&self->session, &error);
 }
 
-static int operate(struct operating *self)
+static int operate(struct operate_call *self)
 {
     int code = WEIR_EXIT_DONE;
     bool failed = false;
@@ -287,7 +288,7 @@ static int operate(struct operating *self)
     return code;
 }
 
-static int run_ids(const struct weir_command *command, struct operating *self,
+static int run_ids(const struct weir_command *command, struct operate_call *self,
                    operate_fn call, const char *done)
 {
     int code =
@@ -303,13 +304,15 @@ static int run_ids(const struct weir_command *command, struct operating *self,
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-static enum weir_status cancel(struct operating *self, const struct weir_execution_id *id,
+static enum weir_status cancel(struct operate_call *self,
+                               const struct weir_execution_id *id,
                                struct weir_error *error)
 {
     return weir_flow_cancel(self->session.flow, id, self->reason, error);
 }
 
-static enum weir_status revoke(struct operating *self, const struct weir_execution_id *id,
+static enum weir_status revoke(struct operate_call *self,
+                               const struct weir_execution_id *id,
                                struct weir_error *error)
 {
     enum weir_status status;
@@ -320,20 +323,22 @@ static enum weir_status revoke(struct operating *self, const struct weir_executi
     return status;
 }
 
-static enum weir_status prioritise(struct operating *self,
+static enum weir_status prioritise(struct operate_call *self,
                                    const struct weir_execution_id *id,
                                    struct weir_error *error)
 {
     return weir_flow_prioritise(self->session.flow, id, (int32_t)self->priority, error);
 }
 
-static enum weir_status replay(struct operating *self, const struct weir_execution_id *id,
+static enum weir_status replay(struct operate_call *self,
+                               const struct weir_execution_id *id,
                                struct weir_error *error)
 {
     return weir_flow_replay(self->session.flow, id, error);
 }
 
-static enum weir_status resume(struct operating *self, const struct weir_execution_id *id,
+static enum weir_status resume(struct operate_call *self,
+                               const struct weir_execution_id *id,
                                struct weir_error *error)
 {
     return weir_flow_resume(self->session.flow, id, self->delay_ms, error);
@@ -341,51 +346,51 @@ static enum weir_status resume(struct operating *self, const struct weir_executi
 
 /* ---- the commands ------------------------------------------------------------------------- */
 
-static struct operating operating; /* too large for a stack */
+static struct operate_call operate_call; /* too large for a stack */
 
 static int run_cancel(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &operating);
+    int code = parse(self, argc, argv, &operate_call);
 
     if (code >= 0)
         return code;
-    if (operating.flow != NULL && operating.count > 0)
+    if (operate_call.flow != NULL && operate_call.count > 0)
         return weir_command_misuse(self, "--flow and ids of executions, which is it?");
-    if (operating.flow == NULL && operating.members != NULL)
+    if (operate_call.flow == NULL && operate_call.members != NULL)
         return weir_command_misuse(self,
                                    "--members are of a flow, --flow FLOW is needed");
-    if (operating.flow != NULL)
-        return weir_flow_graph_cancel(self, operating.flow, operating.members,
-                                      operating.reason);
-    return run_ids(self, &operating, cancel, "cancelled");
+    if (operate_call.flow != NULL)
+        return weir_flow_graph_cancel(self, operate_call.flow, operate_call.members,
+                                      operate_call.reason);
+    return run_ids(self, &operate_call, cancel, "cancelled");
 }
 
 static int run_revoke(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &operating);
+    int code = parse(self, argc, argv, &operate_call);
 
-    return code < 0 ? run_ids(self, &operating, revoke, "revoked") : code;
+    return code < 0 ? run_ids(self, &operate_call, revoke, "revoked") : code;
 }
 
 static int run_prioritise(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &operating);
+    int code = parse(self, argc, argv, &operate_call);
 
-    if (code < 0 && operating.priority < 0)
+    if (code < 0 && operate_call.priority < 0)
         code = weir_command_misuse(self, "which priority? --priority N is needed");
-    return code < 0 ? run_ids(self, &operating, prioritise, "prioritised") : code;
+    return code < 0 ? run_ids(self, &operate_call, prioritise, "prioritised") : code;
 }
 
 static int run_replay(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &operating);
+    int code = parse(self, argc, argv, &operate_call);
 
-    return code < 0 ? run_ids(self, &operating, replay, "replayed") : code;
+    return code < 0 ? run_ids(self, &operate_call, replay, "replayed") : code;
 }
 
 static int run_resume(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &operating);
+    int code = parse(self, argc, argv, &operate_call);
 
-    return code < 0 ? run_ids(self, &operating, resume, "resumed") : code;
+    return code < 0 ? run_ids(self, &operate_call, resume, "resumed") : code;
 }

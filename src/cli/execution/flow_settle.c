@@ -139,7 +139,7 @@ const struct weir_command weir_cli_flow_abandon = {
     .run = run_abandon,
 };
 
-struct settling {
+struct settle_call {
     struct weir_flow_session session;
     const char *done;  /* "completed" */
     unsigned leads_to; /* 1 << enum weir_public_state, or-ed */
@@ -163,7 +163,7 @@ struct settling {
     struct weir_renewal renewals[WEIR_FLOW_WORDS_MAX];
 };
 
-static struct settling settling; /* too large for a stack */
+static struct settle_call settle_call; /* too large for a stack */
 
 #define ACTIVE (1U << WEIR_STATE_ACTIVE)
 #define COMPLETED (1U << WEIR_STATE_COMPLETED)
@@ -173,13 +173,13 @@ static struct settling settling; /* too large for a stack */
 #define AFTER_FAILURE (AFTER_DELAY | 1U << WEIR_STATE_FAILED)
 
 /* Calls the library, and notes what became of each claim. */
-typedef enum weir_status (*settle_fn)(struct settling *self, struct weir_error *error);
+typedef enum weir_status (*settle_fn)(struct settle_call *self, struct weir_error *error);
 
 /* ---- options ------------------------------------------------------------------------------ */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct settling *out = state;
+    struct settle_call *out = state;
 
     switch (id) {
     case OPTION_LEASE:
@@ -213,7 +213,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 static int parse(const struct weir_command *self, int argc, char **argv, const char *done,
                  unsigned leads_to)
 {
-    struct settling *out = &settling;
+    struct settle_call *out = &settle_call;
     int code;
 
     out->done = done;
@@ -236,7 +236,7 @@ static int parse(const struct weir_command *self, int argc, char **argv, const c
 /* ---- telling ------------------------------------------------------------------------------ */
 
 /* One line for each claim that was refused. Returns the exit code. */
-static int tell_refused(const struct settling *self)
+static int tell_refused(const struct settle_call *self)
 {
     const struct weir_command *command = self->session.session.command;
     int code = WEIR_EXIT_DONE;
@@ -283,7 +283,7 @@ static void append_truth(struct weir_buf *json, const struct weir_truth *truth)
     weir_output_add_time(json, "lease_until", truth->lease_us);
 }
 
-static int print_json(const struct settling *self)
+static int print_json(const struct settle_call *self)
 {
     struct weir_buf json;
     int code;
@@ -310,7 +310,7 @@ static int print_json(const struct settling *self)
 
 /* What an attempt that failed has become is worth a word. A claim that was settled before may have
  * gone on since. */
-static void print_done(const struct settling *self)
+static void print_done(const struct settle_call *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         enum weir_public_state state = self->truths[i].state;
@@ -326,7 +326,7 @@ static void print_done(const struct settling *self)
     }
 }
 
-static int tell(const struct settling *self)
+static int tell(const struct settle_call *self)
 {
     int code = WEIR_EXIT_DONE, refused;
 
@@ -338,7 +338,7 @@ static int tell(const struct settling *self)
     return code != WEIR_EXIT_DONE ? code : refused;
 }
 
-static int run_claims(const struct weir_command *command, struct settling *self,
+static int run_claims(const struct weir_command *command, struct settle_call *self,
                       settle_fn call)
 {
     struct weir_error error = {0};
@@ -355,7 +355,7 @@ static int run_claims(const struct weir_command *command, struct settling *self,
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-static enum weir_status renew(struct settling *self, struct weir_error *error)
+static enum weir_status renew(struct settle_call *self, struct weir_error *error)
 {
     enum weir_status status;
 
@@ -370,7 +370,7 @@ static enum weir_status renew(struct settling *self, struct weir_error *error)
     return status;
 }
 
-static enum weir_status progress(struct settling *self, struct weir_error *error)
+static enum weir_status progress(struct settle_call *self, struct weir_error *error)
 {
     enum weir_status status =
         weir_flow_progress(self->session.flow, &self->claims[0], (int32_t)self->percent,
@@ -382,7 +382,7 @@ static enum weir_status progress(struct settling *self, struct weir_error *error
     return status == WEIR_FENCED || status == WEIR_NOT_FOUND ? WEIR_OK : status;
 }
 
-static enum weir_status settle(struct settling *self, struct weir_error *error)
+static enum weir_status settle(struct settle_call *self, struct weir_error *error)
 {
     enum weir_status status =
         weir_flow_settle(self->session.flow, self->settlements, self->count, error);
@@ -395,7 +395,7 @@ static enum weir_status settle(struct settling *self, struct weir_error *error)
 }
 
 /* `pattern` for each claim. */
-static int run_settle(const struct weir_command *command, struct settling *self,
+static int run_settle(const struct weir_command *command, struct settle_call *self,
                       const struct weir_settlement *pattern)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -411,20 +411,20 @@ static int run_renew(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, "renewed", ACTIVE);
 
-    if (settling.ms < 0)
-        settling.ms = LEASE_MS_DEFAULT;
-    return code < 0 ? run_claims(self, &settling, renew) : code;
+    if (settle_call.ms < 0)
+        settle_call.ms = LEASE_MS_DEFAULT;
+    return code < 0 ? run_claims(self, &settle_call, renew) : code;
 }
 
 static int run_progress(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, "noted", ACTIVE);
 
-    if (code < 0 && settling.count > 1)
+    if (code < 0 && settle_call.count > 1)
         code = weir_command_misuse(self, "one TOKEN is enough");
-    if (code < 0 && settling.percent < 0)
+    if (code < 0 && settle_call.percent < 0)
         code = weir_command_misuse(self, "how far is it? --percent N is needed");
-    return code < 0 ? run_claims(self, &settling, progress) : code;
+    return code < 0 ? run_claims(self, &settle_call, progress) : code;
 }
 
 static int run_complete(const struct weir_command *self, int argc, char **argv)
@@ -436,13 +436,13 @@ static int run_complete(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     code = WEIR_EXIT_DONE;
-    if (settling.result != NULL)
-        code = weir_content_take(&content, self, "result", settling.result,
+    if (settle_call.result != NULL)
+        code = weir_content_take(&content, self, "result", settle_call.result,
                                  WEIR_RESULT_SIZE_MAX);
     pattern.result = content.data;
     pattern.result_size = content.size;
     if (code == WEIR_EXIT_DONE)
-        code = run_settle(self, &settling, &pattern);
+        code = run_settle(self, &settle_call, &pattern);
     weir_content_fini(&content);
     return code;
 }
@@ -452,29 +452,29 @@ static int run_fail(const struct weir_command *self, int argc, char **argv)
     int code = parse(self, argc, argv, "failed", AFTER_FAILURE);
     const struct weir_settlement pattern = {
         .verb = WEIR_SETTLE_FAIL,
-        .reason = settling.reason,
-        .permanent = settling.for_good,
+        .reason = settle_call.reason,
+        .permanent = settle_call.for_good,
     };
 
-    return code < 0 ? run_settle(self, &settling, &pattern) : code;
+    return code < 0 ? run_settle(self, &settle_call, &pattern) : code;
 }
 
 static int run_delay(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, "delayed", AFTER_DELAY);
     const struct weir_settlement pattern = {.verb = WEIR_SETTLE_DELAY,
-                                            .delay_ms = settling.ms};
+                                            .delay_ms = settle_call.ms};
 
-    if (code < 0 && settling.ms < 0)
+    if (code < 0 && settle_call.ms < 0)
         code = weir_command_misuse(self, "for how long? --for D is needed");
-    return code < 0 ? run_settle(self, &settling, &pattern) : code;
+    return code < 0 ? run_settle(self, &settle_call, &pattern) : code;
 }
 
 static int run_abandon(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, "abandoned", CANCELLED);
     const struct weir_settlement pattern = {.verb = WEIR_SETTLE_ABANDON,
-                                            .reason = settling.reason};
+                                            .reason = settle_call.reason};
 
-    return code < 0 ? run_settle(self, &settling, &pattern) : code;
+    return code < 0 ? run_settle(self, &settle_call, &pattern) : code;
 }

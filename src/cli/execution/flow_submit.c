@@ -66,7 +66,7 @@ const struct weir_command weir_cli_flow_submit = {
     .run = run,
 };
 
-struct submitting {
+struct submit_call {
     struct weir_flow_session session;
     struct weir_drafting drafting; /* of each, but for what its line says */
     struct weir_content content;
@@ -87,7 +87,7 @@ struct submitting {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct submitting *out = state;
+    struct submit_call *out = state;
     int64_t number = 0;
     int code = WEIR_EXIT_DONE;
 
@@ -114,7 +114,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     return code;
 }
 
-static int check_together(const struct weir_command *self, const struct submitting *out)
+static int check_together(const struct weir_command *self, const struct submit_call *out)
 {
     const struct weir_execution_draft *draft = &out->drafting.draft;
 
@@ -129,7 +129,7 @@ static int check_together(const struct weir_command *self, const struct submitti
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct submitting *out)
+                 struct submit_call *out)
 {
     int code;
 
@@ -147,7 +147,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- one ---------------------------------------------------------------------------------- */
 
-static int tell_one(const struct submitting *self,
+static int tell_one(const struct submit_call *self,
                     const struct weir_submission *submission)
 {
     const struct weir_command *command = self->session.session.command;
@@ -173,7 +173,7 @@ static int tell_one(const struct submitting *self,
 }
 
 /* The library counts drafts, and here there is one. */
-static int tell_refused(const struct submitting *self, const struct weir_error *error)
+static int tell_refused(const struct submit_call *self, const struct weir_error *error)
 {
     static const char COUNTED[] = "draft 1 of 1: ";
     bool counted = strncmp(error->text, COUNTED, strlen(COUNTED)) == 0;
@@ -188,7 +188,7 @@ static int tell_refused(const struct submitting *self, const struct weir_error *
     return weir_flow_session_fail(&self->session, error);
 }
 
-static int submit_one(struct submitting *self)
+static int submit_one(struct submit_call *self)
 {
     struct weir_execution_draft draft = self->drafting.draft;
     struct weir_submission submission = {.duplicate = false};
@@ -204,7 +204,7 @@ static int submit_one(struct submitting *self)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-static enum weir_status fill_key(struct submitting *self, struct weir_str line,
+static enum weir_status fill_key(struct submit_call *self, struct weir_str line,
                                  struct weir_execution_draft *draft,
                                  struct weir_error *error)
 {
@@ -221,7 +221,7 @@ static enum weir_status fill_key(struct submitting *self, struct weir_str line,
 static enum weir_status fill_draft(void *state, size_t index, struct weir_str line,
                                    struct weir_error *error)
 {
-    struct submitting *self = state;
+    struct submit_call *self = state;
     struct weir_execution_draft *draft = &self->drafts[index];
     enum weir_status status = WEIR_OK;
 
@@ -242,7 +242,7 @@ static enum weir_status fill_draft(void *state, size_t index, struct weir_str li
 
 static enum weir_status send(void *state, size_t count, struct weir_error *error)
 {
-    struct submitting *self = state;
+    struct submit_call *self = state;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     enum weir_status status = weir_flow_submit(self->session.flow, NULL, self->drafts,
                                                count, self->submissions, error);
@@ -258,7 +258,7 @@ static enum weir_status send(void *state, size_t count, struct weir_error *error
     return status;
 }
 
-static int tell_lines(const struct submitting *self,
+static int tell_lines(const struct submit_call *self,
                       const struct weir_lines_result *result)
 {
     const struct weir_session *session = &self->session.session;
@@ -291,7 +291,7 @@ static int tell_lines(const struct submitting *self,
     return code;
 }
 
-static int run_lines(struct submitting *self)
+static int run_lines(struct submit_call *self)
 {
     const struct weir_session *session = &self->session.session;
     const struct weir_lines_options options = {
@@ -317,7 +317,7 @@ static int run_lines(struct submitting *self)
     return code != WEIR_EXIT_DONE ? code : told;
 }
 
-static int submit_lines(struct submitting *self)
+static int submit_lines(struct submit_call *self)
 {
     const struct weir_heap *heap = weir_heap_system();
     int code;
@@ -336,23 +336,24 @@ static int submit_lines(struct submitting *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct submitting submitting = {.lines = false};
-    int code = parse(self, argc, argv, &submitting);
+    struct submit_call submit_call = {.lines = false};
+    int code = parse(self, argc, argv, &submit_call);
 
     if (code >= 0)
         return code;
     code = WEIR_EXIT_DONE;
-    if (submitting.drafting.input != NULL)
-        code = weir_content_take(&submitting.content, self, "input",
-                                 submitting.drafting.input, WEIR_INPUT_SIZE_MAX);
+    if (submit_call.drafting.input != NULL)
+        code = weir_content_take(&submit_call.content, self, "input",
+                                 submit_call.drafting.input, WEIR_INPUT_SIZE_MAX);
     if (code == WEIR_EXIT_DONE) {
         code = weir_flow_session_open(
-            &submitting.session, self, WEIR_FLOW_SESSION_SILENT,
-            &(struct weir_flow_session_wishes){.partitions = submitting.partitions});
+            &submit_call.session, self, WEIR_FLOW_SESSION_SILENT,
+            &(struct weir_flow_session_wishes){.partitions = submit_call.partitions});
         if (code == WEIR_EXIT_DONE)
-            code = submitting.lines ? submit_lines(&submitting) : submit_one(&submitting);
-        weir_flow_session_close(&submitting.session);
+            code =
+                submit_call.lines ? submit_lines(&submit_call) : submit_one(&submit_call);
+        weir_flow_session_close(&submit_call.session);
     }
-    weir_content_fini(&submitting.content);
+    weir_content_fini(&submit_call.content);
     return code;
 }

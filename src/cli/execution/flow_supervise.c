@@ -56,7 +56,7 @@ const struct weir_command weir_cli_flow_supervise = {
     .run = run,
 };
 
-struct supervising {
+struct supervise_call {
     struct weir_flow_session session;
     struct weir_flow_supervision supervision;
     int64_t grace_ns;
@@ -65,7 +65,7 @@ struct supervising {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct supervising *out = state;
+    struct supervise_call *out = state;
 
     switch (id) {
     case OPTION_GRACE:
@@ -78,7 +78,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     }
 }
 
-static int tell(const struct supervising *self, size_t unfinished)
+static int tell(const struct supervise_call *self, size_t unfinished)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_buf json;
@@ -103,7 +103,7 @@ static int tell(const struct supervising *self, size_t unfinished)
     return code;
 }
 
-static int supervise(struct supervising *self)
+static int supervise(struct supervise_call *self)
 {
     struct weir_error error = {0};
     enum weir_status status = weir_interrupt_listen(&error);
@@ -123,24 +123,25 @@ static int supervise(struct supervising *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    static struct supervising supervising; /* too large for a stack */
+    static struct supervise_call supervise_call; /* too large for a stack */
     int code;
 
-    weir_flow_supervision_init(&supervising.supervision, self);
-    supervising.grace_ns = GRACE_DEFAULT;
-    code = weir_command_take_options(self, argc, argv, take_option, &supervising);
+    weir_flow_supervision_init(&supervise_call.supervision, self);
+    supervise_call.grace_ns = GRACE_DEFAULT;
+    code = weir_command_take_options(self, argc, argv, take_option, &supervise_call);
     if (code >= 0)
         return code;
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_flow_session_open(&supervising.session, self, WEIR_FLOW_SESSION_TELLING,
-                                  &(struct weir_flow_session_wishes){
-                                      .partitions = (uint32_t)supervising.partitions,
-                                  });
+    code =
+        weir_flow_session_open(&supervise_call.session, self, WEIR_FLOW_SESSION_TELLING,
+                               &(struct weir_flow_session_wishes){
+                                   .partitions = (uint32_t)supervise_call.partitions,
+                               });
     if (code == WEIR_EXIT_DONE)
-        code = supervise(&supervising);
-    weir_flow_supervision_close(&supervising.supervision);
-    weir_flow_session_close(&supervising.session);
+        code = supervise(&supervise_call);
+    weir_flow_supervision_close(&supervise_call.supervision);
+    weir_flow_session_close(&supervise_call.session);
     return code;
 }

@@ -99,7 +99,7 @@ const struct weir_command weir_cli_flow_work = {
     .run = run,
 };
 
-struct working {
+struct work_call {
     struct weir_flow_session session;
     struct weir_flow_claimant claimant;
     struct weir_flow_exec exec;
@@ -126,7 +126,7 @@ struct working {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct working *out = state;
+    struct work_call *out = state;
 
     switch (id) {
     case 'x':
@@ -162,7 +162,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct working *out)
+                 struct work_call *out)
 {
     const char *command;
     int code = weir_command_take_options(self, argc, argv, take_option, out);
@@ -181,7 +181,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- beginning ---------------------------------------------------------------------------- */
 
-static enum weir_status start_worker(struct working *self, struct weir_error *error)
+static enum weir_status start_worker(struct work_call *self, struct weir_error *error)
 {
     struct weir_flow_worker_options options;
     enum weir_status status;
@@ -201,7 +201,7 @@ static enum weir_status start_worker(struct working *self, struct weir_error *er
     return status;
 }
 
-static enum weir_status start(struct working *self, struct weir_error *error)
+static enum weir_status start(struct work_call *self, struct weir_error *error)
 {
     enum weir_status status = weir_interrupt_listen(error);
 
@@ -217,13 +217,13 @@ static enum weir_status start(struct working *self, struct weir_error *error)
 /* ---- while it runs ------------------------------------------------------------------------ */
 
 /* Executions that have ended here; whatever was claimed of them before is no other execution. */
-static uint64_t ended_so_far(const struct working *self)
+static uint64_t ended_so_far(const struct work_call *self)
 {
     return self->stats.completed + self->stats.failed + self->stats.cancelled;
 }
 
 /* Answers of any kind: something happens. */
-static int64_t done_so_far(const struct working *self)
+static int64_t done_so_far(const struct work_call *self)
 {
     const struct weir_flow_worker_stats *stats = &self->stats;
 
@@ -231,13 +231,13 @@ static int64_t done_so_far(const struct working *self)
                      stats->suspended);
 }
 
-static bool is_idle(const struct working *self)
+static bool is_idle(const struct work_call *self)
 {
     return self->stats.waiting + self->stats.running + self->stats.settling == 0;
 }
 
 /* Once, when nothing has been done for a while: why it does not end. */
-static void tell_left(struct working *self, const struct weir_flow_left *left)
+static void tell_left(struct work_call *self, const struct weir_flow_left *left)
 {
     int64_t now_ns = weir_clock_now_ns();
 
@@ -252,7 +252,7 @@ static void tell_left(struct working *self, const struct weir_flow_left *left)
     weir_command_note(self->session.session.command, "still left: %s", left->text);
 }
 
-static enum weir_status read_drained(struct working *self, struct weir_error *error)
+static enum weir_status read_drained(struct work_call *self, struct weir_error *error)
 {
     const struct weir_claim_options *claim = &self->claimant.options;
     struct weir_flow_left *left = &self->left;
@@ -269,7 +269,7 @@ static enum weir_status read_drained(struct working *self, struct weir_error *er
 }
 
 /* Whether it is there, and with --drain whether anything is left. */
-static void ask_database(struct working *self)
+static void ask_database(struct work_call *self)
 {
     int64_t begin_ns = weir_clock_now_ns();
     int64_t took_ns, now_us;
@@ -298,7 +298,7 @@ static void ask_database(struct working *self)
 }
 
 /* Returns whether to go on. */
-static bool look(struct working *self)
+static bool look(struct work_call *self)
 {
     weir_flow_worker_read(self->worker, &self->stats);
     weir_progress_note(&self->progress, (int64_t)ended_so_far(self), 0);
@@ -309,7 +309,7 @@ static bool look(struct working *self)
     return !self->drained;
 }
 
-static void watch(struct working *self)
+static void watch(struct work_call *self)
 {
     weir_progress_begin(&self->progress, (struct weir_noun){"execution", "executions"}, 0,
                         self->session.session.shared.quiet ? WEIR_PROGRESS_OFF
@@ -320,7 +320,7 @@ static void watch(struct working *self)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static void stop(struct working *self)
+static void stop(struct work_call *self)
 {
     weir_progress_end(&self->progress);
     if (self->progress.shown && !self->drained)
@@ -332,7 +332,7 @@ static void stop(struct working *self)
     self->elapsed_ns = weir_progress_elapsed_ns(&self->progress);
 }
 
-static int tell_json(const struct working *self)
+static int tell_json(const struct work_call *self)
 {
     const struct weir_flow_worker_stats *stats = &self->stats;
     struct weir_buf json;
@@ -376,7 +376,7 @@ static void add_count(struct weir_buf *text, uint64_t count, const char *what)
                                count, what);
 }
 
-static void append_counts(const struct working *self, struct weir_buf *text)
+static void append_counts(const struct work_call *self, struct weir_buf *text)
 {
     const struct weir_flow_worker_stats *stats = &self->stats;
 
@@ -391,7 +391,7 @@ static void append_counts(const struct working *self, struct weir_buf *text)
 }
 
 /* Why it has ended. */
-static void append_end(const struct working *self, struct weir_buf *text)
+static void append_end(const struct work_call *self, struct weir_buf *text)
 {
     const struct weir_flow_left *left = &self->left;
 
@@ -411,7 +411,7 @@ static void append_end(const struct working *self, struct weir_buf *text)
                                left->suspended > 0 ? ", " : ": ", left->behind);
 }
 
-static void tell_text(const struct working *self)
+static void tell_text(const struct work_call *self)
 {
     uint64_t ended = ended_so_far(self);
     double seconds = (double)self->elapsed_ns / 1e9;
@@ -429,7 +429,7 @@ static void tell_text(const struct working *self)
     weir_buf_fini(&end);
 }
 
-static int tell(const struct working *self)
+static int tell(const struct work_call *self)
 {
     int code = WEIR_EXIT_DONE;
 
@@ -445,7 +445,7 @@ static int tell(const struct working *self)
     return code;
 }
 
-static int work(struct working *self)
+static int work(struct work_call *self)
 {
     struct weir_error error = {0};
 
@@ -458,28 +458,28 @@ static int work(struct working *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    static struct working working; /* too large for a stack */
-    const struct weir_command_shared *shared = &working.session.session.shared;
+    static struct work_call work_call; /* too large for a stack */
+    const struct weir_command_shared *shared = &work_call.session.session.shared;
     int code;
 
-    weir_flow_claimant_init(&working.claimant, getpid());
-    weir_flow_supervision_init(&working.supervision, self);
-    working.exec.delay_ms = DELAY_MS_DEFAULT;
-    working.grace_ns = GRACE_DEFAULT;
-    working.done_before = -1; /* not even nothing */
-    code = parse(self, argc, argv, &working);
+    weir_flow_claimant_init(&work_call.claimant, getpid());
+    weir_flow_supervision_init(&work_call.supervision, self);
+    work_call.exec.delay_ms = DELAY_MS_DEFAULT;
+    work_call.grace_ns = GRACE_DEFAULT;
+    work_call.done_before = -1; /* not even nothing */
+    code = parse(self, argc, argv, &work_call);
     if (code >= 0)
         return code;
     code = weir_flow_session_open(
-        &working.session, self, WEIR_FLOW_SESSION_TELLING,
-        &(struct weir_flow_session_wishes){.partitions = (uint32_t)working.partitions});
-    working.exec.db = shared->db;
-    working.exec.prefix = shared->prefix != NULL ? shared->prefix : "";
-    working.exec.lease_ms = working.claimant.options.lease_ms;
+        &work_call.session, self, WEIR_FLOW_SESSION_TELLING,
+        &(struct weir_flow_session_wishes){.partitions = (uint32_t)work_call.partitions});
+    work_call.exec.db = shared->db;
+    work_call.exec.prefix = shared->prefix != NULL ? shared->prefix : "";
+    work_call.exec.lease_ms = work_call.claimant.options.lease_ms;
     if (code == WEIR_EXIT_DONE)
-        code = work(&working);
-    weir_flow_worker_destroy(working.worker);
-    weir_flow_supervision_close(&working.supervision);
-    weir_flow_session_close(&working.session);
+        code = work(&work_call);
+    weir_flow_worker_destroy(work_call.worker);
+    weir_flow_supervision_close(&work_call.supervision);
+    weir_flow_session_close(&work_call.session);
     return code;
 }

@@ -59,7 +59,7 @@ const struct weir_command weir_cli_flow_key_rotate = {
     .run = run_rotate,
 };
 
-struct rotating {
+struct rotate_call {
     struct weir_flow_session session;
     const char *key;
     const char *file; /* NULL: none */
@@ -69,7 +69,7 @@ struct rotating {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct rotating *out = state;
+    struct rotate_call *out = state;
 
     if (id == OPTION_SECRET_FILE) {
         out->file = value;
@@ -99,7 +99,7 @@ static bool read_digits(const char *text, size_t size, uint8_t *out)
     return true;
 }
 
-static int read_secret(const struct weir_command *self, struct rotating *out)
+static int read_secret(const struct weir_command *self, struct rotate_call *out)
 {
     struct weir_content content = {.size = 0};
     int code =
@@ -120,7 +120,7 @@ static int read_secret(const struct weir_command *self, struct rotating *out)
     return code;
 }
 
-static void print_lines(const struct rotating *self)
+static void print_lines(const struct rotate_call *self)
 {
     char grace[WEIR_DURATION_TEXT_SIZE];
 
@@ -133,7 +133,7 @@ static void print_lines(const struct rotating *self)
         puts("those of the key before are worthless");
 }
 
-static int tell(const struct rotating *self)
+static int tell(const struct rotate_call *self)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_buf json;
@@ -154,7 +154,7 @@ static int tell(const struct rotating *self)
     return code;
 }
 
-static int rotate(const struct weir_command *command, struct rotating *self)
+static int rotate(const struct weir_command *command, struct rotate_call *self)
 {
     struct weir_error error = {0};
     int code =
@@ -172,16 +172,16 @@ static int rotate(const struct weir_command *command, struct rotating *self)
 
 static int run_rotate(const struct weir_command *self, int argc, char **argv)
 {
-    struct rotating rotating = {.grace_ms = GRACE_MS_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &rotating);
+    struct rotate_call rotate_call = {.grace_ms = GRACE_MS_DEFAULT};
+    int code = weir_command_take_options(self, argc, argv, take_option, &rotate_call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "KEY", &rotating.key);
-    if (code == WEIR_EXIT_DONE && rotating.file != NULL)
-        code = read_secret(self, &rotating);
+    code = weir_command_one_operand(self, argc, argv, "KEY", &rotate_call.key);
+    if (code == WEIR_EXIT_DONE && rotate_call.file != NULL)
+        code = read_secret(self, &rotate_call);
     if (code == WEIR_EXIT_DONE)
-        code = rotate(self, &rotating);
-    memset(rotating.secret, 0, sizeof rotating.secret);
+        code = rotate(self, &rotate_call);
+    memset(rotate_call.secret, 0, sizeof rotate_call.secret);
     return code;
 }

@@ -59,7 +59,7 @@ static const struct weir_table_column SIGNAL_COLUMNS[] = {
     {.title = "payload", .cut_to = 16},
 };
 
-struct listing {
+struct list_call {
     struct weir_flow_session session;
     struct weir_execution_id id;
     struct weir_table table;
@@ -86,7 +86,7 @@ static void add_waitpoint_json(struct weir_buf *json,
     weir_buf_append_text(json, "}");
 }
 
-static void add_waitpoint_row(struct listing *self,
+static void add_waitpoint_row(struct list_call *self,
                               const struct weir_waitpoint_info *info)
 {
     int64_t left_us = info->until_us - self->session.now_us;
@@ -110,7 +110,7 @@ static void add_waitpoint_row(struct listing *self,
 
 static void add_waitpoint(void *state, const struct weir_waitpoint_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
 
     self->count++;
     if (self->session.session.shared.json)
@@ -155,7 +155,7 @@ static void add_payload(struct weir_table *table, struct weir_str payload)
         weir_table_add(table, WEIR_TONE_PLAIN, "(no text)");
 }
 
-static void add_signal_row(struct listing *self, const struct weir_signal_info *info)
+static void add_signal_row(struct list_call *self, const struct weir_signal_info *info)
 {
     int64_t age_us = self->session.now_us - info->came_us;
     bool typed = info->source_type[0] != '\0';
@@ -174,7 +174,7 @@ static void add_signal_row(struct listing *self, const struct weir_signal_info *
 
 static void add_signal(void *state, const struct weir_signal_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
 
     self->count++;
     if (self->session.session.shared.json)
@@ -208,7 +208,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-static int print(struct listing *self, const char *what)
+static int print(struct list_call *self, const char *what)
 {
     const struct weir_session *session = &self->session.session;
     struct weir_buf json;
@@ -231,20 +231,20 @@ static int print(struct listing *self, const char *what)
     return code;
 }
 
-typedef enum weir_status (*list_fn)(struct listing *self, struct weir_error *error);
+typedef enum weir_status (*list_fn)(struct list_call *self, struct weir_error *error);
 
-static enum weir_status list_waitpoints(struct listing *self, struct weir_error *error)
+static enum weir_status list_waitpoints(struct list_call *self, struct weir_error *error)
 {
     return weir_flow_waitpoints(self->session.flow, &self->id, add_waitpoint, self,
                                 error);
 }
 
-static enum weir_status list_signals(struct listing *self, struct weir_error *error)
+static enum weir_status list_signals(struct list_call *self, struct weir_error *error)
 {
     return weir_flow_signals(self->session.flow, &self->id, add_signal, self, error);
 }
 
-static int list(const struct weir_command *command, struct listing *self, list_fn call,
+static int list(const struct weir_command *command, struct list_call *self, list_fn call,
                 const char *what)
 {
     struct weir_error error = {0};
@@ -264,24 +264,24 @@ static int list(const struct weir_command *command, struct listing *self, list_f
 
 static int run_waitpoints(const struct weir_command *self, int argc, char **argv)
 {
-    struct listing listing = {.count = 0};
-    int code = parse(self, argc, argv, &listing.id);
+    struct list_call list_call = {.count = 0};
+    int code = parse(self, argc, argv, &list_call.id);
 
     if (code >= 0)
         return code;
-    weir_table_init(&listing.table, weir_heap_system(), WAITPOINT_COLUMNS,
+    weir_table_init(&list_call.table, weir_heap_system(), WAITPOINT_COLUMNS,
                     sizeof WAITPOINT_COLUMNS / sizeof WAITPOINT_COLUMNS[0]);
-    return list(self, &listing, list_waitpoints, "waitpoints");
+    return list(self, &list_call, list_waitpoints, "waitpoints");
 }
 
 static int run_signals(const struct weir_command *self, int argc, char **argv)
 {
-    struct listing listing = {.count = 0};
-    int code = parse(self, argc, argv, &listing.id);
+    struct list_call list_call = {.count = 0};
+    int code = parse(self, argc, argv, &list_call.id);
 
     if (code >= 0)
         return code;
-    weir_table_init(&listing.table, weir_heap_system(), SIGNAL_COLUMNS,
+    weir_table_init(&list_call.table, weir_heap_system(), SIGNAL_COLUMNS,
                     sizeof SIGNAL_COLUMNS / sizeof SIGNAL_COLUMNS[0]);
-    return list(self, &listing, list_signals, "signals");
+    return list(self, &list_call, list_signals, "signals");
 }

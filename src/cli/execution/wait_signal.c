@@ -87,7 +87,7 @@ const struct weir_command weir_cli_flow_approve = {
     .run = run_approve,
 };
 
-struct signalling {
+struct signal_call {
     struct weir_flow_session session;
     struct weir_signal signal;
     const char *waitpoint;  /* its id or key, as it was given */
@@ -101,7 +101,7 @@ struct signalling {
 /* ---- options ------------------------------------------------------------------------------ */
 
 /* Twice is once too often, whichever way. */
-static int take_token_source(const struct weir_command *self, struct signalling *out,
+static int take_token_source(const struct weir_command *self, struct signal_call *out,
                              const char *token, const char *file)
 {
     if (out->signal.token != NULL || out->token_file != NULL)
@@ -113,7 +113,7 @@ static int take_token_source(const struct weir_command *self, struct signalling 
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct signalling *out = state;
+    struct signal_call *out = state;
 
     switch (id) {
     case 'n':
@@ -144,7 +144,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* A word too many may be the token: it is not repeated. */
 static int take_operands(const struct weir_command *self, int argc, char **argv,
-                         struct signalling *out)
+                         struct signal_call *out)
 {
     if (argc - optind < 2)
         return weir_command_misuse(self, "which execution, and which of its waitpoints?");
@@ -154,7 +154,7 @@ static int take_operands(const struct weir_command *self, int argc, char **argv,
     return weir_flow_take_id(self, argv[optind], &out->signal.id);
 }
 
-static int check_together(const struct weir_command *self, const struct signalling *out)
+static int check_together(const struct weir_command *self, const struct signal_call *out)
 {
     bool token_from_stdin = out->token_file != NULL && strcmp(out->token_file, "-") == 0;
 
@@ -172,7 +172,7 @@ static int check_together(const struct weir_command *self, const struct signalli
 }
 
 /* The first line of what was read. */
-static int read_token(const struct weir_command *self, struct signalling *out)
+static int read_token(const struct weir_command *self, struct signal_call *out)
 {
     int code = weir_content_read(&out->token_content, self, "token", out->token_file,
                                  TOKEN_FILE_SIZE_MAX, "");
@@ -188,7 +188,7 @@ static int read_token(const struct weir_command *self, struct signalling *out)
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct signalling *out)
+                 struct signal_call *out)
 {
     int code = weir_command_take_options(self, argc, argv, take_option, out);
 
@@ -209,11 +209,11 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-typedef enum weir_status (*signal_fn)(struct signalling *self, struct weir_error *error);
+typedef enum weir_status (*signal_fn)(struct signal_call *self, struct weir_error *error);
 
 static void match_key(void *state, const struct weir_waitpoint_info *info)
 {
-    struct signalling *self = state;
+    struct signal_call *self = state;
 
     if (strcmp(info->key, self->waitpoint) == 0)
         memcpy(self->signal.waitpoint, info->uuid, WEIR_UUID_SIZE);
@@ -221,7 +221,7 @@ static void match_key(void *state, const struct weir_waitpoint_info *info)
 
 /* A key stands for the newest waitpoint of that name. Where there is none, the library is asked all
  * the same: it answers as to a wrong token. */
-static enum weir_status send_signal(struct signalling *self, struct weir_error *error)
+static enum weir_status send_signal(struct signal_call *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -233,7 +233,7 @@ static enum weir_status send_signal(struct signalling *self, struct weir_error *
     return weir_flow_signal(self->session.flow, &self->signal, &self->effect, error);
 }
 
-static enum weir_status approve(struct signalling *self, struct weir_error *error)
+static enum weir_status approve(struct signal_call *self, struct weir_error *error)
 {
     return weir_flow_approve(self->session.flow, &self->signal.id, self->waitpoint,
                              &self->signal, &self->effect, error);
@@ -250,7 +250,7 @@ static const char *const EFFECTS[WEIR_SIGNAL_EFFECT_COUNT] = {
     [WEIR_SIGNAL_LATE] = "the wait is over",
 };
 
-static int print_json(const struct signalling *self)
+static int print_json(const struct signal_call *self)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_buf json;
@@ -266,7 +266,7 @@ static int print_json(const struct signalling *self)
     return code;
 }
 
-static int tell(const struct signalling *self)
+static int tell(const struct signal_call *self)
 {
     const struct weir_command_shared *shared = &self->session.session.shared;
 
@@ -280,7 +280,7 @@ static int tell(const struct signalling *self)
 }
 
 /* A token that is not good is no matter of rights in the database, whose errors have codes. */
-static int tell_failure(const struct signalling *self, const struct weir_error *error)
+static int tell_failure(const struct signal_call *self, const struct weir_error *error)
 {
     const struct weir_command *command = self->session.session.command;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -303,7 +303,7 @@ static int tell_failure(const struct signalling *self, const struct weir_error *
     return weir_flow_session_fail(&self->session, error);
 }
 
-static int call(const struct weir_command *command, struct signalling *self,
+static int call(const struct weir_command *command, struct signal_call *self,
                 signal_fn send)
 {
     struct weir_error error = {0};
@@ -316,7 +316,7 @@ static int call(const struct weir_command *command, struct signalling *self,
     return code;
 }
 
-static void finish(struct signalling *self)
+static void finish(struct signal_call *self)
 {
     if (self->token_content.memory != NULL)
         memset(self->token_content.memory, 0, TOKEN_FILE_SIZE_MAX);
@@ -326,23 +326,23 @@ static void finish(struct signalling *self)
 
 static int run_signal(const struct weir_command *self, int argc, char **argv)
 {
-    struct signalling signalling = {.effect = WEIR_SIGNAL_LATE};
-    int code = parse(self, argc, argv, &signalling);
+    struct signal_call signal_call = {.effect = WEIR_SIGNAL_LATE};
+    int code = parse(self, argc, argv, &signal_call);
 
     if (code < 0)
-        code = call(self, &signalling, send_signal);
-    finish(&signalling);
+        code = call(self, &signal_call, send_signal);
+    finish(&signal_call);
     return code;
 }
 
 static int run_approve(const struct weir_command *self, int argc, char **argv)
 {
-    struct signalling signalling = {
+    struct signal_call signal_call = {
         .signal = {.name = "approved", .source_type = "operator"}};
-    int code = parse(self, argc, argv, &signalling);
+    int code = parse(self, argc, argv, &signal_call);
 
     if (code < 0)
-        code = call(self, &signalling, approve);
-    finish(&signalling);
+        code = call(self, &signal_call, approve);
+    finish(&signal_call);
     return code;
 }

@@ -84,7 +84,7 @@ const struct weir_command weir_cli_flow_waitpoint = {
     .run = run_waitpoint,
 };
 
-struct suspending {
+struct suspend_call {
     struct weir_flow_session session;
     struct weir_claim claim;
     struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
@@ -99,7 +99,7 @@ struct suspending {
     struct weir_truth truth;
 };
 
-static struct suspending suspending; /* too large for a stack */
+static struct suspend_call suspend_call; /* too large for a stack */
 
 /* ---- options ------------------------------------------------------------------------------ */
 
@@ -132,7 +132,7 @@ static int take_on_timeout(const struct weir_command *self, const char *value,
     return code;
 }
 
-static int add_waitpoint(const struct weir_command *self, struct suspending *out,
+static int add_waitpoint(const struct weir_command *self, struct suspend_call *out,
                          char *word)
 {
     if (out->options.waitpoint_count == WEIR_WAITPOINTS_MAX)
@@ -143,7 +143,7 @@ static int add_waitpoint(const struct weir_command *self, struct suspending *out
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct suspending *out = state;
+    struct suspend_call *out = state;
 
     switch (id) {
     case 'u':
@@ -172,7 +172,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     return WEIR_EXIT_DONE;
 }
 
-static bool is_given(const struct suspending *self, const char *key)
+static bool is_given(const struct suspend_call *self, const char *key)
 {
     for (size_t i = 0; i < self->options.waitpoint_count; i++) {
         if (strcmp(self->waitpoints[i].key, key) == 0)
@@ -183,7 +183,7 @@ static bool is_given(const struct suspending *self, const char *key)
 
 /* Keys of the condition that no option has named. Behind each there is a comma, a bracket, a blank or
  * the end: room for a zero, in our copy. */
-static int add_keys(const struct weir_command *self, struct suspending *out)
+static int add_keys(const struct weir_command *self, struct suspend_call *out)
 {
     int code = WEIR_EXIT_DONE;
 
@@ -198,7 +198,7 @@ static int add_keys(const struct weir_command *self, struct suspending *out)
     return code;
 }
 
-static int take_condition(const struct weir_command *self, struct suspending *out)
+static int take_condition(const struct weir_command *self, struct suspend_call *out)
 {
     size_t size = strlen(out->options.until);
     struct weir_error error = {0};
@@ -223,7 +223,7 @@ static int take_condition(const struct weir_command *self, struct suspending *ou
 
 /* The exit code, or -1 to go on. */
 static int parse_suspend(const struct weir_command *self, int argc, char **argv,
-                         struct suspending *out)
+                         struct suspend_call *out)
 {
     const char *token = NULL;
     int code = weir_command_take_options(self, argc, argv, take_option, out);
@@ -243,7 +243,7 @@ static int parse_suspend(const struct weir_command *self, int argc, char **argv,
 }
 
 static int parse_waitpoint(const struct weir_command *self, int argc, char **argv,
-                           struct suspending *out)
+                           struct suspend_call *out)
 {
     const char *key = NULL;
     int code = weir_command_take_options(self, argc, argv, take_option, out);
@@ -262,14 +262,14 @@ static int parse_waitpoint(const struct weir_command *self, int argc, char **arg
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
-static void append_answer(struct weir_buf *json, const struct suspending *self)
+static void append_answer(struct weir_buf *json, const struct suspend_call *self)
 {
     weir_output_add_flag(json, "satisfied", self->satisfied);
     weir_output_add_text(json, "state", weir_public_state_name(self->truth.state));
     weir_output_add_number(json, "epoch", self->truth.epoch);
 }
 
-static int print_json(const struct suspending *self, const struct weir_command *command)
+static int print_json(const struct suspend_call *self, const struct weir_command *command)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_buf json;
@@ -288,7 +288,7 @@ static int print_json(const struct suspending *self, const struct weir_command *
 }
 
 /* Where nothing waits, nobody has to be told a token. */
-static int tell(struct suspending *self)
+static int tell(struct suspend_call *self)
 {
     const struct weir_session *session = &self->session.session;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -306,21 +306,23 @@ static int tell(struct suspending *self)
 
 /* ---- the commands ------------------------------------------------------------------------- */
 
-typedef enum weir_status (*wait_fn)(struct suspending *self, struct weir_error *error);
+typedef enum weir_status (*wait_fn)(struct suspend_call *self, struct weir_error *error);
 
-static enum weir_status suspend(struct suspending *self, struct weir_error *error)
+static enum weir_status suspend(struct suspend_call *self, struct weir_error *error)
 {
     return weir_flow_suspend(self->session.flow, &self->claim, &self->options,
                              &self->satisfied, &self->truth, error);
 }
 
-static enum weir_status make_waitpoint(struct suspending *self, struct weir_error *error)
+static enum weir_status make_waitpoint(struct suspend_call *self,
+                                       struct weir_error *error)
 {
     return weir_flow_waitpoint(self->session.flow, &self->claim, &self->waitpoints[0],
                                self->expires_ms, &self->truth, error);
 }
 
-static int call(const struct weir_command *command, struct suspending *self, wait_fn wait)
+static int call(const struct weir_command *command, struct suspend_call *self,
+                wait_fn wait)
 {
     struct weir_error error = {0};
     int code =
@@ -339,17 +341,17 @@ static int run_suspend(const struct weir_command *self, int argc, char **argv)
 {
     int code;
 
-    weir_suspend_options_init(&suspending.options);
-    suspending.options.waitpoints = suspending.waitpoints;
-    code = parse_suspend(self, argc, argv, &suspending);
-    return code < 0 ? call(self, &suspending, suspend) : code;
+    weir_suspend_options_init(&suspend_call.options);
+    suspend_call.options.waitpoints = suspend_call.waitpoints;
+    code = parse_suspend(self, argc, argv, &suspend_call);
+    return code < 0 ? call(self, &suspend_call, suspend) : code;
 }
 
 static int run_waitpoint(const struct weir_command *self, int argc, char **argv)
 {
     int code;
 
-    suspending.expires_ms = EXPIRES_MS_DEFAULT;
-    code = parse_waitpoint(self, argc, argv, &suspending);
-    return code < 0 ? call(self, &suspending, make_waitpoint) : code;
+    suspend_call.expires_ms = EXPIRES_MS_DEFAULT;
+    code = parse_waitpoint(self, argc, argv, &suspend_call);
+    return code < 0 ? call(self, &suspend_call, make_waitpoint) : code;
 }

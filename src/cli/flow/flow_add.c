@@ -101,7 +101,7 @@ const struct weir_command weir_cli_flow_edge = {
     .run = run_edge,
 };
 
-struct adding {
+struct add_call {
     struct weir_flow_session session;
     struct weir_graph_id graph;
     struct weir_graph_plan plan;
@@ -119,7 +119,7 @@ struct adding {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct adding *out = state;
+    struct add_call *out = state;
     int64_t number = 0;
     int code;
 
@@ -160,11 +160,11 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* The exit code, or -1 to go on; the flow is taken, and the operands behind it begin. */
 static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct adding *out)
+                 struct add_call *out)
 {
     int code;
 
-    *out = (struct adding){.revision = -1};
+    *out = (struct add_call){.revision = -1};
     weir_drafting_init(&out->drafting);
     code = weir_command_take_options(self, argc, argv, take_option, out);
     if (code >= 0)
@@ -178,7 +178,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- the call ----------------------------------------------------------------------------- */
 
-static int tell_refused(struct adding *self, struct weir_error *error)
+static int tell_refused(struct add_call *self, struct weir_error *error)
 {
     const char *name = weir_graph_plan_name_in(&self->plan, error->text);
     char text[sizeof error->text];
@@ -192,7 +192,7 @@ static int tell_refused(struct adding *self, struct weir_error *error)
 
 /* Members are of the namespace of their flow. Whoever may add to it need not be allowed to see how its
  * members stand, which weir_graph_get() tells. */
-static enum weir_status read_name_space(struct adding *self, struct weir_error *error)
+static enum weir_status read_name_space(struct add_call *self, struct weir_error *error)
 {
     struct weir_db *db = self->session.session.db;
     struct weir_connection *connection = NULL;
@@ -212,7 +212,7 @@ static enum weir_status read_name_space(struct adding *self, struct weir_error *
     return status;
 }
 
-static int extend(struct adding *self, int64_t *revision)
+static int extend(struct add_call *self, int64_t *revision)
 {
     struct weir_flow *flow = self->session.flow;
     struct weir_graph_extension extension;
@@ -239,7 +239,7 @@ static int extend(struct adding *self, int64_t *revision)
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
-static void print_ids(const struct adding *self)
+static void print_ids(const struct add_call *self)
 {
     bool names = !self->session.session.shared.quiet;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -255,7 +255,7 @@ static void print_ids(const struct adding *self)
     }
 }
 
-static int print_json(const struct adding *self, int64_t revision)
+static int print_json(const struct add_call *self, int64_t revision)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_buf json;
@@ -281,7 +281,7 @@ static int print_json(const struct adding *self, int64_t revision)
     return code;
 }
 
-static int add(struct adding *self, const struct weir_command *command)
+static int add(struct add_call *self, const struct weir_command *command)
 {
     int64_t revision = 0;
     int code = weir_flow_session_open(
@@ -300,7 +300,7 @@ static int add(struct adding *self, const struct weir_command *command)
 
 /* ---- add ---------------------------------------------------------------------------------- */
 
-static int plan_one(const struct weir_command *command, struct adding *self)
+static int plan_one(const struct weir_command *command, struct add_call *self)
 {
     struct weir_drafting *drafting = &self->drafting;
     int code = weir_drafting_finish(drafting, command, self->partitions);
@@ -315,7 +315,7 @@ static int plan_one(const struct weir_command *command, struct adding *self)
     return code;
 }
 
-static int plan_many(const struct weir_command *command, struct adding *self)
+static int plan_many(const struct weir_command *command, struct add_call *self)
 {
     int code;
 
@@ -332,27 +332,28 @@ static int plan_many(const struct weir_command *command, struct adding *self)
         &self->plan, (struct weir_str){self->content.data, self->content.size});
 }
 
-static struct adding adding; /* too large for a stack */
+static struct add_call add_call; /* too large for a stack */
 
 static int run_add(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &adding);
+    int code = parse(self, argc, argv, &add_call);
 
     if (code >= 0)
         return code;
     code = weir_command_no_operands(self, argc, argv);
     if (code == WEIR_EXIT_DONE)
-        code = adding.from != NULL ? plan_many(self, &adding) : plan_one(self, &adding);
+        code = add_call.from != NULL ? plan_many(self, &add_call)
+                                     : plan_one(self, &add_call);
     if (code == WEIR_EXIT_DONE)
-        code = add(&adding, self);
-    weir_graph_plan_fini(&adding.plan);
-    weir_content_fini(&adding.content);
+        code = add(&add_call, self);
+    weir_graph_plan_fini(&add_call.plan);
+    weir_content_fini(&add_call.content);
     return code;
 }
 
 /* ---- edge --------------------------------------------------------------------------------- */
 
-static int plan_edges(const struct weir_command *command, struct adding *self, int argc,
+static int plan_edges(const struct weir_command *command, struct add_call *self, int argc,
                       char **argv)
 {
     const char *from = optind < argc ? argv[optind++] : NULL;
@@ -380,13 +381,13 @@ static int plan_edges(const struct weir_command *command, struct adding *self, i
 
 static int run_edge(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &adding);
+    int code = parse(self, argc, argv, &add_call);
 
     if (code >= 0)
         return code;
-    code = plan_edges(self, &adding, argc, argv);
+    code = plan_edges(self, &add_call, argc, argv);
     if (code == WEIR_EXIT_DONE)
-        code = add(&adding, self);
-    weir_graph_plan_fini(&adding.plan);
+        code = add(&add_call, self);
+    weir_graph_plan_fini(&add_call.plan);
     return code;
 }

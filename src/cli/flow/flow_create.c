@@ -69,7 +69,7 @@ const struct weir_command weir_cli_flow_graphs = {
 
 /* ---- create ------------------------------------------------------------------------------- */
 
-struct creating {
+struct create_call {
     struct weir_graph_draft draft;
     struct weir_graph_id id;
 };
@@ -77,7 +77,7 @@ struct creating {
 static int take_create_option(const struct weir_command *self, void *state, int id,
                               char *value)
 {
-    struct creating *out = state;
+    struct create_call *out = state;
 
     switch (id) {
     case 'k':
@@ -95,7 +95,8 @@ static int take_create_option(const struct weir_command *self, void *state, int 
     return WEIR_EXIT_DONE;
 }
 
-static int create(const struct weir_flow_session *session, const struct creating *wanted)
+static int create(const struct weir_flow_session *session,
+                  const struct create_call *wanted)
 {
     struct weir_error error = {0};
     struct weir_graph_id id;
@@ -121,20 +122,21 @@ static int create(const struct weir_flow_session *session, const struct creating
 
 static int run_create(const struct weir_command *self, int argc, char **argv)
 {
-    struct creating creating = {.draft = {.kind = NULL}};
+    struct create_call create_call = {.draft = {.kind = NULL}};
     struct weir_flow_session session;
-    int code = weir_command_take_options(self, argc, argv, take_create_option, &creating);
+    int code =
+        weir_command_take_options(self, argc, argv, take_create_option, &create_call);
 
     if (code >= 0)
         return code;
     code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE && creating.draft.kind == NULL)
+    if (code == WEIR_EXIT_DONE && create_call.draft.kind == NULL)
         code = weir_command_misuse(self, "what is it for? --kind KIND is needed");
     if (code != WEIR_EXIT_DONE)
         return code;
     code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = create(&session, &creating);
+        code = create(&session, &create_call);
     weir_flow_session_close(&session);
     return code;
 }
@@ -151,7 +153,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "of them", .cut_to = 12, .rank = 4},
 };
 
-struct listing {
+struct list_call {
     struct weir_flow_session session;
     struct weir_graph_filter filter;
     size_t limit;
@@ -163,7 +165,7 @@ struct listing {
 static int take_graphs_option(const struct weir_command *self, void *state, int id,
                               char *value)
 {
-    struct listing *out = state;
+    struct list_call *out = state;
     int64_t number = 0;
     int code;
 
@@ -183,7 +185,7 @@ static int take_graphs_option(const struct weir_command *self, void *state, int 
     }
 }
 
-static void add_row(struct listing *self, const struct weir_graph_info *info)
+static void add_row(struct list_call *self, const struct weir_graph_info *info)
 {
     struct weir_table *table = &self->table;
     int64_t age_us = self->session.now_us - info->created_us;
@@ -207,7 +209,7 @@ static void add_row(struct listing *self, const struct weir_graph_info *info)
 
 static void visit(void *state, const struct weir_graph_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
     const struct weir_command_shared *shared = &self->session.session.shared;
     char id[WEIR_GRAPH_ID_TEXT_SIZE];
 
@@ -223,7 +225,7 @@ static void visit(void *state, const struct weir_graph_info *info)
     }
 }
 
-static int print_json(const struct listing *self)
+static int print_json(const struct list_call *self)
 {
     struct weir_buf json;
     int code;
@@ -243,7 +245,7 @@ static int print_json(const struct listing *self)
     return code;
 }
 
-static int print_page(const struct listing *self)
+static int print_page(const struct list_call *self)
 {
     const struct weir_command_shared *shared = &self->session.session.shared;
     int code;
@@ -262,7 +264,7 @@ static int print_page(const struct listing *self)
     return code;
 }
 
-static int list(struct listing *self)
+static int list(struct list_call *self)
 {
     struct weir_error error = {0};
     int64_t next;
@@ -281,22 +283,24 @@ static int list(struct listing *self)
 
 static int run_graphs(const struct weir_command *self, int argc, char **argv)
 {
-    struct listing listing = {.limit = LIMIT_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_graphs_option, &listing);
+    struct list_call list_call = {.limit = LIMIT_DEFAULT};
+    int code =
+        weir_command_take_options(self, argc, argv, take_graphs_option, &list_call);
 
     if (code >= 0)
         return code;
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    weir_table_init(&listing.table, weir_heap_system(), COLUMNS,
+    weir_table_init(&list_call.table, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
-    weir_buf_init(&listing.json, weir_heap_system(), JSON_SIZE_MAX);
-    code = weir_flow_session_open(&listing.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    weir_buf_init(&list_call.json, weir_heap_system(), JSON_SIZE_MAX);
+    code =
+        weir_flow_session_open(&list_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = list(&listing);
-    weir_flow_session_close(&listing.session);
-    weir_table_fini(&listing.table);
-    weir_buf_fini(&listing.json);
+        code = list(&list_call);
+    weir_flow_session_close(&list_call.session);
+    weir_table_fini(&list_call.table);
+    weir_buf_fini(&list_call.json);
     return code;
 }

@@ -42,7 +42,7 @@ const struct weir_command weir_cli_flow_show = {
     .run = run,
 };
 
-struct showing {
+struct show_call {
     struct weir_flow_session session;
     const char *word;
     struct weir_graph_id graph;
@@ -56,7 +56,7 @@ struct showing {
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct showing *out = state;
+    struct show_call *out = state;
 
     switch (id) {
     case 'w':
@@ -75,7 +75,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 /* ---- which one ---------------------------------------------------------------------------- */
 
-static int find_flow_of(struct showing *self)
+static int find_flow_of(struct show_call *self)
 {
     const struct weir_command *command = self->session.session.command;
     struct weir_execution_id id;
@@ -94,7 +94,7 @@ static int find_flow_of(struct showing *self)
 }
 
 /* Too large to be drawn is not too large to be listed. */
-static int tell(const struct showing *self, const struct weir_error *error)
+static int tell(const struct show_call *self, const struct weir_error *error)
 {
     if (error->status == WEIR_TOO_LARGE)
         return weir_command_fail(self->session.session.command,
@@ -105,7 +105,7 @@ static int tell(const struct showing *self, const struct weir_error *error)
 
 /* ---- printing ----------------------------------------------------------------------------- */
 
-static enum weir_status compose(struct showing *self, size_t width,
+static enum weir_status compose(struct show_call *self, size_t width,
                                 enum weir_tone_use tones, struct weir_buf *frame,
                                 struct weir_error *error)
 {
@@ -136,7 +136,7 @@ static enum weir_status compose(struct showing *self, size_t width,
                : weir_error_set(error, status, "print: %s", weir_status_text(status));
 }
 
-static int show(struct showing *self, struct weir_buf *frame)
+static int show(struct show_call *self, struct weir_buf *frame)
 {
     struct weir_error error = {0};
 
@@ -146,7 +146,7 @@ static int show(struct showing *self, struct weir_buf *frame)
 }
 
 /* Again and again, until it has ended, is enough, or fails. */
-static int watch(struct showing *self, struct weir_buf *frame)
+static int watch(struct show_call *self, struct weir_buf *frame)
 {
     enum weir_console_style style = self->session.session.shared.json
                                         ? WEIR_CONSOLE_PLAIN
@@ -169,7 +169,7 @@ static int watch(struct showing *self, struct weir_buf *frame)
     return status == WEIR_OK ? WEIR_EXIT_DONE : tell(self, &error);
 }
 
-static int run_open(struct showing *self)
+static int run_open(struct show_call *self)
 {
     struct weir_buf frame;
     int code = self->word[0] == '{' ? find_flow_of(self) : WEIR_EXIT_DONE;
@@ -184,21 +184,22 @@ static int run_open(struct showing *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct showing showing = {.fold = FOLD_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &showing);
+    struct show_call show_call = {.fold = FOLD_DEFAULT};
+    int code = weir_command_take_options(self, argc, argv, take_option, &show_call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "FLOW", &showing.word);
-    if (code == WEIR_EXIT_DONE && showing.word[0] != '{')
-        code = weir_flow_take_graph(self, showing.word, &showing.graph);
+    code = weir_command_one_operand(self, argc, argv, "FLOW", &show_call.word);
+    if (code == WEIR_EXIT_DONE && show_call.word[0] != '{')
+        code = weir_flow_take_graph(self, show_call.word, &show_call.graph);
     if (code != WEIR_EXIT_DONE)
         return code;
-    weir_flow_chart_init(&showing.chart);
-    code = weir_flow_session_open(&showing.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    weir_flow_chart_init(&show_call.chart);
+    code =
+        weir_flow_session_open(&show_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = run_open(&showing);
-    weir_flow_session_close(&showing.session);
-    weir_flow_chart_fini(&showing.chart);
+        code = run_open(&show_call);
+    weir_flow_session_close(&show_call.session);
+    weir_flow_chart_fini(&show_call.chart);
     return code;
 }

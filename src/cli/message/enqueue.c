@@ -200,7 +200,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- sending ------------------------------------------------------------------------------ */
 
-struct errand {
+struct enqueue_call {
     const struct weir_enqueue_plan *plan;
     const struct weir_draft *drafts;
     size_t count;
@@ -211,10 +211,11 @@ static enum weir_status enqueue(struct weir_outbox *outbox,
                                 struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
-    const struct errand *errand = argument;
+    const struct enqueue_call *enqueue_call = argument;
 
-    return weir_enqueue_batch(outbox, connection, errand->plan->queue, errand->drafts,
-                              errand->count, errand->receipts, error);
+    return weir_enqueue_batch(outbox, connection, enqueue_call->plan->queue,
+                              enqueue_call->drafts, enqueue_call->count,
+                              enqueue_call->receipts, error);
 }
 
 enum weir_status weir_enqueue_send(const struct weir_enqueue_plan *plan,
@@ -222,9 +223,9 @@ enum weir_status weir_enqueue_send(const struct weir_enqueue_plan *plan,
                                    struct weir_receipt *receipts,
                                    struct weir_error *error)
 {
-    struct errand errand = {plan, drafts, count, receipts};
+    struct enqueue_call enqueue_call = {plan, drafts, count, receipts};
 
-    return weir_outbox_transact(plan->session.outbox, enqueue, &errand, error);
+    return weir_outbox_transact(plan->session.outbox, enqueue, &enqueue_call, error);
 }
 
 /* ---- one message -------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ const struct weir_command weir_cli_subscription_seek = {
     .run = run,
 };
 
-struct journey {
+struct seek_call {
     struct weir_subscription_target target;
     struct weir_seek seek;
     bool has_place;
@@ -57,7 +57,7 @@ struct journey {
     size_t count;
 };
 
-static int take_place(const struct weir_command *self, struct journey *out,
+static int take_place(const struct weir_command *self, struct seek_call *out,
                       const char *value)
 {
     struct weir_seek *seek = &out->seek;
@@ -86,7 +86,7 @@ static int take_place(const struct weir_command *self, struct journey *out,
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
-    struct journey *out = state;
+    struct seek_call *out = state;
     int64_t number = 0;
     int code = WEIR_EXIT_DONE;
 
@@ -108,12 +108,12 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
 static void keep(void *state, const struct weir_seek_info *info)
 {
-    struct journey *self = state;
+    struct seek_call *self = state;
 
     self->infos[self->count++] = *info;
 }
 
-static int tell_json(const struct journey *self)
+static int tell_json(const struct seek_call *self)
 {
     struct weir_buf json;
     int code;
@@ -144,7 +144,7 @@ static void print_sum(const char *would, const char *what, int64_t sum)
                what);
 }
 
-static int tell(const struct journey *self)
+static int tell(const struct seek_call *self)
 {
     bool dry = self->seek.dry_run;
     int64_t again = 0;
@@ -173,7 +173,7 @@ static int tell(const struct journey *self)
     return WEIR_EXIT_DONE;
 }
 
-static int seek(struct journey *self)
+static int seek(struct seek_call *self)
 {
     struct weir_error error = {0};
 
@@ -192,20 +192,20 @@ static int seek(struct journey *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct journey journey = {.count = 0};
-    int code = weir_command_take_options(self, argc, argv, take_option, &journey);
+    struct seek_call seek_call = {.count = 0};
+    int code = weir_command_take_options(self, argc, argv, take_option, &seek_call);
 
     if (code >= 0)
         return code;
-    code = weir_subscription_target_take(&journey.target, self, argc, argv);
-    if (code == WEIR_EXIT_DONE && !journey.has_place)
+    code = weir_subscription_target_take(&seek_call.target, self, argc, argv);
+    if (code == WEIR_EXIT_DONE && !seek_call.has_place)
         code = weir_command_misuse(self, "where to? --to PLACE is needed, as in --to "
                                          "beginning");
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&journey.session, self, WEIR_SESSION_OUTBOX, NULL);
+    code = weir_session_open(&seek_call.session, self, WEIR_SESSION_OUTBOX, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = seek(&journey);
-    weir_session_close(&journey.session);
+        code = seek(&seek_call);
+    weir_session_close(&seek_call.session);
     return code;
 }

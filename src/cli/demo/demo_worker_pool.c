@@ -1,10 +1,10 @@
 /*
- * demo_crew.c - see demo_crew.h.
+ * demo_worker_pool.c - see demo_worker_pool.h.
  *
  * The pipe carries one byte, which begins the work; after that it only says that somebody holds its
  * other end. That is main alone, so whatever ends main ends all of them.
  */
-#include "cli/demo/demo_crew.h"
+#include "cli/demo/demo_worker_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,20 +38,20 @@ struct board {
     char url[URL_SIZE]; /* written before the byte in the pipe */
 };
 
-struct weir_crew {
-    pid_t foreman;
+struct weir_worker_pool {
+    pid_t pool_process;
     int life; /* our end of the pipe */
     struct board *board;
 };
 
 /* ---- the foreman --------------------------------------------------------------------------- */
 
-struct foreman {
+struct pool_process {
     struct board *board;
-    weir_crew_fn work;
+    weir_worker_pool_fn work;
     int life;
-    pid_t workers[WEIR_CREW_WORKERS]; /* 0: none */
-    uint32_t number;                  /* of the last that was made */
+    pid_t workers[WEIR_WORKER_POOL_WORKERS]; /* 0: none */
+    uint32_t number;                         /* of the last that was made */
     uint64_t dice;
 };
 
@@ -70,14 +70,14 @@ static void turn_away(void)
 }
 
 /* True: main is still there. */
-static bool main_lives(const struct foreman *self, int timeout_ms)
+static bool main_lives(const struct pool_process *self, int timeout_ms)
 {
     struct pollfd end = {.fd = self->life, .events = POLLIN};
 
     return poll(&end, 1, timeout_ms) <= 0;
 }
 
-static void hire(struct foreman *self, pid_t *worker)
+static void hire(struct pool_process *self, pid_t *worker)
 {
     pid_t pid = fork();
 
@@ -88,11 +88,11 @@ static void hire(struct foreman *self, pid_t *worker)
 }
 
 /* Whoever was killed, by the foreman or by somebody at another terminal, is nobody's fault. */
-static void note_end(struct foreman *self, pid_t *worker, int how)
+static void note_end(struct pool_process *self, pid_t *worker, int how)
 {
     bool killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
-    bool done = WIFEXITED(how) && (WEXITSTATUS(how) == WEIR_CREW_DONE ||
-                                   WEXITSTATUS(how) == WEIR_CREW_AGAIN);
+    bool done = WIFEXITED(how) && (WEXITSTATUS(how) == WEIR_WORKER_POOL_DONE ||
+                                   WEXITSTATUS(how) == WEIR_WORKER_POOL_AGAIN);
 
     *worker = 0;
     atomic_fetch_add(&self->board->killed, killed);
@@ -100,11 +100,11 @@ static void note_end(struct foreman *self, pid_t *worker, int how)
 }
 
 /* How many are left. */
-static size_t reap(struct foreman *self)
+static size_t reap(struct pool_process *self)
 {
     size_t left = 0;
 
-    for (int i = 0; i < WEIR_CREW_WORKERS; i++) {
+    for (int i = 0; i < WEIR_WORKER_POOL_WORKERS; i++) {
         pid_t *worker = &self->workers[i];
         int how = 0;
 
@@ -115,16 +115,16 @@ static size_t reap(struct foreman *self)
     return left;
 }
 
-static uint64_t roll(struct foreman *self, uint64_t sides)
+static uint64_t roll(struct pool_process *self, uint64_t sides)
 {
     self->dice = weir_mix_u64(self->dice + 1);
     return self->dice % sides;
 }
 
 /* With no warning. */
-static void kill_somebody(struct foreman *self)
+static void kill_somebody(struct pool_process *self)
 {
-    pid_t *victim = &self->workers[roll(self, WEIR_CREW_WORKERS)];
+    pid_t *victim = &self->workers[roll(self, WEIR_WORKER_POOL_WORKERS)];
     int how = 0;
 
     if (*victim != 0 && kill(*victim, SIGKILL) == 0 &&
@@ -132,19 +132,19 @@ static void kill_somebody(struct foreman *self)
         note_end(self, victim, how);
 }
 
-static int64_t next_kill(struct foreman *self)
+static int64_t next_kill(struct pool_process *self)
 {
     return weir_system_now_ns() + KILL_PERIOD_MIN +
            (int64_t)roll(self, (uint64_t)KILL_PERIOD_SPREAD);
 }
 
-static void keep_at_work(struct foreman *self)
+static void keep_at_work(struct pool_process *self)
 {
     int64_t kill_ns = next_kill(self);
 
     do {
         (void)reap(self);
-        for (int i = 0; i < WEIR_CREW_WORKERS; i++) {
+        for (int i = 0; i < WEIR_WORKER_POOL_WORKERS; i++) {
             if (self->workers[i] == 0)
                 hire(self, &self->workers[i]);
         }
@@ -156,21 +156,21 @@ static void keep_at_work(struct foreman *self)
 }
 
 /* They see for themselves that main is gone. */
-static void see_them_off(struct foreman *self)
+static void see_them_off(struct pool_process *self)
 {
     int64_t deadline_ns = weir_system_now_ns() + LAST;
 
     while (reap(self) > 0 && weir_system_now_ns() < deadline_ns)
         (void)poll(NULL, 0, TICK_MS);
-    for (int i = 0; i < WEIR_CREW_WORKERS; i++) {
+    for (int i = 0; i < WEIR_WORKER_POOL_WORKERS; i++) {
         if (self->workers[i] != 0)
             (void)kill(self->workers[i], SIGKILL);
     }
 }
 
-static void lead(struct board *board, weir_crew_fn work, int life)
+static void lead(struct board *board, weir_worker_pool_fn work, int life)
 {
-    struct foreman self = {.board = board, .work = work, .life = life};
+    struct pool_process self = {.board = board, .work = work, .life = life};
     char byte;
 
     turn_away();
@@ -188,35 +188,36 @@ static enum weir_status failed(struct weir_error *error, const char *what)
     return weir_error_set(error, WEIR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
-static enum weir_status make_foreman(struct weir_crew *self, weir_crew_fn work,
-                                     struct weir_error *error)
+static enum weir_status make_foreman(struct weir_worker_pool *self,
+                                     weir_worker_pool_fn work, struct weir_error *error)
 {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return failed(error, "pipe");
-    self->foreman = fork();
-    if (self->foreman == 0) {
+    self->pool_process = fork();
+    if (self->pool_process == 0) {
         close(ends[1]);
         lead(self->board, work, ends[0]);
         _exit(0);
     }
     close(ends[0]);
     self->life = ends[1];
-    return self->foreman > 0 ? WEIR_OK : failed(error, "fork");
+    return self->pool_process > 0 ? WEIR_OK : failed(error, "fork");
 }
 
-enum weir_status weir_crew_create(weir_crew_fn work, struct weir_crew **out,
-                                  struct weir_error *error)
+enum weir_status weir_worker_pool_create(weir_worker_pool_fn work,
+                                         struct weir_worker_pool **out,
+                                         struct weir_error *error)
 {
-    struct weir_crew *self = calloc(1, sizeof *self);
+    struct weir_worker_pool *self = calloc(1, sizeof *self);
     enum weir_status status;
 
     *out = NULL;
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
     self->life = -1;
-    self->foreman = -1;
+    self->pool_process = -1;
     self->board = mmap(NULL, sizeof *self->board, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (self->board == MAP_FAILED) {
@@ -228,40 +229,40 @@ enum weir_status weir_crew_create(weir_crew_fn work, struct weir_crew **out,
     if (status == WEIR_OK)
         *out = self;
     else
-        weir_crew_destroy(self);
+        weir_worker_pool_destroy(self);
     return status;
 }
 
-enum weir_status weir_crew_begin(struct weir_crew *self, const char *url,
-                                 struct weir_error *error)
+enum weir_status weir_worker_pool_begin(struct weir_worker_pool *self, const char *url,
+                                        struct weir_error *error)
 {
     weir_text_format(self->board->url, sizeof self->board->url, "%s", url);
     return write(self->life, "", 1) == 1 ? WEIR_OK : failed(error, "workers");
 }
 
-void weir_crew_spare(struct weir_crew *self)
+void weir_worker_pool_spare(struct weir_worker_pool *self)
 {
     self->board->spared = true;
 }
 
-uint32_t weir_crew_killed(const struct weir_crew *self)
+uint32_t weir_worker_pool_killed(const struct weir_worker_pool *self)
 {
     return self->board->killed;
 }
 
-uint32_t weir_crew_failed(const struct weir_crew *self)
+uint32_t weir_worker_pool_failed(const struct weir_worker_pool *self)
 {
     return self->board->failed;
 }
 
-void weir_crew_destroy(struct weir_crew *self)
+void weir_worker_pool_destroy(struct weir_worker_pool *self)
 {
     if (self == NULL)
         return;
     if (self->life >= 0)
         close(self->life);
-    if (self->foreman > 0)
-        (void)waitpid(self->foreman, NULL, 0);
+    if (self->pool_process > 0)
+        (void)waitpid(self->pool_process, NULL, 0);
     if (self->board != NULL)
         munmap(self->board, sizeof *self->board);
     free(self);
