@@ -30,7 +30,7 @@
 #include "ward/worker.h"
 
 /* Somebody with nothing to do until roused. */
-struct dozer {
+struct sleeper {
     struct weir_list
         link; /* in a track's idle list or among the parked; alone once roused */
     struct weir_cond signal;
@@ -42,7 +42,7 @@ struct thread {
     pthread_t id;
     enum weir_worker_class track;
     struct weir_context context;
-    struct dozer dozer;
+    struct sleeper sleeper;
 };
 
 struct pool {
@@ -51,9 +51,9 @@ struct pool {
     uint32_t thread_count; /* those that were started */
 
     /* guarded by the executor's lock */
-    struct weir_list idle[WEIR_TRACK_COUNT]; /* of struct dozer, warmest first */
-    struct weir_list parked;                 /* of struct dozer */
-    struct dozer *timekeeper;
+    struct weir_list idle[WEIR_TRACK_COUNT]; /* of struct sleeper, warmest first */
+    struct weir_list parked;                 /* of struct sleeper */
+    struct sleeper *timer_thread;
     bool ending;
 };
 
@@ -158,8 +158,8 @@ static enum weir_status start_thread(struct pool *self, struct thread *thread,
 {
     thread->pool = self;
     thread->track = track;
-    weir_list_init(&thread->dozer.link);
-    if (weir_cond_init(&thread->dozer.signal) != WEIR_OK)
+    weir_list_init(&thread->sleeper.link);
+    if (weir_cond_init(&thread->sleeper.signal) != WEIR_OK)
         return WEIR_SYSTEM;
     weir_context_init(&thread->context, &self->executor);
     weir_executor_retain(&self->executor);
@@ -167,7 +167,7 @@ static enum weir_status start_thread(struct pool *self, struct thread *thread,
         return WEIR_OK;
     weir_executor_release(&self->executor);
     weir_context_fini(&thread->context);
-    weir_cond_fini(&thread->dozer.signal);
+    weir_cond_fini(&thread->sleeper.signal);
     return WEIR_SYSTEM;
 }
 
@@ -199,10 +199,10 @@ static void end_threads(struct pool *self)
     self->ending = true;
     for (size_t i = 0; i < WEIR_TRACK_COUNT; i++) {
         while ((link = weir_list_take_first(&self->idle[i])) != NULL) {
-            struct dozer *dozer = WEIR_CONTAINER_OF(link, struct dozer, link);
+            struct sleeper *sleeper = WEIR_CONTAINER_OF(link, struct sleeper, link);
 
-            dozer->roused = true;
-            weir_cond_signal(&dozer->signal);
+            sleeper->roused = true;
+            weir_cond_signal(&sleeper->signal);
         }
     }
     for (uint32_t i = 0; i < self->thread_count; i++) {
@@ -225,7 +225,7 @@ static void threads_free(struct weir_executor *executor)
 
     for (uint32_t i = 0; i < self->thread_count; i++) {
         weir_context_fini(&self->threads[i].context);
-        weir_cond_fini(&self->threads[i].dozer.signal);
+        weir_cond_fini(&self->threads[i].sleeper.signal);
     }
     weir_executor_fini(executor);
     weir_heap_free(executor->heap, self->threads);
@@ -234,63 +234,63 @@ static void threads_free(struct weir_executor *executor)
 
 /* ---- dozing ------------------------------------------------------------------------------ */
 
-static void rouse(struct dozer *dozer)
+static void rouse(struct sleeper *sleeper)
 {
-    weir_list_remove(&dozer->link); /* once is enough */
-    dozer->roused = true;
-    weir_cond_signal(&dozer->signal);
+    weir_list_remove(&sleeper->link); /* once is enough */
+    sleeper->roused = true;
+    weir_cond_signal(&sleeper->signal);
 }
 
 /* Wait until roused or, as timekeeper, until a timer is due; then fire what is due. */
-static void doze(struct pool *self, struct dozer *dozer,
+static void doze(struct pool *self, struct sleeper *sleeper,
                  struct weir_list *list) WEIR_NO_LOCK_ANALYSIS
 {
     struct weir_timers *timers = &self->executor.timers;
     bool in_time = true;
 
-    dozer->roused = false;
-    if (self->timekeeper == NULL && timers->earliest != NULL) {
-        self->timekeeper = dozer;
-        weir_list_append(list, &dozer->link); /* others are roused for work first */
+    sleeper->roused = false;
+    if (self->timer_thread == NULL && timers->earliest != NULL) {
+        self->timer_thread = sleeper;
+        weir_list_append(list, &sleeper->link); /* others are roused for work first */
     } else {
-        weir_list_prepend(list, &dozer->link);
+        weir_list_prepend(list, &sleeper->link);
     }
-    while (!dozer->roused && in_time) {
-        bool keeps_time = self->timekeeper == dozer;
+    while (!sleeper->roused && in_time) {
+        bool keeps_time = self->timer_thread == sleeper;
 
         in_time =
-            weir_cond_wait_until(&dozer->signal, &self->executor.lock,
+            weir_cond_wait_until(&sleeper->signal, &self->executor.lock,
                                  keeps_time ? weir_timers_next_ns(timers) : WEIR_FOREVER);
     }
-    weir_list_remove(&dozer->link);
-    if (self->timekeeper == dozer)
-        self->timekeeper = NULL;
+    weir_list_remove(&sleeper->link);
+    if (self->timer_thread == sleeper)
+        self->timer_thread = NULL;
     if (timers->earliest != NULL)
         weir_timers_fire_due(timers, weir_system_now_ns());
 }
 
-static struct dozer *first_dozer(struct pool *self)
+static struct sleeper *first_dozer(struct pool *self)
 {
     struct weir_list *lists[] = {&self->parked, &self->idle[WEIR_WORKER_COMMON],
                                  &self->idle[WEIR_WORKER_RESERVED]};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (!weir_list_empty(lists[i]))
-            return WEIR_CONTAINER_OF(lists[i]->next, struct dozer, link);
+            return WEIR_CONTAINER_OF(lists[i]->next, struct sleeper, link);
     }
     return NULL;
 }
 
 /* Whoever is roused finds nothing to do, dozes again, and keeps the time from then on. */
-static void appoint_timekeeper(struct pool *self)
+static void appoint_timer_thread(struct pool *self)
 {
-    struct dozer *dozer;
+    struct sleeper *sleeper;
 
-    if (self->timekeeper != NULL || self->executor.timers.earliest == NULL)
+    if (self->timer_thread != NULL || self->executor.timers.earliest == NULL)
         return;
-    dozer = first_dozer(self);
-    if (dozer != NULL)
-        rouse(dozer);
+    sleeper = first_dozer(self);
+    if (sleeper != NULL)
+        rouse(sleeper);
 }
 
 static bool between_runs(const struct pool *self)
@@ -303,7 +303,7 @@ static bool between_runs(const struct pool *self)
 static void rouse_for_track(struct pool *self, enum weir_worker_class track)
 {
     if (!weir_list_empty(&self->idle[track]))
-        rouse(WEIR_CONTAINER_OF(self->idle[track].next, struct dozer, link));
+        rouse(WEIR_CONTAINER_OF(self->idle[track].next, struct sleeper, link));
 }
 
 /* Going into user code, perhaps for long: leave the rest to others. */
@@ -311,7 +311,7 @@ static void pass_on(struct pool *self, enum weir_worker_class track)
 {
     if (self->executor.tracks[track].ready_count > 0)
         rouse_for_track(self, track);
-    appoint_timekeeper(self);
+    appoint_timer_thread(self);
 }
 
 static void *thread_main(void *argument)
@@ -334,11 +334,11 @@ static void *thread_main(void *argument)
             now_ns = weir_worker_run(weir_worker_from_track_link(link), &self->context,
                                      now_ns);
         } else {
-            doze(pool, &self->dozer, &pool->idle[self->track]);
+            doze(pool, &self->sleeper, &pool->idle[self->track]);
             now_ns = weir_system_now_ns();
         }
     }
-    appoint_timekeeper(pool); /* it may have been us */
+    appoint_timer_thread(pool); /* it may have been us */
     weir_executor_unlock(executor);
     me = NULL;
     weir_executor_release(executor);
@@ -377,26 +377,26 @@ static void threads_timers_moved(struct weir_executor *executor)
 {
     struct pool *self = pool_of(executor);
 
-    if (self->timekeeper != NULL)
-        weir_cond_signal(&self->timekeeper->signal); /* it looks when to wake anew */
+    if (self->timer_thread != NULL)
+        weir_cond_signal(&self->timer_thread->signal); /* it looks when to wake anew */
     else if (!between_runs(self))
-        appoint_timekeeper(self);
+        appoint_timer_thread(self);
 }
 
 static void threads_park(struct weir_executor *executor, struct weir_parking *parking)
 {
     struct pool *self = pool_of(executor);
-    struct dozer dozer;
-    enum weir_status status = weir_cond_init(&dozer.signal);
+    struct sleeper sleeper;
+    enum weir_status status = weir_cond_init(&sleeper.signal);
 
     WEIR_ASSERT(status == WEIR_OK);
-    weir_list_init(&dozer.link);
-    parking->blocked = &dozer;
+    weir_list_init(&sleeper.link);
+    parking->blocked = &sleeper;
     while (!parking->woken)
-        doze(self, &dozer, &self->parked);
+        doze(self, &sleeper, &self->parked);
     parking->blocked = NULL;
-    appoint_timekeeper(self); /* it may have been us */
-    weir_cond_fini(&dozer.signal);
+    appoint_timer_thread(self); /* it may have been us */
+    weir_cond_fini(&sleeper.signal);
 }
 
 static void threads_unpark(struct weir_executor *executor, struct weir_parking *parking)
