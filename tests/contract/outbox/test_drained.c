@@ -1,7 +1,7 @@
 /*
  * Whether nothing is left for a subscription, wherever it may lie.
  */
-#include "log_scene.h"
+#include "log_fixture.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
@@ -16,14 +16,14 @@ enum {
 static const struct weir_log_position BEGINNING = {0, 0};
 
 /* A queue and a subscription that has passed nothing. */
-static struct scene open_queue(struct fixture *fixture)
+static struct log_fixture open_queue(struct fixture *fixture)
 {
-    struct scene scene = scene_open(fixture);
+    struct log_fixture log_fixture = log_fixture_open(fixture);
 
-    scene_add_queue(&scene, QUEUE, 0);
-    scene_add_subscription(&scene, SUBSCRIPTION, QUEUE);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, BEGINNING);
-    return scene;
+    log_fixture_add_queue(&log_fixture, QUEUE, 0);
+    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS, BEGINNING);
+    return log_fixture;
 }
 
 static bool is_drained(struct fixture *fixture)
@@ -43,71 +43,77 @@ static bool is_drained(struct fixture *fixture)
 
 OUTBOX_TEST(drained, is_a_subscription_that_has_passed_everything)
 {
-    struct scene scene = open_queue(fixture);
+    struct log_fixture log_fixture = open_queue(fixture);
 
     check(is_drained(fixture));
-    scene_append(&scene, 40, QUEUE, PARTITIONS);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, scene_advance(&scene));
+    log_fixture_append(&log_fixture, 40, QUEUE, PARTITIONS);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS,
+                              log_fixture_advance(&log_fixture));
 
     check(is_drained(fixture));
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(drained, is_no_subscription_that_has_not_passed_the_last_message)
 {
-    struct scene scene = open_queue(fixture);
+    struct log_fixture log_fixture = open_queue(fixture);
     struct weir_log_position head;
 
-    scene_append(&scene, PARTITIONS, QUEUE, PARTITIONS);
-    head = scene_advance(&scene);
-    scene_append(&scene, PARTITIONS, QUEUE, PARTITIONS);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, scene_advance(&scene));
-    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, PARTITIONS - 1), head);
+    log_fixture_append(&log_fixture, PARTITIONS, QUEUE, PARTITIONS);
+    head = log_fixture_advance(&log_fixture);
+    log_fixture_append(&log_fixture, PARTITIONS, QUEUE, PARTITIONS);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS,
+                              log_fixture_advance(&log_fixture));
+    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, PARTITIONS - 1),
+                             head);
 
     check(!is_drained(fixture));
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(drained, is_no_subscription_for_which_something_is_not_readable_yet)
 {
-    struct scene scene = open_queue(fixture);
+    struct log_fixture log_fixture = open_queue(fixture);
 
-    scene_append(&scene, 40, QUEUE, PARTITIONS);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, scene_advance(&scene));
-    scene_append(&scene, 1, QUEUE, 1);
+    log_fixture_append(&log_fixture, 40, QUEUE, PARTITIONS);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS,
+                              log_fixture_advance(&log_fixture));
+    log_fixture_append(&log_fixture, 1, QUEUE, 1);
 
     check(!is_drained(fixture));
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(drained, is_no_subscription_for_which_something_is_set_aside)
 {
-    struct scene scene = open_queue(fixture);
+    struct log_fixture log_fixture = open_queue(fixture);
     struct weir_log_position head;
 
-    scene_append(&scene, 4800, QUEUE, PARTITIONS);
-    head = scene_advance(&scene);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, head);
-    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 3), BEGINNING);
-    check(scene_sweep(&scene).aside > 0);
-    scene_execute(&scene, "DELETE FROM {p}_log");
+    log_fixture_append(&log_fixture, 4800, QUEUE, PARTITIONS);
+    head = log_fixture_advance(&log_fixture);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS, head);
+    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 3), BEGINNING);
+    check(log_fixture_sweep(&log_fixture).aside > 0);
+    log_fixture_execute(&log_fixture, "DELETE FROM {p}_log");
 
     check(!is_drained(fixture));
-    scene_set_position(&scene, SUBSCRIPTION, weir_pid(QUEUE, 3), head);
+    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 3), head);
     check(is_drained(fixture));
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(drained, is_a_subscription_beside_others_that_are_not)
 {
-    struct scene scene = open_queue(fixture);
+    struct log_fixture log_fixture = open_queue(fixture);
 
-    scene_add_subscription(&scene, OTHER_SUBSCRIPTION, QUEUE);
-    scene_set_positions(&scene, OTHER_SUBSCRIPTION, QUEUE, PARTITIONS, BEGINNING);
-    scene_append(&scene, 40, QUEUE, PARTITIONS);
-    scene_set_positions(&scene, SUBSCRIPTION, QUEUE, PARTITIONS, scene_advance(&scene));
-    scene_append(&scene, 40, OTHER_QUEUE, PARTITIONS);
+    log_fixture_add_subscription(&log_fixture, OTHER_SUBSCRIPTION, QUEUE);
+    log_fixture_set_positions(&log_fixture, OTHER_SUBSCRIPTION, QUEUE, PARTITIONS,
+                              BEGINNING);
+    log_fixture_append(&log_fixture, 40, QUEUE, PARTITIONS);
+    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, PARTITIONS,
+                              log_fixture_advance(&log_fixture));
+    log_fixture_append(&log_fixture, 40, OTHER_QUEUE, PARTITIONS);
 
     check(is_drained(fixture));
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }

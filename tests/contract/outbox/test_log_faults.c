@@ -5,7 +5,7 @@
  * once, and the sweep removes nothing that somebody needs. Repeating works.
  */
 #include "base/fault_point.h"
-#include "contract/outbox/log_scene.h"
+#include "contract/outbox/log_fixture.h"
 #include "db/db.h"
 #include "lib/sweep.h"
 
@@ -22,7 +22,7 @@ enum {
 /* One run: a queue and a subscription of its own, of the same number, and messages of which some
  * are passed. */
 struct run {
-    struct scene *scene;
+    struct log_fixture *log_fixture;
     int64_t queue;
     struct weir_log_position begin;
     struct weir_log_entry *entries; /* the batch, in partition 1 */
@@ -30,26 +30,27 @@ struct run {
     int64_t pids[2];
 };
 
-static struct run run_open(struct scene *scene, int64_t queue)
+static struct run run_open(struct log_fixture *log_fixture, int64_t queue)
 {
     struct run self = {
-        .scene = scene,
+        .log_fixture = log_fixture,
         .queue = queue,
-        .begin = scene_advance(scene),
+        .begin = log_fixture_advance(log_fixture),
         .pids = {weir_pid(queue, 0), weir_pid(queue, 1)},
     };
 
-    scene_add_queue(scene, queue, 0);
-    scene_add_subscription(scene, queue, queue);
-    scene_set_positions(scene, queue, queue, 2, self.begin);
-    scene_append(scene, OLD, queue, 1);
-    scene_advance(scene);
-    self.old = scene_read(scene, self.begin,
-                          &(struct scene_limits){.pids = self.pids, .pid_count = 1});
+    log_fixture_add_queue(log_fixture, queue, 0);
+    log_fixture_add_subscription(log_fixture, queue, queue);
+    log_fixture_set_positions(log_fixture, queue, queue, 2, self.begin);
+    log_fixture_append(log_fixture, OLD, queue, 1);
+    log_fixture_advance(log_fixture);
+    self.old =
+        log_fixture_read(log_fixture, self.begin,
+                         &(struct log_fixture_limits){.pids = self.pids, .pid_count = 1});
     check_int(self.old->count, OLD);
-    scene_set_position(scene, queue, self.pids[0],
-                       self.old->rows[PASSED - 1].log_position);
-    self.entries = scene_draft(scene, BATCH, queue, 1);
+    log_fixture_set_position(log_fixture, queue, self.pids[0],
+                             self.old->rows[PASSED - 1].log_position);
+    self.entries = log_fixture_draft(log_fixture, BATCH, queue, 1);
     for (size_t i = 0; i < BATCH; i++)
         self.entries[i].pid = self.pids[1];
     return self;
@@ -59,10 +60,12 @@ static void run_close(struct run *self)
 {
     long long queue = self->queue;
 
-    scene_execute(self->scene, "DELETE FROM {p}_subscription WHERE queue = %lld", queue);
-    scene_execute(self->scene, "DELETE FROM {p}_queue WHERE id = %lld", queue);
+    log_fixture_execute(self->log_fixture,
+                        "DELETE FROM {p}_subscription WHERE queue = %lld", queue);
+    log_fixture_execute(self->log_fixture, "DELETE FROM {p}_queue WHERE id = %lld",
+                        queue);
     free(self->old);
-    scene_forget(self->entries);
+    log_fixture_forget(self->entries);
 }
 
 static int64_t stored_in(struct run *self, const char *table, int64_t pid)
@@ -71,14 +74,14 @@ static int64_t stored_in(struct run *self, const char *table, int64_t pid)
 
     (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM weir_%s WHERE pid = %lld",
                    table, (long long)pid);
-    return fixture_ask(self->scene->fixture, sql);
+    return fixture_ask(self->log_fixture->fixture, sql);
 }
 
 static int64_t stored(struct run *self, int64_t pid)
 {
     int64_t rows = stored_in(self, "log", pid) + stored_in(self, "aside", pid);
 
-    if (self->scene->fixture->engine == WEIR_MARIADB)
+    if (self->log_fixture->fixture->engine == WEIR_MARIADB)
         rows += stored_in(self, "incoming", pid);
     return rows;
 }
@@ -93,7 +96,7 @@ typedef void (*judge_fn)(struct run *self, enum weir_status status);
 static enum weir_status append_batch(struct run *self, struct weir_db *db,
                                      struct weir_error *error)
 {
-    const struct weir_outbox_log *log = &self->scene->log;
+    const struct weir_outbox_log *log = &self->log_fixture->log;
     struct weir_connection *connection;
     enum weir_status status = weir_db_acquire(db, &connection, error);
 
@@ -105,7 +108,7 @@ static enum weir_status append_batch(struct run *self, struct weir_db *db,
 
 static void judge_append(struct run *self, enum weir_status status)
 {
-    struct fixture *fixture = self->scene->fixture;
+    struct fixture *fixture = self->log_fixture->fixture;
     int64_t seen;
 
     wait_until(fixture_is_unlocked(
@@ -124,7 +127,7 @@ static enum weir_status append_in_callers_transaction(struct run *self,
                                                       struct weir_db *db,
                                                       struct weir_error *error)
 {
-    const struct weir_outbox_log *log = &self->scene->log;
+    const struct weir_outbox_log *log = &self->log_fixture->log;
     struct weir_connection *connection;
     enum weir_status status = weir_db_acquire(db, &connection, error);
     enum weir_status committed;
@@ -148,15 +151,15 @@ static struct seen *reading;
 static enum weir_status read_pages(struct run *self, struct weir_db *db,
                                    struct weir_error *error)
 {
-    const struct weir_outbox_log *log = &self->scene->log;
-    const struct scene_limits limits = {
+    const struct weir_outbox_log *log = &self->log_fixture->log;
+    const struct log_fixture_limits limits = {
         .row_max = 16, .pids = self->pids, .pid_count = 2};
     struct weir_connection *connection;
     struct weir_page page;
     enum weir_status status = weir_db_acquire(db, &connection, error);
 
     for (bool at_head = false; status == WEIR_OK && !at_head; at_head = page.at_head) {
-        page = scene_page(reading, reading->end, &limits);
+        page = log_fixture_page(reading, reading->end, &limits);
         status = log->ops->read(log, connection, &page, error);
         reading->end = page.end;
     }
@@ -177,7 +180,7 @@ static void judge_read(struct run *self, enum weir_status status)
 static bool is_of_interest(const struct run *self, uint32_t leaf)
 {
     const struct seen_row *rows = self->old->rows;
-    uint32_t bits = self->scene->log.segment_bits;
+    uint32_t bits = self->log_fixture->log.segment_bits;
     uint32_t first = (uint32_t)(rows[0].id >> bits) % LEAVES;
     uint32_t last = (uint32_t)(rows[OLD - 1].id >> bits) % LEAVES;
 
@@ -188,8 +191,8 @@ static bool is_of_interest(const struct run *self, uint32_t leaf)
 static enum weir_status sweep_all(struct run *self, struct weir_db *db,
                                   struct weir_error *error)
 {
-    const struct weir_outbox_log *log = &self->scene->log;
-    bool in_leaves = self->scene->fixture->engine == WEIR_POSTGRESQL;
+    const struct weir_outbox_log *log = &self->log_fixture->log;
+    bool in_leaves = self->log_fixture->fixture->engine == WEIR_POSTGRESQL;
     struct weir_sweep_state state = {0};
     struct weir_sweep_report report = {.more = true};
     enum weir_status status = WEIR_OK;
@@ -205,13 +208,14 @@ static enum weir_status sweep_all(struct run *self, struct weir_db *db,
 /* What is not passed is there, exactly. */
 static void judge_sweep(struct run *self, enum weir_status status)
 {
-    const struct scene_limits limits = {.pids = self->pids, .pid_count = 1};
-    struct fixture *fixture = self->scene->fixture;
+    const struct log_fixture_limits limits = {.pids = self->pids, .pid_count = 1};
+    struct fixture *fixture = self->log_fixture->fixture;
     struct seen *rest;
 
     (void)status;
     wait_until(fixture_is_unlocked(fixture, "weir_log"));
-    rest = scene_read(self->scene, self->old->rows[PASSED - 1].log_position, &limits);
+    rest = log_fixture_read(self->log_fixture, self->old->rows[PASSED - 1].log_position,
+                            &limits);
     check_same_rows(rest, 0, self->old, PASSED);
     free(rest);
 }
@@ -219,12 +223,12 @@ static void judge_sweep(struct run *self, enum weir_status status)
 /* ---- every call --------------------------------------------------------------------------- */
 
 /* True when the fault was met. */
-static bool run_with(struct scene *scene, const char *point, uint64_t at, work_fn work,
-                     judge_fn judge)
+static bool run_with(struct log_fixture *log_fixture, const char *point, uint64_t at,
+                     work_fn work, judge_fn judge)
 {
-    struct fixture *fixture = scene->fixture;
+    struct fixture *fixture = log_fixture->fixture;
     struct weir_db_options options = fixture_options(fixture);
-    struct run run = run_open(scene, (int64_t)at);
+    struct run run = run_open(log_fixture, (int64_t)at);
     struct weir_fault_points points;
     enum weir_status status;
     struct weir_db *db;
@@ -253,23 +257,24 @@ static bool run_with(struct scene *scene, const char *point, uint64_t at, work_f
     weir_db_destroy(db);
     free(reading);
     run_close(&run);
-    scene_sweep(scene); /* the next run is to find as many rows as this one did */
+    log_fixture_sweep(
+        log_fixture); /* the next run is to find as many rows as this one did */
     return met;
 }
 
 static void fail_each_call(struct fixture *fixture, work_fn work, judge_fn judge)
 {
     const char *const points[] = {"db.fail", "db.lose"};
-    struct scene scene = scene_open(fixture);
+    struct log_fixture log_fixture = log_fixture_open(fixture);
 
     for (size_t i = 0; i < 2; i++) {
         uint64_t at = 1;
 
-        while (run_with(&scene, points[i], at, work, judge))
+        while (run_with(&log_fixture, points[i], at, work, judge))
             check(++at < CALLS_MAX);
         check(at >= CALLS_MIN);
     }
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(log_fault, of_any_call_leaves_no_half_batch)
@@ -294,7 +299,7 @@ OUTBOX_TEST(log_fault, of_any_call_removes_nothing_that_is_needed)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-static struct scene *swept;
+static struct log_fixture *swept;
 static int64_t swept_queue;
 
 static void ignore_lag(void *state, const struct weir_lag *lag)
@@ -306,7 +311,7 @@ static void ignore_lag(void *state, const struct weir_lag *lag)
 static enum weir_status read_lag(struct run *self, struct weir_db *db,
                                  struct weir_error *error)
 {
-    const struct weir_outbox_log *log = &self->scene->log;
+    const struct weir_outbox_log *log = &self->log_fixture->log;
     struct weir_connection *connection;
     enum weir_status status = weir_db_acquire(db, &connection, error);
 
@@ -371,12 +376,12 @@ static enum weir_status sweep_with(const struct weir_heap *heap)
 
 static void fail_each_allocation(struct fixture *fixture, weir_sweep_fn scenario)
 {
-    struct scene scene = scene_open(fixture);
+    struct log_fixture log_fixture = log_fixture_open(fixture);
 
-    swept = &scene;
+    swept = &log_fixture;
     swept_queue = 0;
     check_sweep(scenario);
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 OUTBOX_TEST(log_fault, of_any_allocation_leaves_no_half_batch)

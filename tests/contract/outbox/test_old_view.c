@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "contract/outbox/log_scene.h"
+#include "contract/outbox/log_fixture.h"
 #include "db/clock.h"
 #include "lib/outbox_application.h"
 #include "weir/outbox.h"
@@ -49,56 +49,57 @@ static int64_t pages_asked_for(struct fixture *fixture)
 }
 
 /* Messages so large that few of them have room on a page. */
-static void append_large(struct scene *scene)
+static void append_large(struct log_fixture *log_fixture)
 {
     static const char LARGE[PAYLOAD_SIZE];
-    struct fixture *fixture = scene->fixture;
+    struct fixture *fixture = log_fixture->fixture;
     struct weir_log_entry entries[ROWS];
 
     for (size_t i = 0; i < ROWS; i++)
         entries[i] = (struct weir_log_entry){.pid = weir_pid(QUEUE, 0),
                                              .type = weir_str("t"),
                                              .payload = {LARGE, sizeof LARGE}};
-    check_db(scene_try_append(scene, scene->connection, entries, ROWS), WEIR_OK);
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, ROWS),
+             WEIR_OK);
 }
 
 /* Pages that the moves of so many rounds ask for. */
-static int64_t move_rounds(struct scene *scene, int rounds)
+static int64_t move_rounds(struct log_fixture *log_fixture, int rounds)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < rounds; i++) {
         int64_t before;
 
-        append_large(scene);
-        before = pages_asked_for(scene->fixture);
-        scene_advance(scene);
-        sum += pages_asked_for(scene->fixture) - before;
+        append_large(log_fixture);
+        before = pages_asked_for(log_fixture->fixture);
+        log_fixture_advance(log_fixture);
+        sum += pages_asked_for(log_fixture->fixture) - before;
     }
     return sum;
 }
 
 static void compare_moves(struct fixture *fixture)
 {
-    struct scene scene = scene_open(fixture);
+    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct application application;
     struct weir_fault_points points;
     int64_t before, after;
 
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "move.small_era", 1);
-    scene.log.points = &points;
-    (void)move_rounds(&scene, ROUNDS);
-    before = move_rounds(&scene, ROUNDS);
+    log_fixture.log.points = &points;
+    (void)move_rounds(&log_fixture, ROUNDS);
+    before = move_rounds(&log_fixture, ROUNDS);
     application = open_view(fixture);
-    (void)move_rounds(&scene, MANY_ROUNDS);
-    after = move_rounds(&scene, ROUNDS);
+    (void)move_rounds(&log_fixture, MANY_ROUNDS);
+    after = move_rounds(&log_fixture, ROUNDS);
     printf("# pages of a move: %" PRId64 ", behind an old view %" PRId64 "\n",
            before / ROUNDS, after / ROUNDS);
 
     check_in_range(after, 1, before + before / 2);
     close_view(&application);
-    scene_close(&scene);
+    log_fixture_close(&log_fixture);
 }
 
 WEIR_TEST(move, reads_no_more_behind_an_old_view_on_mariadb)

@@ -1,11 +1,11 @@
 /*
- * log_scene.h - a log with queues, subscriptions and positions, and somebody who reads it.
+ * log_fixture.h - a log with queues, subscriptions and positions, and somebody who reads it.
  *
  * Queues, subscriptions and positions are written by plain SQL, so that the tests of the log need
  * nothing but the log. A message's payload is its number, from 1, as text.
  */
-#ifndef WEIR_TEST_LOG_SCENE_H
-#define WEIR_TEST_LOG_SCENE_H
+#ifndef WEIR_TEST_LOG_LOG_FIXTURE_H
+#define WEIR_TEST_LOG_LOG_FIXTURE_H
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,11 +16,12 @@
 #include "outbox/log/log.h"
 
 enum {
-    SCENE_ROWS_MAX = 20000,
-    SCENE_SEGMENT_BITS = 9,
-    SCENE_LAGS_MAX = 256,
-    SCENE_TEXT_SIZE = 24,
-    SCENE_CREATED_US = 1000000 /* of message 1, a microsecond later for each that follows;
+    LOG_FIXTURE_ROWS_MAX = 20000,
+    LOG_FIXTURE_SEGMENT_BITS = 9,
+    LOG_FIXTURE_LAGS_MAX = 256,
+    LOG_FIXTURE_TEXT_SIZE = 24,
+    LOG_FIXTURE_CREATED_US =
+        1000000 /* of message 1, a microsecond later for each that follows;
                                   SQLite only: with a server it is the server's clock */
 };
 
@@ -34,13 +35,13 @@ struct seen_row {
 
 /* What a reader was given. */
 struct seen {
-    struct seen_row rows[SCENE_ROWS_MAX];
+    struct seen_row rows[LOG_FIXTURE_ROWS_MAX];
     size_t count;
     struct weir_log_position end;
     int pages;
 };
 
-struct scene {
+struct log_fixture {
     struct fixture *fixture;
     struct weir_connection *connection;
     struct weir_outbox_log log;
@@ -49,17 +50,17 @@ struct scene {
 
 /* ---- life ---- */
 
-static inline struct scene scene_open(struct fixture *fixture)
+static inline struct log_fixture log_fixture_open(struct fixture *fixture)
 {
-    struct scene self = {.fixture = fixture};
+    struct log_fixture self = {.fixture = fixture};
 
-    outbox_small_segments(fixture, SCENE_SEGMENT_BITS);
+    outbox_small_segments(fixture, LOG_FIXTURE_SEGMENT_BITS);
     self.connection = fixture_take(fixture);
     check_db(weir_outbox_log_open(&self.log, self.connection, &fixture->error), WEIR_OK);
     return self;
 }
 
-static inline void scene_close(struct scene *self)
+static inline void log_fixture_close(struct log_fixture *self)
 {
     fixture_give(self->fixture, self->connection);
 }
@@ -67,7 +68,7 @@ static inline void scene_close(struct scene *self)
 /* ---- queues, subscriptions, positions ---- */
 
 __attribute__((format(printf, 2, 3))) static inline void
-scene_execute(struct scene *self, const char *format, ...)
+log_fixture_execute(struct log_fixture *self, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -78,25 +79,28 @@ scene_execute(struct scene *self, const char *format, ...)
     fixture_execute(self->fixture, self->connection, text);
 }
 
-static inline void scene_add_queue(struct scene *self, int64_t id, int unread)
+static inline void log_fixture_add_queue(struct log_fixture *self, int64_t id, int unread)
 {
-    scene_execute(self,
-                  "INSERT INTO {p}_queue (id, name, partitions, unread, created_us)"
-                  " VALUES (%lld, 'q%lld', 64, %d, 0)",
-                  (long long)id, (long long)id, unread);
+    log_fixture_execute(self,
+                        "INSERT INTO {p}_queue (id, name, partitions, unread, created_us)"
+                        " VALUES (%lld, 'q%lld', 64, %d, 0)",
+                        (long long)id, (long long)id, unread);
 }
 
-static inline void scene_add_subscription(struct scene *self, int64_t id, int64_t queue)
+static inline void log_fixture_add_subscription(struct log_fixture *self, int64_t id,
+                                                int64_t queue)
 {
-    scene_execute(self,
-                  "INSERT INTO {p}_subscription (id, queue, name, serving, created_us)"
-                  " VALUES (%lld, %lld, 's%lld', 0, 0)",
-                  (long long)id, (long long)queue, (long long)id);
+    log_fixture_execute(
+        self,
+        "INSERT INTO {p}_subscription (id, queue, name, serving, created_us)"
+        " VALUES (%lld, %lld, 's%lld', 0, 0)",
+        (long long)id, (long long)queue, (long long)id);
 }
 
 /* PostgreSQL appends positions, the others replace them. */
-static inline void scene_set_position(struct scene *self, int64_t subscription,
-                                      int64_t pid, struct weir_log_position log_position)
+static inline void log_fixture_set_position(struct log_fixture *self,
+                                            int64_t subscription, int64_t pid,
+                                            struct weir_log_position log_position)
 {
     long long s = subscription;
     long long p = pid;
@@ -104,48 +108,51 @@ static inline void scene_set_position(struct scene *self, int64_t subscription,
     long long id = log_position.id;
 
     if (self->fixture->engine != WEIR_POSTGRESQL)
-        scene_execute(self,
-                      "REPLACE INTO {p}_ack (subscription, pid, version,"
-                      " epoch, incarnation, cut, last_id, seq)"
-                      " VALUES (%lld, %lld, 0, 0, '-', %lld, %lld, 0)",
-                      s, p, cut, id);
+        log_fixture_execute(self,
+                            "REPLACE INTO {p}_ack (subscription, pid, version,"
+                            " epoch, incarnation, cut, last_id, seq)"
+                            " VALUES (%lld, %lld, 0, 0, '-', %lld, %lld, 0)",
+                            s, p, cut, id);
     else
-        scene_execute(self,
-                      "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
-                      " incarnation, cut, last_id, seq)"
-                      " SELECT %lld, %lld, coalesce(max(version), -1) + 1, 0, '-', %lld,"
-                      " %lld, 0 FROM {p}_ack"
-                      " WHERE subscription = %lld AND pid = %lld",
-                      s, p, cut, id, s, p);
+        log_fixture_execute(
+            self,
+            "INSERT INTO {p}_ack (subscription, pid, version, epoch,"
+            " incarnation, cut, last_id, seq)"
+            " SELECT %lld, %lld, coalesce(max(version), -1) + 1, 0, '-', %lld,"
+            " %lld, 0 FROM {p}_ack"
+            " WHERE subscription = %lld AND pid = %lld",
+            s, p, cut, id, s, p);
 }
 
 /* For partitions 0 to count - 1 of a queue. */
-static inline void scene_set_positions(struct scene *self, int64_t subscription,
-                                       int64_t queue, int32_t count,
-                                       struct weir_log_position log_position)
+static inline void log_fixture_set_positions(struct log_fixture *self,
+                                             int64_t subscription, int64_t queue,
+                                             int32_t count,
+                                             struct weir_log_position log_position)
 {
     for (int32_t i = 0; i < count; i++)
-        scene_set_position(self, subscription, weir_pid(queue, i), log_position);
+        log_fixture_set_position(self, subscription, weir_pid(queue, i), log_position);
 }
 
 /* ---- producing ---- */
 
 /* Fill in the next messages, round robin over the first `partitions` of the queue. */
-static inline struct weir_log_entry *scene_draft(struct scene *self, size_t count,
-                                                 int64_t queue, int32_t partitions)
+static inline struct weir_log_entry *log_fixture_draft(struct log_fixture *self,
+                                                       size_t count, int64_t queue,
+                                                       int32_t partitions)
 {
     struct weir_log_entry *entries = calloc(count, sizeof *entries);
-    char *texts = calloc(count, SCENE_TEXT_SIZE);
+    char *texts = calloc(count, LOG_FIXTURE_TEXT_SIZE);
 
     check(entries != NULL && texts != NULL);
     for (size_t i = 0; i < count; i++) {
-        char *text = texts + i * SCENE_TEXT_SIZE;
+        char *text = texts + i * LOG_FIXTURE_TEXT_SIZE;
         int64_t number = ++self->numbers;
 
-        (void)snprintf(text, SCENE_TEXT_SIZE, "%lld", (long long)number);
+        (void)snprintf(text, LOG_FIXTURE_TEXT_SIZE, "%lld", (long long)number);
         entries[i] = (struct weir_log_entry){
             .pid = weir_pid(queue, (int32_t)((number - 1) % partitions)),
-            .created_us = SCENE_CREATED_US + number - 1,
+            .created_us = LOG_FIXTURE_CREATED_US + number - 1,
             .type = {"t", 1},
             .payload = {text, strlen(text)},
         };
@@ -154,40 +161,40 @@ static inline struct weir_log_entry *scene_draft(struct scene *self, size_t coun
     return entries;
 }
 
-static inline void scene_forget(struct weir_log_entry *entries)
+static inline void log_fixture_forget(struct weir_log_entry *entries)
 {
     free((void *)(uintptr_t)entries[0].payload.data); /* the texts are side by side */
     free(entries);
 }
 
-static inline enum weir_status scene_try_append(struct scene *self,
-                                                struct weir_connection *connection,
-                                                struct weir_log_entry *entries,
-                                                size_t count)
+static inline enum weir_status log_fixture_try_append(struct log_fixture *self,
+                                                      struct weir_connection *connection,
+                                                      struct weir_log_entry *entries,
+                                                      size_t count)
 {
     return self->log.ops->append(&self->log, connection, entries, count, "weir",
                                  &self->fixture->error);
 }
 
 /* Append the next messages in one call, in a transaction of its own; returns the last id. */
-static inline int64_t scene_append(struct scene *self, size_t count, int64_t queue,
-                                   int32_t partitions)
+static inline int64_t log_fixture_append(struct log_fixture *self, size_t count,
+                                         int64_t queue, int32_t partitions)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_log_entry *entries = scene_draft(self, count, queue, partitions);
+    struct weir_log_entry *entries = log_fixture_draft(self, count, queue, partitions);
     int64_t id;
 
-    check_db(scene_try_append(self, self->connection, entries, count), WEIR_OK);
+    check_db(log_fixture_try_append(self, self->connection, entries, count), WEIR_OK);
     id = entries[count - 1].id;
-    scene_forget(entries);
+    log_fixture_forget(entries);
     return id;
 }
 
-/* Messages by plain SQL, where there are too many for scene_append(): one a microsecond, in turn
+/* Messages by plain SQL, where there are too many for log_fixture_append(): one a microsecond, in turn
  * for the first `partitions` of the queue. */
-static inline void scene_append_many(struct scene *self,
-                                     struct weir_connection *connection, int64_t queue,
-                                     int32_t partitions, int count)
+static inline void log_fixture_append_many(struct log_fixture *self,
+                                           struct weir_connection *connection,
+                                           int64_t queue, int32_t partitions, int count)
 {
     static const char MESSAGE[] = "pid, created_us, uid, type, payload)";
     char numbers[160];
@@ -221,8 +228,8 @@ static inline void scene_append_many(struct scene *self,
                        MESSAGE);
     (void)snprintf(text, sizeof text,
                    "%s %lld + n %% %d, %d + n, '0123456789abcdef', 't', 'x' FROM %s",
-                   into, (long long)weir_pid(queue, 0), (int)partitions, SCENE_CREATED_US,
-                   numbers);
+                   into, (long long)weir_pid(queue, 0), (int)partitions,
+                   LOG_FIXTURE_CREATED_US, numbers);
     fixture_execute(self->fixture, connection, text);
     if (self->fixture->engine == WEIR_MARIADB)
         fixture_execute(self->fixture, connection,
@@ -233,7 +240,7 @@ static inline void scene_append_many(struct scene *self,
 
 /* ---- reading ---- */
 
-static inline struct weir_log_position scene_advance(struct scene *self)
+static inline struct weir_log_position log_fixture_advance(struct log_fixture *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_log_position head = {0, 0};
@@ -243,14 +250,14 @@ static inline struct weir_log_position scene_advance(struct scene *self)
     return head;
 }
 
-static inline enum weir_status scene_note(void *state, const struct weir_log_row *row,
-                                          struct weir_error *error)
+static inline enum weir_status
+log_fixture_note(void *state, const struct weir_log_row *row, struct weir_error *error)
 {
     struct seen *seen = state;
     char text[32] = "";
 
     (void)error;
-    check(seen->count < SCENE_ROWS_MAX);
+    check(seen->count < LOG_FIXTURE_ROWS_MAX);
     memcpy(text, row->payload.data, row->payload.size < 31 ? row->payload.size : 31);
     seen->rows[seen->count++] = (struct seen_row){
         .log_position = row->log_position,
@@ -262,16 +269,16 @@ static inline enum weir_status scene_note(void *state, const struct weir_log_row
     return WEIR_OK;
 }
 
-struct scene_limits {
+struct log_fixture_limits {
     uint32_t row_max;    /* 0: 1000 */
     int64_t payload_max; /* 0: no limit */
     const int64_t *pids;
     size_t pid_count;
 };
 
-static inline struct weir_page scene_page(struct seen *seen,
-                                          struct weir_log_position after,
-                                          const struct scene_limits *limits)
+static inline struct weir_page log_fixture_page(struct seen *seen,
+                                                struct weir_log_position after,
+                                                const struct log_fixture_limits *limits)
 {
     return (struct weir_page){
         .after = after,
@@ -279,16 +286,17 @@ static inline struct weir_page scene_page(struct seen *seen,
         .pid_count = limits->pid_count,
         .row_max = limits->row_max > 0 ? limits->row_max : 1000,
         .payload_max = limits->payload_max > 0 ? limits->payload_max : INT64_MAX,
-        .visit = scene_note,
+        .visit = log_fixture_note,
         .state = seen,
     };
 }
 
 /* Page after page until the head. The result is free()d by the caller. */
-static inline struct seen *scene_read(struct scene *self, struct weir_log_position after,
-                                      const struct scene_limits *limits)
+static inline struct seen *log_fixture_read(struct log_fixture *self,
+                                            struct weir_log_position after,
+                                            const struct log_fixture_limits *limits)
 {
-    static const struct scene_limits NO_LIMITS;
+    static const struct log_fixture_limits NO_LIMITS;
     struct fixture *fixture = self->fixture;
     struct seen *seen = calloc(1, sizeof *seen);
     struct weir_page page;
@@ -299,7 +307,7 @@ static inline struct seen *scene_read(struct scene *self, struct weir_log_positi
     do {
         size_t before = seen->count;
 
-        page = scene_page(seen, after, limits);
+        page = log_fixture_page(seen, after, limits);
         check_db(
             self->log.ops->read(&self->log, self->connection, &page, &fixture->error),
             WEIR_OK);
@@ -333,17 +341,18 @@ static inline void check_same_rows(const struct seen *got, size_t got_first,
 /* ---- the rest ---- */
 
 /* PostgreSQL leaves the leaf alone that is being filled: fill the next one from now on. */
-static inline void scene_turn_leaf(struct scene *self)
+static inline void log_fixture_turn_leaf(struct log_fixture *self)
 {
     if (self->fixture->engine == WEIR_POSTGRESQL)
-        scene_execute(self,
-                      "SELECT setval('{p}_log_id', ((last_value >> %d) + 1) << %d)"
-                      " FROM {p}_log_id",
-                      SCENE_SEGMENT_BITS, SCENE_SEGMENT_BITS);
+        log_fixture_execute(self,
+                            "SELECT setval('{p}_log_id', ((last_value >> %d) + 1) << %d)"
+                            " FROM {p}_log_id",
+                            LOG_FIXTURE_SEGMENT_BITS, LOG_FIXTURE_SEGMENT_BITS);
 }
 
 /* One round: until it says that there is nothing more to do. Adds to `sum`. */
-static inline void scene_sweep_once(struct scene *self, struct weir_sweep_report *sum)
+static inline void log_fixture_sweep_once(struct log_fixture *self,
+                                          struct weir_sweep_report *sum)
 {
     struct fixture *fixture = self->fixture;
     struct weir_sweep_state state = {0};
@@ -361,54 +370,54 @@ static inline void scene_sweep_once(struct scene *self, struct weir_sweep_report
 }
 
 /* Everything that can be removed or set aside now. Sums up. */
-static inline struct weir_sweep_report scene_sweep(struct scene *self)
+static inline struct weir_sweep_report log_fixture_sweep(struct log_fixture *self)
 {
     struct weir_sweep_report sum = {0};
 
     for (int round = 0; round < 2; round++) {
-        scene_turn_leaf(self);
-        scene_sweep_once(self, &sum);
+        log_fixture_turn_leaf(self);
+        log_fixture_sweep_once(self, &sum);
     }
     return sum;
 }
 
 struct seen_lags {
-    struct weir_lag lags[SCENE_LAGS_MAX];
+    struct weir_lag lags[LOG_FIXTURE_LAGS_MAX];
     size_t count;
 };
 
-static inline void scene_note_lag(void *state, const struct weir_lag *lag)
+static inline void log_fixture_note_lag(void *state, const struct weir_lag *lag)
 {
     struct seen_lags *seen = state;
 
-    check(seen->count < SCENE_LAGS_MAX);
+    check(seen->count < LOG_FIXTURE_LAGS_MAX);
     seen->lags[seen->count++] = *lag;
 }
 
-static inline struct seen_lags scene_ask_lag(struct scene *self,
-                                             const struct weir_lag_question *question)
+static inline struct seen_lags
+log_fixture_ask_lag(struct log_fixture *self, const struct weir_lag_question *question)
 {
     struct fixture *fixture = self->fixture;
     struct seen_lags seen = {.count = 0};
 
-    check_db(self->log.ops->lag(&self->log, self->connection, question, scene_note_lag,
-                                &seen, &fixture->error),
+    check_db(self->log.ops->lag(&self->log, self->connection, question,
+                                log_fixture_note_lag, &seen, &fixture->error),
              WEIR_OK);
     return seen;
 }
 
 /* However long it takes. */
-static inline struct seen_lags scene_lag(struct scene *self, int64_t queue)
+static inline struct seen_lags log_fixture_lag(struct log_fixture *self, int64_t queue)
 {
     const struct weir_lag_question question = {.queue_id = queue,
                                                .look_max = WEIR_LAG_LOOK_MAX};
 
-    return scene_ask_lag(self, &question);
+    return log_fixture_ask_lag(self, &question);
 }
 
 /* All zero: none was told. */
-static inline struct weir_lag scene_lag_of(const struct seen_lags *seen,
-                                           int64_t subscription, int64_t pid)
+static inline struct weir_lag log_fixture_lag_of(const struct seen_lags *seen,
+                                                 int64_t subscription, int64_t pid)
 {
     for (size_t i = 0; i < seen->count; i++) {
         if (seen->lags[i].subscription == subscription && seen->lags[i].pid == pid)
@@ -417,7 +426,7 @@ static inline struct weir_lag scene_lag_of(const struct seen_lags *seen,
     return (struct weir_lag){0};
 }
 
-static inline int64_t scene_stored(struct scene *self)
+static inline int64_t log_fixture_stored(struct log_fixture *self)
 {
     int64_t incoming =
         self->fixture->engine == WEIR_MARIADB
