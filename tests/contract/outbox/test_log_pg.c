@@ -10,7 +10,7 @@
 #include "lib/pg_outbox.h"
 #include "outbox/postgres/cut.h"
 #include "outbox/schema.h"
-#include "scene_pg.h"
+#include "pg_log.h"
 
 static struct weir_connection *begin(struct fixture *fixture)
 {
@@ -30,7 +30,7 @@ static void append_committed(struct fixture *fixture, const char *payload)
 {
     struct weir_connection *connection = begin(fixture);
 
-    scene_append(fixture, connection, 64, payload);
+    pg_log_append(fixture, connection, 64, payload);
     commit(fixture, connection);
 }
 
@@ -39,15 +39,15 @@ static void append_committed(struct fixture *fixture, const char *payload)
 OUTBOX_POSTGRESQL_TEST(log_pg, gives_a_message_that_commits_late_in_a_later_cut)
 {
     struct weir_connection *slow = begin(fixture);
-    int64_t first = scene_append(fixture, slow, 64, "slow");
+    int64_t first = pg_log_append(fixture, slow, 64, "slow");
     int64_t head;
 
     append_committed(fixture, "quick");
-    head = scene_cut(fixture);
+    head = pg_log_cut(fixture);
     check_reads(BEGINNING, "quick");
 
     commit(fixture, slow);
-    check_int(scene_cut(fixture), head + 1);
+    check_int(pg_log_cut(fixture), head + 1);
     check_int(first, 1);
     check_reads(BEHIND_CUT(head), "slow");
     check_reads(BEGINNING, "quick slow");
@@ -57,12 +57,12 @@ OUTBOX_POSTGRESQL_TEST(log_pg, gives_late_messages_of_a_cut_before_its_new_ones)
 {
     struct weir_connection *slow = begin(fixture);
 
-    scene_append(fixture, slow, 64, "slow");
+    pg_log_append(fixture, slow, 64, "slow");
     append_committed(fixture, "quick");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     append_committed(fixture, "next");
     commit(fixture, slow);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
 
     check_reads(BEGINNING, "quick slow next");
 }
@@ -84,15 +84,15 @@ OUTBOX_POSTGRESQL_TEST(log_pg, finds_a_late_transaction_above_the_end_of_the_sna
         struct weir_connection *slow = begin(fixture);
         int64_t before;
 
-        scene_append(fixture, slow, 64, "slow");
-        before = scene_cut(fixture);
+        pg_log_append(fixture, slow, 64, "slow");
+        before = pg_log_cut(fixture);
         commit(fixture, slow);
         hits += fixture_ask(fixture, SQL_ABOVE) > 0;
 
-        check_int(scene_cut(fixture), before + 1);
-        scene_read(fixture, BEHIND_CUT(before), 10, reading);
+        check_int(pg_log_cut(fixture), before + 1);
+        pg_log_read(fixture, BEHIND_CUT(before), 10, reading);
         check_str(reading->text, "slow");
-        scene_read(fixture, BEGINNING, 10, reading);
+        pg_log_read(fixture, BEGINNING, 10, reading);
         check_int(reading->count, i);
     }
     free(reading);
@@ -105,16 +105,16 @@ OUTBOX_POSTGRESQL_TEST(log_pg, finds_a_late_transaction_among_numbers_of_savepoi
     struct weir_connection *slow = begin(fixture);
 
     fixture_prepare(fixture, "CREATE TABLE {p}_scratch (n integer)");
-    scene_append(fixture, slow, 64, "slow");
+    pg_log_append(fixture, slow, 64, "slow");
     for (int i = 0; i < 100; i++) {
         check_db(weir_connection_savepoint(slow, &fixture->error), WEIR_OK);
         fixture_execute(fixture, slow, "INSERT INTO {p}_scratch VALUES (1)");
         check_db(weir_connection_savepoint_keep(slow, &fixture->error), WEIR_OK);
     }
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     commit(fixture, slow);
 
-    check_int(scene_cut(fixture), 2);
+    check_int(pg_log_cut(fixture), 2);
     check_reads(BEGINNING, "slow");
 }
 
@@ -123,10 +123,10 @@ OUTBOX_POSTGRESQL_TEST(log_pg, gives_once_what_came_between_hi_and_the_snapshot)
 {
     append_committed(fixture, "a");
     append_committed(fixture, "b");
-    check_int(scene_cut(fixture), 1);
+    check_int(pg_log_cut(fixture), 1);
     fixture_prepare(fixture, "UPDATE {p}_cut SET hi = 1 WHERE no = 1");
     append_committed(fixture, "c");
-    check_int(scene_cut(fixture), 2);
+    check_int(pg_log_cut(fixture), 2);
 
     check_reads(BEGINNING, "a b c");
     check_reads(BEHIND_CUT(1), "c");
@@ -134,12 +134,12 @@ OUTBOX_POSTGRESQL_TEST(log_pg, gives_once_what_came_between_hi_and_the_snapshot)
 
 OUTBOX_POSTGRESQL_TEST(log_pg, needs_no_cut_before_the_first_message)
 {
-    check_int(scene_cut(fixture), 0);
+    check_int(pg_log_cut(fixture), 0);
 
     append_committed(fixture, "first");
-    check_int(scene_cut(fixture), 1);
+    check_int(pg_log_cut(fixture), 1);
     check_reads(BEGINNING, "first");
-    check_int(scene_cut(fixture), 1);
+    check_int(pg_log_cut(fixture), 1);
 }
 
 OUTBOX_POSTGRESQL_TEST(log_pg, never_gives_what_was_rolled_back)
@@ -147,14 +147,14 @@ OUTBOX_POSTGRESQL_TEST(log_pg, never_gives_what_was_rolled_back)
     struct weir_connection *undone = begin(fixture);
     static struct reading reading;
 
-    scene_append(fixture, undone, 64, "undone");
-    check_int(scene_cut(fixture), 1);
+    pg_log_append(fixture, undone, 64, "undone");
+    check_int(pg_log_cut(fixture), 1);
     weir_connection_rollback(undone);
     fixture_give(fixture, undone);
     append_committed(fixture, "done");
 
-    check_int(scene_cut(fixture), 2);
-    scene_read(fixture, BEGINNING, 10, &reading);
+    check_int(pg_log_cut(fixture), 2);
+    pg_log_read(fixture, BEGINNING, 10, &reading);
     check_str(reading.text, "done");
     check(weir_log_position_equal(reading.end, BEHIND_CUT(2)));
 }
@@ -163,18 +163,18 @@ OUTBOX_POSTGRESQL_TEST(log_pg, keeps_a_transaction_with_savepoints_together)
 {
     struct weir_connection *slow = begin(fixture);
 
-    scene_append(fixture, slow, 64, "a");
+    pg_log_append(fixture, slow, 64, "a");
     check_db(weir_connection_savepoint(slow, &fixture->error), WEIR_OK);
-    scene_append(fixture, slow, 64, "b");
+    pg_log_append(fixture, slow, 64, "b");
     check_db(weir_connection_savepoint_keep(slow, &fixture->error), WEIR_OK);
     check_db(weir_connection_savepoint(slow, &fixture->error), WEIR_OK);
-    scene_append(fixture, slow, 64, "undone");
+    pg_log_append(fixture, slow, 64, "undone");
     check_db(weir_connection_savepoint_undo(slow, &fixture->error), WEIR_OK);
     append_committed(fixture, "quick");
-    (void)scene_cut(fixture);
-    scene_append(fixture, slow, 64, "c");
+    (void)pg_log_cut(fixture);
+    pg_log_append(fixture, slow, 64, "c");
     commit(fixture, slow);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
 
     check_reads(BEGINNING, "quick a b c");
     check_int(fixture_ask(fixture, "SELECT count(DISTINCT xid) FROM weir_log"), 2);
@@ -184,15 +184,15 @@ static void prepared_body(struct fixture *fixture)
 {
     struct weir_connection *prepared = begin(fixture);
 
-    scene_append(fixture, prepared, 64, "prepared");
+    pg_log_append(fixture, prepared, 64, "prepared");
     fixture_execute(fixture, prepared, "PREPARE TRANSACTION 'both'");
     append_committed(fixture, "quick");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     check_reads(BEGINNING, "quick");
 
     fixture_execute(fixture, prepared, "COMMIT PREPARED 'both'");
     fixture_give(fixture, prepared);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     check_reads(BEGINNING, "quick prepared");
 }
 
@@ -227,13 +227,13 @@ OUTBOX_POSTGRESQL_TEST(cut, is_refused_in_a_transaction)
     struct weir_connection *connection = begin(fixture);
     bool made = true;
 
-    scene_append(fixture, connection, 64, "a");
+    pg_log_append(fixture, connection, 64, "a");
     check_db(weir_pg_cut_make(connection, NULL, &made, &fixture->error), WEIR_INVALID);
     check(!made);
     check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
 
     commit(fixture, connection);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     check_reads(BEGINNING, "a");
 }
 
@@ -246,7 +246,7 @@ OUTBOX_POSTGRESQL_TEST(cut, of_somebody_else_makes_ours_unnecessary)
     append_committed(fixture, "a");
     check_db(weir_pg_cut_probe(connection, &probe, &fixture->error), WEIR_OK);
     check(probe.needed);
-    check_int(scene_cut(fixture), 1);
+    check_int(pg_log_cut(fixture), 1);
 
     check_db(weir_pg_cut_make(connection, NULL, &made, &fixture->error), WEIR_OK);
     check(!made);
@@ -258,7 +258,7 @@ OUTBOX_POSTGRESQL_TEST(cut, comes_at_most_fifty_times_a_second)
 {
     for (int i = 0; i < 20; i++) {
         append_committed(fixture, "a");
-        check_int(scene_cut(fixture), i + 1);
+        check_int(pg_log_cut(fixture), i + 1);
     }
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM (SELECT no, made_us"
@@ -270,12 +270,12 @@ OUTBOX_POSTGRESQL_TEST(cut, comes_at_most_fifty_times_a_second)
 OUTBOX_POSTGRESQL_TEST(cut, is_not_put_off_by_a_clock_that_went_back)
 {
     append_committed(fixture, "a");
-    check_int(scene_cut(fixture), 1);
+    check_int(pg_log_cut(fixture), 1);
     fixture_prepare(fixture,
                     "UPDATE {p}_cut SET made_us = {now} + 3600000000 WHERE no = 1");
     append_committed(fixture, "b");
 
-    check_int(scene_cut(fixture), 2);
+    check_int(pg_log_cut(fixture), 2);
     check_reads(BEGINNING, "a b");
 }
 
@@ -322,7 +322,7 @@ OUTBOX_POSTGRESQL_TEST(cuts, of_several_at_once_are_dense_and_never_go_back)
     cutters.done = true;
     for (size_t i = 0; i < 4; i++)
         check_int(pthread_join(threads[i], NULL), 0);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
 
     check_int(cutters.failures, 0);
     check_int(fixture_ask(fixture, "SELECT count(*) - max(no) FROM weir_cut"), 1);
@@ -332,7 +332,7 @@ OUTBOX_POSTGRESQL_TEST(cuts, of_several_at_once_are_dense_and_never_go_back)
                           " WHERE pg_snapshot_xmax(b.snap) < pg_snapshot_xmax(a.snap)"
                           " OR b.hi < a.hi OR b.own <= a.own OR b.top < b.hi"),
               0);
-    scene_read(fixture, BEGINNING, 7, reading);
+    pg_log_read(fixture, BEGINNING, 7, reading);
     check_int(reading->count, 300);
     free(reading);
 }
@@ -342,7 +342,7 @@ OUTBOX_POSTGRESQL_TEST(cuts, of_several_at_once_are_dense_and_never_go_back)
 OUTBOX_POSTGRESQL_TEST(append_pg, of_many_is_in_order_and_has_growing_ids)
 {
     enum { COUNT = 2500 };
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_log_entry *entries = calloc(COUNT, sizeof *entries);
     struct reading *reading = malloc(sizeof *reading);
@@ -352,15 +352,15 @@ OUTBOX_POSTGRESQL_TEST(append_pg, of_many_is_in_order_and_has_growing_ids)
     check(entries != NULL && texts != NULL && reading != NULL);
     for (size_t i = 0; i < COUNT; i++) {
         (void)snprintf(texts[i], sizeof texts[i], "%zu", i);
-        entries[i] = scene_entry(64, texts[i]);
+        entries[i] = pg_log_entry(64, texts[i]);
     }
     check_db(log.ops->append(&log, connection, entries, COUNT, "bell", &fixture->error),
              WEIR_OK);
     check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_NONE);
 
     check_int(fixture_ask(fixture, "SELECT count(DISTINCT xid) FROM weir_log"), 1);
-    (void)scene_cut(fixture);
-    scene_read(fixture, BEGINNING, 1000, reading);
+    (void)pg_log_cut(fixture);
+    pg_log_read(fixture, BEGINNING, 1000, reading);
     check_int(reading->count, COUNT);
     at = reading->text;
     for (size_t i = 0; i < COUNT; i++) {
@@ -377,20 +377,20 @@ OUTBOX_POSTGRESQL_TEST(append_pg,
                        that_fails_in_the_middle_leaves_nothing_in_a_transaction)
 {
     enum { COUNT = 1500 };
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = begin(fixture);
     struct weir_log_entry *entries = calloc(COUNT, sizeof *entries);
 
     check(entries != NULL);
     for (size_t i = 0; i < COUNT; i++)
-        entries[i] = scene_entry(64, "a");
+        entries[i] = pg_log_entry(64, "a");
     entries[COUNT - 1].key = weir_str("\xff");
-    scene_append(fixture, connection, 64, "before");
+    pg_log_append(fixture, connection, 64, "before");
     check_db(log.ops->append(&log, connection, entries, COUNT, NULL, &fixture->error),
              WEIR_INVALID);
     commit(fixture, connection);
 
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     check_reads(BEGINNING, "before");
     free(entries);
 }
@@ -425,15 +425,15 @@ OUTBOX_POSTGRESQL_TEST(append_pg, works_inside_the_transaction_of_the_applicatio
         weir_connection_adopt_postgresql(fixture->db, native, &adopted, &fixture->error),
         WEIR_OK);
     run_natively(native, "BEGIN ISOLATION LEVEL SERIALIZABLE");
-    scene_append(fixture, adopted, 64, "undone");
+    pg_log_append(fixture, adopted, 64, "undone");
     run_natively(native, "ROLLBACK");
     run_natively(native, "BEGIN ISOLATION LEVEL REPEATABLE READ");
-    scene_append(fixture, adopted, 64, "done");
+    pg_log_append(fixture, adopted, 64, "done");
     run_natively(native, "COMMIT");
     weir_connection_disown(adopted);
     PQfinish(native);
 
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     check_reads(BEGINNING, "done");
 }
 
@@ -442,13 +442,13 @@ OUTBOX_POSTGRESQL_TEST(append_pg,
 {
     enum { COUNT = 1500 };
     PGconn *native = connect_natively(fixture);
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_log_entry *entries = calloc(COUNT, sizeof *entries);
     struct weir_connection *adopted = NULL;
 
     check(entries != NULL);
     for (size_t i = 0; i < COUNT; i++)
-        entries[i] = scene_entry(64, "a");
+        entries[i] = pg_log_entry(64, "a");
     check_db(
         weir_connection_adopt_postgresql(fixture->db, native, &adopted, &fixture->error),
         WEIR_OK);
@@ -498,7 +498,7 @@ struct belfry {
 
 static struct belfry belfry_open(struct fixture *fixture)
 {
-    struct belfry self = {.log = scene_open(fixture),
+    struct belfry self = {.log = pg_log_open(fixture),
                           .connection = fixture_take(fixture),
                           .listener = pg_outbox_connect(fixture),
                           .other = pg_outbox_connect(fixture)};
@@ -509,7 +509,7 @@ static struct belfry belfry_open(struct fixture *fixture)
 
 static int belfry_append(struct fixture *fixture, struct belfry *self)
 {
-    struct weir_log_entry entries[2] = {scene_entry(64, "a"), scene_entry(64, "b")};
+    struct weir_log_entry entries[2] = {pg_log_entry(64, "a"), pg_log_entry(64, "b")};
 
     for (size_t count = 1; count <= 2; count++)
         check_db(self->log.ops->append(&self->log, self->connection, entries, count,
@@ -605,7 +605,7 @@ OUTBOX_POSTGRESQL_TEST(log_pg, works_behind_a_transaction_pooler)
     other.db = fixture_open(fixture, &options);
     append_committed(&other, "a");
     append_committed(&other, "b");
-    (void)scene_cut(&other);
+    (void)pg_log_cut(&other);
     {
         struct fixture *keep = fixture;
 

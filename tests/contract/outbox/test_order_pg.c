@@ -11,7 +11,7 @@
 
 #include "db/clock.h"
 #include "outbox/postgres/cut.h"
-#include "scene_pg.h"
+#include "pg_log.h"
 #include "weir/time.h"
 
 enum {
@@ -68,7 +68,7 @@ static enum weir_status append_some(struct trial *self,
         struct weir_log_entry entry;
 
         (void)snprintf(text, sizeof text, "%d %d", number, atomic_load(&self->committed));
-        entry = scene_entry(64 + partition, text);
+        entry = pg_log_entry(64 + partition, text);
         status = log.ops->append(&log, connection, &entry, 1, NULL, error);
         self->appended[number][partition]++;
         if (kind == APPENDS_SLOWLY)
@@ -195,7 +195,7 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
     check(trial != NULL);
     outbox_small_segments(fixture, 6);
     trial->fixture = fixture;
-    trial->log = scene_open(fixture);
+    trial->log = pg_log_open(fixture);
     trial->running = WRITERS;
     check_int(pthread_mutex_init(&trial->lock, NULL), 0);
     for (size_t i = 0; i < WRITERS + CUTTERS; i++)
@@ -209,7 +209,7 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
     }
     for (size_t i = 0; i < WRITERS + CUTTERS; i++)
         check_int(pthread_join(threads[i], NULL), 0);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     read_to_the_head(trial, connection, &page);
 
     check_int(trial->failures, 0);

@@ -4,7 +4,7 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
-#include "scene_pg.h"
+#include "pg_log.h"
 
 /*
  * Four cuts with late rows, new rows, both, and of three partitions:
@@ -34,7 +34,7 @@ static void append(struct fixture *fixture, int64_t pid, const char *payload)
 {
     struct weir_connection *connection = fixture_take(fixture);
 
-    scene_append(fixture, connection, pid, payload);
+    pg_log_append(fixture, connection, pid, payload);
     fixture_give(fixture, connection);
 }
 
@@ -44,22 +44,22 @@ static void set_scene(struct fixture *fixture)
     struct weir_connection *c = begin(fixture);
     struct weir_connection *e = begin(fixture);
 
-    scene_append(fixture, a, 64, "a");
+    pg_log_append(fixture, a, 64, "a");
     append(fixture, 65, "b");
-    scene_append(fixture, c, 66, "c1");
-    scene_append(fixture, c, 64, "c2");
+    pg_log_append(fixture, c, 66, "c1");
+    pg_log_append(fixture, c, 64, "c2");
     append(fixture, 64, "d");
-    scene_append(fixture, e, 65, "e");
-    check_int(scene_cut(fixture), 1);
+    pg_log_append(fixture, e, 65, "e");
+    check_int(pg_log_cut(fixture), 1);
     commit(fixture, a);
     append(fixture, 66, "f");
-    check_int(scene_cut(fixture), 2);
+    check_int(pg_log_cut(fixture), 2);
     commit(fixture, c);
-    check_int(scene_cut(fixture), 3);
+    check_int(pg_log_cut(fixture), 3);
     append(fixture, 64, "g");
     commit(fixture, e);
     append(fixture, 65, "h");
-    check_int(scene_cut(fixture), 4);
+    check_int(pg_log_cut(fixture), 4);
 }
 
 /* From every place on, by pages of every size, the rest comes. */
@@ -70,10 +70,10 @@ static void check_everywhere(struct fixture *fixture, const char *all)
     const char *expected = all;
 
     check(whole != NULL && rest != NULL);
-    scene_read(fixture, BEGINNING, 1000, whole);
+    pg_log_read(fixture, BEGINNING, 1000, whole);
     check_str(whole->text, all);
     for (uint32_t size = 1; size <= 4; size++) {
-        scene_read(fixture, BEGINNING, size, rest);
+        pg_log_read(fixture, BEGINNING, size, rest);
         check_str(rest->text, all);
         check_int(rest->count, whole->count);
         for (size_t i = 0; i < whole->count; i++)
@@ -83,7 +83,7 @@ static void check_everywhere(struct fixture *fixture, const char *all)
     for (size_t i = 0; i < whole->count; i++) {
         expected += strcspn(expected, " ");
         expected += strspn(expected, " ");
-        scene_read(fixture, whole->log_positions[i], 2, rest);
+        pg_log_read(fixture, whole->log_positions[i], 2, rest);
         check_str(rest->text, expected);
     }
     free(whole);
@@ -201,7 +201,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing
                              " NOT IN ('e', 'g', 'h')");
     fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no < 3");
 
-    scene_read(fixture, BEGINNING, 10, &reading);
+    pg_log_read(fixture, BEGINNING, 10, &reading);
     check_str(reading.text, "e g h");
     check(weir_log_position_equal(reading.end, BEHIND_CUT(4)));
 }
@@ -209,11 +209,11 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing
 static void read_page(struct fixture *fixture, struct weir_page *page,
                       struct reading *out)
 {
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
 
     *out = (struct reading){.size = 0};
-    page->visit = scene_note;
+    page->visit = pg_log_note;
     page->state = out;
     check_db(log.ops->read(&log, connection, page, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
@@ -249,7 +249,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
     outbox_small_segments(fixture, 1);
     for (int i = 0; i < 300; i++)
         append(fixture, 64, "a");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
 
     do {
         read_page(fixture, &page, &reading);
@@ -277,7 +277,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_what_is_behind_a_gap_of_a_billion_ids_in_o
     append(fixture, 64, "a");
     leave_gap(fixture);
     append(fixture, 64, "b");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     read_page(fixture, &page, &reading);
 
     check_str(reading.text, "a b");
@@ -292,7 +292,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, passes_a_gap_of_a_billion_ids_at_the_end_in_one_
 
     append(fixture, 64, "a");
     leave_gap(fixture);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     read_page(fixture, &page, &reading);
 
     check_str(reading.text, "a");
@@ -308,7 +308,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, stops_in_a_gap_at_what_was_set_aside)
     append(fixture, 64, "c");
     leave_gap(fixture);
     append(fixture, 64, "d");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     set_aside(fixture, 1, "'b'");
 
     check_everywhere(fixture, "a b c d");
@@ -323,10 +323,10 @@ OUTBOX_POSTGRESQL_TEST(read_pg, keeps_to_the_limit_of_payloads_but_for_a_first_r
     append(fixture, 64, "bb");
     append(fixture, 64, "cc");
     append(fixture, 64, "dd");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     append(fixture, 64, "e");
     append(fixture, 64, "ffffff");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
 
     read_page(fixture, &page, &reading);
     check_str(reading.text, "aaaaaaaa");
@@ -348,7 +348,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_through_many_small_cuts_in_one_call)
 
     for (int i = 0; i < 40; i++) {
         append(fixture, 64, "a");
-        check_int(scene_cut(fixture), i + 1);
+        check_int(pg_log_cut(fixture), i + 1);
     }
     read_page(fixture, &page, &reading);
 
@@ -367,7 +367,7 @@ static enum weir_status refuse_second(void *state, const struct weir_log_row *ro
 
 OUTBOX_POSTGRESQL_TEST(read_pg, ends_where_the_visitor_wants_no_more)
 {
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     int count = 0;
     struct weir_page page = {
@@ -398,7 +398,7 @@ static void note_lag(void *state, const struct weir_lag *lag)
 
 static struct lags read_lags(struct fixture *fixture)
 {
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     struct lags lags = {.count = 0};
 
@@ -451,7 +451,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_reading_would_give)
 
     set_scene(fixture);
     set_aside(fixture, 3, "'c2'");
-    scene_read(fixture, BEGINNING, 100, &whole);
+    pg_log_read(fixture, BEGINNING, 100, &whole);
     subscribe(fixture, BEGINNING);
     for (size_t i = 0; i < whole.count; i++) {
         char sql[256];
@@ -502,13 +502,13 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_no_cut_has_yet_and_nothing_uncommitte
     set_scene(fixture);
     subscribe(fixture, BEHIND_CUT(4));
     check_int(read_lags(fixture).count, 0);
-    scene_append(fixture, slow, 64, "slow");
+    pg_log_append(fixture, slow, 64, "slow");
     append(fixture, 65, "quick");
 
     lags = read_lags(fixture);
     check_int(waiting(&lags, 64), 0);
     check_int(waiting(&lags, 65), 1);
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     commit(fixture, slow);
     lags = read_lags(fixture);
     check_int(waiting(&lags, 64), 1);
@@ -524,7 +524,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_a_long_backlog)
     fixture_prepare(fixture, "INSERT INTO {p}_log (pid, uid, type, payload)"
                              " SELECT 64 + n % 4, '', 't', '' FROM"
                              " generate_series(1, 150000) n");
-    (void)scene_cut(fixture);
+    (void)pg_log_cut(fixture);
     lags = read_lags(fixture);
 
     check_int(lags.count, 4);
@@ -534,7 +534,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, estimates_a_long_backlog)
 
 OUTBOX_POSTGRESQL_TEST(start_pg, is_behind_what_was_removed_or_behind_the_newest_cut)
 {
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = begin(fixture);
     struct weir_log_position log_position = {0};
 

@@ -1,8 +1,8 @@
 /*
- * scene_pg.h - short words for tests of PostgreSQL's log: several sessions, texts as payloads.
+ * pg_log.h - short words for tests of PostgreSQL's log: several sessions, texts as payloads.
  */
-#ifndef WEIR_TEST_SCENE_PG_H
-#define WEIR_TEST_SCENE_PG_H
+#ifndef WEIR_TEST_PG_LOG_H
+#define WEIR_TEST_PG_LOG_H
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct reading {
     struct weir_log_position end;
 };
 
-static inline struct weir_outbox_log scene_open(struct fixture *fixture)
+static inline struct weir_outbox_log pg_log_open(struct fixture *fixture)
 {
     return (struct weir_outbox_log){
         .ops = &weir_log_postgresql,
@@ -30,7 +30,7 @@ static inline struct weir_outbox_log scene_open(struct fixture *fixture)
     };
 }
 
-static inline struct weir_log_entry scene_entry(int64_t pid, const char *payload)
+static inline struct weir_log_entry pg_log_entry(int64_t pid, const char *payload)
 {
     struct weir_log_entry entry = {
         .pid = pid,
@@ -42,12 +42,12 @@ static inline struct weir_log_entry scene_entry(int64_t pid, const char *payload
     return entry;
 }
 
-static inline int64_t scene_append(struct fixture *fixture,
-                                   struct weir_connection *connection, int64_t pid,
-                                   const char *payload)
+static inline int64_t pg_log_append(struct fixture *fixture,
+                                    struct weir_connection *connection, int64_t pid,
+                                    const char *payload)
 {
     struct weir_outbox_log log = {.ops = &weir_log_postgresql};
-    struct weir_log_entry entry = scene_entry(pid, payload);
+    struct weir_log_entry entry = pg_log_entry(pid, payload);
 
     check_db(log.ops->append(&log, connection, &entry, 1, NULL, &fixture->error),
              WEIR_OK);
@@ -55,7 +55,7 @@ static inline int64_t scene_append(struct fixture *fixture,
 }
 
 /* Everything that is committed becomes readable; the newest cut. */
-static inline int64_t scene_cut(struct fixture *fixture)
+static inline int64_t pg_log_cut(struct fixture *fixture)
 {
     struct weir_outbox_log log = {.ops = &weir_log_postgresql};
     struct weir_connection *connection = fixture_take(fixture);
@@ -69,8 +69,8 @@ static inline int64_t scene_cut(struct fixture *fixture)
     return head.cut;
 }
 
-static inline enum weir_status scene_note(void *state, const struct weir_log_row *row,
-                                          struct weir_error *error)
+static inline enum weir_status pg_log_note(void *state, const struct weir_log_row *row,
+                                           struct weir_error *error)
 {
     struct reading *self = state;
     int length =
@@ -86,16 +86,16 @@ static inline enum weir_status scene_note(void *state, const struct weir_log_row
 }
 
 /* All there is behind `after`, by pages of `row_max`. Places must grow from row to row. */
-static inline void scene_read(struct fixture *fixture, struct weir_log_position after,
-                              uint32_t row_max, struct reading *out)
+static inline void pg_log_read(struct fixture *fixture, struct weir_log_position after,
+                               uint32_t row_max, struct reading *out)
 {
-    struct weir_outbox_log log = scene_open(fixture);
+    struct weir_outbox_log log = pg_log_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_page page = {
         .after = after,
         .row_max = row_max,
         .payload_max = 1000000,
-        .visit = scene_note,
+        .visit = pg_log_note,
         .state = out,
     };
 
@@ -117,7 +117,7 @@ static inline void scene_read(struct fixture *fixture, struct weir_log_position 
 #define check_reads(after, want)                                                         \
     do {                                                                                 \
         static struct reading reading_;                                                  \
-        scene_read(fixture, (after), 1000, &reading_);                                   \
+        pg_log_read(fixture, (after), 1000, &reading_);                                  \
         check_str(reading_.text, (want));                                                \
     } while (0)
 
