@@ -12,7 +12,7 @@
 #include "contract/outbox/desk.h"
 #include "db/clock.h"
 #include "lib/order_run.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/standby.h"
 
 enum { LOST = 200 }; /* at least, and some more */
@@ -218,8 +218,9 @@ WEIR_TEST(failover, to_a_standby_that_is_behind_is_seen_to_lose_messages)
 
     check(result.verdict.violations > 0);
     check(result.verdict.lost > 0);
-    auditor = scene_outbox(fixture, "auditor"); /* and whatever is there was delivered */
-    check_int(scene_queue_view(fixture, auditor, "orders").waiting, 0);
+    auditor = outbox_fixture_outbox(fixture,
+                                    "auditor"); /* and whatever is there was delivered */
+    check_int(outbox_fixture_queue_view(fixture, auditor, "orders").waiting, 0);
     weir_outbox_destroy(auditor);
     close_fixture(fixture);
 }
@@ -299,7 +300,7 @@ static int64_t count_listeners(struct server *server, const char *database)
 /* Enqueue one, whatever it takes: a primary may be on its way. Class stop would be the end. */
 static void send_patiently(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    struct weir_draft draft = scene_draft(0, "x");
+    struct weir_draft draft = outbox_fixture_draft(0, "x");
     enum weir_status status;
 
     wait_until((status = weir_enqueue(outbox, NULL, "orders", &draft, NULL,
@@ -314,18 +315,20 @@ WEIR_TEST(failover, leads_every_connection_to_the_new_primary)
 {
     struct fixture *fixture = open_fixture();
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     for (int64_t i = 1; i <= 2; i++) {
         fail_over(fixture);
         send_patiently(fixture, outbox);
-        wait_until(scene_seq(fixture, outbox, "orders", 0) >= i);
+        wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) >= i);
         wait_until(count_listeners(pair_primary(pair), fixture->database) == 1);
         wait_until(count_sessions(pair_standby(pair), fixture->database) == 0);
         check(count_sessions(pair_primary(pair), fixture->database) > 1);
     }
-    check(recorder_in_order(recorder, 0, scene_seq(fixture, outbox, "orders", 0)));
-    scene_close(outbox);
+    check(
+        recorder_in_order(recorder, 0, outbox_fixture_seq(fixture, outbox, "orders", 0)));
+    outbox_fixture_close(outbox);
     close_fixture(fixture);
 }
 
@@ -344,8 +347,9 @@ WEIR_TEST(failover, leaves_a_server_that_takes_no_writes_and_comes_back)
 {
     struct fixture *fixture = open_fixture();
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_draft draft = scene_draft(0, "x");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_draft draft = outbox_fixture_draft(0, "x");
     enum weir_status status;
 
     send_patiently(fixture, outbox);
@@ -358,8 +362,9 @@ WEIR_TEST(failover, leaves_a_server_that_takes_no_writes_and_comes_back)
 
     set_read_only(fixture->server, "off");
     send_patiently(fixture, outbox);
-    wait_until(scene_queue_view(fixture, outbox, "orders").waiting == 0);
-    check(recorder_in_order(recorder, 0, scene_seq(fixture, outbox, "orders", 0)));
-    scene_close(outbox);
+    wait_until(outbox_fixture_queue_view(fixture, outbox, "orders").waiting == 0);
+    check(
+        recorder_in_order(recorder, 0, outbox_fixture_seq(fixture, outbox, "orders", 0)));
+    outbox_fixture_close(outbox);
     close_fixture(fixture);
 }

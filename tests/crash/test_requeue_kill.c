@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/process.h"
 #include "outbox/outbox.h"
 
@@ -89,9 +89,9 @@ OUTBOX_TEST(kill, in_a_bulk_requeue_loses_and_doubles_nothing)
              WEIR_OK);
     check_int(progress.done, MANY - WEIR_DEAD_LETTER_STEP);
 
-    scene_serve(fixture, clerk, "orders", recorder);
-    scene_start(fixture, clerk);
-    wait_until(scene_seq(fixture, clerk, "orders", 0) == 2 * MANY);
+    outbox_fixture_serve(fixture, clerk, "orders", recorder);
+    outbox_fixture_start(fixture, clerk);
+    wait_until(outbox_fixture_seq(fixture, clerk, "orders", 0) == 2 * MANY);
     check_int(recorder_count(recorder), MANY);
     for (size_t i = 0; i < MANY; i++) {
         char want[16];
@@ -99,5 +99,5 @@ OUTBOX_TEST(kill, in_a_bulk_requeue_loses_and_doubles_nothing)
         (void)snprintf(want, sizeof want, "%zu", i + 1);
         check_str(recorder_delivery(recorder, i).payload, want);
     }
-    scene_close(clerk);
+    outbox_fixture_close(clerk);
 }

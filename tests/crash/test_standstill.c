@@ -13,7 +13,7 @@
 #include "contract/db/child.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/budget.h"
 
@@ -71,14 +71,14 @@ static int deliver_until_stopped(void *argument)
 {
     struct victim *self = argument;
     struct weir_fault_points points;
-    struct weir_outbox_options options = scene_options(self->fixture, "victim");
+    struct weir_outbox_options options = outbox_fixture_options(self->fixture, "victim");
     struct weir_outbox *outbox;
 
     options.db = open_victim(self, &points);
-    outbox = scene_create(self->fixture, &options);
+    outbox = outbox_fixture_create(self->fixture, &options);
     weir_outbox_set_fault_points(outbox, &points);
-    scene_serve(self->fixture, outbox, "orders", recorder_new());
-    scene_start(self->fixture, outbox);
+    outbox_fixture_serve(self->fixture, outbox, "orders", recorder_new());
+    outbox_fixture_start(self->fixture, outbox);
     (void)pause();
     return EXIT_FAILURE;
 }
@@ -87,21 +87,21 @@ OUTBOX_MARIADB_TEST(standstill, in_a_move_keeps_no_message_of_others)
 {
     struct victim victim = {.fixture = fixture, .point = "move.pick", .pass = 1};
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     pid_t pid;
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_queue(fixture, outbox, "bills", 1);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "bills", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     pid = start_victim(deliver_until_stopped, &victim);
 
-    scene_serve(fixture, outbox, "bills", recorder);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "bills", 0, 1);
+    outbox_fixture_serve(fixture, outbox, "bills", recorder);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "bills", 0, 1);
     wait_until(recorder_count(recorder) == 1);
 
     end_victim(pid);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- sweeping ----------------------------------------------------------------------------- */
@@ -114,10 +114,10 @@ static int sweep_until_stopped(void *argument)
     struct weir_outbox *outbox;
 
     own.db = open_victim(self, &points);
-    outbox = scene_sweeping(&own, "victim");
+    outbox = outbox_fixture_sweeping(&own, "victim");
     weir_outbox_set_fault_points(outbox, &points);
-    scene_serve(&own, outbox, "orders", recorder_new());
-    scene_start(&own, outbox);
+    outbox_fixture_serve(&own, outbox, "orders", recorder_new());
+    outbox_fixture_start(&own, outbox);
     (void)pause();
     return EXIT_FAILURE;
 }
@@ -130,17 +130,17 @@ OUTBOX_POSTGRESQL_TEST(standstill, in_a_sweep_keeps_nobody_from_enqueueing)
     pid_t pid;
 
     outbox_small_segments(fixture, 6);
-    outbox = scene_outbox(fixture, "anna");
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox = outbox_fixture_outbox(fixture, "anna");
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     for (int i = 0; i < PAST; i++)
-        scene_send(fixture, outbox, "orders", 0, 1);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     pid = start_victim(sweep_until_stopped, &victim);
 
     for (int i = 0; i < PAST; i++) /* a round through all leaves */
-        scene_send(fixture, outbox, "orders", 0, 1);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     end_victim(pid);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- a budget ----------------------------------------------------------------------------- */

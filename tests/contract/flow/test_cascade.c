@@ -3,7 +3,7 @@
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/yard.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 enum { FAN = 50 };
 
@@ -326,7 +326,7 @@ static int64_t told(struct fixture *fixture, const char *type)
 
 FLOW_TEST(cascade, tells_of_everything_that_it_ends)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_flow *flow = works_open_with(fixture, fixture->db, outbox);
     struct graph graph;
 

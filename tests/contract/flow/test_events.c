@@ -3,7 +3,7 @@
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/works.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 struct desk {
     struct weir_outbox *outbox;
@@ -12,7 +12,7 @@ struct desk {
 
 static struct desk desk_open(struct fixture *fixture)
 {
-    struct desk self = {.outbox = scene_outbox(fixture, "anna")};
+    struct desk self = {.outbox = outbox_fixture_outbox(fixture, "anna")};
 
     self.flow = works_open_with(fixture, fixture->db, self.outbox);
     return self;
@@ -163,8 +163,8 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     options.queue = "flow.completion";
     options.on_message = hear;
     options.state = &heard;
-    scene_add(fixture, desk.outbox, &options);
-    scene_start(fixture, desk.outbox);
+    outbox_fixture_add(fixture, desk.outbox, &options);
+    outbox_fixture_start(fixture, desk.outbox);
     draft.name_space = "acme";
     draft.tags = &TAG;
     draft.tag_count = 1;
@@ -180,7 +180,7 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
                                 "\"kind\":\"mail\"") != NULL);
     check(strstr(heard.payload, "\"reason\":\"because\"") != NULL);
     check(strstr(heard.payload, "\"tags\":{\"tenant.plan\":\"go\\\"ld\"}}") != NULL);
-    scene_stop(desk.outbox);
+    outbox_fixture_stop(desk.outbox);
     desk_close(&desk);
 }
 
@@ -217,8 +217,8 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
     options.queue = "flow.operator";
     options.on_message = hear;
     options.state = &heard;
-    scene_add(fixture, desk.outbox, &options);
-    scene_start(fixture, desk.outbox);
+    outbox_fixture_add(fixture, desk.outbox, &options);
+    outbox_fixture_start(fixture, desk.outbox);
     for (int policy = 0; policy <= WEIR_CANCEL_PENDING; policy++) {
         char id[WEIR_GRAPH_ID_TEXT_SIZE];
         struct weir_graph_id graph;
@@ -233,7 +233,7 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
         check(strstr(heard.payload, POLICIES[policy]) != NULL);
         check(strstr(heard.payload, "\"reason\":\"en\\\"ough\"}") != NULL);
     }
-    scene_stop(desk.outbox);
+    outbox_fixture_stop(desk.outbox);
     desk_close(&desk);
 }
 
@@ -286,7 +286,7 @@ static struct desk desk_open_for(struct fixture *fixture, const char *queue,
     options.queue = queue;
     options.on_message = note_order;
     options.state = order;
-    scene_add(fixture, self.outbox, &options);
+    outbox_fixture_add(fixture, self.outbox, &options);
     return self;
 }
 
@@ -309,12 +309,12 @@ FLOW_TEST(events, of_a_burst_come_in_their_order)
 
     (void)works_submit_retrying(fixture, desk.flow, TIMES);
     claim_and_fail(fixture, desk.flow, TIMES);
-    scene_start(fixture, desk.outbox);
+    outbox_fixture_start(fixture, desk.outbox);
     wait_until(order.count == 2 * TIMES);
 
     for (size_t i = 0; i < TIMES; i++)
         check(memcmp(order.types + i * strlen(ONCE), ONCE, strlen(ONCE)) == 0);
-    scene_stop(desk.outbox);
+    outbox_fixture_stop(desk.outbox);
     desk_close(&desk);
 }
 
@@ -324,21 +324,21 @@ FLOW_TEST(events, go_on_behind_what_was_heard_when_the_subscriber_comes_back)
     struct order second = {.types = ""};
     struct desk desk = desk_open_for(fixture, "flow.lease", &first);
 
-    scene_start(fixture, desk.outbox);
+    outbox_fixture_start(fixture, desk.outbox);
     (void)works_submit_retrying(fixture, desk.flow, 1);
     claim_and_fail(fixture, desk.flow, 1);
     wait_until(first.count == 2);
-    scene_stop(desk.outbox);
+    outbox_fixture_stop(desk.outbox);
     (void)works_claim(fixture, desk.flow, "orders", "anna"); /* nobody listens */
     desk_close(&desk);
 
     desk = desk_open_for(fixture, "flow.lease", &second);
-    scene_start(fixture, desk.outbox);
+    outbox_fixture_start(fixture, desk.outbox);
     wait_until(second.count == 1);
 
     check_str(first.types, "acquired revoked ");
     check_str(second.types, "acquired ");
-    scene_stop(desk.outbox);
+    outbox_fixture_stop(desk.outbox);
     desk_close(&desk);
 }
 
@@ -379,13 +379,13 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     static char keys[WEIR_TAGS_MAX][16];
     static char value[WEIR_TAG_SIZE_MAX + 1];
     static struct weir_tag tags[WEIR_TAGS_MAX];
-    struct weir_outbox_options small = scene_options(fixture, "anna");
+    struct weir_outbox_options small = outbox_fixture_options(fixture, "anna");
     struct weir_execution_draft draft = works_draft("orders");
     struct desk desk;
     struct weir_execution_id id;
 
     small.payload_size_max = 8192;
-    desk.outbox = scene_create(fixture, &small);
+    desk.outbox = outbox_fixture_create(fixture, &small);
     desk.flow = works_open_with(fixture, fixture->db, desk.outbox);
     memset(value, 'v', WEIR_TAG_SIZE_MAX);
     for (size_t i = 0; i < WEIR_TAGS_MAX; i++) {
@@ -404,14 +404,14 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
 
 FLOW_TEST(events, need_an_outbox_that_takes_their_size)
 {
-    struct weir_outbox_options small = scene_options(fixture, "anna");
+    struct weir_outbox_options small = outbox_fixture_options(fixture, "anna");
     struct weir_flow_options options;
     struct weir_flow *flow = NULL;
 
     small.payload_size_max = 8191;
     weir_flow_options_init(&options);
     options.db = fixture->db;
-    options.outbox = scene_create(fixture, &small);
+    options.outbox = outbox_fixture_create(fixture, &small);
 
     check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_INVALID);
 

@@ -2,7 +2,7 @@
  * Without memory a call says so, leaves nothing half done, and works when it is made again.
  */
 #include "contract/flow/works.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 /* `call` until it gets all the memory it wants, with one allocation after the other failing. */
 #define WITHOUT_MEMORY(call)                                                             \
@@ -21,7 +21,7 @@ FLOW_TEST(calls, that_find_no_memory_leave_nothing_half_done)
     static const struct weir_tag TAG = {"tenant.plan", "gold"};
     const char *lane = "orders";
     const struct weir_claim_options options = works_claimant(&lane, "anna");
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_flow *flow = works_open_with(fixture, fixture->db, outbox);
     struct weir_execution_draft draft = works_draft("orders");
     struct weir_settlement settlement = {.result = "ok", .result_size = 2};

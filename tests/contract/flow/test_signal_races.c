@@ -5,7 +5,7 @@
 #include "contract/flow/company.h"
 #include "contract/flow/rounds.h"
 #include "contract/flow/waits.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 static int64_t stored(struct fixture *fixture)
 {

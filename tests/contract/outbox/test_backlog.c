@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "db/clock.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 
 enum { LIMIT = 50, BEFORE = 110000, BEHIND = 40000, BATCH = 1000 };
@@ -26,7 +26,7 @@ static void limit(struct fixture *fixture, struct weir_outbox *outbox,
 static enum weir_status offer(struct fixture *fixture, struct weir_outbox *outbox,
                               struct weir_connection *connection)
 {
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     return weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error);
 }
@@ -34,7 +34,7 @@ static enum weir_status offer(struct fixture *fixture, struct weir_outbox *outbo
 /* By a process that remembers nothing of what others have enqueued. */
 static enum weir_status offer_anew(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anew");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anew");
     enum weir_status status = offer(fixture, outbox, NULL);
 
     weir_outbox_destroy(outbox);
@@ -44,7 +44,7 @@ static enum weir_status offer_anew(struct fixture *fixture)
 /* Of a queue that is there. */
 static void limit_later(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "later");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "later");
 
     limit(fixture, outbox, WEIR_UNREAD_KEEP);
     weir_outbox_destroy(outbox);
@@ -57,7 +57,7 @@ static void fill_other(struct fixture *fixture, struct weir_outbox *outbox, int 
 
     check(drafts != NULL);
     for (int i = 0; i < BATCH; i++)
-        drafts[i] = scene_draft(0, "x");
+        drafts[i] = outbox_fixture_draft(0, "x");
     for (int i = 0; i < count / BATCH; i++)
         check_db(weir_enqueue_batch(outbox, NULL, "other", drafts, BATCH, NULL,
                                     &fixture->error),
@@ -69,10 +69,10 @@ static void fill_other(struct fixture *fixture, struct weir_outbox *outbox, int 
 
 OUTBOX_TEST(backlog, is_limited_without_subscriptions)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     limit(fixture, outbox, WEIR_UNREAD_KEEP);
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     weir_outbox_destroy(outbox);
 
     wait_until(offer_anew(fixture) == WEIR_FULL);
@@ -83,10 +83,10 @@ OUTBOX_TEST(backlog, is_limited_without_subscriptions)
 /* What nobody has subscribed to is removed. */
 OUTBOX_TEST(backlog, of_a_queue_that_drops_what_is_unread_has_no_limit)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     limit(fixture, outbox, WEIR_UNREAD_DROP);
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     weir_outbox_destroy(outbox);
 
     check_db(offer_anew(fixture), WEIR_OK);
@@ -147,30 +147,30 @@ static int64_t published(struct fixture *fixture)
 /* By a process that serves a third queue: no producer has asked for it. */
 OUTBOX_TEST(backlog, is_counted_behind_the_messages_of_another_queue)
 {
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
-    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
+    struct weir_outbox *bert = outbox_fixture_outbox(fixture, "bert");
 
-    scene_queue(fixture, anna, "orders", 1);
-    scene_serve(fixture, anna, "orders", recorder_new());
-    scene_queue(fixture, anna, "other", 1);
+    outbox_fixture_queue(fixture, anna, "orders", 1);
+    outbox_fixture_serve(fixture, anna, "orders", recorder_new());
+    outbox_fixture_queue(fixture, anna, "other", 1);
     fill_other(fixture, anna, BEFORE);
-    scene_send(fixture, anna, "orders", 0, LIMIT);
+    outbox_fixture_send(fixture, anna, "orders", 0, LIMIT);
     fill_other(fixture, anna, BEHIND);
-    scene_queue(fixture, bert, "third", 1);
-    scene_serve(fixture, bert, "third", recorder_new());
-    scene_start(fixture, bert);
+    outbox_fixture_queue(fixture, bert, "third", 1);
+    outbox_fixture_serve(fixture, bert, "third", recorder_new());
+    outbox_fixture_start(fixture, bert);
 
     limit(fixture, bert, WEIR_UNREAD_KEEP);
     wait_until(published(fixture) == LIMIT);
     check_db(offer_anew(fixture), WEIR_FULL);
 
     weir_outbox_destroy(anna);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 static struct weir_outbox *limited(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     limit(fixture, outbox, WEIR_UNREAD_KEEP);
     return outbox;
@@ -212,10 +212,10 @@ OUTBOX_TEST(backlog, of_the_future_refuses_nothing)
 
 OUTBOX_TEST(backlog, that_is_old_allows_nothing)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     limit_later(fixture);
     publish(fixture, 1000, 0);
     check_db(offer_anew(fixture), WEIR_FULL);
@@ -229,7 +229,7 @@ OUTBOX_TEST(backlog, of_a_process_s_own_is_not_forgotten)
     struct weir_outbox *outbox = limited(fixture);
     int64_t until_ns = weir_clock_now_ns() + WEIR_MILLISECONDS(1500);
 
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     while (weir_clock_now_ns() < until_ns) {
         check_db(offer(fixture, outbox, NULL), WEIR_FULL);
         (void)weir_clock_sleep(WEIR_MILLISECONDS(50));
@@ -270,10 +270,10 @@ OUTBOX_SERVER_TEST(backlog, stays_published_when_its_producer_rolls_back)
 /* A process that has died after its claim. */
 OUTBOX_SERVER_TEST(backlog, of_a_publisher_that_died_is_counted_by_others)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     limit_later(fixture);
     fixture_prepare(
         fixture,
@@ -336,10 +336,10 @@ static int64_t log_position(struct fixture *fixture)
 OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
 {
     enum { WAIT_LIMIT_MS = 200, CALLS = 5 };
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
 
-    scene_queue(fixture, outbox, "other", 1);
+    outbox_fixture_queue(fixture, outbox, "other", 1);
     fill_other(fixture, outbox, BEFORE + BEHIND);
     limit(fixture, outbox, WEIR_UNREAD_KEEP);
     fixture_execute(fixture, connection, "SET statement_timeout = 200");
@@ -355,12 +355,12 @@ OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
 /* What this process has enqueued is behind many of another queue, and is found by steps. */
 OUTBOX_POSTGRESQL_TEST(backlog, is_found_by_the_steps_of_producers)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "other", 1);
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "other", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     fill_other(fixture, outbox, BEFORE);
-    scene_send(fixture, outbox, "orders", 0, LIMIT);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
     fill_other(fixture, outbox, BEHIND);
     limit_later(fixture);
     weir_outbox_destroy(outbox);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/outbox_application.h"
 #include "outbox/dead_letter/dead_letter_rows.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
@@ -54,7 +54,7 @@ OUTBOX_TEST(letter, may_be_listed_without_payload_and_headers)
 {
     struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
     const struct weir_header headers[] = {{"trace", "4bf9"}};
-    struct weir_draft draft = scene_draft(0, "five");
+    struct weir_draft draft = outbox_fixture_draft(0, "five");
     struct weir_dead_letter_scope scope = letters_everything();
     const struct letter_view *letter;
 
@@ -121,15 +121,15 @@ OUTBOX_TEST(letter, pages_are_shorter_when_payloads_are_large)
 {
     enum { SIZE = 6 * 1024 * 1024, COUNT = 3 };
     static char payload[SIZE];
-    struct weir_outbox_options options = scene_options(fixture, "clerk");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "clerk");
     struct weir_outbox *clerk;
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_mark mark = {0};
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
 
     options.payload_size_max = SIZE;
-    clerk = scene_create(fixture, &options);
-    scene_queue(fixture, clerk, "orders", 1);
+    clerk = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, clerk, "orders", 1);
     memset(payload, 'x', SIZE);
     draft.payload = payload;
     draft.payload_size = SIZE;
@@ -159,7 +159,7 @@ static void make_variety(struct fixture *fixture, struct weir_outbox *clerk)
         {.route = {.partition = 1, .pinned = true}, .type = "paid"},
     };
 
-    scene_queue(fixture, clerk, "bills", 1);
+    outbox_fixture_queue(fixture, clerk, "bills", 1);
     letters_subscribe(fixture, "orders", "audit");
     letters_make_of(fixture, "orders", "mail", drafts, 3);
     letters_reject(fixture, "orders", "audit", 3);
@@ -369,7 +369,7 @@ OUTBOX_TEST(claim, that_ran_out_is_pending_again)
     letter = letters_read(fixture, clerk, claimed.items[0].id);
     check_int(letter.status, WEIR_DEAD_LETTER_PENDING);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_REPROCESSING), 0);
-    check_int(scene_queue_view(fixture, clerk, "orders").dead_letters, 1);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").dead_letters, 1);
     check_int(letters_claim(fixture, clerk, 1, HOUR, &claimed).count, 1);
     weir_outbox_destroy(clerk);
 }
@@ -704,7 +704,7 @@ OUTBOX_TEST(cleanup, of_more_than_one_transaction_removes_all)
 
 OUTBOX_TEST(retention, removes_decided_letters_of_its_queue_and_keeps_pending_ones)
 {
-    struct weir_outbox_options options = scene_options(fixture, "clerk");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "clerk");
     struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_SWEEP);
     struct weir_queue_options queue;
     struct weir_dead_letter_scope scope = letters_everything();
@@ -713,12 +713,12 @@ OUTBOX_TEST(retention, removes_decided_letters_of_its_queue_and_keeps_pending_on
 
     sweep.idle_ns = WEIR_MILLISECONDS(50);
     options.tuning[WEIR_KIND_SWEEP] = &sweep;
-    clerk = scene_create(fixture, &options);
+    clerk = outbox_fixture_create(fixture, &options);
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.dead_letter_retention_ns = WEIR_SECONDS(1);
     check_db(weir_outbox_add_queue(clerk, &queue, &fixture->error), WEIR_OK);
-    scene_queue(fixture, clerk, "bills", 1);
+    outbox_fixture_queue(fixture, clerk, "bills", 1);
     letters_make(fixture, "bills", "default", 0, 1);
     letters_make(fixture, "orders", "default", 0, 3);
     scope.limit = 1;
@@ -729,13 +729,13 @@ OUTBOX_TEST(retention, removes_decided_letters_of_its_queue_and_keeps_pending_on
             WEIR_OK);
         check_int(count, 1);
     }
-    scene_start(fixture, clerk);
+    outbox_fixture_start(fixture, clerk);
 
     wait_until(letters_count(fixture, clerk, WEIR_DEAD_LETTER_ANY) == 3);
 
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING), 2);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_DISCARDED), 1);
-    scene_close(clerk);
+    outbox_fixture_close(clerk);
 }
 
 /* ---- in the caller's transaction ------------------------------------------------------------ */

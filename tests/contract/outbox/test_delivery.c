@@ -8,87 +8,92 @@
 
 #include "db/clock.h"
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 /* ---- numbers and order ------------------------------------------------------------------- */
 
 OUTBOX_TEST(delivery, calls_the_handler_in_order)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     for (int i = 0; i < 100; i++)
-        scene_send_text(fixture, outbox, "orders", 0, "hello");
+        outbox_fixture_send_text(fixture, outbox, "orders", 0, "hello");
     wait_until(recorder_count(recorder) == 100);
 
     check(recorder_in_order(recorder, 0, 100));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, numbers_messages_from_1_without_gaps)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     check_int(recorder_count(recorder), 3);
     for (size_t i = 0; i < 3; i++)
         check_int(recorder_delivery(recorder, i).seq, i + 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, is_first_in_first_out)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     static const char *const words[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
     for (size_t i = 0; i < 8; i++)
-        scene_send_text(fixture, outbox, "orders", 0, words[i]);
+        outbox_fixture_send_text(fixture, outbox, "orders", 0, words[i]);
 
     wait_until(recorder_count(recorder) == 8);
     for (size_t i = 0; i < 8; i++)
         check_str(recorder_delivery(recorder, i).payload, words[i]);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, numbers_each_partition_by_itself)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
-    scene_send(fixture, outbox, "orders", 1, 3);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 3);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
-    wait_until(scene_seq(fixture, outbox, "orders", 1) == 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 1) == 3);
     check(recorder_in_order(recorder, 0, 2));
     check(recorder_in_order(recorder, 1, 3));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, goes_on_with_the_next_number)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 4);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 4);
     check_int(recorder_count(recorder), 4);
     check(recorder_in_order(recorder, 0, 4));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Pages of two, two pages a turn: a backlog of 301 needs many of both. */
 OUTBOX_TEST(delivery, of_more_than_fits_into_a_turn_goes_on)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_tuning pages =
         weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_DISPATCHER);
     struct weir_outbox *outbox;
@@ -96,36 +101,37 @@ OUTBOX_TEST(delivery, of_more_than_fits_into_a_turn_goes_on)
     pages.batch = 2;
     options.tuning[WEIR_KIND_DISPATCHER] = &pages;
     options.pages_per_run = 2;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 4);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 301);
-    scene_send(fixture, outbox, "orders", 3, 20);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 4);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 301);
+    outbox_fixture_send(fixture, outbox, "orders", 3, 20);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 301);
-    wait_until(scene_seq(fixture, outbox, "orders", 3) == 20);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 301);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 3) == 20);
     check(recorder_in_order(recorder, 0, 301));
     check(recorder_in_order(recorder, 3, 20));
     check_int(recorder_count(recorder), 321);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, leaves_partitions_without_messages_alone)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 1);
-    scene_send(fixture, outbox, "orders", 2, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 2, 1);
 
     wait_until(recorder_count(recorder) == 2);
     check_int(recorder_count_of(recorder, 0), 1);
     check_int(recorder_count_of(recorder, 2), 1);
-    check_int(scene_seq(fixture, outbox, "orders", 1), 0);
-    check_int(scene_seq(fixture, outbox, "orders", 3), 0);
-    scene_close(outbox);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 1), 0);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 3), 0);
+    outbox_fixture_close(outbox);
 }
 
 /* A queue without messages next to one that is busy. */
@@ -133,30 +139,32 @@ OUTBOX_TEST(delivery, of_nothing_calls_nobody_and_counts_no_attempt)
 {
     struct recorder *idle = recorder_new();
     struct recorder *busy = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "idle", 1);
-    scene_queue(fixture, outbox, "busy", 1);
-    scene_serve(fixture, outbox, "idle", idle);
-    scene_serve(fixture, outbox, "busy", busy);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "idle", 1);
+    outbox_fixture_queue(fixture, outbox, "busy", 1);
+    outbox_fixture_serve(fixture, outbox, "idle", idle);
+    outbox_fixture_serve(fixture, outbox, "busy", busy);
+    outbox_fixture_start(fixture, outbox);
 
-    scene_send(fixture, outbox, "busy", 0, 200);
+    outbox_fixture_send(fixture, outbox, "busy", 0, 200);
     wait_until(recorder_count(busy) == 200);
 
     check_int(recorder_count(idle), 0);
-    check_int(scene_partition(fixture, outbox, "idle", "default", 0).attempts, 0);
-    scene_close(outbox);
+    check_int(outbox_fixture_partition(fixture, outbox, "idle", "default", 0).attempts,
+              0);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, serves_every_partition_of_64)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 64, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 64, recorder);
     struct weir_draft drafts[192];
 
     for (int i = 0; i < 192; i++)
-        drafts[i] = scene_draft(i % 64, "hello");
+        drafts[i] = outbox_fixture_draft(i % 64, "hello");
     check_db(
         weir_enqueue_batch(outbox, NULL, "orders", drafts, 192, NULL, &fixture->error),
         WEIR_OK);
@@ -164,24 +172,25 @@ OUTBOX_TEST(delivery, serves_every_partition_of_64)
     wait_until(recorder_count(recorder) == 192);
     for (int32_t i = 0; i < 64; i++)
         check(recorder_in_order(recorder, i, 3));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, of_one_message_happens_once)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
-    scene_send_text(fixture, outbox, "orders", 0, "once");
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_send_text(fixture, outbox, "orders", 0, "once");
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     for (size_t i = 2; i <= 20; i++) {
-        scene_send_text(fixture, outbox, "orders", 0, "more");
+        outbox_fixture_send_text(fixture, outbox, "orders", 0, "more");
         wait_until(recorder_count(recorder) >= i);
     }
 
     check_int(recorder_times(recorder, 0, 1), 1);
     check_int(recorder_count(recorder), 20);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- while others write ------------------------------------------------------------------ */
@@ -204,7 +213,7 @@ static void *produce(void *argument)
         struct weir_draft draft;
 
         (void)snprintf(text, sizeof text, "%d %d", self->number, i);
-        draft = scene_draft(i % 2, text);
+        draft = outbox_fixture_draft(i % 2, text);
         self->status = weir_enqueue(self->outbox, NULL, "orders", &draft, NULL, NULL);
     }
     return NULL;
@@ -214,7 +223,8 @@ static void *produce(void *argument)
 OUTBOX_TEST(delivery, keeps_the_order_of_each_producer_while_they_write)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
     struct producer producers[PRODUCERS];
     int last[2][PRODUCERS];
 
@@ -239,21 +249,22 @@ OUTBOX_TEST(delivery, keeps_the_order_of_each_producer_while_they_write)
         check(number > last[delivery.partition][producer]);
         last[delivery.partition][producer] = number;
     }
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* On PostgreSQL transactions commit in any order; on SQLite there is one writer. */
 OUTBOX_SERVER_TEST(delivery, skips_nothing_that_commits_late)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     struct weir_connection *slow = fixture_take(fixture);
-    struct weir_draft draft = scene_draft(0, "slow");
+    struct weir_draft draft = outbox_fixture_draft(0, "slow");
 
     check_db(weir_connection_begin(slow, &fixture->error), WEIR_OK);
     check_db(weir_enqueue(outbox, slow, "orders", &draft, NULL, &fixture->error),
              WEIR_OK);
-    scene_send_text(fixture, outbox, "orders", 0, "quick");
+    outbox_fixture_send_text(fixture, outbox, "orders", 0, "quick");
     wait_until(recorder_count(recorder) == 1);
 
     check_db(weir_connection_commit(slow, &fixture->error), WEIR_OK);
@@ -263,21 +274,22 @@ OUTBOX_SERVER_TEST(delivery, skips_nothing_that_commits_late)
     check_str(recorder_delivery(recorder, 1).payload, "slow");
     check(recorder_in_order(recorder, 0, 2));
     fixture_give(fixture, slow);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* The application commits by itself and tells nobody. */
 OUTBOX_TEST(delivery, finds_what_nobody_told_it_of)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
     struct application application = application_start(fixture);
     struct weir_connection *connection;
 
     application_run(&application, "BEGIN");
     connection = application_adopt(fixture, &application);
     for (int32_t i = 1; i < 4; i++) {
-        struct weir_draft draft = scene_draft(i, "hello");
+        struct weir_draft draft = outbox_fixture_draft(i, "hello");
 
         check_db(
             weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
@@ -288,25 +300,25 @@ OUTBOX_TEST(delivery, finds_what_nobody_told_it_of)
 
     wait_until(recorder_count(recorder) == 3);
     application_stop(&application);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, begins_with_what_was_there_before_the_start)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 2);
-    scene_send(fixture, outbox, "orders", 0, 20);
-    scene_send(fixture, outbox, "orders", 1, 20);
-    scene_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_queue(fixture, outbox, "orders", 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 20);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 20);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(recorder_count(recorder) == 40);
     check(recorder_in_order(recorder, 0, 20));
     check(recorder_in_order(recorder, 1, 20));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- side by side ------------------------------------------------------------------------ */
@@ -314,80 +326,82 @@ OUTBOX_TEST(delivery, begins_with_what_was_there_before_the_start)
 OUTBOX_TEST(delivery, gives_a_partition_to_one_call_at_a_time)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     for (int i = 0; i < 10; i++)
-        scene_send(fixture, outbox, "orders", 0, 20);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 20);
 
     wait_until(recorder_count(recorder) == 200);
     check_int(recorder_most(recorder), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, runs_partitions_side_by_side)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
 
     recorder_answer(recorder, 0, ALWAYS, ANSWER_BLOCK);
     for (int32_t i = 0; i < 4; i++)
-        scene_send(fixture, outbox, "orders", i, 1);
+        outbox_fixture_send(fixture, outbox, "orders", i, 1);
 
     wait_until(recorder_count(recorder) == 4);
     check_int(recorder_most(recorder), 4);
     recorder_release(recorder);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, runs_no_more_calls_than_the_process_may)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox;
 
     options.handlers = 2;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 8);
-    scene_serve(fixture, outbox, "orders", recorder);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 8);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
     recorder_answer(recorder, 1, ALWAYS, ANSWER_BLOCK);
     for (int32_t i = 0; i < 8; i++)
-        scene_send(fixture, outbox, "orders", i, 5);
-    scene_start(fixture, outbox);
+        outbox_fixture_send(fixture, outbox, "orders", i, 5);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 2);
 
     recorder_release(recorder);
 
     wait_until(recorder_count(recorder) == 40);
     check_int(recorder_most(recorder), 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, of_a_slow_queue_leaves_permits_to_others)
 {
     struct recorder *slow = recorder_new();
     struct recorder *quick = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options options = scene_handler("slow", slow);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options options = outbox_fixture_handler("slow", slow);
 
     options.permits = 3;
-    scene_queue(fixture, outbox, "slow", 8);
-    scene_queue(fixture, outbox, "quick", 1);
-    scene_add(fixture, outbox, &options);
-    scene_serve(fixture, outbox, "quick", quick);
+    outbox_fixture_queue(fixture, outbox, "slow", 8);
+    outbox_fixture_queue(fixture, outbox, "quick", 1);
+    outbox_fixture_add(fixture, outbox, &options);
+    outbox_fixture_serve(fixture, outbox, "quick", quick);
     recorder_answer(slow, 0, ALWAYS, ANSWER_BLOCK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     for (int32_t i = 0; i < 8; i++)
-        scene_send(fixture, outbox, "slow", i, 1);
+        outbox_fixture_send(fixture, outbox, "slow", i, 1);
     wait_until(recorder_count(slow) == 3);
 
-    scene_send(fixture, outbox, "quick", 0, 50);
+    outbox_fixture_send(fixture, outbox, "quick", 0, 50);
 
     wait_until(recorder_count(quick) == 50);
     check_int(recorder_most(slow), 3);
     recorder_release(slow);
     wait_until(recorder_count(slow) == 8);
     check_int(recorder_most(slow), 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* So far behind that memory for what waits in it runs out. */
@@ -395,16 +409,16 @@ OUTBOX_TEST(delivery, of_a_partition_that_stands_still_delays_no_other)
 {
     static char large[32 * 1024];
     struct recorder *recorder = recorder_new();
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
     struct weir_outbox *outbox;
 
     options.memory_max = 1024 * 1024;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 2);
-    scene_serve(fixture, outbox, "orders", recorder);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 2);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK); /* of partition 0, which comes first */
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     draft.payload = large;
     draft.payload_size = sizeof large;
     memset(large, 'x', sizeof large);
@@ -413,14 +427,14 @@ OUTBOX_TEST(delivery, of_a_partition_that_stands_still_delays_no_other)
                  WEIR_OK);
     wait_until(recorder_count_of(recorder, 0) == 1);
 
-    scene_send(fixture, outbox, "orders", 1, 100);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 100);
 
     wait_until(recorder_count_of(recorder, 1) == 100);
     check_int(recorder_count_of(recorder, 0), 1);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 100);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 100);
     check(recorder_in_order(recorder, 0, 100));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* The default profile has batches of 10 and a pace of at least 100 ms between two: paced, this
@@ -428,23 +442,23 @@ OUTBOX_TEST(delivery, of_a_partition_that_stands_still_delays_no_other)
 OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox;
     int64_t begun_ns;
 
     options.profile = WEIR_PROFILE_DEFAULT;
     options.tuning[WEIR_KIND_LANE] = NULL;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 1000);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1000);
 
     begun_ns = weir_clock_now_ns();
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(recorder_count(recorder) == 1000);
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- trouble ----------------------------------------------------------------------------- */
@@ -453,15 +467,16 @@ OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
 OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     for (size_t i = 1; i <= 2; i++) {
         server_end_sessions(fixture->server, fixture->database);
         wait_until(weir_enqueue(outbox, NULL, "orders", &draft, NULL, NULL) == WEIR_OK);
-        wait_until(scene_seq(fixture, outbox, "orders", 0) == (int64_t)i);
+        wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == (int64_t)i);
     }
 
     check(recorder_in_order(recorder, 0, 2));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

@@ -9,38 +9,39 @@
 #include <sys/stat.h>
 
 #include "db/clock.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 
 static struct weir_outbox *orders(struct fixture *fixture, int32_t partitions)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", partitions);
-    scene_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "orders", partitions);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
     return outbox;
 }
 
 static int64_t waiting(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_queue_view(fixture, outbox, "orders").waiting;
+    return outbox_fixture_queue_view(fixture, outbox, "orders").waiting;
 }
 
 OUTBOX_TEST(enqueue, of_one_message_makes_one_wait)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
 
-    scene_send_text(fixture, outbox, "orders", 0, "hello");
+    outbox_fixture_send_text(fixture, outbox, "orders", 0, "hello");
 
     check_int(waiting(fixture, outbox), 1);
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 1);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              1);
     weir_outbox_destroy(outbox);
 }
 
 OUTBOX_TEST(enqueue, gives_a_receipt_with_id_uid_and_partition)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
-    struct weir_draft draft = scene_draft(3, "hello");
+    struct weir_draft draft = outbox_fixture_draft(3, "hello");
     struct weir_receipt first = {0};
     struct weir_receipt second = {0};
 
@@ -60,7 +61,7 @@ OUTBOX_TEST(enqueue, in_a_transaction_that_rolls_back_leaves_nothing)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
@@ -76,7 +77,7 @@ OUTBOX_TEST(enqueue, is_seen_by_nobody_before_the_commit)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
@@ -95,14 +96,15 @@ OUTBOX_TEST(enqueue, without_a_transaction_has_one_of_its_own)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_draft drafts[2] = {scene_draft(0, "hello"), scene_draft(1, "world")};
+    struct weir_draft drafts[2] = {outbox_fixture_draft(0, "hello"),
+                                   outbox_fixture_draft(1, "world")};
 
     check_db(weir_enqueue_batch(outbox, connection, "orders", drafts, 2, NULL,
                                 &fixture->error),
              WEIR_OK);
     check_int(waiting(fixture, outbox), 2);
 
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     check_int(waiting(fixture, outbox), 3);
     fixture_give(fixture, connection);
@@ -116,7 +118,7 @@ OUTBOX_TEST(enqueue, of_50_gives_50_receipts_in_their_order)
     struct weir_receipt receipts[50];
 
     for (int i = 0; i < 50; i++)
-        drafts[i] = scene_draft(i % 4, "hello");
+        drafts[i] = outbox_fixture_draft(i % 4, "hello");
 
     check_db(
         weir_enqueue_batch(outbox, NULL, "orders", drafts, 50, receipts, &fixture->error),
@@ -133,14 +135,17 @@ OUTBOX_TEST(enqueue, of_50_gives_50_receipts_in_their_order)
 OUTBOX_TEST(enqueue, of_a_batch_may_go_to_several_partitions)
 {
     struct weir_outbox *outbox = orders(fixture, 2);
-    struct weir_draft drafts[4] = {scene_draft(0, "a"), scene_draft(1, "b"),
-                                   scene_draft(1, "c"), scene_draft(1, "d")};
+    struct weir_draft drafts[4] = {
+        outbox_fixture_draft(0, "a"), outbox_fixture_draft(1, "b"),
+        outbox_fixture_draft(1, "c"), outbox_fixture_draft(1, "d")};
 
     check_db(weir_enqueue_batch(outbox, NULL, "orders", drafts, 4, NULL, &fixture->error),
              WEIR_OK);
 
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 1);
-    check_int(scene_partition(fixture, outbox, "orders", "default", 1).waiting, 3);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              1);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 1).waiting,
+              3);
     weir_outbox_destroy(outbox);
 }
 
@@ -148,8 +153,9 @@ OUTBOX_TEST(enqueue, of_a_batch_with_one_bad_message_writes_nothing)
 {
     static char large[WEIR_PAYLOAD_SIZE_DEFAULT + 1];
     struct weir_outbox *outbox = orders(fixture, 4);
-    struct weir_draft drafts[3] = {scene_draft(0, "a"), scene_draft(0, "b"),
-                                   scene_draft(0, "c")};
+    struct weir_draft drafts[3] = {outbox_fixture_draft(0, "a"),
+                                   outbox_fixture_draft(0, "b"),
+                                   outbox_fixture_draft(0, "c")};
 
     drafts[2].payload = large;
     drafts[2].payload_size = sizeof large;
@@ -178,11 +184,13 @@ OUTBOX_TEST(enqueue, of_any_number_is_one_call)
 {
     struct weir_outbox *outbox = orders(fixture, 4);
 
-    scene_send(fixture, outbox, "orders", 0, 150);
-    scene_send(fixture, outbox, "orders", 1, 4000);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 150);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 4000);
 
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 150);
-    check_int(scene_partition(fixture, outbox, "orders", "default", 1).waiting, 4000);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              150);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 1).waiting,
+              4000);
     weir_outbox_destroy(outbox);
 }
 
@@ -190,7 +198,7 @@ static enum weir_status enqueue_two(struct weir_outbox *outbox,
                                     struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
 {
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
     enum weir_status status =
         weir_enqueue(outbox, connection, "orders", &draft, NULL, error);
 
@@ -204,28 +212,30 @@ static enum weir_status enqueue_two(struct weir_outbox *outbox,
 OUTBOX_TEST(enqueue, in_the_transaction_helper_is_delivered)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
 
     check_db(weir_outbox_transact(outbox, enqueue_two, NULL, &fixture->error), WEIR_OK);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
     check_int(recorder_count(recorder), 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
 
     check_db(weir_outbox_transact(outbox, enqueue_two, fixture, &fixture->error),
              WEIR_INVALID);
 
-    scene_send_text(fixture, outbox, "orders", 0, "afterwards");
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_send_text(fixture, outbox, "orders", 0, "afterwards");
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     check_str(recorder_delivery(recorder, 0).payload, "afterwards");
     check_int(recorder_count(recorder), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /*
@@ -235,40 +245,43 @@ OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
 OUTBOX_TEST(enqueue, wakes_whoever_delivers)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     int64_t begun_ns = weir_clock_now_ns();
 
     for (size_t i = 1; i <= 20; i++) {
-        scene_send_text(fixture, outbox, "orders", 0, "hello");
+        outbox_fixture_send_text(fixture, outbox, "orders", 0, "hello");
         wait_until(recorder_count(recorder) == i);
     }
 
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* The same, when the producer is another process. */
 OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db = fixture_open(fixture, &options);
-    struct weir_outbox_options producer_options = scene_options(fixture, "producer");
+    struct weir_outbox_options producer_options =
+        outbox_fixture_options(fixture, "producer");
     struct weir_outbox *producer;
     int64_t begun_ns;
 
     producer_options.db = db;
-    producer = scene_create(fixture, &producer_options);
+    producer = outbox_fixture_create(fixture, &producer_options);
     begun_ns = weir_clock_now_ns();
     for (size_t i = 1; i <= 20; i++) {
-        scene_send_text(fixture, producer, "orders", 0, "hello");
+        outbox_fixture_send_text(fixture, producer, "orders", 0, "hello");
         wait_until(recorder_count(recorder) == i);
     }
 
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
     weir_outbox_destroy(producer);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_destroy(db);
 }
 
@@ -280,7 +293,7 @@ static int count_rings(struct fixture *fixture, PGconn *listener,
     int count = 0;
 
     for (int i = 0; i < messages; i++)
-        scene_send_text(fixture, producer, "orders", 0, "hello");
+        outbox_fixture_send_text(fixture, producer, "orders", 0, "hello");
     PQclear(PQexec(listener, "SELECT 1"));
     while ((notify = PQnotifies(listener)) != NULL) {
         PQfreemem(notify);
@@ -293,51 +306,55 @@ static int count_rings(struct fixture *fixture, PGconn *listener,
 OUTBOX_POSTGRESQL_TEST(enqueue, notifies_nobody_while_there_is_much_to_deliver)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_outbox_options options = scene_options(fixture, "producer");
-    struct weir_outbox *producer = scene_create(fixture, &options);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "producer");
+    struct weir_outbox *producer = outbox_fixture_create(fixture, &options);
     PGconn *listener =
         pg_outbox_connect(fixture); /* directly: a pooler does not listen */
 
     PQclear(PQexec(listener, "LISTEN weir_wake"));
-    scene_send_text(fixture, producer, "orders", 0, "hello");
+    outbox_fixture_send_text(fixture, producer, "orders", 0, "hello");
     wait_until(count_rings(fixture, listener, producer, 1) > 0);
     wait_until(count_rings(fixture, listener, producer, 100) == 0);
 
     PQfinish(listener);
     weir_outbox_destroy(producer);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Twenty looks: by itself the reader would need a second for each. */
 OUTBOX_TEST(flush, makes_the_reader_look)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
     int64_t begun_ns = weir_clock_now_ns();
 
     for (int i = 0; i < 20; i++) {
-        uint64_t before = scene_executions(outbox, "dispatcher");
+        uint64_t before = outbox_fixture_executions(outbox, "dispatcher");
 
         weir_outbox_flush(outbox);
-        wait_until(scene_executions(outbox, "dispatcher") > before);
+        wait_until(outbox_fixture_executions(outbox, "dispatcher") > before);
     }
 
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(flush, many_times_is_a_few_looks)
 {
     enum { FLUSHES = 100000 };
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
-    uint64_t before = scene_executions(outbox, "dispatcher");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
+    uint64_t before = outbox_fixture_executions(outbox, "dispatcher");
 
     for (int i = 0; i < FLUSHES; i++)
         weir_outbox_flush(outbox);
-    wait_until(scene_executions(outbox, "dispatcher") > before);
+    wait_until(outbox_fixture_executions(outbox, "dispatcher") > before);
 
-    check_in_range(scene_executions(outbox, "dispatcher") - before, 1, FLUSHES / 2);
-    scene_close(outbox);
+    check_in_range(outbox_fixture_executions(outbox, "dispatcher") - before, 1,
+                   FLUSHES / 2);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(flush, before_the_start_and_after_the_stop_is_harmless)
@@ -345,26 +362,27 @@ OUTBOX_TEST(flush, before_the_start_and_after_the_stop_is_harmless)
     struct weir_outbox *outbox = orders(fixture, 1);
 
     weir_outbox_flush(outbox);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 1);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
-    scene_stop(outbox);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_stop(outbox);
     weir_outbox_flush(outbox);
 
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 8, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 8, recorder);
     static char texts[400][16];
     struct weir_draft drafts[400];
     struct weir_receipt receipts[400];
 
     for (int i = 0; i < 400; i++) {
         (void)snprintf(texts[i], sizeof texts[i], "%d/%d", (i * 5) % 8, i);
-        drafts[i] = scene_draft((i * 5) % 8, texts[i]);
+        drafts[i] = outbox_fixture_draft((i * 5) % 8, texts[i]);
     }
     check_db(weir_enqueue_batch(outbox, NULL, "orders", drafts, 400, receipts,
                                 &fixture->error),
@@ -379,13 +397,13 @@ OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
         check_int(delivery.partition, partition);
         check(memcmp(delivery.uid, receipts[number].uid, WEIR_UID_SIZE) == 0);
     }
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(enqueue, lets_the_key_choose_the_partition)
 {
     struct weir_outbox *outbox = orders(fixture, 16);
-    struct weir_draft draft = scene_draft(WEIR_ANY_PARTITION, "hello");
+    struct weir_draft draft = outbox_fixture_draft(WEIR_ANY_PARTITION, "hello");
     struct weir_receipt receipt;
 
     draft.key = "customer 17";
@@ -465,7 +483,7 @@ OUTBOX_TEST(draft, with_a_header_twice_is_refused)
 {
     static const struct weir_header headers[] = {{"a", "1"}, {"b", "2"}, {"a", "1"}};
     struct weir_outbox *outbox = orders(fixture, 1);
-    struct weir_draft draft = scene_draft(0, "x");
+    struct weir_draft draft = outbox_fixture_draft(0, "x");
 
     draft.headers = headers;
     draft.header_count = 3;
@@ -492,10 +510,11 @@ OUTBOX_TEST(enqueue, without_a_key_spreads_over_the_partitions)
     struct weir_outbox *outbox = orders(fixture, 4);
     int32_t used = 0;
 
-    scene_send(fixture, outbox, "orders", WEIR_ANY_PARTITION, 400);
+    outbox_fixture_send(fixture, outbox, "orders", WEIR_ANY_PARTITION, 400);
 
     for (int32_t i = 0; i < 4; i++)
-        used += scene_partition(fixture, outbox, "orders", "default", i).waiting > 0;
+        used +=
+            outbox_fixture_partition(fixture, outbox, "orders", "default", i).waiting > 0;
     check_int(used, 4);
     weir_outbox_destroy(outbox);
 }
@@ -536,8 +555,8 @@ OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
     static struct parcel_check expected;
     static const struct weir_header headers[] = {{"size", ""},
                                                  {"color", "gr\xc3\xbcn \"x\""}};
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options options = scene_handler("orders", NULL);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options options = outbox_fixture_handler("orders", NULL);
     struct weir_draft draft = {.key = "k\xc3\xa4y",
                                .type = "application/x-thing; v=2",
                                .payload = "a\0b\xff"
@@ -550,23 +569,23 @@ OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
     expected.sent_us = weir_clock_wall_us();
     options.on_message = compare;
     options.state = &expected;
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &options);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &options);
+    outbox_fixture_start(fixture, outbox);
 
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_OK);
 
     wait_until(expected.state != 0);
     check_int(expected.state, 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(enqueue, takes_payloads_from_nothing_to_the_limit)
 {
     static char large[WEIR_PAYLOAD_SIZE_DEFAULT];
     struct weir_outbox *outbox = orders(fixture, 1);
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
 
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_OK);
@@ -593,12 +612,12 @@ static void limited(struct fixture *fixture, struct weir_outbox *outbox, int64_t
 
 OUTBOX_TEST(enqueue, is_refused_when_too_much_waits)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     limited(fixture, outbox, 10);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_send(fixture, outbox, "orders", 0, 10);
 
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_FULL);
@@ -611,18 +630,19 @@ OUTBOX_TEST(enqueue, is_refused_when_too_much_waits)
 /* Each of two subscriptions has six to do: that is six that wait, not twelve. */
 OUTBOX_TEST(enqueue, counts_what_waits_once_for_all_subscriptions)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options options = scene_handler("orders", recorder_new());
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options options =
+        outbox_fixture_handler("orders", recorder_new());
 
     limited(fixture, outbox, 10);
-    scene_add(fixture, outbox, &options);
+    outbox_fixture_add(fixture, outbox, &options);
     options.subscription = "mail";
-    scene_add(fixture, outbox, &options);
-    scene_send(fixture, outbox, "orders", 0, 6);
+    outbox_fixture_add(fixture, outbox, &options);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 6);
     weir_outbox_destroy(outbox);
 
-    outbox = scene_outbox(fixture, "bert"); /* has not counted yet */
-    scene_send(fixture, outbox, "orders", 0, 4);
+    outbox = outbox_fixture_outbox(fixture, "bert"); /* has not counted yet */
+    outbox_fixture_send(fixture, outbox, "orders", 0, 4);
 
     check_int(waiting(fixture, outbox), 10);
     weir_outbox_destroy(outbox);
@@ -631,21 +651,21 @@ OUTBOX_TEST(enqueue, counts_what_waits_once_for_all_subscriptions)
 OUTBOX_TEST(enqueue, works_again_when_less_waits)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     limited(fixture, outbox, 10);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 10);
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_FULL);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error) ==
                WEIR_OK);
     wait_until(recorder_count(recorder) == 11);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- the log of SQLite ----------------------------------------------------------------------- */
@@ -654,7 +674,7 @@ OUTBOX_TEST(enqueue, works_again_when_less_waits)
 OUTBOX_SQLITE_TEST(enqueue, moves_a_log_that_is_over_the_limit)
 {
     struct weir_outbox *outbox = orders(fixture, 1);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
     struct stat about;
 
     (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");

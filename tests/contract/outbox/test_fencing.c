@@ -8,7 +8,7 @@
 #include "base/fault_point.h"
 #include "lib/crew.h"
 #include "lib/outbox_engines.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 
 static void nap_ms(long ms)
@@ -174,19 +174,19 @@ OUTBOX_TEST(hanging_handler, gets_its_message_again_when_it_returns_after_its_le
 static void serve_for(struct fixture *fixture, struct weir_outbox *outbox,
                       const char *queue, int64_t lease_ns)
 {
-    struct weir_handler_options handler = scene_handler(queue, recorder_new());
+    struct weir_handler_options handler = outbox_fixture_handler(queue, recorder_new());
 
     handler.lease.duration_ns = lease_ns;
     handler.lease.headroom_ns = lease_ns / 4;
-    scene_queue(fixture, outbox, queue, 2);
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_queue(fixture, outbox, queue, 2);
+    outbox_fixture_add(fixture, outbox, &handler);
 }
 
 /* Two of one length, and one of another between them. */
 OUTBOX_TEST(lease, of_every_queue_is_renewed_whatever_its_length)
 {
     static const char *const QUEUES[] = {"orders", "audit", "mail"};
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_fault_points points;
 
     count_renewals(&points);
@@ -194,20 +194,20 @@ OUTBOX_TEST(lease, of_every_queue_is_renewed_whatever_its_length)
     serve_for(fixture, outbox, "orders", WEIR_MILLISECONDS(600));
     serve_for(fixture, outbox, "audit", WEIR_SECONDS(1));
     serve_for(fixture, outbox, "mail", WEIR_MILLISECONDS(600));
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     wait_for_renewals(&points, 9); /* 1.8 s: each of them would be over */
 
     for (size_t i = 0; i < 3; i++) {
         for (int32_t partition = 0; partition < 2; partition++) {
-            struct partition_view view =
-                scene_partition(fixture, outbox, QUEUES[i], "default", partition);
+            struct partition_view view = outbox_fixture_partition(
+                fixture, outbox, QUEUES[i], "default", partition);
 
             check_str(view.owner, "anna");
             check_int(view.epoch, 1);
         }
     }
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Memory that is never given back, nor lost: for what a handler that hangs still touches. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/sql_producer.h"
 #include "outbox/queue/catalog.h"
 
@@ -55,10 +55,10 @@ __attribute__((format(printf, 2, 3))) static void change(struct fixture *fixture
 
 static void make_queue(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_close(outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_close(outbox);
 }
 
 /* One value of the row changes, all others are as they should be. */
@@ -105,11 +105,11 @@ OUTBOX_TEST(enqueue, into_a_queue_with_a_value_out_of_range_is_refused)
     make_queue(fixture);
     for (size_t i = 0; i < FLAW_COUNT; i++) {
         spoil(fixture, &FLAWS[i]);
-        outbox = scene_outbox(fixture, "anna");
+        outbox = outbox_fixture_outbox(fixture, "anna");
         check_refusal(
             fixture, &FLAWS[i],
             weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error));
-        scene_close(outbox);
+        outbox_fixture_close(outbox);
     }
 }
 
@@ -150,7 +150,7 @@ static struct letter_view only_letter(struct fixture *fixture, struct weir_outbo
 
 static int64_t seq_of(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_partition(fixture, outbox, "orders", "default", 0).seq;
+    return outbox_fixture_partition(fixture, outbox, "orders", "default", 0).seq;
 }
 
 /* Give the message with this payload these headers, before it is delivered. */
@@ -177,16 +177,16 @@ static char *many_headers(int count)
 static void deliver_three(struct fixture *fixture, const char *headers_of_second,
                           struct recorder *recorder, struct letter_view *letter)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     set_headers(fixture, 2, headers_of_second);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(seq_of(fixture, outbox) == 3);
     *letter = only_letter(fixture, outbox);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(message, with_too_many_headers_becomes_a_dead_letter_without_a_call)
@@ -227,17 +227,17 @@ OUTBOX_TEST(message, with_headers_that_are_too_large_becomes_a_dead_letter_witho
 OUTBOX_TEST(message, with_all_headers_that_are_allowed_may_be_requeued)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     char *headers = many_headers(WEIR_HEADERS_MAX);
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_REJECT);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     set_headers(fixture, 1, headers);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(seq_of(fixture, outbox) == 1);
     check_db(weir_dead_letter_requeue_all(outbox, &scope, NULL, NULL, &progress,
                                           &fixture->error),
@@ -245,6 +245,6 @@ OUTBOX_TEST(message, with_all_headers_that_are_allowed_may_be_requeued)
     wait_until(seq_of(fixture, outbox) == 2);
 
     check_int(recorder_times(recorder, 0, 2), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     free(headers);
 }

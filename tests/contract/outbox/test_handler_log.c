@@ -2,7 +2,7 @@
  * What an outbox logs of its handlers: panics, retries and rejections.
  */
 #include "lib/ear.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/context.h"
 
 static struct ear ear;
@@ -29,25 +29,26 @@ static enum weir_outcome answer(struct weir_context *context, void *state,
 static void open_loud(struct fixture *fixture, struct desk_of_one *self, const char *how)
 {
     struct weir_db_options database = fixture_options(fixture);
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
 
     database.log = ear_log(&ear, WEIR_LOG_WARNING);
     self->db = fixture_open(fixture, &database);
     options.db = self->db;
-    self->outbox = scene_create(fixture, &options);
-    scene_queue(fixture, self->outbox, "orders", 1);
+    self->outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, self->outbox, "orders", 1);
     handler.on_message = answer;
     handler.state = (void *)(uintptr_t)how;
-    scene_add(fixture, self->outbox, &handler);
-    scene_start(fixture, self->outbox);
-    scene_send(fixture, self->outbox, "orders", 0, 1);
-    wait_until(scene_partition(fixture, self->outbox, "orders", "default", 0).seq == 1);
+    outbox_fixture_add(fixture, self->outbox, &handler);
+    outbox_fixture_start(fixture, self->outbox);
+    outbox_fixture_send(fixture, self->outbox, "orders", 0, 1);
+    wait_until(
+        outbox_fixture_partition(fixture, self->outbox, "orders", "default", 0).seq == 1);
 }
 
 static void close_loud(struct desk_of_one *self)
 {
-    scene_close(self->outbox);
+    outbox_fixture_close(self->outbox);
     weir_db_destroy(self->db);
 }
 

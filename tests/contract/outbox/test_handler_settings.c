@@ -13,7 +13,7 @@
 #include "base/fault_point.h"
 #include "db/db.h"
 #include "lib/effects.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 enum { MESSAGES_MAX = 4, SQL_SIZE = 1024 };
 
@@ -57,7 +57,7 @@ static void tenant_runs(struct fixture *fixture, struct tenant *self, int64_t se
 
 static void forward(struct tenant *self, struct weir_connection *connection)
 {
-    struct weir_draft draft = scene_draft(0, "forwarded");
+    struct weir_draft draft = outbox_fixture_draft(0, "forwarded");
 
     if (weir_enqueue(self->outbox, connection, "onward", &draft, NULL, NULL) != WEIR_OK)
         atomic_fetch_add(&self->failures, 1);
@@ -136,18 +136,18 @@ static void remove_place(struct fixture *fixture)
 static struct weir_outbox *tenant_outbox(struct fixture *fixture, struct tenant *tenant,
                                          size_t count)
 {
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
 
     handler.on_message = NULL;
     handler.on_message_tx = on_message;
     handler.state = tenant;
-    tenant->outbox = scene_outbox(fixture, "anna");
-    scene_queue(fixture, tenant->outbox, "orders", 1);
-    scene_queue(fixture, tenant->outbox, "onward", 1);
-    scene_add(fixture, tenant->outbox, &handler);
+    tenant->outbox = outbox_fixture_outbox(fixture, "anna");
+    outbox_fixture_queue(fixture, tenant->outbox, "orders", 1);
+    outbox_fixture_queue(fixture, tenant->outbox, "onward", 1);
+    outbox_fixture_add(fixture, tenant->outbox, &handler);
     if (tenant->onward != NULL)
-        scene_serve(fixture, tenant->outbox, "onward", tenant->onward);
-    scene_send(fixture, tenant->outbox, "orders", 0, count);
+        outbox_fixture_serve(fixture, tenant->outbox, "onward", tenant->onward);
+    outbox_fixture_send(fixture, tenant->outbox, "orders", 0, count);
     return tenant->outbox;
 }
 
@@ -156,15 +156,15 @@ static void check_delivered(struct fixture *fixture, struct tenant *tenant, int6
 {
     struct weir_outbox *outbox = tenant_outbox(fixture, tenant, (size_t)count);
 
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == count ||
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == count ||
                recorder_count(tenant->recorder) > (size_t)count);
-    check_int(scene_seq(fixture, outbox, "orders", 0), count);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 0), count);
     check_int(recorder_count(tenant->recorder), count);
     check_int(atomic_load(&tenant->failures), 0);
     wait_until(tenant->onward == NULL ||
-               scene_seq(fixture, outbox, "onward", 0) == count);
-    scene_close(outbox);
+               outbox_fixture_seq(fixture, outbox, "onward", 0) == count);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- where names are looked for ------------------------------------------------------------ */
@@ -447,17 +447,20 @@ OUTBOX_POSTGRESQL_TEST(settings,
     tenant_runs(fixture, tenant, 2,
                 "SET LOCAL ROLE %; INSERT INTO tenant.child VALUES (7)");
     outbox = tenant_outbox(fixture, tenant, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1 &&
-               scene_partition(fixture, outbox, "orders", "default", 0).attempts >= 2);
-    check(strstr(scene_partition(fixture, outbox, "orders", "default", 0).last_error,
-                 "foreign key") != NULL);
+    wait_until(
+        outbox_fixture_seq(fixture, outbox, "orders", 0) == 1 &&
+        outbox_fixture_partition(fixture, outbox, "orders", "default", 0).attempts >= 2);
+    check(
+        strstr(
+            outbox_fixture_partition(fixture, outbox, "orders", "default", 0).last_error,
+            "foreign key") != NULL);
     prepare(fixture, "INSERT INTO tenant.parent VALUES (7)");
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM tenant.child"), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     remove_place(fixture);
 }
 
@@ -595,16 +598,16 @@ OUTBOX_MARIADB_TEST(settings, of_a_session_and_its_database_do_not_come_back)
 /* What was prepared before works behind a reset. */
 OUTBOX_SERVER_TEST(settings, of_a_session_are_reset_between_any_two_uses)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     make_place(fixture);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
     for (int i = 1; i <= 3; i++) {
         borrow_and_run(fixture,
                        fixture_choose(fixture, "", "SET search_path = tenant", "USE %"));
-        scene_send(fixture, outbox, "orders", 0, 1);
-        check_int(scene_queue_view(fixture, outbox, "orders").waiting, i);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+        check_int(outbox_fixture_queue_view(fixture, outbox, "orders").waiting, i);
     }
     weir_outbox_destroy(outbox);
     remove_place(fixture);

@@ -10,7 +10,7 @@
 #include "db/db.h"
 #include "lib/adopted.h"
 #include "lib/effects.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/schema.h"
 
 enum { TEXT_SIZE = 1024, HELD = 4 };
@@ -55,10 +55,10 @@ static void install_other(struct fixture *fixture)
 
 static struct weir_outbox *outbox_on(struct fixture *fixture, struct weir_db *db)
 {
-    struct weir_outbox_options options = scene_options(fixture, "bert");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "bert");
 
     options.db = db;
-    return scene_create(fixture, &options);
+    return outbox_fixture_create(fixture, &options);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static struct weir_outbox *outbox_on(struct fixture *fixture, struct weir_db *db
 OUTBOX_POSTGRESQL_TEST(home, is_not_kept_before_there_are_tables)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_outbox_options wanted = scene_options(fixture, "anna");
+    struct weir_outbox_options wanted = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox = NULL;
     char home[WEIR_HOME_SIZE];
     struct weir_db *db;
@@ -101,7 +101,7 @@ OUTBOX_POSTGRESQL_TEST(home, is_found_by_the_handle_that_has_migrated)
 
     check(weir_db_get_home(db, home));
     check_str(home, "\"public\".");
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM late_queue"), 1);
     weir_outbox_destroy(outbox);
     weir_db_destroy(db);
@@ -117,15 +117,15 @@ OUTBOX_POSTGRESQL_TEST(home, may_have_any_name)
     db = open_again(fixture);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     outbox = outbox_on(fixture, db);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(fixture_ask(fixture, "SELECT coalesce(max(seq), 0)"
                                     " FROM \"Bo\"\"b's\".weir_ack") == 3);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM public.weir_queue"), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_destroy(db);
 }
 
@@ -147,17 +147,17 @@ OUTBOX_POSTGRESQL_TEST(home, is_where_it_was_found_whatever_new_sessions_look_at
     prepare(fixture, "INSERT INTO other.weir_log (pid, uid, type, payload)"
                      " SELECT 64, '\\x00', 'message', '' FROM generate_series(1, 50)");
     outbox_small_segments(fixture, 6);
-    outbox = scene_sweeping(fixture, "anna");
+    outbox = outbox_fixture_sweeping(fixture, "anna");
     for (int i = 0; i < HELD; i++) /* all others are new */
         held[i] = fixture_take(fixture);
     look_in(fixture, "other");
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
     for (int i = 0; i < 6; i++)
-        scene_send(fixture, outbox, "orders", 0, 50);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 50);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 300);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 300);
     wait_until(fixture_ask(fixture, "SELECT count(*) FROM public.weir_log") < 150);
 
     check_int(recorder_count(recorder), 300);
@@ -166,7 +166,7 @@ OUTBOX_POSTGRESQL_TEST(home, is_where_it_was_found_whatever_new_sessions_look_at
     check_int(fixture_ask(fixture, "SELECT count(*) FROM other.weir_member"), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM other.weir_lease"), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM other.weir_cut"), cuts);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     for (int i = 0; i < HELD; i++)
         fixture_give(fixture, held[i]);
 }
@@ -203,7 +203,7 @@ OUTBOX_POSTGRESQL_TEST(home, of_a_migration_is_where_the_tables_are)
 static enum weir_status enqueue_on(struct fixture *fixture, struct weir_outbox *outbox,
                                    struct adopted *adopted)
 {
-    struct weir_draft draft = scene_draft(0, "adopted");
+    struct weir_draft draft = outbox_fixture_draft(0, "adopted");
 
     return weir_enqueue(outbox, adopted->connection, "orders", &draft, NULL,
                         &fixture->error);
@@ -211,12 +211,12 @@ static enum weir_status enqueue_on(struct fixture *fixture, struct weir_outbox *
 
 OUTBOX_SERVER_TEST(home, is_known_to_adopted_connections_that_look_elsewhere)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct adopted adopted;
     char sql[TEXT_SIZE];
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
     check_db(adopted_open(&adopted, fixture, fixture->db, &fixture->error), WEIR_OK);
     if (fixture->engine == WEIR_POSTGRESQL) {
         check(effects_run(adopted.connection, "CREATE SCHEMA tenant; BEGIN;"
@@ -230,7 +230,7 @@ OUTBOX_SERVER_TEST(home, is_known_to_adopted_connections_that_look_elsewhere)
     check_db(enqueue_on(fixture, outbox, &adopted), WEIR_OK);
     check(effects_run(adopted.connection, "COMMIT"));
 
-    check_int(scene_queue_view(fixture, outbox, "orders").waiting, 1);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").waiting, 1);
     adopted_close(&adopted);
     if (fixture->engine == WEIR_MARIADB) {
         snprintf(sql, sizeof sql, "DROP DATABASE t_%s", fixture->database);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "db/clock.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/context.h"
 
 /* A queue with one partition, a handler that may be changed, and so many messages. */
@@ -19,22 +19,23 @@ static struct post post_open(struct fixture *fixture, const char *name,
                              const struct weir_handler_options *handler,
                              struct recorder *recorder)
 {
-    struct post self = {.outbox = scene_outbox(fixture, name), .recorder = recorder};
+    struct post self = {.outbox = outbox_fixture_outbox(fixture, name),
+                        .recorder = recorder};
 
-    scene_queue(fixture, self.outbox, "orders", 1);
-    scene_add(fixture, self.outbox, handler);
+    outbox_fixture_queue(fixture, self.outbox, "orders", 1);
+    outbox_fixture_add(fixture, self.outbox, handler);
     return self;
 }
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_partition(fixture, outbox, "orders", "default", 0);
+    return outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 }
 
 /* A retry that nobody lives to see. */
 static struct weir_tuning never_again(void)
 {
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_tuning tuning = outbox_fixture_tuning();
 
     tuning.retry_base_ns = WEIR_MINUTES(10);
     tuning.retry_max_ns = WEIR_MINUTES(10);
@@ -46,15 +47,16 @@ static struct weir_tuning never_again(void)
 OUTBOX_TEST(leased, done_moves_the_position_and_leaves_no_attempt)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     wait_until(look(fixture, outbox).seq == 2);
 
     check_int(look(fixture, outbox).attempts, 0);
     check_int(look(fixture, outbox).waiting, 0);
     check_str(look(fixture, outbox).last_error, "");
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
     check_str(look(fixture, outbox).owner, "");
     check_int(look(fixture, outbox).lease_left_us, 0);
     weir_outbox_destroy(outbox);
@@ -64,20 +66,20 @@ OUTBOX_TEST(leased, retry_keeps_the_position_and_the_reason)
 {
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
     handler.tuning = &tuning;
     post = post_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 0, ALWAYS, ANSWER_RETRY);
-    scene_send(fixture, post.outbox, "orders", 0, 2);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).attempts == 1);
     check_int(look(fixture, post.outbox).seq, 0);
     check_int(look(fixture, post.outbox).waiting, 2);
     check_str(look(fixture, post.outbox).last_error, "message 1 must wait");
-    scene_stop(post.outbox);
+    outbox_fixture_stop(post.outbox);
     check_str(look(fixture, post.outbox).owner, "");
     weir_outbox_destroy(post.outbox);
 }
@@ -85,34 +87,35 @@ OUTBOX_TEST(leased, retry_keeps_the_position_and_the_reason)
 OUTBOX_TEST(leased, reject_moves_on_and_leaves_a_dead_letter)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_REJECT);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
-    check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 1);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters, 1);
     check_int(look(fixture, outbox).attempts, 0);
     check_int(recorder_count(recorder), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Of `count` messages, one batch, number `bad` is rejected. */
 static void reject_one(struct fixture *fixture, int64_t bad, size_t count)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post = post_open(fixture, "anna", &handler, recorder);
 
     recorder_answer(recorder, bad, ALWAYS, ANSWER_REJECT);
-    scene_send(fixture, post.outbox, "orders", 0, count);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, count);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == (int64_t)count);
-    check_int(scene_queue_view(fixture, post.outbox, "orders").dead_letters, 1);
+    check_int(outbox_fixture_queue_view(fixture, post.outbox, "orders").dead_letters, 1);
     for (size_t i = 1; i <= count; i++)
         check_int(recorder_times(recorder, 0, (int64_t)i), 1);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 OUTBOX_TEST(leased, reject_in_the_middle_of_five_leaves_one_dead_letter)
@@ -129,80 +132,83 @@ OUTBOX_TEST(leased, retry_in_the_middle_keeps_what_was_done)
 {
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
     handler.tuning = &tuning;
     post = post_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 2, ALWAYS, ANSWER_RETRY);
-    scene_send(fixture, post.outbox, "orders", 0, 3);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 1);
     check_int(look(fixture, post.outbox).attempts, 1);
     check_str(look(fixture, post.outbox).last_error, "message 2 must wait");
-    check_int(scene_queue_view(fixture, post.outbox, "orders").dead_letters, 0);
+    check_int(outbox_fixture_queue_view(fixture, post.outbox, "orders").dead_letters, 0);
     check_int(recorder_times(recorder, 0, 3), 0);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 OUTBOX_TEST(leased, calls_a_message_handler_once_per_message)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
     check_int(recorder_count(recorder), 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(leased, gives_a_batch_handler_all_that_wait)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_batch_handler("orders", recorder);
+    struct weir_handler_options handler =
+        outbox_fixture_batch_handler("orders", recorder);
     struct post post = post_open(fixture, "anna", &handler, recorder);
 
-    scene_send(fixture, post.outbox, "orders", 0, 5);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 5);
     check_int(recorder_calls(recorder), 1);
     check_int(recorder_delivery(recorder, 0).batch, 5);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 OUTBOX_TEST(leased, panic_is_a_retry)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     recorder_answer(recorder, 1, 2, ANSWER_PANIC);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     wait_until(look(fixture, outbox).seq == 2);
     check_int(recorder_times(recorder, 0, 1), 3);
     check_int(recorder_delivery(recorder, 2).attempts, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(leased, panic_is_shown_as_the_last_error)
 {
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
     handler.tuning = &tuning;
     post = post_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, ALWAYS, ANSWER_PANIC);
-    scene_send(fixture, post.outbox, "orders", 0, 1);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).attempts == 1);
     check(strstr(look(fixture, post.outbox).last_error, "message 1 is too much") != NULL);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 /* ---- batch handlers ------------------------------------------------------------------------ */
@@ -221,14 +227,14 @@ static enum weir_outcome answer_without_acks(struct weir_context *context, void 
 
 static struct weir_outbox *answering(struct fixture *fixture, enum weir_outcome *answer)
 {
-    struct weir_handler_options handler = scene_batch_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_batch_handler("orders", NULL);
     struct post post;
 
     handler.on_batch = answer_without_acks;
     handler.state = answer;
     post = post_open(fixture, "anna", &handler, NULL);
-    scene_send(fixture, post.outbox, "orders", 0, 3);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, post.outbox);
     return post.outbox;
 }
 
@@ -239,7 +245,7 @@ OUTBOX_TEST(leased, done_of_a_batch_without_acks_is_done_with_all)
 
     wait_until(look(fixture, outbox).seq == 3);
     check_int(look(fixture, outbox).attempts, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(leased, reject_of_a_batch_without_acks_rejects_all)
@@ -248,8 +254,8 @@ OUTBOX_TEST(leased, reject_of_a_batch_without_acks_rejects_all)
     struct weir_outbox *outbox = answering(fixture, &answer);
 
     wait_until(look(fixture, outbox).seq == 3);
-    check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 3);
-    scene_close(outbox);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters, 3);
+    outbox_fixture_close(outbox);
 }
 
 struct greedy {
@@ -279,8 +285,8 @@ static enum weir_outcome ack_tens(struct weir_context *context, void *state,
 OUTBOX_TEST(leased, ack_of_more_than_was_given_is_refused_and_loses_nothing)
 {
     static struct greedy greedy;
-    struct weir_handler_options handler = scene_batch_handler("orders", NULL);
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_handler_options handler = outbox_fixture_batch_handler("orders", NULL);
+    struct weir_tuning tuning = outbox_fixture_tuning();
     struct post post;
 
     greedy.recorder = recorder_new();
@@ -290,13 +296,13 @@ OUTBOX_TEST(leased, ack_of_more_than_was_given_is_refused_and_loses_nothing)
     handler.state = &greedy;
     handler.tuning = &tuning;
     post = post_open(fixture, "anna", &handler, greedy.recorder);
-    scene_send(fixture, post.outbox, "orders", 0, 27);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 27);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 27);
     check_int(greedy.refused, 1);
     check_int(recorder_count(greedy.recorder), 27);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 /* Two of five, and then it panics. */
@@ -320,20 +326,21 @@ static enum weir_outcome ack_two_and_panic(struct weir_context *context, void *s
 OUTBOX_TEST(leased, acks_stay_whatever_becomes_of_the_rest)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_batch_handler("orders", recorder);
+    struct weir_handler_options handler =
+        outbox_fixture_batch_handler("orders", recorder);
     struct weir_tuning tuning = never_again();
     struct post post;
 
     handler.on_batch = ack_two_and_panic;
     handler.tuning = &tuning;
     post = post_open(fixture, "anna", &handler, recorder);
-    scene_send(fixture, post.outbox, "orders", 0, 5);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 2);
     check_int(look(fixture, post.outbox).attempts, 1);
     check_int(look(fixture, post.outbox).waiting, 3);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 /* ---- leases ------------------------------------------------------------------------------ */
@@ -342,19 +349,19 @@ OUTBOX_TEST(lease, epoch_grows_with_every_owner)
 {
     struct recorder *first = recorder_new();
     struct recorder *second = recorder_new();
-    struct weir_outbox *anna = scene_open(fixture, "anna", "orders", 1, first);
+    struct weir_outbox *anna = outbox_fixture_open(fixture, "anna", "orders", 1, first);
     struct weir_outbox *bert;
 
-    scene_send(fixture, anna, "orders", 0, 1);
+    outbox_fixture_send(fixture, anna, "orders", 0, 1);
     wait_until(look(fixture, anna).seq == 1);
-    scene_close(anna);
-    bert = scene_open(fixture, "bert", "orders", 1, second);
-    scene_send(fixture, bert, "orders", 0, 1);
+    outbox_fixture_close(anna);
+    bert = outbox_fixture_open(fixture, "bert", "orders", 1, second);
+    outbox_fixture_send(fixture, bert, "orders", 0, 1);
     wait_until(look(fixture, bert).seq == 2);
 
     check(recorder_delivery(second, 0).epoch > recorder_delivery(first, 0).epoch);
     check_int(look(fixture, bert).epoch, recorder_delivery(second, 0).epoch);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 /* Of nine tenths of a second the reference would have made nothing. */
@@ -362,7 +369,7 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
 {
     struct recorder *first = recorder_new();
     struct recorder *second = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", first);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", first);
     struct post anna;
     struct post bert;
     int64_t begun_ns;
@@ -372,12 +379,12 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
     handler.budget_ns = WEIR_MINUTES(1);
     anna = post_open(fixture, "anna", &handler, first);
     recorder_answer(first, 1, 1, ANSWER_BLOCK);
-    scene_start(fixture, anna.outbox);
-    scene_send(fixture, anna.outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, anna.outbox);
+    outbox_fixture_send(fixture, anna.outbox, "orders", 0, 2);
     wait_until(recorder_count(first) == 1);
     handler.state = second;
     bert = post_open(fixture, "bert", &handler, second);
-    scene_start(fixture, bert.outbox);
+    outbox_fixture_start(fixture, bert.outbox);
 
     begun_ns = weir_clock_now_ns();
     wait_until(weir_clock_now_ns() - begun_ns > WEIR_MILLISECONDS(1800)); /* two leases */
@@ -388,8 +395,8 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
     wait_until(look(fixture, bert.outbox).seq == 2);
     check_int(recorder_times(first, 0, 1), 1);
     check_int(look(fixture, bert.outbox).crashes, 0);
-    scene_close(anna.outbox);
-    scene_close(bert.outbox);
+    outbox_fixture_close(anna.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 /* Its budget is over, so the lease is let go and somebody else begins. */
@@ -400,16 +407,16 @@ static void lose_partition_to(struct fixture *fixture, struct post *anna,
 
     anna->recorder = recorder_new();
     bert->recorder = recorder;
-    handler = scene_handler("orders", anna->recorder);
-    scene_short_lease(&handler);
+    handler = outbox_fixture_handler("orders", anna->recorder);
+    outbox_fixture_short_lease(&handler);
     *anna = post_open(fixture, "anna", &handler, anna->recorder);
     recorder_answer(anna->recorder, 1, 1, ANSWER_BLOCK);
-    scene_send(fixture, anna->outbox, "orders", 0, 3);
-    scene_start(fixture, anna->outbox);
+    outbox_fixture_send(fixture, anna->outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, anna->outbox);
     wait_until(recorder_count(anna->recorder) == 1);
-    handler = scene_handler("orders", bert->recorder);
+    handler = outbox_fixture_handler("orders", bert->recorder);
     *bert = post_open(fixture, "bert", &handler, bert->recorder);
-    scene_start(fixture, bert->outbox);
+    outbox_fixture_start(fixture, bert->outbox);
 }
 
 static void lose_partition(struct fixture *fixture, struct post *anna, struct post *bert)
@@ -428,8 +435,8 @@ OUTBOX_TEST(lease, of_a_handler_that_is_over_its_budget_goes_to_another)
     check_str(look(fixture, bert.outbox).owner, "bert");
     check(recorder_in_order(bert.recorder, 0, 3));
     recorder_release(anna.recorder);
-    scene_close(anna.outbox);
-    scene_close(bert.outbox);
+    outbox_fixture_close(anna.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 OUTBOX_TEST(lease, once_lost_makes_a_late_answer_count_for_nothing)
@@ -442,47 +449,47 @@ OUTBOX_TEST(lease, once_lost_makes_a_late_answer_count_for_nothing)
 
     recorder_release(anna.recorder);
     wait_until(recorder_ended(anna.recorder) == 1);
-    scene_close(anna.outbox);
+    outbox_fixture_close(anna.outbox);
 
     check_int(look(fixture, bert.outbox).seq, 3);
     check_int(recorder_count(anna.recorder), 1);
-    scene_send(fixture, bert.outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, bert.outbox, "orders", 0, 1);
     wait_until(look(fixture, bert.outbox).seq == 4);
     check_int(recorder_delivery(bert.recorder, 3).seq, 4);
-    scene_close(bert.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 OUTBOX_TEST(lease, over_its_budget_is_told_to_the_handler)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
-    scene_short_lease(&handler);
+    outbox_fixture_short_lease(&handler);
     post = post_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, 1, ANSWER_HEED);
-    scene_send(fixture, post.outbox, "orders", 0, 1);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 1);
     check(recorder_times(recorder, 0, 1) >= 2);
     check(recorder_delivery(recorder, 0).budget_ns <= WEIR_MILLISECONDS(100));
     check(recorder_delivery(recorder, 1).attempts >= 1);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 /* A handler that came back too late gets its partition again when nobody else wants it. */
 OUTBOX_TEST(lease, that_ran_out_is_taken_again_when_the_handler_is_back)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
-    scene_short_lease(&handler);
+    outbox_fixture_short_lease(&handler);
     post = post_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    scene_send(fixture, post.outbox, "orders", 0, 2);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, post.outbox);
     wait_until(recorder_count(recorder) == 1);
     wait_until(look(fixture, post.outbox).lease_left_us == 0);
 
@@ -490,7 +497,7 @@ OUTBOX_TEST(lease, that_ran_out_is_taken_again_when_the_handler_is_back)
 
     wait_until(look(fixture, post.outbox).seq == 2);
     check(recorder_times(recorder, 0, 1) >= 2);
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 /* Each message takes 30 ms, a call has 100 ms: the rest of a batch comes in the next call. */
@@ -508,30 +515,31 @@ static enum weir_outcome take_a_while(struct weir_context *context, void *state,
 OUTBOX_TEST(lease, budget_that_ends_within_a_batch_leaves_the_rest_for_the_next)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct post post;
 
     handler.on_message = take_a_while;
     handler.budget_ns = WEIR_MILLISECONDS(100);
     post = post_open(fixture, "anna", &handler, recorder);
-    scene_send(fixture, post.outbox, "orders", 0, 20);
-    scene_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, post.outbox, "orders", 0, 20);
+    outbox_fixture_start(fixture, post.outbox);
 
     wait_until(look(fixture, post.outbox).seq == 20);
     check(recorder_calls(recorder) >= 5);
     check(recorder_in_order(recorder, 0, 20));
-    scene_close(post.outbox);
+    outbox_fixture_close(post.outbox);
 }
 
 OUTBOX_TEST(lease, is_shown_with_owner_and_time)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
     struct partition_view view = look(fixture, outbox);
 
     check_str(view.owner, "anna");
     check(view.epoch > 0);
     check_in_range(view.lease_left_us, 1, 30000000);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- crashes ----------------------------------------------------------------------------- */
@@ -552,8 +560,8 @@ OUTBOX_TEST(crash, leaves_a_trace_that_counts_no_attempt)
     check_int(recorder_delivery(bert.recorder, 0).attempts, 0);
     recorder_release(bert.recorder);
     recorder_release(anna.recorder);
-    scene_close(anna.outbox);
-    scene_close(bert.outbox);
+    outbox_fixture_close(anna.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 OUTBOX_TEST(crash, is_forgotten_when_the_message_is_done)
@@ -568,8 +576,8 @@ OUTBOX_TEST(crash, is_forgotten_when_the_message_is_done)
     check_int(look(fixture, bert.outbox).crashes, 0);
     check_int(recorder_delivery(bert.recorder, 2).attempts, 0);
     recorder_release(anna.recorder);
-    scene_close(anna.outbox);
-    scene_close(bert.outbox);
+    outbox_fixture_close(anna.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 /* Three wait, but only the one that may have killed its process is tried. */
@@ -583,8 +591,8 @@ OUTBOX_TEST(crash, corners_the_message_at_the_head)
     wait_until(look(fixture, bert.outbox).seq == 3);
     check_int(recorder_delivery(bert.recorder, 0).batch, 1);
     recorder_release(anna.recorder);
-    scene_close(anna.outbox);
-    scene_close(bert.outbox);
+    outbox_fixture_close(anna.outbox);
+    outbox_fixture_close(bert.outbox);
 }
 
 /* In the first call it is not marked, in the second others may run beside it, the third is its own. */
@@ -597,15 +605,15 @@ OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
 
     for (int i = 0; i < OWNERS; i++) {
         struct weir_handler_options handler =
-            scene_handler("orders", recorders[i] = recorder_new());
+            outbox_fixture_handler("orders", recorders[i] = recorder_new());
 
-        scene_short_lease(&handler);
+        outbox_fixture_short_lease(&handler);
         posts[i] = post_open(fixture, names[i], &handler, recorders[i]);
         if (i == 0)
-            scene_send(fixture, posts[0].outbox, "orders", 0, 1);
+            outbox_fixture_send(fixture, posts[0].outbox, "orders", 0, 1);
         if (i < OWNERS - 1)
             recorder_answer(recorders[i], 1, ALWAYS, ANSWER_BLOCK);
-        scene_start(fixture, posts[i].outbox);
+        outbox_fixture_start(fixture, posts[i].outbox);
         wait_until(recorder_count(recorders[i]) >= 1);
     }
 
@@ -615,19 +623,20 @@ OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
     for (int i = 0; i < OWNERS; i++)
         recorder_release(recorders[i]);
     for (int i = 0; i < OWNERS; i++)
-        scene_close(posts[i].outbox);
+        outbox_fixture_close(posts[i].outbox);
 }
 
 OUTBOX_TEST(crash, is_not_what_a_retry_is)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
     check_int(recorder_delivery(recorder, 1).attempts, 1);
     check_int(look(fixture, outbox).crashes, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

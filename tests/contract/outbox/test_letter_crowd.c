@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 #include "weir/stats.h"
 
 enum { ROUNDS = 150, PARTITIONS = 4, PER_ROUND = 4, AT_ONCE = 5 };
@@ -165,7 +165,7 @@ static void send(struct clerk *self, int round)
     struct weir_draft drafts[PER_ROUND];
 
     for (int i = 0; i < PER_ROUND; i++)
-        drafts[i] = scene_draft((round + i) % PARTITIONS, "bad");
+        drafts[i] = outbox_fixture_draft((round + i) % PARTITIONS, "bad");
     hear(self, "enqueue batch",
          weir_enqueue_batch(self->crowd->outbox, self->connection, "orders", drafts,
                             PER_ROUND, NULL, &self->error),
@@ -219,23 +219,23 @@ static enum weir_outcome reject(struct weir_context *context, void *state,
 /* It looks for old letters all the time. */
 static struct weir_outbox *start_rejecting(struct fixture *fixture)
 {
-    struct weir_outbox_options options = scene_options(fixture, "rejecter");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "rejecter");
     struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_SWEEP);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_queue_options queue;
     struct weir_outbox *outbox;
 
     sweep.idle_ns = WEIR_MILLISECONDS(50);
     options.tuning[WEIR_KIND_SWEEP] = &sweep;
-    outbox = scene_create(fixture, &options);
+    outbox = outbox_fixture_create(fixture, &options);
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.partitions = PARTITIONS;
     queue.dead_letter_retention_ns = WEIR_SECONDS(1);
     check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
     handler.on_message = reject;
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -244,7 +244,7 @@ static int64_t count_delivered(struct fixture *fixture, struct weir_outbox *outb
     int64_t sum = 0;
 
     for (int32_t i = 0; i < PARTITIONS; i++)
-        sum += scene_seq(fixture, outbox, "orders", i);
+        sum += outbox_fixture_seq(fixture, outbox, "orders", i);
     return sum;
 }
 
@@ -269,7 +269,7 @@ OUTBOX_SERVER_TEST(crowd, at_dead_letters_meets_no_error)
     enum { CLERKS = sizeof WORK / sizeof WORK[0] };
     static struct clerk clerks[CLERKS];
     struct weir_outbox *rejecter = start_rejecting(fixture);
-    struct crowd crowd = {.outbox = scene_outbox(fixture, "clerks")};
+    struct crowd crowd = {.outbox = outbox_fixture_outbox(fixture, "clerks")};
     pthread_t threads[CLERKS];
 
     for (int i = 0; i < CLERKS; i++) {
@@ -284,5 +284,5 @@ OUTBOX_SERVER_TEST(crowd, at_dead_letters_meets_no_error)
     wait_until(count_delivered(fixture, rejecter) == crowd.sent);
     check_int(count_failures(rejecter), 0);
     weir_outbox_destroy(crowd.outbox);
-    scene_close(rejecter);
+    outbox_fixture_close(rejecter);
 }

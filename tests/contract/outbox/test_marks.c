@@ -7,8 +7,8 @@
 
 #include "base/fault_point.h"
 #include "db/db.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/effects.h"
-#include "lib/letter_scene.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/outbox.h"
 
@@ -42,12 +42,12 @@ static int64_t leased(struct fixture *fixture, const char *column)
 static struct weir_outbox *prepare(struct fixture *fixture, int32_t partitions,
                                    struct recorder *recorder)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", partitions);
-    scene_serve_one_by_one(fixture, outbox, "orders", recorder);
+    outbox_fixture_queue(fixture, outbox, "orders", partitions);
+    outbox_fixture_serve_one_by_one(fixture, outbox, "orders", recorder);
     for (int32_t p = 0; p < partitions; p++)
-        scene_send(fixture, outbox, "orders", p, 1);
+        outbox_fixture_send(fixture, outbox, "orders", p, 1);
     return outbox;
 }
 
@@ -96,7 +96,7 @@ static struct weir_outbox *call_behind(struct fixture *fixture, int64_t trying,
 
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     bury_owner(fixture, trying);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
     return outbox;
 }
@@ -112,9 +112,9 @@ OUTBOX_TEST(mark, is_stored_before_the_call_behind_a_dead_owner)
     check_int(stored(fixture, "epoch", 0), 2);
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     check_int(stored(fixture, "trying", 0), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(mark, of_a_suspect_says_that_it_is_alone)
@@ -125,16 +125,17 @@ OUTBOX_TEST(mark, of_a_suspect_says_that_it_is_alone)
     check_int(stored(fixture, "trying", 0), -1);
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     check_int(stored(fixture, "trying", 0), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(mark, alone_that_is_found_is_a_failed_attempt)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = call_behind(fixture, -1, recorder);
-    struct partition_view view = scene_partition(fixture, outbox, "orders", "default", 0);
+    struct partition_view view =
+        outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 
     check_int(recorder_delivery(recorder, 0).attempts, 1);
     check_int(view.attempts, 1);
@@ -142,8 +143,8 @@ OUTBOX_TEST(mark, alone_that_is_found_is_a_failed_attempt)
     check_int(stored(fixture, "alone", 0), 1);
     check_int(stored(fixture, "trying", 0), -1);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
-    scene_close(outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_close(outbox);
 }
 
 /* Transactions of its own: what the handler's has written is not seen, the mark is. */
@@ -160,27 +161,27 @@ static enum weir_outcome write_and_wait(struct weir_context *context, void *stat
 OUTBOX_TEST(mark, of_a_transactional_call_is_committed_before_it)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
 
     effects_prepare(fixture);
     handler.on_message = NULL;
     handler.on_message_tx = write_and_wait;
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     bury_owner(fixture, 1);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
     check_int(stored(fixture, "trying", 0), -1);
     check_int(effects_count(fixture), 0);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     check_int(stored(fixture, "trying", 0), 0);
     check_int(effects_count(fixture), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Calls of one message, failures and all: the statements are those of delivery without a death. */
@@ -194,13 +195,13 @@ OUTBOX_TEST(mark, is_stored_by_no_ordinary_call)
     weir_fault_points_arm(&points, mark_statement(fixture), UINT64_MAX);
     weir_db_set_fault_points(fixture->db, &points);
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 4);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 4);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 5);
 
     check_int(stored(fixture, "version", 0), 7); /* one for each call */
     check_int(atomic_load(&points.armed[0].passed), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
@@ -213,15 +214,15 @@ OUTBOX_TEST(mark, is_stored_up_to_the_first_ack)
 
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, mark_statement(fixture), UINT64_MAX);
-    scene_send(fixture, outbox, "orders", 0, 4);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 4);
     bury_owner(fixture, 0);
     weir_db_set_fault_points(fixture->db, &points);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 5);
 
     check_int(atomic_load(&points.armed[0].passed), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
@@ -235,12 +236,12 @@ OUTBOX_TEST(mark, and_the_answer_of_its_call_count_once)
 
     bury_owner(fixture, -1);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 1);
     check_int(recorder_delivery(recorder, 1).attempts, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(mark, counts_nothing_in_its_own_epoch)
@@ -254,13 +255,13 @@ OUTBOX_TEST(mark, counts_nothing_in_its_own_epoch)
     weir_outbox_set_fault_points(outbox, &points);
     bury_owner(fixture, 1);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check_int(recorder_delivery(recorder, 1).attempts, 1);
     check_int(recorder_count(recorder), 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Whoever came between has ended before it could call. */
@@ -271,11 +272,11 @@ OUTBOX_TEST(mark, is_found_behind_owners_that_did_not_call)
 
     bury_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET epoch = 4, crashes = 4");
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(mark, of_another_incarnation_counts_nothing)
@@ -286,14 +287,14 @@ OUTBOX_TEST(mark, of_another_incarnation_counts_nothing)
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     bury_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET incarnation = 'before'");
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check_int(stored(fixture, "trying", 0), 1);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
-    scene_close(outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_close(outbox);
 }
 
 /* Five times its leases run out while a healthy process waits for the queue to be resumed. */
@@ -301,19 +302,19 @@ OUTBOX_TEST(attempts_max, counts_no_lease_that_a_healthy_process_has_lost)
 {
     enum { LOSSES = 5 };
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct weir_queue_options queue;
 
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.attempts_max = 1;
     check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
-    scene_short_lease(&handler);
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_short_lease(&handler);
+    outbox_fixture_add(fixture, outbox, &handler);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    scene_send(fixture, outbox, "orders", 0, 2);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
     for (int i = 1; i <= LOSSES; i++) {
         wait_until(leased(fixture, "epoch") == i);
         wait_until(leased_partitions(outbox).ready == 1);
@@ -321,11 +322,11 @@ OUTBOX_TEST(attempts_max, counts_no_lease_that_a_healthy_process_has_lost)
     }
     wait_until(leased(fixture, "crashes") == LOSSES);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
 
     check_int(letters_count(fixture, outbox, WEIR_DEAD_LETTER_ANY), 0);
     check_int(recorder_delivery(recorder, 0).attempts, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- suspects ----------------------------------------------------------------------------- */
@@ -337,21 +338,21 @@ OUTBOX_TEST(suspects, are_called_one_at_a_time_while_others_go_on)
     struct weir_outbox *outbox = prepare(fixture, SUSPECTS + 1, recorder);
 
     for (int32_t i = 0; i < 9; i++)
-        scene_send(fixture, outbox, "orders", OTHER, 1);
+        outbox_fixture_send(fixture, outbox, "orders", OTHER, 1);
     bury_owner(fixture, 1);
     set_trying(fixture, OTHER, 0, 0);
     recorder_answer(recorder, 1, SUSPECTS + 1, ANSWER_BLOCK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(recorder_count(recorder) == 2);
     wait_until(leased_partitions(outbox).ready == SUSPECTS - 1);
     check_int(recorder_count_of(recorder, OTHER), 1);
     check_int(recorder_count(recorder), 2);
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", OTHER) == 10);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", OTHER) == 10);
     for (int32_t p = 0; p < SUSPECTS; p++)
-        wait_until(scene_seq(fixture, outbox, "orders", p) == 1);
-    scene_close(outbox);
+        wait_until(outbox_fixture_seq(fixture, outbox, "orders", p) == 1);
+    outbox_fixture_close(outbox);
 }
 
 /* A killer that comes first each time would keep the innocent waiting for ever. */
@@ -365,14 +366,14 @@ OUTBOX_TEST(suspects, whose_calls_alone_have_failed_least_come_first)
         set_trying(fixture, p, -1, 3 - (uint32_t)p);
     set_trying(fixture, 3, 1, 0);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(leased_partitions(outbox).ready == 4);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
     wait_until(recorder_count(recorder) == 4);
 
     for (size_t i = 0; i < 4; i++)
         check_int(recorder_delivery(recorder, i).partition, 3 - i);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 struct gate {
@@ -402,7 +403,7 @@ OUTBOX_TEST(suspect, keeps_the_others_waiting_until_its_ack_is_stored)
     weir_fault_points_arm_call(&points, "acker.collected", 1, wait_at_gate, &gate);
     weir_outbox_set_fault_points(outbox, &points);
     bury_owner(fixture, 1);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(atomic_load(&gate.reached));
     wait_until(leased_partitions(outbox).ready == 1);
 
@@ -410,13 +411,13 @@ OUTBOX_TEST(suspect, keeps_the_others_waiting_until_its_ack_is_stored)
     check_int(leased_partitions(outbox).running, 0);
     atomic_store(&gate.open, true);
     wait_until(recorder_count(recorder) == 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(suspect, that_has_failed_too_often_gets_no_call)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_queue_options queue;
     struct letter_views *views;
     struct weir_dead_letter_scope scope = letters_everything();
@@ -425,12 +426,12 @@ OUTBOX_TEST(suspect, that_has_failed_too_often_gets_no_call)
     queue.name = "orders";
     queue.attempts_max = 3;
     check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     bury_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_ack SET alone = 2, attempts = 4");
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     views = letters_list(fixture, outbox, &scope, WEIR_DEAD_LETTER_ANY);
     check_int(recorder_count(recorder), 0);
@@ -438,7 +439,7 @@ OUTBOX_TEST(suspect, that_has_failed_too_often_gets_no_call)
     check_int(views->items[0].attempts, 5);
     check_str(views->items[0].reason, "gave up after 5 attempts: " WEIR_MARK_DEATH);
     check_int(stored(fixture, "trying", 0), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- the end of a mark -------------------------------------------------------------------- */
@@ -451,10 +452,10 @@ OUTBOX_TEST(mark, ends_with_the_release_of_the_lease)
 
     bury_owner(fixture, -1);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(leased_partitions(outbox).ready == 1);
     check_int(stored(fixture, "trying", 0), -1);
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
 
     check_int(recorder_count(recorder), 0);
     check_int(stored(fixture, "trying", 0), 0);
@@ -462,13 +463,13 @@ OUTBOX_TEST(mark, ends_with_the_release_of_the_lease)
     check_int(stored(fixture, "alone", 0), 1);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
     check_int(recorder_delivery(recorder, 0).attempts, 1);
     check_int(stored(fixture, "trying", 0), 1); /* of before, a crash is left */
     recorder_release(recorder);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
-    scene_close(outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_close(outbox);
 }
 
 /* Also when it could not be stored that it has ended. */
@@ -479,12 +480,12 @@ OUTBOX_TEST(mark, of_before_a_release_is_not_found)
 
     bury_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET owner = NULL, until_us = 0");
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check_int(stored(fixture, "version", 0), 1); /* and none was stored */
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(mark, ends_with_a_call_that_is_stopped_with_time_left)
@@ -494,31 +495,31 @@ OUTBOX_TEST(mark, ends_with_a_call_that_is_stopped_with_time_left)
 
     recorder_answer(recorder, 1, 1, ANSWER_HEED);
     bury_owner(fixture, 1);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
     check_int(stored(fixture, "trying", 0), -1);
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
 
     check_int(stored(fixture, "trying", 0), 0);
     check_int(stored(fixture, "alone", 0), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* On the connection that has stored the mark the transaction cannot be begun. */
 OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct weir_fault_points points;
     struct weir_fault_points marks;
 
     effects_prepare(fixture);
     handler.on_message = NULL;
     handler.on_message_tx = write_and_wait;
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     bury_owner(fixture, 1);
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "tx.cannot_begin", 1);
@@ -526,14 +527,14 @@ OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
     weir_fault_points_init(&marks);
     weir_fault_points_arm(&marks, mark_statement(fixture), UINT64_MAX);
     weir_db_set_fault_points(fixture->db, &marks);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(atomic_load(&marks.armed[0].passed), 3); /* mark, its end, mark */
     check_int(recorder_count(recorder), 1);
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check_int(stored(fixture, "version", 0), 4);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
@@ -548,13 +549,13 @@ OUTBOX_TEST(mark, in_doubt_counts_nothing)
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "mark.unanswered", 1);
     weir_db_set_fault_points(fixture->db, &points);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_count(recorder), 1);
     check_int(recorder_delivery(recorder, 0).attempts, 0);
     check(recorder_delivery(recorder, 0).epoch > 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
@@ -568,9 +569,9 @@ OUTBOX_TEST(mark, ends_when_a_database_is_said_to_be_restored)
     connection = fixture_take(fixture);
     check_db(weir_mark_forget_all(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
-    scene_start(fixture, outbox);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 1);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
 
     check_int(recorder_delivery(recorder, 0).attempts, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/metrics.h"
 
@@ -68,10 +68,10 @@ static int64_t value(struct fixture *fixture, struct weir_outbox *outbox,
 
 static struct weir_outbox *one_by_one(struct fixture *fixture, struct recorder *recorder)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 2);
-    scene_serve_one_by_one(fixture, outbox, "orders", recorder);
+    outbox_fixture_queue(fixture, outbox, "orders", 2);
+    outbox_fixture_serve_one_by_one(fixture, outbox, "orders", recorder);
     return outbox;
 }
 
@@ -82,8 +82,8 @@ OUTBOX_TEST(metrics, count_what_became_of_the_messages)
 
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
     recorder_answer(recorder, 4, ALWAYS, ANSWER_REJECT);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, MESSAGES);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
     wait_until(value(fixture, outbox, "weir_outbox_acked_messages_total") == MESSAGES);
 
     check_int(value(fixture, outbox, "weir_outbox_calls_total"), MESSAGES + 2);
@@ -94,19 +94,19 @@ OUTBOX_TEST(metrics, count_what_became_of_the_messages)
     check_int(value(fixture, outbox, "weir_outbox_refused_acks_total"), 0);
     check_int(value(fixture, outbox, "weir_outbox_lost_leases_total"), 0);
     check_int(value(fixture, outbox, "weir_outbox_taken_leases_total"), 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, count_what_was_enqueued_by_queue)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft bad = scene_draft(5, "");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft bad = outbox_fixture_draft(5, "");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_queue(fixture, outbox, "mails", 1);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_send(fixture, outbox, "mails", 0, 2);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "mails", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_send(fixture, outbox, "mails", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     check_db(weir_enqueue(outbox, NULL, "orders", &bad, NULL, &fixture->error),
              WEIR_OUT_OF_RANGE);
 
@@ -119,13 +119,13 @@ OUTBOX_TEST(metrics, count_what_was_enqueued_by_queue)
 
 OUTBOX_TEST(metrics, count_on_when_a_queue_was_removed_and_made_again)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     check_db(weir_outbox_remove_queue(outbox, "orders", true, &fixture->error), WEIR_OK);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     check_int(value(fixture, outbox, "weir_outbox_enqueued_messages_total"), 5);
     weir_outbox_destroy(outbox);
@@ -134,23 +134,23 @@ OUTBOX_TEST(metrics, count_on_when_a_queue_was_removed_and_made_again)
 OUTBOX_TEST(metrics, tell_subscriptions_apart)
 {
     struct recorder *recorders[2] = {recorder_new(), recorder_new()};
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options audit = scene_handler("orders", recorders[1]);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options audit = outbox_fixture_handler("orders", recorders[1]);
 
     audit.subscription = "audit";
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorders[0]);
-    scene_add(fixture, outbox, &audit);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorders[0]);
+    outbox_fixture_add(fixture, outbox, &audit);
     recorder_answer(recorders[1], 1, ALWAYS, ANSWER_REJECT);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     wait_until(value(fixture, outbox, "weir_outbox_acked_messages_total") == 4);
 
     check_int(value_of(fixture, outbox, "weir_outbox_rejected_messages_total", "default"),
               0);
     check_int(value_of(fixture, outbox, "weir_outbox_rejected_messages_total", "audit"),
               1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, go_on_over_a_stop_and_a_start)
@@ -159,10 +159,10 @@ OUTBOX_TEST(metrics, go_on_over_a_stop_and_a_start)
     struct weir_outbox *outbox = one_by_one(fixture, recorder);
 
     for (int i = 1; i <= 2; i++) {
-        scene_start(fixture, outbox);
-        scene_send(fixture, outbox, "orders", 0, 3);
+        outbox_fixture_start(fixture, outbox);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 3);
         wait_until(value(fixture, outbox, "weir_outbox_acked_messages_total") == 3 * i);
-        scene_stop(outbox);
+        outbox_fixture_stop(outbox);
         check_int(value(fixture, outbox, "weir_outbox_acked_messages_total"), 3 * i);
     }
     weir_outbox_destroy(outbox);
@@ -175,8 +175,8 @@ OUTBOX_TEST(metrics, show_what_runs_and_what_is_in_memory)
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_BLOCK);
     check_int(value(fixture, outbox, "weir_outbox_lanes"), 0);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(value(fixture, outbox, "weir_outbox_running_lanes") == 1);
     check_int(value(fixture, outbox, "weir_outbox_lanes"), 2);
@@ -187,7 +187,7 @@ OUTBOX_TEST(metrics, show_what_runs_and_what_is_in_memory)
     recorder_release(recorder);
     wait_until(value(fixture, outbox, "weir_outbox_memory_messages") == 0);
     check_int(value(fixture, outbox, "weir_outbox_running_lanes"), 0);
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
     check_int(value(fixture, outbox, "weir_outbox_lanes"), 0);
     weir_outbox_destroy(outbox);
 }
@@ -195,21 +195,21 @@ OUTBOX_TEST(metrics, show_what_runs_and_what_is_in_memory)
 OUTBOX_TEST(metrics, show_who_waits_for_a_retry)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder);
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
+    struct weir_tuning tuning = outbox_fixture_tuning();
 
     tuning.retry_base_ns = tuning.retry_max_ns = WEIR_SECONDS(600);
     handler.tuning = &tuning;
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(value(fixture, outbox, "weir_outbox_retrying_lanes") == 1);
     check_int(value(fixture, outbox, "weir_outbox_retries_total"), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, count_leases_that_were_lost)
@@ -219,25 +219,26 @@ OUTBOX_TEST(metrics, count_leases_that_were_lost)
 
     recorder_answer(recorders[0], 1, ALWAYS, ANSWER_BLOCK);
     for (int i = 0; i < 2; i++) {
-        struct weir_handler_options handler = scene_handler("orders", recorders[i]);
+        struct weir_handler_options handler =
+            outbox_fixture_handler("orders", recorders[i]);
 
-        scene_short_lease(&handler);
-        outboxes[i] = scene_outbox(fixture, i == 0 ? "anna" : "bert");
-        scene_queue(fixture, outboxes[i], "orders", 1);
-        scene_add(fixture, outboxes[i], &handler);
+        outbox_fixture_short_lease(&handler);
+        outboxes[i] = outbox_fixture_outbox(fixture, i == 0 ? "anna" : "bert");
+        outbox_fixture_queue(fixture, outboxes[i], "orders", 1);
+        outbox_fixture_add(fixture, outboxes[i], &handler);
     }
-    scene_start(fixture, outboxes[0]);
-    scene_send(fixture, outboxes[0], "orders", 0, 1);
+    outbox_fixture_start(fixture, outboxes[0]);
+    outbox_fixture_send(fixture, outboxes[0], "orders", 0, 1);
     wait_until(recorder_calls(recorders[0]) == 1);
-    scene_start(fixture, outboxes[1]);
-    wait_until(scene_seq(fixture, outboxes[1], "orders", 0) == 1);
+    outbox_fixture_start(fixture, outboxes[1]);
+    wait_until(outbox_fixture_seq(fixture, outboxes[1], "orders", 0) == 1);
     recorder_release(recorders[0]);
 
     wait_until(value(fixture, outboxes[0], "weir_outbox_lost_leases_total") == 1);
     check_int(value(fixture, outboxes[0], "weir_outbox_acked_messages_total"), 0);
     check_int(value(fixture, outboxes[1], "weir_outbox_acked_messages_total"), 1);
-    scene_close(outboxes[0]);
-    scene_close(outboxes[1]);
+    outbox_fixture_close(outboxes[0]);
+    outbox_fixture_close(outboxes[1]);
 }
 
 /* The one process does not know that its lease has run out, and stores what it did. */
@@ -247,15 +248,15 @@ OUTBOX_TEST(metrics, count_acks_that_were_refused)
     struct weir_outbox *outbox = one_by_one(fixture, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(recorder_calls(recorder) == 1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET epoch = epoch + 1");
     recorder_release(recorder);
 
     wait_until(value(fixture, outbox, "weir_outbox_refused_acks_total") == 1);
     check_int(value(fixture, outbox, "weir_outbox_acked_messages_total"), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, count_an_ack_whose_answer_was_lost_once)
@@ -267,12 +268,12 @@ OUTBOX_TEST(metrics, count_an_ack_whose_answer_was_lost_once)
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "acker.unanswered", 2);
     weir_outbox_set_fault_points(outbox, &points);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
 
     wait_until(value(fixture, outbox, "weir_outbox_acked_messages_total") == 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, count_pages_rows_and_what_was_swept)
@@ -280,35 +281,35 @@ OUTBOX_TEST(metrics, count_pages_rows_and_what_was_swept)
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 4);
-    outbox = scene_sweeping(fixture, "anna");
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 200);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 200);
+    outbox = outbox_fixture_sweeping(fixture, "anna");
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 200);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 200);
 
     wait_until(value(fixture, outbox, "weir_outbox_read_rows_total") == 200);
     check(value_of(fixture, outbox, "weir_outbox_read_pages_total", "main") > 0);
     wait_until(value(fixture, outbox, "weir_outbox_swept_rows_total") > 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(metrics, have_workers_only_with_statistics)
 {
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_outbox *outbox = scene_create(fixture, &options);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_create(fixture, &options);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     check_int(value_of(fixture, outbox, "weir_worker_count", "lane"), 4);
     wait_until(value_of(fixture, outbox, "weir_worker_executions_total", "dispatcher") >
                0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     options.stats_interval_ns = 0;
-    outbox = scene_create(fixture, &options);
-    scene_start(fixture, outbox);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_start(fixture, outbox);
     check_int(find(fixture, outbox, "weir_worker_count", NULL).found, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- form ----------------------------------------------------------------------------------- */
@@ -345,20 +346,20 @@ static void check_form(void *state, const struct weir_metric *metric)
 
 OUTBOX_SQLITE_TEST(metrics, of_one_name_come_side_by_side)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct list list = {.count = 0};
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_queue(fixture, outbox, "mails", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_serve(fixture, outbox, "mails", recorder_new());
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "mails", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_serve(fixture, outbox, "mails", recorder_new());
+    outbox_fixture_start(fixture, outbox);
 
     check_db(weir_outbox_read_metrics(outbox, check_form, &list, &fixture->error),
              WEIR_OK);
 
     check(list.visits > list.count);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_SQLITE_TEST(metrics, are_none_without_memory)

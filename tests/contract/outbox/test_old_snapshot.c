@@ -4,7 +4,7 @@
  * must not while that snapshot lasts.
  */
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "outbox/postgres/sweep.h"
 
@@ -53,11 +53,11 @@ static struct weir_outbox *open_sweeping(struct fixture *fixture,
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    outbox = scene_sweeping(fixture, "anna");
+    outbox = outbox_fixture_sweeping(fixture, "anna");
     outbox->log.limits = &LIMITS;
-    scene_queue(fixture, outbox, "orders", 2);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 2);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -68,7 +68,7 @@ static void deliver_rounds(struct fixture *fixture, struct weir_outbox *outbox,
     for (int i = 0; i < ROUNDS; i++) {
         size_t before = recorder_count(recorder);
 
-        scene_send(fixture, outbox, "orders", i % 2, EACH);
+        outbox_fixture_send(fixture, outbox, "orders", i % 2, EACH);
         wait_until(recorder_count(recorder) == before + EACH);
     }
 }
@@ -91,7 +91,7 @@ OUTBOX_TEST(old_snapshot, holds_up_neither_delivery_nor_the_sweep)
     check(recorder_in_order(recorder, 0, ROUNDS / 2 * EACH));
     check(recorder_in_order(recorder, 1, ROUNDS / 2 * EACH));
     drop_snapshot(&application);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- what PostgreSQL is left with --------------------------------------------------------- */
@@ -108,7 +108,7 @@ OUTBOX_POSTGRESQL_TEST(old_snapshot, leaves_no_dead_row_in_log_acks_and_cuts)
     application = hold_snapshot(fixture);
     deliver_rounds(fixture, outbox, recorder);
     await_sweep(fixture);
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
 
     check(fixture_ask(fixture, "SELECT count(*) FROM weir_ack") > 0);
     check(fixture_ask(fixture, "SELECT count(*) FROM weir_cut") > 0);
@@ -119,5 +119,5 @@ OUTBOX_POSTGRESQL_TEST(old_snapshot, leaves_no_dead_row_in_log_acks_and_cuts)
                     " FROM pg_class WHERE " ROTATED),
         0);
     drop_snapshot(&application);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

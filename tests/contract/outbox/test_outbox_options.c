@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/stats.h"
 
 static struct weir_outbox *orders(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 4);
-    scene_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "orders", 4);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
     return outbox;
 }
 
@@ -34,7 +34,7 @@ OUTBOX_TEST(refusal, of_a_queue_name_shows_name_and_rule)
     static const char *const bad[] = {"",      ".orders",    "orders-", "or ders",
                                       "or/de", "b\xc3\xa4r", "_a",      "a\n"};
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct weir_queue_options options;
@@ -54,12 +54,12 @@ OUTBOX_TEST(refusal, of_a_queue_name_of_1025_bytes)
 {
     static char name[1026];
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     memset(name, 0, sizeof name);
     memset(name, 'a', 1024);
-    scene_queue(fixture, outbox, name, 1);
-    scene_send(fixture, outbox, name, 0, 1);
+    outbox_fixture_queue(fixture, outbox, name, 1);
+    outbox_fixture_send(fixture, outbox, name, 0, 1);
 
     name[1024] = 'a';
     check_db(try_send(fixture, outbox, name, &draft), WEIR_INVALID);
@@ -71,7 +71,7 @@ OUTBOX_TEST(refusal, of_a_type_shows_it)
 {
     static const char *const bad[] = {"", "a\nb", "\x01", "\xc3\xa4", "\x7f"};
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         draft.type = bad[i];
@@ -87,7 +87,7 @@ OUTBOX_TEST(refusal, of_a_payload_shows_size_and_limit)
 {
     static char large[WEIR_PAYLOAD_SIZE_DEFAULT + 1];
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
 
     draft.payload = large;
     draft.payload_size = sizeof large;
@@ -100,13 +100,13 @@ OUTBOX_TEST(refusal, of_a_payload_shows_size_and_limit)
 OUTBOX_TEST(refusal, of_a_payload_goes_by_the_limit_of_the_outbox)
 {
     static char large[WEIR_PAYLOAD_SIZE_DEFAULT + 1];
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
     struct weir_outbox *outbox;
 
     options.payload_size_max = 1024 * 1024;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     draft.payload = large;
     draft.payload_size = sizeof large;
 
@@ -117,7 +117,7 @@ OUTBOX_TEST(refusal, of_a_payload_goes_by_the_limit_of_the_outbox)
 OUTBOX_TEST(refusal, of_a_queue_that_is_not_there_shows_it)
 {
     struct weir_outbox *outbox = orders(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     check_db(try_send(fixture, outbox, "nobody", &draft), WEIR_NOT_FOUND);
 
@@ -132,10 +132,10 @@ OUTBOX_TEST(refusal, of_a_partition_shows_queue_number_and_limit)
     struct weir_draft draft;
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        draft = scene_draft(bad[i], "hello");
+        draft = outbox_fixture_draft(bad[i], "hello");
         check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OUT_OF_RANGE);
     }
-    draft = scene_draft(5, "hello");
+    draft = outbox_fixture_draft(5, "hello");
     check_db(try_send(fixture, outbox, "orders", &draft), WEIR_OUT_OF_RANGE);
     check(says(fixture, "\"orders\": partition is 5, must be from 0 to 3"));
     weir_outbox_destroy(outbox);
@@ -143,10 +143,11 @@ OUTBOX_TEST(refusal, of_a_partition_shows_queue_number_and_limit)
 
 OUTBOX_TEST(refusal, of_a_lease_whose_headroom_is_its_duration)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     handler.lease.duration_ns = handler.lease.headroom_ns = WEIR_SECONDS(2);
     check_db(weir_outbox_add_handler(outbox, &handler, &fixture->error), WEIR_INVALID);
     check(says(fixture, "lease.headroom_ns is 2 s"));
@@ -155,14 +156,14 @@ OUTBOX_TEST(refusal, of_a_lease_whose_headroom_is_its_duration)
     handler.lease.duration_ns = WEIR_MILLISECONDS(99);
     check_db(weir_outbox_add_handler(outbox, &handler, &fixture->error), WEIR_INVALID);
     check(says(fixture, "lease.duration_ns"));
-    check_int(scene_queue_view(fixture, outbox, "orders").subscriptions, 0);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").subscriptions, 0);
     weir_outbox_destroy(outbox);
 }
 
 OUTBOX_TEST(refusal, of_a_tuning_shows_whose_it_is)
 {
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_tuning tuning = outbox_fixture_tuning();
     struct weir_outbox *outbox = NULL;
 
     tuning.retry_base_ns = 0;
@@ -171,7 +172,7 @@ OUTBOX_TEST(refusal, of_a_tuning_shows_whose_it_is)
     check(outbox == NULL);
     check(says(fixture, "lane: retry_base_ns"));
 
-    tuning = scene_tuning();
+    tuning = outbox_fixture_tuning();
     tuning.batch = 0;
     options.tuning[WEIR_KIND_LANE] = NULL;
     options.tuning[WEIR_KIND_SWEEP] = &tuning;
@@ -236,9 +237,10 @@ OUTBOX_TEST(refusal, of_an_empty_batch_looks_at_the_name_only)
 static void try_bad_ones(struct fixture *fixture, struct weir_outbox *outbox,
                          struct weir_connection *connection)
 {
-    struct weir_draft good = scene_draft(0, "good");
-    struct weir_draft bad[3] = {scene_draft(0, "x"), scene_draft(1, "y"),
-                                scene_draft(7, "z")};
+    struct weir_draft good = outbox_fixture_draft(0, "good");
+    struct weir_draft bad[3] = {outbox_fixture_draft(0, "x"),
+                                outbox_fixture_draft(1, "y"),
+                                outbox_fixture_draft(7, "z")};
 
     check_db(weir_enqueue(outbox, connection, "orders", &good, NULL, &fixture->error),
              WEIR_OK);
@@ -257,8 +259,9 @@ static void try_bad_ones(struct fixture *fixture, struct weir_outbox *outbox,
 
 static void check_two_good_ones(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 2);
-    check_int(scene_queue_view(fixture, outbox, "orders").waiting, 2);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              2);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").waiting, 2);
 }
 
 OUTBOX_TEST(refusal, leaves_a_transaction_of_ours_usable)
@@ -301,7 +304,8 @@ OUTBOX_TEST(refusal, by_the_database_leaves_the_application_s_transaction_usable
 {
     struct weir_outbox *outbox = orders(fixture);
     struct application application = application_start(fixture);
-    struct weir_draft drafts[2] = {scene_draft(0, "fine"), scene_draft(0, "poison")};
+    struct weir_draft drafts[2] = {outbox_fixture_draft(0, "fine"),
+                                   outbox_fixture_draft(0, "poison")};
     struct weir_connection *connection;
 
     if (fixture->engine == WEIR_SQLITE)
@@ -349,22 +353,22 @@ static struct weir_db *other_prefix(struct fixture *fixture, const char *prefix)
 static struct weir_outbox *outbox_on(struct fixture *fixture, struct weir_db *db,
                                      struct recorder *recorder)
 {
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox;
 
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     options.db = db;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
 OUTBOX_TEST(prefix, that_was_not_migrated_is_refused)
 {
     struct weir_db *db = other_prefix(fixture, "elsewhere");
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox = NULL;
 
     options.db = db;
@@ -381,16 +385,16 @@ OUTBOX_TEST(prefix, keeps_two_outboxes_of_one_database_apart)
     struct weir_outbox *here = outbox_on(fixture, fixture->db, recorders[0]);
     struct weir_outbox *there = outbox_on(fixture, db, recorders[1]);
 
-    scene_send_text(fixture, here, "orders", 0, "here");
-    scene_send_text(fixture, there, "orders", 0, "there");
+    outbox_fixture_send_text(fixture, here, "orders", 0, "here");
+    outbox_fixture_send_text(fixture, there, "orders", 0, "there");
 
-    wait_until(scene_seq(fixture, here, "orders", 0) == 1);
-    wait_until(scene_seq(fixture, there, "orders", 0) == 1);
+    wait_until(outbox_fixture_seq(fixture, here, "orders", 0) == 1);
+    wait_until(outbox_fixture_seq(fixture, there, "orders", 0) == 1);
     check_str(recorder_delivery(recorders[0], 0).payload, "here");
     check_str(recorder_delivery(recorders[1], 0).payload, "there");
     check_int(recorder_count(recorders[0]) + recorder_count(recorders[1]), 2);
-    scene_close(here);
-    scene_close(there);
+    outbox_fixture_close(here);
+    outbox_fixture_close(there);
     weir_db_destroy(db);
 }
 
@@ -403,16 +407,16 @@ OUTBOX_TEST(prefix, of_its_own_delivers_and_keeps_dead_letters)
         struct recorder *recorder = recorder_new();
         struct weir_db *db = other_prefix(fixture, prefixes[i]);
         struct weir_outbox *outbox = outbox_on(fixture, db, recorder);
-        struct weir_outbox *here = scene_outbox(fixture, "bert");
+        struct weir_outbox *here = outbox_fixture_outbox(fixture, "bert");
 
         recorder_answer(recorder, 2, ALWAYS, ANSWER_REJECT);
-        scene_send(fixture, outbox, "orders", 0, 2);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
-        wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
-        check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 1);
-        check(!scene_queue_view(fixture, here, "orders").found);
+        wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
+        check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters, 1);
+        check(!outbox_fixture_queue_view(fixture, here, "orders").found);
         weir_outbox_destroy(here);
-        scene_close(outbox);
+        outbox_fixture_close(outbox);
         weir_db_destroy(db);
     }
 }
@@ -437,7 +441,7 @@ static bool swept(const struct fixture *fixture, struct weir_outbox *outbox)
 OUTBOX_TEST(prefix, of_its_own_is_swept)
 {
     struct weir_db *db = other_prefix(fixture, "mini_chat");
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_SWEEP);
     struct weir_outbox *outbox;
 
@@ -445,17 +449,17 @@ OUTBOX_TEST(prefix, of_its_own_is_swept)
     sweep.idle_ns = WEIR_MILLISECONDS(20);
     options.tuning[WEIR_KIND_SWEEP] = &sweep;
     options.db = db;
-    outbox = scene_create(fixture, &options);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
 
     wait_until(swept(fixture, outbox));
 
-    check_int(scene_seq(fixture, outbox, "orders", 0), 3);
-    scene_close(outbox);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 0), 3);
+    outbox_fixture_close(outbox);
     weir_db_destroy(db);
 }
 
@@ -464,9 +468,9 @@ OUTBOX_TEST(prefix, is_migrated_as_often_as_one_likes)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = outbox_on(fixture, fixture->db, recorder);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
-    scene_close(outbox);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
+    outbox_fixture_close(outbox);
 }

@@ -9,7 +9,7 @@
 
 #include "base/fault_point.h"
 #include "db/clock.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
 #include "outbox/log/log.h"
@@ -46,15 +46,15 @@ static bool stand_still(void *argument, const char *name)
 static struct weir_outbox *make_anna(struct fixture *fixture, struct suspension *self,
                                      int32_t partitions, struct recorder *recorder)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
 
     weir_fault_points_init(&self->points);
     weir_fault_points_set_oracle(&self->points, stand_still, self);
     weir_outbox_set_fault_points(outbox, &self->points);
     handler.lease.duration_ns = WEIR_SECONDS(300); /* it does not renew meanwhile */
-    scene_queue(fixture, outbox, "orders", partitions);
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_queue(fixture, outbox, "orders", partitions);
+    outbox_fixture_add(fixture, outbox, &handler);
     return outbox;
 }
 
@@ -66,7 +66,7 @@ static void send(struct fixture *fixture, struct weir_outbox *producer, int32_t 
 
     for (int n = first; n <= last; n++) {
         (void)snprintf(text, sizeof text, "%d", n);
-        scene_send_text(fixture, producer, "orders", partition, text);
+        outbox_fixture_send_text(fixture, producer, "orders", partition, text);
     }
 }
 
@@ -146,7 +146,7 @@ static bool is_at(struct fixture *fixture, struct weir_outbox *outbox, int32_t p
                   int64_t seq)
 {
     weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER);
-    return scene_seq(fixture, outbox, "orders", partition) == seq;
+    return outbox_fixture_seq(fixture, outbox, "orders", partition) == seq;
 }
 
 /* All that waits is in memory. */
@@ -167,8 +167,8 @@ OUTBOX_TEST(overtaken_owner, delivers_no_message_under_a_wrong_number)
 
     outbox_small_segments(fixture, SEGMENT_BITS);
     anna = make_anna(fixture, &suspension, 1, recorder);
-    scene_start(fixture, anna);
-    producer = scene_outbox(fixture, "producer");
+    outbox_fixture_start(fixture, anna);
+    producer = outbox_fixture_outbox(fixture, "producer");
     send(fixture, producer, 0, 1, 5);
     wait_until(is_at(fixture, anna, 0, 5));
 
@@ -182,7 +182,7 @@ OUTBOX_TEST(overtaken_owner, delivers_no_message_under_a_wrong_number)
     wait_until(is_at(fixture, anna, 0, 41));
     check_numbers(recorder);
     weir_outbox_destroy(producer);
-    scene_close(anna);
+    outbox_fixture_close(anna);
 }
 
 /* What was removed of a slow partition is not behind what was removed of a fast one before. */
@@ -196,8 +196,8 @@ OUTBOX_TEST(overtaken_owner, of_a_slow_partition_delivers_no_wrong_number)
     outbox_small_segments(fixture, SEGMENT_BITS);
     anna = make_anna(fixture, &suspension, 2, recorder);
     check_db(weir_outbox_pause_queue(anna, "orders", &fixture->error), WEIR_OK);
-    scene_start(fixture, anna);
-    producer = scene_outbox(fixture, "producer");
+    outbox_fixture_start(fixture, anna);
+    producer = outbox_fixture_outbox(fixture, "producer");
     send(fixture, producer, 1, 1, 30);
     send(fixture, producer, 0, 1, 30);
     overtake(fixture, 0, 30);
@@ -218,5 +218,5 @@ OUTBOX_TEST(overtaken_owner, of_a_slow_partition_delivers_no_wrong_number)
     wait_until(is_at(fixture, anna, 1, 31));
     check_numbers(recorder);
     weir_outbox_destroy(producer);
-    scene_close(anna);
+    outbox_fixture_close(anna);
 }

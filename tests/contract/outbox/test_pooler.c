@@ -5,7 +5,7 @@
  */
 #include <libpq-fe.h>
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 #include "weir/dead_letter.h"
 
@@ -33,13 +33,13 @@ static PGconn *look_at_the_session(struct fixture *fixture)
 static void send_to_all(struct fixture *fixture, struct weir_outbox *outbox)
 {
     for (int32_t i = 0; i < PARTITIONS; i++)
-        scene_send(fixture, outbox, "orders", i, COUNT);
+        outbox_fixture_send(fixture, outbox, "orders", i, COUNT);
 }
 
 static bool all_are_passed(struct fixture *fixture, struct weir_outbox *outbox)
 {
     for (int32_t i = 0; i < PARTITIONS; i++)
-        if (scene_seq(fixture, outbox, "orders", i) < COUNT)
+        if (outbox_fixture_seq(fixture, outbox, "orders", i) < COUNT)
             return false;
     return true;
 }
@@ -59,34 +59,35 @@ static enum weir_outcome note_in_transaction(struct weir_context *context, void 
 /* Everything that an outbox does: deliver in both ways, retry, reject, sweep, look, requeue. */
 static void do_everything(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_sweeping(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_sweeping(fixture, "anna");
     struct recorder *leased = recorder_new();
     struct recorder *transactional = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", transactional);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", transactional);
     struct weir_dead_letter_progress progress;
     struct weir_dead_letter_scope scope;
 
-    scene_queue(fixture, outbox, "orders", PARTITIONS);
+    outbox_fixture_queue(fixture, outbox, "orders", PARTITIONS);
     recorder_answer(leased, 3, 1, ANSWER_RETRY);
     recorder_answer(leased, 5, ALWAYS, ANSWER_REJECT);
-    scene_serve(fixture, outbox, "orders", leased);
+    outbox_fixture_serve(fixture, outbox, "orders", leased);
     handler.subscription = "transactional";
     handler.on_message = NULL;
     handler.on_message_tx = note_in_transaction;
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     send_to_all(fixture, outbox);
     wait_until(all_are_passed(fixture, outbox));
     wait_until(recorder_count(transactional) >= (size_t)PARTITIONS * COUNT);
-    wait_until(scene_executions(outbox, "sweep") > 0);
+    wait_until(outbox_fixture_executions(outbox, "sweep") > 0);
 
-    check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, PARTITIONS);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters,
+              PARTITIONS);
     weir_dead_letter_scope_init(&scope);
     check_db(weir_dead_letter_requeue_all(outbox, &scope, NULL, NULL, &progress,
                                           &fixture->error),
              WEIR_OK);
     check_int(progress.done, PARTITIONS);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* But for what the pooler itself sets for each client. */
@@ -120,9 +121,9 @@ static void serve_two(struct fixture *fixture)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *anna =
-        scene_open(fixture, "anna", "orders", PARTITIONS, recorder);
+        outbox_fixture_open(fixture, "anna", "orders", PARTITIONS, recorder);
     struct weir_outbox *bert =
-        scene_open(fixture, "bert", "orders", PARTITIONS, recorder);
+        outbox_fixture_open(fixture, "bert", "orders", PARTITIONS, recorder);
 
     send_to_all(fixture, anna);
     wait_until(all_are_passed(fixture, bert));
@@ -135,8 +136,8 @@ static void serve_two(struct fixture *fixture)
                            " AND backend_type = 'client backend'"
                            " AND pid <> pg_backend_pid()"),
               1);
-    scene_close(anna);
-    scene_close(bert);
+    outbox_fixture_close(anna);
+    outbox_fixture_close(bert);
 }
 
 WEIR_TEST(pooler, of_one_session_serves_two_processes_on_postgresql)

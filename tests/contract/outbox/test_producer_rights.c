@@ -3,7 +3,7 @@
  * another role makes in the same schema must not run with these rights.
  */
 #include "lib/outbox_engines.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 #include "outbox/producer.h"
 #include "outbox/schema.h"

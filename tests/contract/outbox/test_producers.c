@@ -10,7 +10,7 @@
 
 #include "db/clock.h"
 #include "lib/order_run.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 #include "lib/sql_producer.h"
 
@@ -43,7 +43,7 @@ OUTBOX_TEST(producers, keep_the_order_beside_those_of_the_library)
 static void send(struct fixture *fixture, struct weir_connection *connection,
                  const char *payload)
 {
-    struct weir_draft draft = scene_draft(0, payload);
+    struct weir_draft draft = outbox_fixture_draft(0, payload);
 
     check_db(sql_producer_enqueue(connection, "orders", 1, &draft, &fixture->error),
              WEIR_OK);
@@ -52,7 +52,8 @@ static void send(struct fixture *fixture, struct weir_connection *connection,
 OUTBOX_TEST(producers, are_followed_by_a_process_that_runs)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     struct weir_connection *connection = fixture_take(fixture);
 
     check(sql_producer_prepare(connection));
@@ -63,7 +64,7 @@ OUTBOX_TEST(producers, are_followed_by_a_process_that_runs)
 
     check(recorder_in_order(recorder, 0, 20));
     fixture_give(fixture, connection);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- who is told, on PostgreSQL ----------------------------------------------------------- */
@@ -83,11 +84,11 @@ static size_t count_notifications(PGconn *listener)
 
 OUTBOX_POSTGRESQL_TEST(producers, notify_only_while_nobody_watches)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
     PGconn *listener = pg_outbox_connect(fixture);
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     PQclear(PQexec(listener, "LISTEN weir_wake"));
     check_int(PQstatus(listener), CONNECTION_OK);
 

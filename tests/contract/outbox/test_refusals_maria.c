@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 enum { LARGE_SIZE = 200000, PAYLOAD_SIZE_MAX = 1 << 20 };
 
@@ -27,12 +27,12 @@ static int64_t count_rows(struct fixture *fixture, const char *table)
 static void is_refused_after(struct fixture *fixture, const char *setting,
                              const char *text)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
     struct application application = application_start(fixture);
     struct weir_connection *connection;
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     application_run(&application, SQL_OWN_TABLE);
     application_run(&application, setting);
     application_run(&application, "BEGIN");
@@ -68,8 +68,8 @@ OUTBOX_MARIADB_TEST(refusal, is_none_for_our_own_sessions_whatever_the_server_ha
                                          (const char *const[]){"sql-mode=", NULL}};
     struct server *server = server_create(WEIR_MARIADB, &options);
     struct weir_db_options where = fixture_options(fixture);
-    struct weir_outbox_options outbox_options = scene_options(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox_options outbox_options = outbox_fixture_options(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
     struct weir_outbox *outbox;
     char url[SERVER_URL_SIZE];
 
@@ -79,8 +79,8 @@ OUTBOX_MARIADB_TEST(refusal, is_none_for_our_own_sessions_whatever_the_server_ha
     where.url = url;
     outbox_options.db = fixture_open(fixture, &where);
     check_db(weir_outbox_migrate(outbox_options.db, &fixture->error), WEIR_OK);
-    outbox = scene_create(fixture, &outbox_options);
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox = outbox_fixture_create(fixture, &outbox_options);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
 
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_OK);
@@ -94,15 +94,15 @@ OUTBOX_MARIADB_TEST(refusal, is_none_for_our_own_sessions_whatever_the_server_ha
 
 OUTBOX_MARIADB_TEST(refusal, of_a_user_names_the_right_and_the_table)
 {
-    struct weir_outbox *owner = scene_outbox(fixture, "anna");
+    struct weir_outbox *owner = outbox_fixture_outbox(fixture, "anna");
     struct weir_db_options where = fixture_options(fixture);
-    struct weir_outbox_options options = scene_options(fixture, "ben");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "ben");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
     struct weir_connection *connection;
     struct weir_outbox *outbox;
     char url[SERVER_URL_SIZE];
 
-    scene_queue(fixture, owner, "orders", 1);
+    outbox_fixture_queue(fixture, owner, "orders", 1);
     server_execute(fixture->server, fixture->database,
                    SQL_OWN_TABLE "; CREATE OR REPLACE USER ben IDENTIFIED BY 'x';"
                                  "GRANT SELECT ON weir_schema TO ben;"
@@ -114,7 +114,7 @@ OUTBOX_MARIADB_TEST(refusal, of_a_user_names_the_right_and_the_table)
     server_url_as(fixture->server, "ben", "x", fixture->database, url, sizeof url);
     where.url = url;
     options.db = fixture_open(fixture, &where);
-    outbox = scene_create(fixture, &options);
+    outbox = outbox_fixture_create(fixture, &options);
     check_db(weir_db_acquire(options.db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
 
@@ -151,7 +151,7 @@ static void house_open(struct house *self, struct fixture *fixture)
     struct server_options settings = {
         .settings = (const char *const[]){"max-allowed-packet=131072", NULL}};
     struct weir_db_options where = fixture_options(fixture);
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     char url[SERVER_URL_SIZE];
 
     self->server = server_create(WEIR_MARIADB, &settings);
@@ -163,8 +163,8 @@ static void house_open(struct house *self, struct fixture *fixture)
     check_db(weir_outbox_migrate(self->db, &fixture->error), WEIR_OK);
     options.db = self->db;
     options.payload_size_max = PAYLOAD_SIZE_MAX;
-    self->outbox = scene_create(fixture, &options);
-    scene_queue(fixture, self->outbox, "orders", 1);
+    self->outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, self->outbox, "orders", 1);
     self->payload = malloc(LARGE_SIZE);
     check(self->payload != NULL);
     memset(self->payload, 'x', LARGE_SIZE);
@@ -191,7 +191,7 @@ static void house_close(struct house *self, struct fixture *fixture, int64_t mes
 
 static struct weir_draft large(const struct house *self)
 {
-    struct weir_draft draft = scene_draft(0, "");
+    struct weir_draft draft = outbox_fixture_draft(0, "");
 
     draft.payload = self->payload;
     draft.payload_size = LARGE_SIZE;
@@ -224,9 +224,10 @@ OUTBOX_MARIADB_TEST(refusal, of_a_payload_beyond_the_packet_names_both_sizes)
 OUTBOX_MARIADB_TEST(refusal, of_one_payload_beyond_the_packet_is_one_of_all_in_the_call)
 {
     struct house house;
-    struct weir_draft drafts[3] = {scene_draft(0, "a"), scene_draft(0, "b"),
-                                   scene_draft(0, "c")};
-    struct weir_draft after = scene_draft(0, "d");
+    struct weir_draft drafts[3] = {outbox_fixture_draft(0, "a"),
+                                   outbox_fixture_draft(0, "b"),
+                                   outbox_fixture_draft(0, "c")};
+    struct weir_draft after = outbox_fixture_draft(0, "d");
 
     house_open(&house, fixture);
     drafts[1] = large(&house);

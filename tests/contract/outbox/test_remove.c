@@ -8,7 +8,7 @@
 
 #include "base/fault_point.h"
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/sql_producer.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/catalog.h"
@@ -17,7 +17,7 @@
 static struct weir_outbox *open_remover(struct fixture *fixture,
                                         struct weir_fault_points *points)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "remover");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "remover");
 
     weir_fault_points_init(points);
     weir_fault_points_arm(points, "removal.impatient", 1);
@@ -28,7 +28,7 @@ static struct weir_outbox *open_remover(struct fixture *fixture,
 static enum weir_status enqueue(struct fixture *fixture, struct weir_outbox *outbox,
                                 struct weir_connection *connection)
 {
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
     return weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error);
 }
@@ -37,10 +37,10 @@ OUTBOX_SERVER_TEST(remove, is_refused_while_a_transaction_that_has_enqueued_is_o
 {
     struct weir_fault_points points;
     struct weir_outbox *remover = open_remover(fixture, &points);
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
 
-    scene_queue(fixture, anna, "orders", 1);
+    outbox_fixture_queue(fixture, anna, "orders", 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(enqueue(fixture, anna, connection), WEIR_OK);
 
@@ -50,7 +50,7 @@ OUTBOX_SERVER_TEST(remove, is_refused_while_a_transaction_that_has_enqueued_is_o
     check(strstr(fixture->error.text, "open") != NULL);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
-    check_int(scene_kept(fixture, anna, "orders", "newcomer"), 1);
+    check_int(outbox_fixture_kept(fixture, anna, "orders", "newcomer"), 1);
     check_db(enqueue(fixture, anna, NULL), WEIR_OK); /* the mark is gone */
     weir_outbox_destroy(anna);
     weir_outbox_destroy(remover);
@@ -74,12 +74,12 @@ static void *remove_beside(void *argument)
 
 OUTBOX_SERVER_TEST(remove, finds_what_a_transaction_commits_after_the_mark)
 {
-    struct removing removing = {.outbox = scene_outbox(fixture, "remover")};
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct removing removing = {.outbox = outbox_fixture_outbox(fixture, "remover")};
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
     pthread_t thread;
 
-    scene_queue(fixture, anna, "orders", 1);
+    outbox_fixture_queue(fixture, anna, "orders", 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(enqueue(fixture, anna, connection), WEIR_OK);
     check_int(pthread_create(&thread, NULL, remove_beside, &removing), 0);
@@ -93,7 +93,7 @@ OUTBOX_SERVER_TEST(remove, finds_what_a_transaction_commits_after_the_mark)
     check_db(removing.status, WEIR_BUSY);
     check(strstr(removing.error.text, "messages that wait") != NULL);
     fixture_give(fixture, connection);
-    check_int(scene_kept(fixture, anna, "orders", "newcomer"), 1);
+    check_int(outbox_fixture_kept(fixture, anna, "orders", "newcomer"), 1);
     weir_outbox_destroy(anna);
     weir_outbox_destroy(removing.outbox);
 }
@@ -125,11 +125,11 @@ OUTBOX_SERVER_TEST(remove, loses_nothing_of_a_transaction_with_an_old_snapshot)
 {
     struct weir_fault_points points;
     struct weir_outbox *remover = open_remover(fixture, &points);
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
     enum weir_status removed;
 
-    scene_queue(fixture, remover, "orders", 1);
+    outbox_fixture_queue(fixture, remover, "orders", 1);
     begin_with_old_snapshot(fixture, connection);
     removed = weir_outbox_remove_queue(remover, "orders", true, &fixture->error);
 
@@ -142,7 +142,8 @@ OUTBOX_SERVER_TEST(remove, loses_nothing_of_a_transaction_with_an_old_snapshot)
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 
-    check(removed == WEIR_OK || scene_kept(fixture, anna, "orders", "newcomer") == 1);
+    check(removed == WEIR_OK ||
+          outbox_fixture_kept(fixture, anna, "orders", "newcomer") == 1);
     weir_outbox_destroy(anna);
     weir_outbox_destroy(remover);
 }
@@ -162,10 +163,10 @@ static void mark(struct fixture *fixture, const char *until_us)
 /* A mark that nobody takes back, since its process has died, ends by itself. */
 OUTBOX_TEST(producer, is_refused_while_its_queue_is_being_removed)
 {
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
-    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
+    struct weir_outbox *bert = outbox_fixture_outbox(fixture, "bert");
 
-    scene_queue(fixture, bert, "orders", 1);
+    outbox_fixture_queue(fixture, bert, "orders", 1);
     mark(fixture, "9000000000000000");
     check_db(enqueue(fixture, anna, NULL), WEIR_BUSY);
     check_str(fixture->error.text, "queue \"orders\" is being removed");
@@ -181,12 +182,12 @@ OUTBOX_TEST(producer, is_refused_while_its_queue_is_being_removed)
 /* The look-up has to do with what the application's connection offers. */
 OUTBOX_TEST(producer, on_a_connection_of_its_own_finds_its_queue)
 {
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
-    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
+    struct weir_outbox *bert = outbox_fixture_outbox(fixture, "bert");
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
 
-    scene_queue(fixture, bert, "orders", 1);
+    outbox_fixture_queue(fixture, bert, "orders", 1);
     mark(fixture, "9000000000000000");
     check_db(enqueue(fixture, anna, connection), WEIR_BUSY);
 
@@ -200,11 +201,11 @@ OUTBOX_TEST(producer, on_a_connection_of_its_own_finds_its_queue)
 
 OUTBOX_TEST(producer, in_sql_is_refused_while_its_queue_is_being_removed)
 {
-    struct weir_outbox *anna = scene_outbox(fixture, "anna");
+    struct weir_outbox *anna = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
-    scene_queue(fixture, anna, "orders", 1);
+    outbox_fixture_queue(fixture, anna, "orders", 1);
     check(sql_producer_prepare(connection));
     mark(fixture, "9000000000000000");
     check(sql_producer_enqueue(connection, "orders", 1, &draft, &fixture->error) !=

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 #include "outbox/outbox.h"
 
 static struct letter_views views;
@@ -75,16 +75,17 @@ static enum weir_outcome receive(struct weir_context *context, void *state,
 static void deliver(struct fixture *fixture, const char *subscription,
                     struct arrival *self, int64_t seq)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "reader");
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "reader");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
 
     handler.subscription = subscription;
     handler.on_message = receive;
     handler.state = self;
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
-    wait_until(scene_partition(fixture, outbox, "orders", subscription, 0).seq == seq);
-    scene_close(outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
+    wait_until(outbox_fixture_partition(fixture, outbox, "orders", subscription, 0).seq ==
+               seq);
+    outbox_fixture_close(outbox);
 }
 
 static struct weir_draft keyed_draft(const struct weir_header *headers)
@@ -210,7 +211,7 @@ OUTBOX_TEST(requeue, comes_behind_what_is_there_in_the_order_of_rejection)
     int64_t ids[3];
 
     letters_make(fixture, "orders", "default", 0, 3);
-    scene_send_text(fixture, clerk, "orders", 0, "behind");
+    outbox_fixture_send_text(fixture, clerk, "orders", 0, "behind");
     listed = letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_PENDING);
     for (int i = 0; i < 3; i++)
         ids[i] = listed->items[i].id; /* newest first */
@@ -272,7 +273,7 @@ OUTBOX_TEST(requeue, is_done_once)
     check_db(weir_dead_letter_requeue(clerk, NULL, &choice, NULL, &fixture->error),
              WEIR_FENCED);
     check(strstr(fixture->error.text, "is resolved and was not requeued") != NULL);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, 1);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, 1);
     weir_outbox_destroy(clerk);
 }
 
@@ -292,13 +293,13 @@ OUTBOX_TEST(requeue, of_a_claimed_letter_needs_its_token)
         check_db(weir_dead_letter_requeue(clerk, NULL, &choice, NULL, &fixture->error),
                  WEIR_OK);
 
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, 1);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, 1);
     weir_outbox_destroy(clerk);
 }
 
 OUTBOX_TEST(requeue, heeds_the_limit_of_what_may_wait)
 {
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
     struct weir_queue_options queue;
@@ -308,7 +309,7 @@ OUTBOX_TEST(requeue, heeds_the_limit_of_what_may_wait)
     queue.backlog_max = 3;
     check_db(weir_outbox_add_queue(clerk, &queue, &fixture->error), WEIR_OK);
     letters_make(fixture, "orders", "default", 0, 3);
-    scene_send(fixture, clerk, "orders", 0, 2);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
 
     check_db(weir_dead_letter_requeue_all(clerk, &scope, NULL, NULL, &progress,
                                           &fixture->error),
@@ -349,7 +350,7 @@ OUTBOX_TEST(requeue_all, takes_the_scope_and_leaves_the_rest)
     check_int(progress.done, 2);
     check_int(progress.total, 2);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING), 4);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, 2);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, 2);
     weir_outbox_destroy(clerk);
 }
 
@@ -422,7 +423,7 @@ OUTBOX_TEST(requeue_all, of_ten_thousand_tells_how_far_it_is)
     check_int(watcher.calls, COUNT / WEIR_DEAD_LETTER_STEP);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING), 0);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_RESOLVED), COUNT);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, COUNT);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, COUNT);
     weir_outbox_destroy(clerk);
 }
 
@@ -443,7 +444,7 @@ OUTBOX_TEST(requeue_all, ends_where_it_is_told_to_and_goes_on_later)
 
     check_db(requeue_all(fixture, clerk, &progress), WEIR_OK);
     check_int(progress.done, MANY - WEIR_DEAD_LETTER_STEP);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, MANY);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, MANY);
     weir_outbox_destroy(clerk);
 }
 
@@ -461,13 +462,14 @@ OUTBOX_TEST(requeue_all, that_fails_in_the_middle_of_a_step_may_be_repeated)
 
     check_db(requeue_all(fixture, clerk, &progress), WEIR_FAILED);
     check_int(progress.done, WEIR_DEAD_LETTER_STEP);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, WEIR_DEAD_LETTER_STEP);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting,
+              WEIR_DEAD_LETTER_STEP);
     check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING),
               MANY - WEIR_DEAD_LETTER_STEP);
 
     check_db(requeue_all(fixture, clerk, &progress), WEIR_OK);
     check_int(progress.done, MANY - WEIR_DEAD_LETTER_STEP);
-    check_int(scene_queue_view(fixture, clerk, "orders").waiting, MANY);
+    check_int(outbox_fixture_queue_view(fixture, clerk, "orders").waiting, MANY);
     weir_outbox_destroy(clerk);
 }
 
@@ -485,17 +487,17 @@ static enum weir_outcome reject_again(struct weir_context *context, void *state,
 OUTBOX_TEST(requeue_all, ends_though_everything_is_rejected_again)
 {
     struct weir_outbox *outbox = letters_clerk(fixture, "orders", 1);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_dead_letter_progress progress;
 
     letters_make(fixture, "orders", "default", 0, MANY);
     handler.on_message = reject_again;
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     check_db(requeue_all(fixture, outbox, &progress), WEIR_OK);
 
     check_int(progress.done, MANY);
     wait_until(letters_count(fixture, outbox, WEIR_DEAD_LETTER_PENDING) == MANY);
     check_int(letters_count(fixture, outbox, WEIR_DEAD_LETTER_ANY), 2 * MANY);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

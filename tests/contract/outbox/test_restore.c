@@ -12,7 +12,7 @@
 #include "db/db.h"
 #include "lib/dump.h"
 #include "lib/order_run.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 #include "outbox/mariadb/restore.h"
 #include "outbox/postgres/restore.h"
@@ -34,22 +34,22 @@ struct service {
 
 static void serve(struct fixture *fixture, struct service *self, const char *name)
 {
-    self->outbox = scene_sweeping(fixture, name);
-    scene_queue(fixture, self->outbox, "orders", PARTITIONS);
-    scene_queue(fixture, self->outbox, "bulk", 1);
+    self->outbox = outbox_fixture_sweeping(fixture, name);
+    outbox_fixture_queue(fixture, self->outbox, "orders", PARTITIONS);
+    outbox_fixture_queue(fixture, self->outbox, "bulk", 1);
     for (int i = 0; i < SUBSCRIPTIONS; i++) {
         struct weir_handler_options handler;
-        struct weir_tuning tuning = scene_tuning();
+        struct weir_tuning tuning = outbox_fixture_tuning();
 
         self->orders[i] = recorder_new();
-        handler = scene_handler("orders", self->orders[i]);
+        handler = outbox_fixture_handler("orders", self->orders[i]);
         handler.subscription = SUBSCRIPTION[i];
         tuning.batch = 1;
         handler.tuning = &tuning;
-        scene_add(fixture, self->outbox, &handler);
+        outbox_fixture_add(fixture, self->outbox, &handler);
     }
     self->bulk = recorder_new();
-    scene_serve(fixture, self->outbox, "bulk", self->bulk);
+    outbox_fixture_serve(fixture, self->outbox, "bulk", self->bulk);
 }
 
 static struct weir_connection *write_late(struct fixture *fixture,
@@ -57,7 +57,7 @@ static struct weir_connection *write_late(struct fixture *fixture,
                                           const char *payload)
 {
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_draft draft = scene_draft(partition, payload);
+    struct weir_draft draft = outbox_fixture_draft(partition, payload);
 
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(weir_enqueue(outbox, connection, "orders", &draft, NULL, &fixture->error),
@@ -76,7 +76,7 @@ static int64_t seen_by_audit(struct fixture *fixture, struct service *self)
     int64_t sum = 0;
 
     for (int32_t i = 0; i < PARTITIONS; i++)
-        sum += scene_partition(fixture, self->outbox, "orders", "audit", i).seq;
+        sum += outbox_fixture_partition(fixture, self->outbox, "orders", "audit", i).seq;
     return sum;
 }
 
@@ -92,9 +92,9 @@ static void write_round(struct fixture *fixture, struct service *self, int round
     for (int half = 0; half < 2; half++) {
         for (int32_t i = 0; i < PARTITIONS; i++) {
             (void)snprintf(text, sizeof text, "%d.%d", round, half);
-            scene_send_text(fixture, self->outbox, "orders", i, text);
+            outbox_fixture_send_text(fixture, self->outbox, "orders", i, text);
         }
-        scene_send(fixture, self->outbox, "bulk", 0, BULK);
+        outbox_fixture_send(fixture, self->outbox, "bulk", 0, BULK);
         written += PARTITIONS;
         wait_until(seen_by_audit(fixture, self) == written);
     }
@@ -128,23 +128,23 @@ static void fill(struct fixture *fixture)
     recorder_answer(service.orders[0], REJECTED, ALWAYS, ANSWER_REJECT);
     recorder_answer(service.orders[0], STUCK_AT, ALWAYS, ANSWER_RETRY);
     for (int32_t i = 0; i < PARTITIONS; i++)
-        scene_send(fixture, service.outbox, "orders", i, FIRST_BATCH);
-    scene_start(fixture, service.outbox);
+        outbox_fixture_send(fixture, service.outbox, "orders", i, FIRST_BATCH);
+    outbox_fixture_start(fixture, service.outbox);
     wait_until(seen_by_audit(fixture, &service) == PARTITIONS * FIRST_BATCH);
     for (int i = 0; i < ROUNDS; i++)
         write_round(fixture, &service, i);
     for (int32_t i = 0; i < PARTITIONS; i++)
         wait_until(
-            scene_partition(fixture, service.outbox, "orders", "default", i).attempts >
-            1);
+            outbox_fixture_partition(fixture, service.outbox, "orders", "default", i)
+                .attempts > 1);
     wait_until(fixture->engine != WEIR_POSTGRESQL ||
-               scene_queue_view(fixture, service.outbox, "orders").aside > 0);
-    scene_stop(service.outbox);
+               outbox_fixture_queue_view(fixture, service.outbox, "orders").aside > 0);
+    outbox_fixture_stop(service.outbox);
     {
         struct weir_connection *late = write_late(fixture, service.outbox, 0, "rest");
 
-        scene_send_text(fixture, service.outbox, "orders", 0, "rest, before");
-        scene_send_text(fixture, service.outbox, "orders", 1, "rest, elsewhere");
+        outbox_fixture_send_text(fixture, service.outbox, "orders", 0, "rest, before");
+        outbox_fixture_send_text(fixture, service.outbox, "orders", 1, "rest, elsewhere");
         commit(fixture, late);
     }
     weir_outbox_destroy(service.outbox);
@@ -203,7 +203,7 @@ static struct weir_pg_survey restore(struct fixture *fixture)
 
 static void check_refused(struct fixture *fixture)
 {
-    struct weir_outbox_options options = scene_options(fixture, "refused");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "refused");
     struct weir_outbox *outbox = NULL;
 
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_SCHEMA);
@@ -215,10 +215,10 @@ static void check_refused(struct fixture *fixture)
 /* What an operator sees of both before anything is delivered. */
 static void check_same_state(struct fixture *original, struct fixture *copied)
 {
-    struct weir_outbox *ours = scene_outbox(original, "ours");
-    struct weir_outbox *theirs = scene_outbox(copied, "theirs");
-    struct queue_view one = scene_queue_view(original, ours, "orders");
-    struct queue_view two = scene_queue_view(copied, theirs, "orders");
+    struct weir_outbox *ours = outbox_fixture_outbox(original, "ours");
+    struct weir_outbox *theirs = outbox_fixture_outbox(copied, "theirs");
+    struct queue_view one = outbox_fixture_queue_view(original, ours, "orders");
+    struct queue_view two = outbox_fixture_queue_view(copied, theirs, "orders");
 
     check_int(two.waiting, one.waiting);
     check_int(two.dead_letters, one.dead_letters);
@@ -226,9 +226,9 @@ static void check_same_state(struct fixture *original, struct fixture *copied)
     for (int s = 0; s < SUBSCRIPTIONS; s++) {
         for (int32_t i = 0; i < PARTITIONS; i++) {
             struct partition_view a =
-                scene_partition(original, ours, "orders", SUBSCRIPTION[s], i);
+                outbox_fixture_partition(original, ours, "orders", SUBSCRIPTION[s], i);
             struct partition_view b =
-                scene_partition(copied, theirs, "orders", SUBSCRIPTION[s], i);
+                outbox_fixture_partition(copied, theirs, "orders", SUBSCRIPTION[s], i);
 
             check_int(b.seq, a.seq);
             check_int(b.waiting, a.waiting);
@@ -244,9 +244,9 @@ static void check_same_state(struct fixture *original, struct fixture *copied)
 static void drain(struct fixture *fixture, struct service *self, const char *name)
 {
     serve(fixture, self, name);
-    scene_start(fixture, self->outbox);
-    wait_until(scene_queue_view(fixture, self->outbox, "orders").waiting == 0);
-    wait_until(scene_queue_view(fixture, self->outbox, "bulk").waiting == 0);
+    outbox_fixture_start(fixture, self->outbox);
+    wait_until(outbox_fixture_queue_view(fixture, self->outbox, "orders").waiting == 0);
+    wait_until(outbox_fixture_queue_view(fixture, self->outbox, "bulk").waiting == 0);
 }
 
 /* The n-th delivery of a partition. */
@@ -286,16 +286,18 @@ static void check_goes_on(struct fixture *fixture, struct service *self)
     for (int32_t i = 0; i < PARTITIONS; i++) {
         for (int s = 0; s < SUBSCRIPTIONS; s++) {
             size_t count = recorder_count_of(self->orders[s], i);
-            int64_t seq =
-                scene_partition(fixture, self->outbox, "orders", SUBSCRIPTION[s], i).seq;
+            int64_t seq = outbox_fixture_partition(fixture, self->outbox, "orders",
+                                                   SUBSCRIPTION[s], i)
+                              .seq;
             struct delivery delivery;
 
-            scene_send_text(fixture, self->outbox, "orders", i, "new");
+            outbox_fixture_send_text(fixture, self->outbox, "orders", i, "new");
             wait_until(recorder_count_of(self->orders[s], i) == count + 1);
             delivery = nth(self->orders[s], i, count);
             check_str(delivery.payload, "new");
             check_int(delivery.seq, seq + 1);
-            wait_until(scene_queue_view(fixture, self->outbox, "orders").waiting == 0);
+            wait_until(
+                outbox_fixture_queue_view(fixture, self->outbox, "orders").waiting == 0);
         }
     }
 }
@@ -306,7 +308,7 @@ static void check_delivers_alike(struct fixture *original, struct fixture *copie
     struct service ours, theirs;
 
     drain(original, &ours, "ours");
-    scene_close(ours.outbox);
+    outbox_fixture_close(ours.outbox);
     drain(copied, &theirs, "theirs");
     for (int s = 0; s < SUBSCRIPTIONS; s++)
         check_same_deliveries(ours.orders[s], theirs.orders[s], PARTITIONS);
@@ -314,7 +316,7 @@ static void check_delivers_alike(struct fixture *original, struct fixture *copie
     check(recorder_count(ours.orders[0]) > PARTITIONS * ROUNDS);
     check_int(recorder_count(ours.orders[1]), 3); /* what no cut had */
     check_goes_on(copied, &theirs);
-    scene_close(theirs.outbox);
+    outbox_fixture_close(theirs.outbox);
 }
 
 /* Every row there is has the cut and id that it has where it comes from. */
@@ -345,7 +347,7 @@ static void check_restores(struct fixture *fixture, enum dump_form form,
     struct weir_outbox *outbox;
 
     fill(fixture);
-    outbox = scene_outbox(fixture, "writer");
+    outbox = outbox_fixture_outbox(fixture, "writer");
     open = write_late(fixture, outbox, 2, "never committed");
     copied = copy(fixture, form, server);
     fixture_give(fixture, open);
@@ -451,11 +453,11 @@ static int64_t is_strange(struct fixture *fixture)
 
 OUTBOX_POSTGRESQL_TEST(restore, changes_nothing_where_the_tables_were_made)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_pg_survey survey;
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     survey = restore(fixture);
 
     check(!survey.needed);
@@ -467,13 +469,14 @@ OUTBOX_POSTGRESQL_TEST(restore, changes_nothing_where_the_tables_were_made)
 
 OUTBOX_POSTGRESQL_TEST(restore, tells_what_there_is)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder_new());
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pg_survey survey;
 
-    scene_send(fixture, outbox, "orders", 1, 7);
-    wait_until(scene_seq(fixture, outbox, "orders", 1) == 7);
-    scene_close(outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 7);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 1) == 7);
+    outbox_fixture_close(outbox);
     estrange(fixture);
     check_db(weir_pg_restore_survey(connection, &survey, &fixture->error), WEIR_OK);
 
@@ -496,22 +499,22 @@ OUTBOX_POSTGRESQL_TEST(restore, of_an_empty_database_is_the_beginning_of_one)
 
     estrange(fixture);
     check(restore(fixture).needed);
-    outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox = outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 5);
     check(recorder_in_order(recorder, 0, 5));
     check_int(recorder_count(recorder), 5);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Whoever takes over from an owner that did not let go counts a crash, and goes slowly. */
 OUTBOX_POSTGRESQL_TEST(restore, takes_nobody_for_dead)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 2);
-    scene_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "orders", 2);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
     fixture_prepare(fixture, "UPDATE {p}_lease SET owner = 7, until_us = 1");
     estrange(fixture);
     check(restore(fixture).needed);
@@ -547,12 +550,12 @@ OUTBOX_POSTGRESQL_TEST(restore, sets_a_long_log_aside_piece_by_piece)
 /* Data without sequences: ids that were given are not given again. */
 OUTBOX_POSTGRESQL_TEST(restore, goes_on_behind_ids_that_the_sequence_forgot)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "new");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "new");
     struct weir_receipt receipt;
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
     fixture_prepare(fixture, "ALTER SEQUENCE {p}_log_id RESTART");
     estrange(fixture);
     check(restore(fixture).needed);
@@ -626,12 +629,13 @@ static uint64_t count_failures(struct fixture *fixture, struct weir_outbox *outb
 OUTBOX_POSTGRESQL_TEST(restore, stops_a_process_whose_connections_lead_there)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_draft draft = scene_draft(0, "refused");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_draft draft = outbox_fixture_draft(0, "refused");
     uint64_t readers, keepers;
 
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     estrange(fixture);
     server_end_sessions(fixture->server, fixture->database);
 
@@ -652,20 +656,20 @@ OUTBOX_POSTGRESQL_TEST(restore, stops_a_process_whose_connections_lead_there)
     /* ...until it may be. Nobody has to be restarted for that. */
     check(restore(fixture).needed);
     wait_until(recorder_count(recorder) == 4);
-    scene_send(fixture, outbox, "orders", 0, 1);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 5);
     check(recorder_in_order(recorder, 0, 5));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_POSTGRESQL_TEST(restore, refuses_an_enqueue_on_an_adopted_connection)
 {
     PGconn *session = pg_outbox_connect(fixture);
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct weir_connection *adopted = NULL;
-    struct weir_draft draft = scene_draft(0, "refused");
+    struct weir_draft draft = outbox_fixture_draft(0, "refused");
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     pg_run(session, "BEGIN");
     check_db(
         weir_connection_adopt_postgresql(fixture->db, session, &adopted, &fixture->error),
@@ -707,27 +711,27 @@ static bool mend(struct fixture *fixture)
 /* As when the dump had read the sequence after the era of its snapshot was over. */
 OUTBOX_MARIADB_TEST(restore, mends_a_dump_whose_sequence_is_ahead_of_its_eras)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
     struct recorder *recorder = recorder_new();
-    struct weir_draft draft = scene_draft(0, "4");
+    struct weir_draft draft = outbox_fixture_draft(0, "4");
     struct fixture *copied;
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     weir_outbox_destroy(outbox);
     fixture_prepare(fixture, "DO SETVAL({p}_era_now, 7)");
     copied = copy(fixture, DUMP_PLAIN, fixture->server);
 
-    outbox = scene_outbox(copied, "bert");
+    outbox = outbox_fixture_outbox(copied, "bert");
     check(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &copied->error) != WEIR_OK);
     check(mend(copied));
-    scene_send_text(copied, outbox, "orders", 0, "4");
-    scene_serve(copied, outbox, "orders", recorder);
-    scene_start(copied, outbox);
-    wait_until(scene_seq(copied, outbox, "orders", 0) == 4);
+    outbox_fixture_send_text(copied, outbox, "orders", 0, "4");
+    outbox_fixture_serve(copied, outbox, "orders", recorder);
+    outbox_fixture_start(copied, outbox);
+    wait_until(outbox_fixture_seq(copied, outbox, "orders", 0) == 4);
     check(recorder_in_order(recorder, 0, 4));
     check_int(recorder_count(recorder), 4);
     check(!mend(copied));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     forget(copied);
 }

@@ -4,11 +4,11 @@
  */
 #include "db/clock.h"
 #include "lib/crew.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_partition(fixture, outbox, "orders", "default", 0);
+    return outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 }
 
 /* With waits of this length. */
@@ -16,26 +16,27 @@ static struct weir_outbox *retrying(struct fixture *fixture, const char *name,
                                     int32_t partitions, struct recorder *recorder,
                                     int64_t base_ns, int64_t max_ns)
 {
-    struct weir_tuning tuning = scene_tuning();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
-    struct weir_outbox *outbox = scene_outbox(fixture, name);
+    struct weir_tuning tuning = outbox_fixture_tuning();
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, name);
 
     tuning.retry_base_ns = base_ns;
     tuning.retry_max_ns = max_ns;
     handler.tuning = &tuning;
-    scene_queue(fixture, outbox, "orders", partitions);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", partitions);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
 OUTBOX_TEST(retry, counts_attempts_until_it_is_done)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     recorder_answer(recorder, 1, 2, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
     check_int(recorder_count(recorder), 3);
@@ -43,24 +44,25 @@ OUTBOX_TEST(retry, counts_attempts_until_it_is_done)
         check_int(recorder_delivery(recorder, i).attempts, i);
     check_int(look(fixture, outbox).attempts, 0);
     check_str(look(fixture, outbox).last_error, "");
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, has_the_same_number_and_uid_each_time)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     char first[WEIR_UID_TEXT_SIZE];
     char second[WEIR_UID_TEXT_SIZE];
 
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
     check_int(recorder_delivery(recorder, 1).seq, 1);
     check_str(weir_uid_format(recorder_delivery(recorder, 0).uid, first),
               weir_uid_format(recorder_delivery(recorder, 1).uid, second));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, keeps_its_state_over_a_restart)
@@ -71,19 +73,19 @@ OUTBOX_TEST(retry, keeps_its_state_over_a_restart)
         retrying(fixture, "anna", 2, first, WEIR_MINUTES(10), WEIR_MINUTES(10));
 
     recorder_answer(first, 1, ALWAYS, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(look(fixture, outbox).attempts == 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     outbox = retrying(fixture, "anna", 2, second, WEIR_MINUTES(10), WEIR_MINUTES(10));
-    scene_send(fixture, outbox, "orders", 1, 30);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 30);
     wait_until(recorder_count_of(second, 1) == 30);
 
     check_int(recorder_count_of(second, 0), 0);
     check_int(look(fixture, outbox).attempts, 1);
     check(look(fixture, outbox).retry_in_us > INT64_C(8) * 60 * 1000000);
     check_str(look(fixture, outbox).last_error, "message 1 must wait");
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, is_made_by_the_next_owner_when_it_is_due)
@@ -96,17 +98,17 @@ OUTBOX_TEST(retry, is_made_by_the_next_owner_when_it_is_due)
     int64_t failed_ns;
 
     recorder_answer(first, 1, ALWAYS, ANSWER_RETRY);
-    scene_send(fixture, anna, "orders", 0, 1);
+    outbox_fixture_send(fixture, anna, "orders", 0, 1);
     wait_until(look(fixture, anna).attempts == 1);
     failed_ns = recorder_delivery(first, 0).at_ns;
-    scene_close(anna);
+    outbox_fixture_close(anna);
 
     bert = retrying(fixture, "bert", 1, second, WEIR_SECONDS(1), WEIR_SECONDS(1));
 
     wait_until(look(fixture, bert).seq == 1);
     check_int(recorder_delivery(second, 0).attempts, 1);
     check(recorder_delivery(second, 0).at_ns - failed_ns >= WEIR_MILLISECONDS(900));
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 OUTBOX_TEST(retry, is_not_cut_short_by_new_messages)
@@ -116,19 +118,19 @@ OUTBOX_TEST(retry, is_not_cut_short_by_new_messages)
         retrying(fixture, "anna", 2, recorder, WEIR_MINUTES(10), WEIR_MINUTES(10));
 
     recorder_answer(recorder, 1, 1, ANSWER_RETRY); /* of partition 0, which comes first */
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(look(fixture, outbox).attempts == 1);
 
     for (size_t i = 1; i <= 20; i++) {
-        scene_send(fixture, outbox, "orders", 0, 1);
-        scene_send(fixture, outbox, "orders", 1, 1);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+        outbox_fixture_send(fixture, outbox, "orders", 1, 1);
         wait_until(recorder_count_of(recorder, 1) == i);
     }
 
     check_int(recorder_count_of(recorder, 0), 1);
     check_int(look(fixture, outbox).attempts, 1);
     check_int(look(fixture, outbox).waiting, 21);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, waits_twice_as_long_each_time)
@@ -139,7 +141,7 @@ OUTBOX_TEST(retry, waits_twice_as_long_each_time)
     int64_t least_ns = WEIR_MILLISECONDS(60);
 
     recorder_answer(recorder, 1, 4, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(look(fixture, outbox).seq == 1);
 
     for (size_t i = 1; i <= 4; i++) {
@@ -148,7 +150,7 @@ OUTBOX_TEST(retry, waits_twice_as_long_each_time)
               least_ns - WEIR_MILLISECONDS(1));
         least_ns *= 2;
     }
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, waits_no_longer_than_its_limit)
@@ -159,11 +161,11 @@ OUTBOX_TEST(retry, waits_no_longer_than_its_limit)
 
     /* unlimited, the wait after the thirtieth would be twelve days */
     recorder_answer(recorder, 1, 30, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
     check_int(recorder_count(recorder), 31);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* The reference's worker was dead after 69. */
@@ -174,11 +176,11 @@ OUTBOX_TEST(retry, goes_on_after_100_failures_in_a_row)
                                           WEIR_MILLISECONDS(1), WEIR_MILLISECONDS(1));
 
     recorder_answer(recorder, 1, 100, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     wait_until(look(fixture, outbox).seq == 2);
     check_int(recorder_delivery(recorder, 100).attempts, 100);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* So many cannot be waited for: the count is put there. */
@@ -188,20 +190,20 @@ OUTBOX_TEST(retry, counts_beyond_16_bits)
     struct weir_outbox *outbox = retrying(fixture, "anna", 1, recorder,
                                           WEIR_MILLISECONDS(1), WEIR_MILLISECONDS(1));
 
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(look(fixture, outbox).seq == 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     fixture_prepare(fixture, "UPDATE {p}_ack SET attempts = 32767");
 
     recorder = recorder_new();
     outbox = retrying(fixture, "bert", 1, recorder, WEIR_MILLISECONDS(1),
                       WEIR_MILLISECONDS(1));
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 2);
     check_int(recorder_delivery(recorder, 2).attempts, 32769);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, of_one_partition_delays_no_other)
@@ -211,14 +213,14 @@ OUTBOX_TEST(retry, of_one_partition_delays_no_other)
         retrying(fixture, "anna", 2, recorder, WEIR_MINUTES(10), WEIR_MINUTES(10));
 
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 50);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 50);
     wait_until(look(fixture, outbox).attempts == 1);
 
-    scene_send(fixture, outbox, "orders", 1, 50);
+    outbox_fixture_send(fixture, outbox, "orders", 1, 50);
 
     wait_until(recorder_count_of(recorder, 1) == 50);
     check_int(recorder_count_of(recorder, 0), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, is_made_though_nobody_sends_anything)
@@ -228,11 +230,11 @@ OUTBOX_TEST(retry, is_made_though_nobody_sends_anything)
                                           WEIR_MILLISECONDS(50), WEIR_MILLISECONDS(50));
 
     recorder_answer(recorder, 1, 3, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(recorder_count(recorder) == 4);
     wait_until(look(fixture, outbox).seq == 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Progress is progress: what failed after it has failed once. */
@@ -244,7 +246,7 @@ OUTBOX_TEST(retry, of_the_next_message_begins_with_one)
 
     recorder_answer(recorder, 1, 3, ANSWER_RETRY);
     recorder_answer(recorder, 2, 1, ANSWER_RETRY);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     wait_until(look(fixture, outbox).seq == 2);
     for (size_t i = 0; i < recorder_count(recorder); i++) {
@@ -256,7 +258,7 @@ OUTBOX_TEST(retry, of_the_next_message_begins_with_one)
     check_int(recorder_delivery(recorder, recorder_count(recorder) - 1).attempts, 1);
     check_int(recorder_times(recorder, 0, 1), 4);
     check_int(recorder_times(recorder, 0, 2), 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- processes that end -------------------------------------------------------------------- */
@@ -265,7 +267,8 @@ enum { FAILING, FINE };
 
 static struct partition_view look_at_crew(struct crew *crew)
 {
-    return scene_partition(crew->fixture, crew->outbox, "crew", "default", FAILING);
+    return outbox_fixture_partition(crew->fixture, crew->outbox, "crew", "default",
+                                    FAILING);
 }
 
 /* Processes that wait for `retry_ns` after a failure. The first one has failed, and was killed.

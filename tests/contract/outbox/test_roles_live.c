@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "execution/grants.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
 #include "outbox/roles.h"
 
@@ -136,7 +136,8 @@ static void goes_on_beside_the_command(struct fixture *fixture)
 {
     enum { PRODUCERS = 4 };
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
     PGconn *admin = pg_outbox_connect(fixture);
     static struct producer producers[PRODUCERS];
     static struct command command; /* its thread may outlive a test that fails */
@@ -182,7 +183,7 @@ static void goes_on_beside_the_command(struct fixture *fixture)
     check_int(pg_ask(admin, "SELECT pg_has_role('former', 'weir_owner', 'MEMBER')::int"),
               1);
     PQfinish(admin);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 WEIR_TEST(roles, are_made_while_producers_and_a_relay_go_on_on_postgresql)

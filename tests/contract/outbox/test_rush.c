@@ -14,8 +14,8 @@
 
 #include "db/clock.h"
 #include "db/db.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/effects.h"
-#include "lib/letter_scene.h"
 #include "weir/stats.h"
 
 enum {
@@ -108,8 +108,8 @@ struct producer {
 static void draft(struct weir_draft *drafts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        drafts[i] =
-            scene_draft((int32_t)(weir_clock_random() % PARTITIONS), "0123456789");
+        drafts[i] = outbox_fixture_draft((int32_t)(weir_clock_random() % PARTITIONS),
+                                         "0123456789");
 }
 
 /* In a transaction of its own making, of which it hears everything. */
@@ -252,18 +252,18 @@ static struct weir_outbox *start_consumer(struct rush *self, struct weir_db *db)
     options.profile = WEIR_PROFILE_HIGH_THROUGHPUT;
     options.tuning[WEIR_KIND_SWEEP] = &sweep;
     options.stats_interval_ns = 0;
-    outbox = scene_create(fixture, &options);
+    outbox = outbox_fixture_create(fixture, &options);
     weir_handler_options_init(&handler);
     handler.queue = QUEUE;
     handler.subscription = LEASED;
     handler.on_message = handle;
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_add(fixture, outbox, &handler);
     handler.subscription = BOOKED;
     handler.on_message = NULL;
     handler.on_message_tx = book;
     handler.state = self;
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -297,7 +297,7 @@ static int64_t sum_of_positions(struct fixture *fixture, struct weir_outbox *out
     int64_t sum = 0;
 
     for (int32_t p = 0; p < PARTITIONS; p++)
-        sum += scene_partition(fixture, outbox, QUEUE, subscription, p).seq;
+        sum += outbox_fixture_partition(fixture, outbox, QUEUE, subscription, p).seq;
     return sum;
 }
 
@@ -349,7 +349,7 @@ static void rush_body(struct fixture *fixture)
     db = open_db(&rush);
     weir_outbox_options_init(&options);
     options.db = db;
-    outbox = scene_create(fixture, &options);
+    outbox = outbox_fixture_create(fixture, &options);
     prepare(fixture, outbox);
     for (int i = 0; i < CONSUMERS; i++) {
         dbs[i] = open_db(&rush);
@@ -374,7 +374,7 @@ static void rush_body(struct fixture *fixture)
     if (is_long()) /* of a machine that has nothing else to do */
         check_in_range(ask_status(fixture, "Innodb_row_lock_time_max"), 0, WAIT_MS_MAX);
     for (int i = 0; i < CONSUMERS; i++) {
-        scene_close(consumers[i]);
+        outbox_fixture_close(consumers[i]);
         weir_db_destroy(dbs[i]);
     }
     weir_outbox_destroy(outbox);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/fault_point.h"
+#include "lib/dead_letter_fixture.h"
 #include "lib/effects.h"
-#include "lib/letter_scene.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/subscription.h"
 
@@ -51,7 +51,8 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
 static struct weir_handler_options mail_of(struct reader *reader,
                                            const struct weir_tuning *tuning)
 {
-    struct weir_handler_options handler = scene_handler("orders", reader->recorder);
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", reader->recorder);
 
     handler.subscription = "mail";
     handler.on_message = on_message;
@@ -62,7 +63,7 @@ static struct weir_handler_options mail_of(struct reader *reader,
 
 static struct weir_tuning one_by_one(void)
 {
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_tuning tuning = outbox_fixture_tuning();
 
     tuning.batch = 1;
     return tuning;
@@ -73,12 +74,13 @@ static struct weir_tuning one_by_one(void)
 /* Somebody who has subscribed and does not deliver, so that nothing is removed. */
 static struct weir_outbox *hold(struct fixture *fixture, int32_t partitions)
 {
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
 
     handler.subscription = "holder";
-    scene_queue(fixture, clerk, "orders", partitions);
-    scene_add(fixture, clerk, &handler);
+    outbox_fixture_queue(fixture, clerk, "orders", partitions);
+    outbox_fixture_add(fixture, clerk, &handler);
     return clerk;
 }
 
@@ -87,19 +89,19 @@ static struct weir_outbox *serve(struct fixture *fixture, struct reader *reader)
 {
     struct weir_tuning tuning = one_by_one();
     struct weir_handler_options handler = mail_of(reader, &tuning);
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     handler.lease.duration_ns = WEIR_HOURS(1);
     weir_outbox_set_fault_points(outbox, &eager);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox,
                                   int32_t partition)
 {
-    return scene_partition(fixture, outbox, "orders", "mail", partition);
+    return outbox_fixture_partition(fixture, outbox, "orders", "mail", partition);
 }
 
 /* Deliver what there is, up to `seq` of each partition, and stop. */
@@ -110,7 +112,7 @@ static void deliver(struct fixture *fixture, struct weir_outbox *clerk,
 
     for (int32_t i = 0; i < partitions; i++)
         wait_until(look(fixture, clerk, i).seq == seq);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- seeking -------------------------------------------------------------------------------- */
@@ -183,8 +185,8 @@ OUTBOX_TEST(seek, to_the_beginning_delivers_again_under_the_same_numbers)
     struct weir_outbox *clerk = hold(fixture, 2);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 3);
-    scene_send(fixture, clerk, "orders", 1, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
     deliver(fixture, clerk, first, 2, 3);
 
     told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
@@ -194,8 +196,8 @@ OUTBOX_TEST(seek, to_the_beginning_delivers_again_under_the_same_numbers)
     check_int(told.infos[1].seq_before, 3);
     check_int(told.infos[1].seq_after, 0);
     check_int(look(fixture, clerk, 0).waiting, 3);
-    scene_send(fixture, clerk, "orders", 0, 1);
-    scene_send(fixture, clerk, "orders", 1, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 1);
     deliver(fixture, clerk, second, 2, 4);
     check_int(recorder_count(second->recorder), 8);
     for (int32_t i = 0; i < 2; i++)
@@ -209,18 +211,18 @@ OUTBOX_TEST(seek, backwards_marks_what_comes_again)
     struct reader *readers[3] = {reader_new(), reader_new(), reader_new()};
     struct weir_outbox *clerk = hold(fixture, 1);
 
-    scene_send(fixture, clerk, "orders", 0, 5);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
     deliver(fixture, clerk, readers[0], 1, 5);
     check_int(readers[0]->replays, 0);
 
     (void)seek_to(fixture, clerk, to_seq(4));
-    scene_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
     deliver(fixture, clerk, readers[1], 1, 8);
     check_int(recorder_count(readers[1]->recorder), 5);
     check_int(readers[1]->replays, 2);
 
     (void)seek_to(fixture, clerk, to_seq(2));
-    scene_send(fixture, clerk, "orders", 0, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
     deliver(fixture, clerk, readers[2], 1, 9);
     check_int(recorder_count(readers[2]->recorder), 8);
     check_int(readers[2]->replays, 7);
@@ -235,16 +237,16 @@ OUTBOX_TEST(seek, to_now_leaves_out_what_waits_and_counts_it)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 2);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
     deliver(fixture, clerk, reader, 1, 2);
-    scene_send(fixture, clerk, "orders", 0, 7);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 7);
 
     told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_NOW});
 
     check_int(told.infos[0].seq_before, 2);
     check_int(told.infos[0].seq_after, 9);
     check_int(look(fixture, clerk, 0).waiting, 0);
-    scene_send_text(fixture, clerk, "orders", 0, "new");
+    outbox_fixture_send_text(fixture, clerk, "orders", 0, "new");
     deliver(fixture, clerk, later, 1, 10);
     check_str(got(later->recorder), "10:new");
     check_int(later->replays, 0);
@@ -258,9 +260,9 @@ OUTBOX_TEST(seek, to_a_number_goes_on_with_it)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 9);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
     deliver(fixture, clerk, reader, 1, 9);
-    scene_send(fixture, clerk, "orders", 0, 9);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
 
     check_int(seek_to(fixture, clerk, to_seq(3)).infos[0].seq_after, 2);
     check_int(seek_to(fixture, clerk, to_seq(17)).infos[0].seq_after, 16);
@@ -280,8 +282,8 @@ OUTBOX_TEST(seek, of_one_partition_leaves_the_others)
     struct weir_outbox *clerk = hold(fixture, 2);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 3);
-    scene_send(fixture, clerk, "orders", 1, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
     deliver(fixture, clerk, reader, 2, 3);
 
     check_db(try_seek(fixture, clerk, to_seq(2), &told), WEIR_INVALID);
@@ -309,8 +311,8 @@ OUTBOX_TEST(seek, beside_a_partition_that_is_behind_keeps_both_counts)
     struct told told;
 
     recorder_answer(first->recorder, 7, 1, ANSWER_BLOCK);
-    scene_send(fixture, clerk, "orders", 0, 9);
-    scene_send(fixture, clerk, "orders", 1, 6);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 6);
     outbox = serve(fixture, first);
     wait_until(look(fixture, clerk, 1).seq == 6);
     wait_until(look(fixture, clerk, 0).seq == 6);
@@ -320,7 +322,7 @@ OUTBOX_TEST(seek, beside_a_partition_that_is_behind_keeps_both_counts)
     check_int(told.infos[0].seq_after, 9);
     check_int(told.infos[1].seq_after, 6);
     recorder_release(first->recorder);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
     check_int(told.infos[0].seq_after, 0);
@@ -328,7 +330,7 @@ OUTBOX_TEST(seek, beside_a_partition_that_is_behind_keeps_both_counts)
     outbox = serve(fixture, again);
     wait_until(look(fixture, clerk, 0).seq == 9);
     wait_until(look(fixture, clerk, 1).seq == 6);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     check(recorder_in_order(again->recorder, 0, 9));
     check(recorder_in_order(again->recorder, 1, 6));
     weir_outbox_destroy(clerk);
@@ -341,12 +343,12 @@ OUTBOX_TEST(seek, to_a_time_goes_before_the_first_message_since_then)
     struct weir_outbox *clerk = hold(fixture, 2);
     int64_t times[2];
 
-    scene_send(fixture, clerk, "orders", 0, 2);
-    scene_send(fixture, clerk, "orders", 1, 2);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 2);
     times[0] = clock_of(fixture);
     wait_until(clock_of(fixture) > times[0]);
-    scene_send(fixture, clerk, "orders", 0, 1);
-    scene_send(fixture, clerk, "orders", 1, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 1);
     times[1] = clock_of(fixture);
     deliver(fixture, clerk, reader, 2, 3);
 
@@ -376,17 +378,18 @@ static int64_t kept(struct fixture *fixture)
 /* Everything is delivered, and the sweep has removed all but a little. */
 static void deliver_and_sweep(struct fixture *fixture)
 {
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
-    struct weir_outbox *outbox = scene_sweeping(fixture, "anna");
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
+    struct weir_outbox *outbox = outbox_fixture_sweeping(fixture, "anna");
 
     handler.subscription = "mail";
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
     for (int i = 0; i < 20; i++)
-        scene_send(fixture, outbox, "orders", 0, 10);
-    scene_start(fixture, outbox);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_start(fixture, outbox);
     wait_until(look(fixture, outbox, 0).seq == 200 && kept(fixture) <= 32);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
@@ -399,7 +402,7 @@ OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
 
     outbox_small_segments(fixture, 5);
     deliver_and_sweep(fixture);
-    clerk = scene_outbox(fixture, "clerk");
+    clerk = outbox_fixture_outbox(fixture, "clerk");
     oldest =
         seek_to(fixture, clerk, (struct weir_seek){.dry_run = true}).infos[0].seq_after +
         1;
@@ -416,7 +419,7 @@ OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
     check_int(
         seek_to(fixture, clerk, (struct weir_seek){.dry_run = false}).infos[0].seq_after,
         oldest - 1);
-    scene_send(fixture, clerk, "orders", 0, 1);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
     deliver(fixture, clerk, later, 1, 201);
     check_int(recorder_count(later->recorder), 202 - oldest);
     check_int(recorder_delivery(later->recorder, 0).seq, oldest);
@@ -427,19 +430,19 @@ OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
 OUTBOX_TEST(seek, goes_back_into_what_is_retained)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *outbox = scene_sweeping(fixture, "anna");
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *outbox = outbox_fixture_sweeping(fixture, "anna");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_handler_options handler = mail_of(reader, NULL);
     int64_t since_us;
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
     (void)fixture_ask(fixture, "UPDATE weir_queue SET retain_us = 3600000000");
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_add(fixture, outbox, &handler);
     since_us = clock_of(fixture);
-    scene_send(fixture, outbox, "orders", 0, 5);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, outbox);
     wait_until(look(fixture, outbox, 0).seq == 5);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     (void)seek_to(fixture, clerk,
                   (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = since_us});
@@ -456,7 +459,7 @@ OUTBOX_TEST(seek, to_a_time_since_which_all_is_there_is_allowed)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
     deliver(fixture, clerk, reader, 1, 3);
     (void)fixture_ask(fixture, "UPDATE weir_queue SET removed_id = 1, whole_us = 1000");
 
@@ -474,16 +477,16 @@ OUTBOX_TEST(seek, to_a_time_since_which_all_is_there_is_allowed)
  * oldest there is, and "beginning" leaves nothing out. */
 OUTBOX_TEST(seek, of_the_slowest_begins_where_it_stands)
 {
-    struct weir_handler_options slow = scene_handler("orders", recorder_new());
+    struct weir_handler_options slow = outbox_fixture_handler("orders", recorder_new());
     struct weir_outbox *idle;
     struct told told;
 
     outbox_small_segments(fixture, 5);
-    idle = scene_outbox(fixture, "idle");
+    idle = outbox_fixture_outbox(fixture, "idle");
     slow.subscription = "slow";
-    scene_queue(fixture, idle, "orders", 2);
-    scene_add(fixture, idle, &slow);
-    scene_send(fixture, idle, "orders", 1, 6);
+    outbox_fixture_queue(fixture, idle, "orders", 2);
+    outbox_fixture_add(fixture, idle, &slow);
+    outbox_fixture_send(fixture, idle, "orders", 1, 6);
     (void)fixture_ask(fixture,
                       fixture_choose(fixture, "UPDATE weir_queue SET removed_id = 9999",
                                      "UPDATE weir_queue SET removed_cut = 9999",
@@ -507,7 +510,7 @@ OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
     int64_t epoch;
 
     recorder_answer(reader->recorder, 5, 1, ANSWER_BLOCK);
-    scene_send(fixture, clerk, "orders", 0, 6);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 6);
     outbox = serve(fixture, reader);
     wait_until(recorder_count(reader->recorder) == 5);
     wait_until(look(fixture, clerk, 0).seq == 4);
@@ -524,7 +527,7 @@ OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
     check_int(look(fixture, clerk, 0).crashes, 0);
     check_int(look(fixture, clerk, 0).attempts, 0);
     check_int(reader->replays, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_outbox_destroy(clerk);
 }
 
@@ -535,7 +538,7 @@ OUTBOX_TEST(seek, is_noticed_by_a_process_that_has_nothing_to_do)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct weir_outbox *outbox;
 
-    scene_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
     outbox = serve(fixture, reader);
     wait_until(look(fixture, clerk, 0).seq == 3);
 
@@ -544,7 +547,7 @@ OUTBOX_TEST(seek, is_noticed_by_a_process_that_has_nothing_to_do)
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 recorder_count(reader->recorder) == 5));
     check_str(got(reader->recorder), "1:1 2:2 3:3 2:2 3:3");
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_outbox_destroy(clerk);
 }
 
@@ -562,9 +565,9 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
 {
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = one_by_one();
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *clerk = hold(fixture, 1);
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     effects_prepare(fixture);
     handler.on_message = NULL;
@@ -574,16 +577,16 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
     handler.tuning = &tuning;
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     weir_outbox_set_fault_points(outbox, &eager);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, clerk, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
     (void)seek_to(fixture, clerk, to_seq(3));
     recorder_release(recorder);
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 look(fixture, clerk, 0).seq == 3));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     check_int(effects_of(fixture, 0, 1), 0);
     check_int(effects_of(fixture, 0, 3), 1);
@@ -598,15 +601,15 @@ OUTBOX_TEST(seek, over_a_failing_head_forgets_how_it_failed)
     struct weir_tuning tuning = one_by_one();
     struct weir_handler_options handler = mail_of(reader, &tuning);
     struct weir_outbox *clerk = hold(fixture, 1);
-    struct weir_outbox *outbox = scene_outbox(fixture, "bert");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "bert");
 
     tuning.retry_base_ns = tuning.retry_max_ns = WEIR_MINUTES(10);
     recorder_answer(reader->recorder, 1, ALWAYS, ANSWER_RETRY);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, clerk, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
     wait_until(look(fixture, clerk, 0).attempts == 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     (void)seek_to(fixture, clerk, to_seq(2));
 
@@ -628,7 +631,7 @@ OUTBOX_TEST(seek, opens_the_dead_letter_of_what_is_rejected_again)
 
     for (int i = 0; i < 2; i++)
         recorder_answer(readers[i]->recorder, 1, ALWAYS, ANSWER_REJECT);
-    scene_send(fixture, clerk, "orders", 0, 2);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
     deliver(fixture, clerk, readers[0], 1, 2);
     weir_dead_letter_scope_init(&all);
     check_db(weir_dead_letter_discard_all(clerk, NULL, &all, &discarded, &fixture->error),
@@ -650,7 +653,7 @@ OUTBOX_POSTGRESQL_TEST(seek, counts_rows_in_two_places_once)
     struct weir_outbox *clerk = hold(fixture, 1);
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 4);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 4);
     deliver(fixture, clerk, reader, 1, 4);
     (void)fixture_ask(
         fixture,
@@ -694,7 +697,7 @@ OUTBOX_TEST(seek, whose_messages_are_removed_meanwhile_is_found_anew)
     struct weir_fault_points points;
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 5);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
     deliver(fixture, clerk, reader, 1, 5);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "seek.planned", 1, intrude, &intruder);
@@ -720,7 +723,7 @@ OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock
                                        .armed_count = 1};
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 5);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
     deliver(fixture, clerk, reader, 1, 5);
     weir_outbox_set_fault_points(clerk, &points);
 
@@ -734,7 +737,7 @@ OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock
 static void seek_back(void *argument)
 {
     struct intruder *self = argument;
-    struct weir_outbox *other = scene_outbox(self->fixture, "other");
+    struct weir_outbox *other = outbox_fixture_outbox(self->fixture, "other");
 
     (void)seek_to(self->fixture, other, to_seq(2));
     weir_outbox_destroy(other);
@@ -750,7 +753,7 @@ OUTBOX_TEST(seek, beside_another_seek_keeps_the_numbers)
     struct weir_fault_points points;
     struct told told;
 
-    scene_send(fixture, clerk, "orders", 0, 6);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 6);
     deliver(fixture, clerk, reader, 1, 6);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "seek.planned", 1, seek_back, &intruder);
@@ -778,8 +781,8 @@ OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
     struct told told;
     int64_t epoch;
 
-    scene_send(fixture, clerk, "orders", 0, 3);
-    scene_send(fixture, clerk, "orders", 1, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
     deliver(fixture, clerk, reader, 2, 3);
     epoch = look(fixture, clerk, 0).epoch;
     weir_fault_points_init(&points);

@@ -15,7 +15,7 @@
 #include "db/clock.h"
 #include "db/db.h"
 #include "db/touch_file.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 
 /* A producer in a process of its own: it enqueues a message for each byte it gets. */
@@ -96,15 +96,16 @@ OUTBOX_MARIADB_TEST(signal, is_not_needed_to_have_messages_delivered)
 OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_outbox *producer = scene_outbox(fixture, "producer");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *producer = outbox_fixture_outbox(fixture, "producer");
     struct weir_wake_info before;
     struct weir_wake_info after;
     int64_t begun_ns = weir_clock_now_ns();
 
     weir_wake_read(outbox->wake, &before);
     for (size_t i = 1; i <= 10; i++) {
-        scene_send_text(fixture, producer, "orders", 0, "hello");
+        outbox_fixture_send_text(fixture, producer, "orders", 0, "hello");
         wait_until(recorder_count(recorder) == i);
     }
 
@@ -112,7 +113,7 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
     check_int(after.hints, before.hints);
     check_in_range(weir_clock_now_ns() - begun_ns, 0, WEIR_SECONDS(5));
     weir_outbox_destroy(producer);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- helpers ------------------------------------------------------------------------------ */
@@ -120,10 +121,10 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
 static struct weir_outbox *open_outbox(struct fixture *fixture, struct weir_db *db,
                                        const char *name)
 {
-    struct weir_outbox_options options = scene_options(fixture, name);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, name);
 
     options.db = db;
-    return scene_create(fixture, &options);
+    return outbox_fixture_create(fixture, &options);
 }
 
 /* In the child, until the parent hangs up. */
@@ -137,7 +138,7 @@ static int produce(void *argument)
 
     (void)close(self->orders[1]);
     while (read(self->orders[0], &order, 1) == 1)
-        scene_send_text(&self->there, outbox, "orders", 0, "hello");
+        outbox_fixture_send_text(&self->there, outbox, "orders", 0, "hello");
     return 0;
 }
 
@@ -164,9 +165,9 @@ static void post_open(struct post *self, struct fixture *fixture)
 
 static void post_start(struct post *self, struct fixture *fixture)
 {
-    scene_queue(fixture, self->outbox, "orders", 1);
-    scene_serve(fixture, self->outbox, "orders", self->recorder);
-    scene_start(fixture, self->outbox);
+    outbox_fixture_queue(fixture, self->outbox, "orders", 1);
+    outbox_fixture_serve(fixture, self->outbox, "orders", self->recorder);
+    outbox_fixture_start(fixture, self->outbox);
     wait_until(info(self).listening);
 }
 
@@ -174,7 +175,7 @@ static void post_close(struct post *self)
 {
     (void)close(self->producer.orders[1]);
     check_int(child_wait(self->producer.pid), 0);
-    scene_close(self->outbox);
+    outbox_fixture_close(self->outbox);
     weir_db_destroy(self->db);
     (void)unlink(self->path);
     check_int(rmdir(self->folder), 0);

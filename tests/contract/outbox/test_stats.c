@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/stats.h"
 
 enum { MESSAGES = 6, LINE_SIZE = 256 };
@@ -27,11 +27,11 @@ static struct weir_stats_row row_of(struct weir_outbox *outbox, const char *cate
 
 static struct weir_outbox *one_by_one(struct fixture *fixture, struct recorder *recorder)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve_one_by_one(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve_one_by_one(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -43,7 +43,8 @@ OUTBOX_TEST(statistics, have_a_category_for_each_kind_of_worker)
     } kinds[] = {
         {"lane", 4}, {"dispatcher", 2}, {"acker", 1}, {"keeper", 1}, {"sweep", 1},
     };
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct weir_stats_row row = row_of(outbox, kinds[i].category);
@@ -51,7 +52,7 @@ OUTBOX_TEST(statistics, have_a_category_for_each_kind_of_worker)
         check_str(row.category, kinds[i].category);
         check_int(row.workers, kinds[i].workers);
     }
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(statistics, of_lanes_count_each_message_that_is_dispatched)
@@ -61,13 +62,13 @@ OUTBOX_TEST(statistics, of_lanes_count_each_message_that_is_dispatched)
 
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
     recorder_answer(recorder, 4, ALWAYS, ANSWER_REJECT);
-    scene_send(fixture, outbox, "orders", 0, MESSAGES);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == MESSAGES);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == MESSAGES);
     wait_until(row_of(outbox, "lane").messages == MESSAGES + 2);
     check_int(row_of(outbox, "lane").failures, 0);
     check_int(recorder_count(recorder), MESSAGES + 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(statistics, of_the_acker_count_positions_that_are_moved)
@@ -77,36 +78,38 @@ OUTBOX_TEST(statistics, of_the_acker_count_positions_that_are_moved)
 
     recorder_answer(recorder, 2, 2, ANSWER_RETRY);
     recorder_answer(recorder, 4, ALWAYS, ANSWER_REJECT);
-    scene_send(fixture, outbox, "orders", 0, MESSAGES);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
 
     wait_until(row_of(outbox, "acker").messages == MESSAGES + 2);
-    check_int(scene_seq(fixture, outbox, "orders", 0), MESSAGES);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 0), MESSAGES);
     check_int(row_of(outbox, "acker").failures, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(statistics, of_the_dispatcher_count_rows_that_are_read)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
 
-    scene_send(fixture, outbox, "orders", 0, MESSAGES);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == MESSAGES);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == MESSAGES);
 
     wait_until(row_of(outbox, "dispatcher").messages == MESSAGES);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(statistics, of_the_keeper_count_no_messages)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
 
-    scene_send(fixture, outbox, "orders", 0, MESSAGES);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == MESSAGES);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == MESSAGES);
     wait_until(row_of(outbox, "keeper").executions > 0);
 
     check_int(row_of(outbox, "keeper").messages, 0);
     check_int(row_of(outbox, "keeper").failures, 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* On PostgreSQL segments are emptied when later ones are being filled. */
@@ -115,18 +118,18 @@ OUTBOX_TEST(statistics, of_the_sweep_count_rows_that_are_removed)
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 4);
-    outbox = scene_sweeping(fixture, "anna");
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "orders", recorder_new());
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 200);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 200);
+    outbox = outbox_fixture_sweeping(fixture, "anna");
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder_new());
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 200);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 200);
 
     wait_until(row_of(outbox, "sweep").messages > 0);
     if (fixture->engine == WEIR_SQLITE)
         wait_until(row_of(outbox, "sweep").messages == 200);
     check_in_range(row_of(outbox, "sweep").messages, 1, 200);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- reports ------------------------------------------------------------------------------- */
@@ -186,8 +189,9 @@ struct office {
 static void open_office(struct fixture *fixture, struct office *self, int64_t interval_ns)
 {
     struct weir_db_options database = fixture_options(fixture);
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
 
     memset(self, 0, sizeof *self);
     pthread_mutex_init(&self->paper.mutex, NULL);
@@ -195,16 +199,16 @@ static void open_office(struct fixture *fixture, struct office *self, int64_t in
     self->db = fixture_open(fixture, &database);
     options.db = self->db;
     options.stats_interval_ns = interval_ns;
-    self->outbox = scene_create(fixture, &options);
-    scene_queue(fixture, self->outbox, "orders", 1);
-    scene_short_lease(&handler); /* the keeper has to do often */
-    scene_add(fixture, self->outbox, &handler);
-    scene_start(fixture, self->outbox);
+    self->outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_queue(fixture, self->outbox, "orders", 1);
+    outbox_fixture_short_lease(&handler); /* the keeper has to do often */
+    outbox_fixture_add(fixture, self->outbox, &handler);
+    outbox_fixture_start(fixture, self->outbox);
 }
 
 static void close_office(struct office *self)
 {
-    scene_close(self->outbox);
+    outbox_fixture_close(self->outbox);
     weir_db_destroy(self->db);
     pthread_mutex_destroy(&self->paper.mutex);
 }
@@ -214,7 +218,7 @@ OUTBOX_TEST(reports, are_written_while_messages_are_delivered)
     struct office office;
 
     open_office(fixture, &office, WEIR_MILLISECONDS(10));
-    scene_send(fixture, office.outbox, "orders", 0, MESSAGES);
+    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
 
     wait_until(paper_read(&office.paper).messages[0] == MESSAGES);
     check(paper_read(&office.paper).reports > 0);
@@ -232,7 +236,7 @@ OUTBOX_TEST(reports, are_not_written_while_there_is_nothing_to_do)
 
     wait_until(row_of(office.outbox, "keeper").noops >= 5);
     wait_until(row_of(office.outbox, "dispatcher").noops >= 2);
-    scene_stop(office.outbox);
+    outbox_fixture_stop(office.outbox);
 
     check_int(office.paper.reports, 0);
     check_int(office.paper.categories, 0);
@@ -244,12 +248,12 @@ OUTBOX_TEST(reports, end_with_one_at_the_stop)
     struct office office;
 
     open_office(fixture, &office, WEIR_SECONDS(3600));
-    scene_send(fixture, office.outbox, "orders", 0, MESSAGES);
+    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
     wait_until(row_of(office.outbox, "lane").messages == MESSAGES);
     wait_until(row_of(office.outbox, "acker").messages > 0);
     check_int(paper_read(&office.paper).reports, 0);
 
-    scene_stop(office.outbox);
+    outbox_fixture_stop(office.outbox);
 
     check_int(office.paper.reports, 1);
     check_int(office.paper.messages[0], MESSAGES);
@@ -262,10 +266,10 @@ OUTBOX_TEST(reports, are_not_written_when_switched_off)
     struct office office;
 
     open_office(fixture, &office, 0);
-    scene_send(fixture, office.outbox, "orders", 0, MESSAGES);
-    wait_until(scene_seq(fixture, office.outbox, "orders", 0) == MESSAGES);
+    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
+    wait_until(outbox_fixture_seq(fixture, office.outbox, "orders", 0) == MESSAGES);
 
-    scene_stop(office.outbox);
+    outbox_fixture_stop(office.outbox);
 
     check_int(office.paper.reports, 0);
     close_office(&office);

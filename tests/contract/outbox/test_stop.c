@@ -6,16 +6,17 @@
 
 #include "db/clock.h"
 #include "lib/kept_heap.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 static int64_t seq(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_seq(fixture, outbox, "orders", 0);
+    return outbox_fixture_seq(fixture, outbox, "orders", 0);
 }
 
 OUTBOX_TEST(stop, right_after_the_start_is_clean)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 4, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 4, recorder_new());
 
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(10)), 0);
     weir_outbox_destroy(outbox);
@@ -23,10 +24,10 @@ OUTBOX_TEST(stop, right_after_the_start_is_clean)
 
 OUTBOX_TEST(stop, without_a_start_and_twice_is_nothing)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(10)), 0);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(10)), 0);
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(10)), 0);
     weir_outbox_destroy(outbox);
@@ -38,109 +39,117 @@ OUTBOX_TEST(stop, ends_in_time_and_delivers_nothing_afterwards)
 {
     struct recorder *first = recorder_new();
     struct recorder *second = recorder_new();
-    struct weir_outbox *anna = scene_open(fixture, "anna", "orders", 1, first);
+    struct weir_outbox *anna = outbox_fixture_open(fixture, "anna", "orders", 1, first);
     struct weir_outbox *bert;
     size_t delivered;
     int64_t begun_ns;
 
-    scene_send(fixture, anna, "orders", 0, 300);
+    outbox_fixture_send(fixture, anna, "orders", 0, 300);
     wait_until(recorder_count(first) > 3);
-    scene_send(fixture, anna, "orders", 0, 300);
+    outbox_fixture_send(fixture, anna, "orders", 0, 300);
     begun_ns = weir_clock_now_ns();
     check_int(weir_outbox_stop(anna, WEIR_SECONDS(20)), 0);
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(10));
     delivered = recorder_count(first);
 
-    bert = scene_open(fixture, "bert", "orders", 1, second);
+    bert = outbox_fixture_open(fixture, "bert", "orders", 1, second);
     wait_until(seq(fixture, bert) == 600);
 
     check_int(recorder_count(first), delivered);
     check_int(delivered + recorder_count(second), 600); /* and nothing twice */
     weir_outbox_destroy(anna);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 OUTBOX_TEST(stop, gives_running_calls_their_grace)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_HEED);
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(recorder_count(recorder) == 1);
 
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(20)), 0);
 
     check_int(recorder_ended(recorder), 1);
-    check_str(scene_partition(fixture, outbox, "orders", "default", 0).owner, "");
+    check_str(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).owner,
+              "");
     weir_outbox_destroy(outbox);
 }
 
 OUTBOX_TEST(stop, lets_enqueueing_go_on)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
 
-    scene_stop(outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_stop(outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 3);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              3);
     weir_outbox_destroy(outbox);
 }
 
 OUTBOX_TEST(stop, may_be_followed_by_another_start)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
 
     for (int64_t round = 1; round <= 3; round++) {
-        scene_send(fixture, outbox, "orders", 0, 5);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 5);
         wait_until(seq(fixture, outbox) == 5 * round);
-        scene_stop(outbox);
-        scene_start(fixture, outbox);
+        outbox_fixture_stop(outbox);
+        outbox_fixture_start(fixture, outbox);
     }
 
     check(recorder_in_order(recorder, 0, 15));
     check_int(recorder_count(recorder), 15);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* destroy() alone is a stop without grace. */
 OUTBOX_TEST(stop, is_part_of_destroy)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     size_t delivered;
 
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
     wait_until(seq(fixture, outbox) == 5);
     weir_outbox_destroy(outbox);
     delivered = recorder_count(recorder);
 
-    outbox = scene_outbox(fixture, "clerk");
-    scene_send(fixture, outbox, "orders", 0, 5);
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 5);
+    outbox = outbox_fixture_outbox(fixture, "clerk");
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              5);
     check_int(recorder_count(recorder), delivered);
     weir_outbox_destroy(outbox);
 }
 
 OUTBOX_TEST(start, twice_is_refused)
 {
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder_new());
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
 
     check_db(weir_outbox_start(outbox, &fixture->error), WEIR_EXISTS);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(start, without_queues_works_and_enqueueing_does_not)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_draft draft = scene_draft(0, "hello");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_draft draft = outbox_fixture_draft(0, "hello");
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     check_db(weir_enqueue(outbox, NULL, "orders", &draft, NULL, &fixture->error),
              WEIR_NOT_FOUND);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- a handler that hangs ------------------------------------------------------------------ */
@@ -170,25 +179,25 @@ static struct hanging hanging_open(struct fixture *fixture)
 {
     struct hanging self = {.stuck = recorder_new(), .others = recorder_new()};
     struct weir_db_options db = fixture_options(fixture);
-    struct weir_outbox_options options = scene_options(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", self.stuck);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", self.stuck);
 
     self.threads_before = threads();
     db.heap = kept_heap();
     self.db = fixture_open(fixture, &db);
     options.db = self.db;
-    self.outbox = scene_create(fixture, &options);
-    scene_short_lease(&handler);
+    self.outbox = outbox_fixture_create(fixture, &options);
+    outbox_fixture_short_lease(&handler);
     recorder_answer(self.stuck, 1, 1, ANSWER_BLOCK);
-    scene_queue(fixture, self.outbox, "orders", 1);
-    scene_queue(fixture, self.outbox, "other", 1);
-    scene_add(fixture, self.outbox, &handler);
-    scene_serve(fixture, self.outbox, "other", self.others);
-    scene_start(fixture, self.outbox);
-    scene_send(fixture, self.outbox, "orders", 0, 2);
-    scene_send(fixture, self.outbox, "other", 0, 5);
+    outbox_fixture_queue(fixture, self.outbox, "orders", 1);
+    outbox_fixture_queue(fixture, self.outbox, "other", 1);
+    outbox_fixture_add(fixture, self.outbox, &handler);
+    outbox_fixture_serve(fixture, self.outbox, "other", self.others);
+    outbox_fixture_start(fixture, self.outbox);
+    outbox_fixture_send(fixture, self.outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, self.outbox, "other", 0, 5);
     wait_until(recorder_count(self.stuck) == 1);
-    wait_until(scene_seq(fixture, self.outbox, "other", 0) == 5);
+    wait_until(outbox_fixture_seq(fixture, self.outbox, "other", 0) == 5);
     return self;
 }
 
@@ -226,15 +235,15 @@ OUTBOX_TEST(stop, with_a_handler_that_hangs_releases_all_others)
     struct weir_outbox *bert;
 
     check_int(weir_outbox_stop(hanging.outbox, WEIR_MILLISECONDS(50)), 1);
-    bert = scene_outbox(fixture, "bert");
-    check_str(scene_partition(fixture, bert, "other", "default", 0).owner, "");
+    bert = outbox_fixture_outbox(fixture, "bert");
+    check_str(outbox_fixture_partition(fixture, bert, "other", "default", 0).owner, "");
 
-    scene_serve(fixture, bert, "orders", recorder);
-    scene_start(fixture, bert);
-    wait_until(scene_seq(fixture, bert, "orders", 0) == 2);
+    outbox_fixture_serve(fixture, bert, "orders", recorder);
+    outbox_fixture_start(fixture, bert);
+    wait_until(outbox_fixture_seq(fixture, bert, "orders", 0) == 2);
     check_int(recorder_delivery(recorder, 0).batch, 1); /* a lease that ran out */
     check_int(recorder_count(hanging.stuck), 1);
-    scene_close(bert);
+    outbox_fixture_close(bert);
     hanging_close(&hanging);
 }
 
@@ -246,10 +255,11 @@ OUTBOX_TEST(stop, with_a_handler_that_hangs_delivers_nothing_when_it_returns)
     check_int(weir_outbox_stop(hanging.outbox, WEIR_MILLISECONDS(50)), 1);
     hanging_close(&hanging);
 
-    clerk = scene_outbox(fixture, "clerk");
+    clerk = outbox_fixture_outbox(fixture, "clerk");
     check_int(recorder_count(hanging.stuck), 1);
-    check_int(scene_seq(fixture, clerk, "orders", 0), 0);
-    check_int(scene_partition(fixture, clerk, "orders", "default", 0).waiting, 2);
+    check_int(outbox_fixture_seq(fixture, clerk, "orders", 0), 0);
+    check_int(outbox_fixture_partition(fixture, clerk, "orders", "default", 0).waiting,
+              2);
     weir_outbox_destroy(clerk);
 }
 

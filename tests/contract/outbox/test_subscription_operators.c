@@ -6,7 +6,7 @@
 
 #include "base/fault_point.h"
 #include "lib/effects.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/subscription.h"
 
@@ -16,7 +16,7 @@ static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .eve
 
 static struct weir_handler_options subscriber(const char *name, struct recorder *recorder)
 {
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
 
     handler.subscription = name;
     return handler;
@@ -28,19 +28,19 @@ static struct weir_outbox *two_readers(struct fixture *fixture, struct recorder 
 {
     struct weir_handler_options handlers[2] = {subscriber("mail", mail),
                                                subscriber("audit", audit)};
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     weir_outbox_set_fault_points(outbox, &eager);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handlers[0]);
-    scene_add(fixture, outbox, &handlers[1]);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handlers[0]);
+    outbox_fixture_add(fixture, outbox, &handlers[1]);
     return outbox;
 }
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox,
                                   const char *subscription)
 {
-    return scene_partition(fixture, outbox, "orders", subscription, 0);
+    return outbox_fixture_partition(fixture, outbox, "orders", subscription, 0);
 }
 
 static void pause_mail(struct fixture *fixture, struct weir_outbox *outbox)
@@ -100,12 +100,12 @@ OUTBOX_TEST(subscription_list, tells_what_waits_and_who_serves)
     struct listed listed;
 
     recorder_answer(mail, 2, 1, ANSWER_REJECT);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     wait_until(look(fixture, outbox, "mail").seq == 3 &&
                look(fixture, outbox, "audit").seq == 3);
     pause_mail(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
     wait_until(look(fixture, outbox, "audit").seq == 8);
 
     listed = list(fixture, outbox, NULL);
@@ -124,7 +124,7 @@ OUTBOX_TEST(subscription_list, tells_what_waits_and_who_serves)
     check(listed.infos[1].paused && !listed.infos[1].queue_paused);
     check_int(listed.infos[1].dead_letters, 1);
     check(listed.infos[1].created_us > INT64_C(1000000000000000));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(subscription_list, is_of_one_queue_or_of_all)
@@ -132,8 +132,8 @@ OUTBOX_TEST(subscription_list, is_of_one_queue_or_of_all)
     struct weir_outbox *outbox = two_readers(fixture, recorder_new(), recorder_new());
     struct listed listed = {.count = 0};
 
-    scene_queue(fixture, outbox, "other", 2);
-    scene_serve(fixture, outbox, "other", recorder_new());
+    outbox_fixture_queue(fixture, outbox, "other", 2);
+    outbox_fixture_serve(fixture, outbox, "other", recorder_new());
 
     check_int(list(fixture, outbox, NULL).count, 3);
     check_int(list(fixture, outbox, "orders").count, 2);
@@ -141,7 +141,7 @@ OUTBOX_TEST(subscription_list, is_of_one_queue_or_of_all)
     check_db(
         weir_outbox_read_subscriptions(outbox, "nobody", keep, &listed, &fixture->error),
         WEIR_NOT_FOUND);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- pausing ------------------------------------------------------------------------------ */
@@ -152,15 +152,15 @@ OUTBOX_TEST(subscription_pause, holds_one_and_not_the_others)
     struct recorder *audit = recorder_new();
     struct weir_outbox *outbox = two_readers(fixture, mail, audit);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     pause_mail(fixture, outbox);
 
-    scene_send(fixture, outbox, "orders", 0, 50);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 50);
     wait_until(look(fixture, outbox, "audit").seq == 50);
 
     check_int(recorder_count(mail), 0);
     check_int(look(fixture, outbox, "mail").waiting, 50);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(subscription_pause, ends_when_it_is_resumed)
@@ -168,16 +168,16 @@ OUTBOX_TEST(subscription_pause, ends_when_it_is_resumed)
     struct recorder *mail = recorder_new();
     struct weir_outbox *outbox = two_readers(fixture, mail, recorder_new());
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     pause_mail(fixture, outbox);
     pause_mail(fixture, outbox); /* twice is as once */
-    scene_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 10);
 
     resume_mail(fixture, outbox);
 
     wait_until(look(fixture, outbox, "mail").seq == 10);
     check(recorder_in_order(mail, 0, 10));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Two switches: delivered is when neither is off. */
@@ -187,27 +187,27 @@ OUTBOX_TEST(subscription_pause, is_not_ended_by_resuming_the_queue)
     struct weir_outbox *outbox = two_readers(fixture, mail, recorder_new());
 
     weir_outbox_set_fault_points(outbox, NULL); /* or it would look at once */
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     pause_mail(fixture, outbox);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    scene_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 10);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
 
     wait_until(look(fixture, outbox, "audit").seq == 10);
     check_int(recorder_count(mail), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(subscription_pause, reaches_other_processes_and_is_kept_over_a_restart)
 {
     struct recorder *mail = recorder_new();
     struct recorder *audit = recorder_new();
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, audit);
 
     pause_mail(fixture, clerk);
-    scene_start(fixture, outbox);
-    scene_send(fixture, clerk, "orders", 0, 20);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 20);
     wait_until(look(fixture, clerk, "audit").seq == 20);
     check_int(recorder_count(mail), 0);
 
@@ -216,14 +216,14 @@ OUTBOX_TEST(subscription_pause, reaches_other_processes_and_is_kept_over_a_resta
         (weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER), /* which looks now */
          look(fixture, clerk, "mail").seq == 20));
     weir_outbox_destroy(clerk);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(subscription_pause, of_what_is_not_there_is_refused)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
 
     check_db(weir_outbox_pause_subscription(outbox, "nobody", "mail", &fixture->error),
              WEIR_NOT_FOUND);
@@ -240,16 +240,16 @@ OUTBOX_TEST(subscription_pause, of_what_is_not_there_is_refused)
 
 OUTBOX_TEST(subscription_remove, is_refused_while_a_live_process_serves_it)
 {
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, recorder_new(), recorder_new());
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
 
     check_db(remove_mail(fixture, clerk, false), WEIR_BUSY);
     check(strstr(fixture->error.text, "served by anna") != NULL);
     check_int(list(fixture, clerk, "orders").count, 2);
 
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     check_db(remove_mail(fixture, clerk, false), WEIR_OK);
     check_int(list(fixture, clerk, "orders").count, 1);
     check_db(remove_mail(fixture, clerk, false), WEIR_NOT_FOUND);
@@ -259,14 +259,14 @@ OUTBOX_TEST(subscription_remove, is_refused_while_a_live_process_serves_it)
 OUTBOX_TEST(subscription_remove, is_refused_while_dead_letters_wait)
 {
     struct recorder *mail = recorder_new();
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, recorder_new());
 
     recorder_answer(mail, 1, 1, ANSWER_REJECT);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     wait_until(look(fixture, outbox, "mail").seq == 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     check_db(remove_mail(fixture, clerk, false), WEIR_BUSY);
     check(strstr(fixture->error.text, "has 1 dead letter to decide on") != NULL);
@@ -282,11 +282,11 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
 {
     struct recorder *mail = recorder_new();
     struct recorder *audit = recorder_new();
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, audit);
 
-    scene_start(fixture, outbox);
-    scene_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
     wait_until(look(fixture, outbox, "mail").seq == 3 &&
                look(fixture, outbox, "audit").seq == 3);
     check_db(weir_outbox_check_subscriptions(outbox, &fixture->error), WEIR_OK);
@@ -294,7 +294,7 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
     check_db(remove_mail(fixture, clerk, true), WEIR_OK);
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
-    scene_send(fixture, clerk, "orders", 0, 20);
+    outbox_fixture_send(fixture, clerk, "orders", 0, 20);
     wait_until(look(fixture, outbox, "audit").seq == 23);
 
     check_int(recorder_count(mail), 3);
@@ -302,7 +302,7 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
     check_db(weir_outbox_check_subscriptions(outbox, &fixture->error), WEIR_NOT_FOUND);
     check(strstr(fixture->error.text,
                  "subscription \"mail\" of queue \"orders\" was removed") != NULL);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_outbox_destroy(clerk);
 }
 
@@ -312,23 +312,23 @@ OUTBOX_TEST(subscription_remove, refuses_the_ack_of_who_served_it)
     struct recorder *old = recorder_new();
     struct recorder *new = recorder_new();
     struct weir_handler_options handler = subscriber("mail", old);
-    struct weir_tuning one_by_one = scene_tuning();
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_outbox *other = scene_outbox(fixture, "bert");
+    struct weir_tuning one_by_one = outbox_fixture_tuning();
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_outbox *other = outbox_fixture_outbox(fixture, "bert");
 
     one_by_one.batch = 1;
     handler.tuning = &one_by_one;
     recorder_answer(old, 1, 1, ANSWER_BLOCK);
     weir_outbox_set_fault_points(outbox, &eager);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, outbox, "orders", 0, 2);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(old) == 1);
     check_db(remove_mail(fixture, other, true), WEIR_OK);
     check_db(weir_outbox_pause_queue(other, "orders", &fixture->error), WEIR_OK);
     handler.state = new;
-    scene_add(fixture, other, &handler);
+    outbox_fixture_add(fixture, other, &handler);
 
     recorder_release(old);
     wait_until(recorder_ended(old) == 1);
@@ -337,12 +337,12 @@ OUTBOX_TEST(subscription_remove, refuses_the_ack_of_who_served_it)
 
     check_int(look(fixture, other, "mail").seq, 0);
     check_db(weir_outbox_resume_queue(other, "orders", &fixture->error), WEIR_OK);
-    scene_start(fixture, other);
+    outbox_fixture_start(fixture, other);
     wait_until(look(fixture, other, "mail").seq == 2);
     check(recorder_in_order(new, 0, 2));
     check_int(recorder_count(old), 1);
-    scene_close(outbox);
-    scene_close(other);
+    outbox_fixture_close(outbox);
+    outbox_fixture_close(other);
 }
 
 static enum weir_outcome write_and_wait(struct weir_context *context, void *state,
@@ -358,9 +358,9 @@ static enum weir_outcome write_and_wait(struct weir_context *context, void *stat
 OUTBOX_SERVER_TEST(subscription_remove, undoes_a_transactional_call)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_handler_options handler = scene_handler("orders", NULL);
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_outbox *clerk = scene_outbox(fixture, "clerk");
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
 
     effects_prepare(fixture);
     handler.on_message = NULL;
@@ -369,16 +369,16 @@ OUTBOX_SERVER_TEST(subscription_remove, undoes_a_transactional_call)
     handler.subscription = "mail";
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     weir_outbox_set_fault_points(outbox, &eager);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_send(fixture, outbox, "orders", 0, 1);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
     check_db(remove_mail(fixture, clerk, true), WEIR_OK);
     recorder_release(recorder);
     wait_until(recorder_ended(recorder) == 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 
     check_int(effects_count(fixture), 0);
     weir_outbox_destroy(clerk);
@@ -409,33 +409,33 @@ OUTBOX_TEST(subscription_remove, lets_the_sweep_go_on)
     struct recorder *audit = recorder_new();
     struct weir_handler_options handlers[2] = {subscriber("mail", recorder_new()),
                                                subscriber("audit", audit)};
-    struct weir_outbox *idle = scene_outbox(fixture, "idle");
+    struct weir_outbox *idle = outbox_fixture_outbox(fixture, "idle");
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 5);
     weir_outbox_destroy(idle);
-    idle = scene_outbox(fixture, "idle");
-    scene_queue(fixture, idle, "orders", 1);
-    scene_add(fixture, idle, &handlers[0]);
-    outbox = scene_sweeping(fixture, "anna");
-    scene_add(fixture, outbox, &handlers[1]);
+    idle = outbox_fixture_outbox(fixture, "idle");
+    outbox_fixture_queue(fixture, idle, "orders", 1);
+    outbox_fixture_add(fixture, idle, &handlers[0]);
+    outbox = outbox_fixture_sweeping(fixture, "anna");
+    outbox_fixture_add(fixture, outbox, &handlers[1]);
     for (int i = 0; i < 20; i++)
-        scene_send(fixture, outbox, "orders", 0, 10);
-    scene_start(fixture, outbox);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 10);
+    outbox_fixture_start(fixture, outbox);
     wait_until(look(fixture, outbox, "audit").seq == 200);
     check(kept(fixture) >= 200);
 
     check_db(remove_mail(fixture, outbox, false), WEIR_OK);
 
     wait_until(kept(fixture) <= 32);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_outbox_destroy(idle);
 }
 
 OUTBOX_TEST(subscription_remove, by_two_operators_is_done_by_one)
 {
     struct weir_outbox *anna = two_readers(fixture, recorder_new(), recorder_new());
-    struct weir_outbox *bert = scene_outbox(fixture, "bert");
+    struct weir_outbox *bert = outbox_fixture_outbox(fixture, "bert");
 
     check_db(remove_mail(fixture, anna, false), WEIR_OK);
     check_db(remove_mail(fixture, bert, false), WEIR_NOT_FOUND);

@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 /* Messages that lie in the log or aside, without the noise. */
 static int64_t kept_rows(struct fixture *fixture)
@@ -29,7 +29,7 @@ static void make_noise(struct fixture *fixture, struct weir_outbox *outbox,
 {
     size_t before = recorder_count(noise);
 
-    scene_send(fixture, outbox, "noise", 0, 200);
+    outbox_fixture_send(fixture, outbox, "noise", 0, 200);
     wait_until(recorder_count(noise) == before + 200);
 }
 
@@ -39,10 +39,10 @@ static struct weir_outbox *noisy_by_segments(struct fixture *fixture,
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, bits);
-    outbox = scene_sweeping(fixture, "anna");
-    scene_queue(fixture, outbox, "noise", 1);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_serve(fixture, outbox, "noise", noise);
+    outbox = outbox_fixture_sweeping(fixture, "anna");
+    outbox_fixture_queue(fixture, outbox, "noise", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "noise", noise);
     return outbox;
 }
 
@@ -57,18 +57,18 @@ OUTBOX_TEST(sweeping, removes_what_everybody_has)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
 
     make_noise(fixture, outbox, noise);
     wait_until(kept_rows(fixture) == 0);
 
-    check_int(scene_seq(fixture, outbox, "orders", 0), 3);
-    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 0);
-    check_int(scene_queue_view(fixture, outbox, "orders").dead_letters, 0);
-    scene_close(outbox);
+    check_int(outbox_fixture_seq(fixture, outbox, "orders", 0), 3);
+    check_int(outbox_fixture_kept(fixture, outbox, "orders", "newcomer"), 0);
+    check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters, 0);
+    outbox_fixture_close(outbox);
 }
 
 /* On PostgreSQL orders are in the first leaf, and the second one is emptied. */
@@ -83,18 +83,18 @@ OUTBOX_TEST(sweeping, keeps_what_a_queue_retains_for_a_newcomer)
     struct weir_outbox *outbox = noisy_by_segments(fixture, noise, 8);
 
     check_db(weir_outbox_set_queue(outbox, &policies, NULL, &fixture->error), WEIR_OK);
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     for (int i = 0; i < 3; i++)
         make_noise(fixture, outbox, noise);
     wait_until(fixture_ask(fixture, fixture->engine == WEIR_POSTGRESQL
                                         ? "SELECT count(*) FROM weir_log_1"
                                         : OF_NOISE) == 0);
 
-    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 3);
-    scene_close(outbox);
+    check_int(outbox_fixture_kept(fixture, outbox, "orders", "newcomer"), 3);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, leaves_the_numbers_as_they_are)
@@ -103,19 +103,19 @@ OUTBOX_TEST(sweeping, leaves_the_numbers_as_they_are)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_serve(fixture, outbox, "orders", recorder);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     make_noise(fixture, outbox, noise);
     wait_until(kept_rows(fixture) == 0);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 5);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 5);
     check(recorder_in_order(recorder, 0, 5));
     check_int(recorder_count(recorder), 5);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, keeps_what_nobody_has_processed)
@@ -124,19 +124,20 @@ OUTBOX_TEST(sweeping, keeps_what_nobody_has_processed)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    scene_send(fixture, outbox, "orders", 0, 2);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 2);
 
-    check_int(scene_partition(fixture, outbox, "orders", "default", 0).waiting, 2);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).waiting,
+              2);
     check_db(weir_outbox_resume_queue(outbox, "orders", &fixture->error), WEIR_OK);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
     check(recorder_in_order(recorder, 0, 2));
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Five, of which three are done: a newcomer gets the other two. */
@@ -144,49 +145,49 @@ OUTBOX_TEST(sweeping, removes_what_is_done_and_keeps_the_rest)
 {
     struct recorder *noise = recorder_new();
     struct recorder *recorder = recorder_new();
-    struct weir_tuning tuning = scene_tuning();
-    struct weir_handler_options handler = scene_handler("orders", recorder);
+    struct weir_tuning tuning = outbox_fixture_tuning();
+    struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct weir_outbox *outbox = noisy(fixture, noise);
 
     tuning.retry_base_ns = tuning.retry_max_ns = WEIR_MINUTES(10);
     handler.tuning = &tuning;
     recorder_answer(recorder, 4, ALWAYS, ANSWER_RETRY);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 5);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 2);
 
-    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 2);
-    scene_close(outbox);
+    check_int(outbox_fixture_kept(fixture, outbox, "orders", "newcomer"), 2);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, waits_for_the_slowest_subscription)
 {
     struct recorder *noise = recorder_new();
     struct recorder *quick = recorder_new();
-    struct weir_handler_options slow = scene_handler("orders", recorder_new());
+    struct weir_handler_options slow = outbox_fixture_handler("orders", recorder_new());
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_serve(fixture, outbox, "orders", quick);
+    outbox_fixture_serve(fixture, outbox, "orders", quick);
     slow.subscription = "slow";
     {
-        struct weir_outbox *visitor = scene_outbox(fixture, "visitor");
+        struct weir_outbox *visitor = outbox_fixture_outbox(fixture, "visitor");
 
-        scene_add(fixture, visitor, &slow); /* and nobody serves it */
+        outbox_fixture_add(fixture, visitor, &slow); /* and nobody serves it */
         weir_outbox_destroy(visitor);
     }
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 2);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 2);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 2);
 
-    check_int(scene_partition(fixture, outbox, "orders", "slow", 0).waiting, 2);
-    scene_close(outbox);
+    check_int(outbox_fixture_partition(fixture, outbox, "orders", "slow", 0).waiting, 2);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, keeps_what_nobody_has_subscribed_to)
@@ -194,14 +195,14 @@ OUTBOX_TEST(sweeping, keeps_what_nobody_has_subscribed_to)
     struct recorder *noise = recorder_new();
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_send(fixture, outbox, "orders", 0, 2);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, outbox);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 2);
 
-    check_int(scene_kept(fixture, outbox, "orders", "newcomer"), 2);
-    scene_close(outbox);
+    check_int(outbox_fixture_kept(fixture, outbox, "orders", "newcomer"), 2);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, drops_what_nobody_has_subscribed_to_when_told_so)
@@ -214,14 +215,14 @@ OUTBOX_TEST(sweeping, drops_what_nobody_has_subscribed_to_when_told_so)
     options.name = "gossip";
     options.unread = WEIR_UNREAD_DROP;
     check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
-    scene_send(fixture, outbox, "gossip", 0, 20);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "gossip", 0, 20);
+    outbox_fixture_start(fixture, outbox);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 0);
 
-    check_int(scene_kept(fixture, outbox, "gossip", "newcomer"), 0);
-    scene_close(outbox);
+    check_int(outbox_fixture_kept(fixture, outbox, "gossip", "newcomer"), 0);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(sweeping, removes_what_is_left_of_a_removed_queue)
@@ -229,13 +230,13 @@ OUTBOX_TEST(sweeping, removes_what_is_left_of_a_removed_queue)
     struct recorder *noise = recorder_new();
     struct weir_outbox *outbox = noisy(fixture, noise);
 
-    scene_send(fixture, outbox, "orders", 0, 50);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 50);
     check_db(weir_outbox_remove_queue(outbox, "orders", true, &fixture->error), WEIR_OK);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     make_noise(fixture, outbox, noise);
 
     wait_until(kept_rows(fixture) == 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Two processes sweep while messages flow: nothing is lost, and in the end nothing is left. */
@@ -246,25 +247,25 @@ OUTBOX_TEST(sweeping, by_two_processes_at_once_loses_nothing)
 
     outbox_small_segments(fixture, 4);
     for (int i = 0; i < 2; i++) {
-        outboxes[i] = scene_sweeping(fixture, i == 0 ? "anna" : "bert");
-        scene_queue(fixture, outboxes[i], "orders", 4);
-        scene_serve(fixture, outboxes[i], "orders", recorders[i]);
-        scene_start(fixture, outboxes[i]);
+        outboxes[i] = outbox_fixture_sweeping(fixture, i == 0 ? "anna" : "bert");
+        outbox_fixture_queue(fixture, outboxes[i], "orders", 4);
+        outbox_fixture_serve(fixture, outboxes[i], "orders", recorders[i]);
+        outbox_fixture_start(fixture, outboxes[i]);
     }
     for (int round = 0; round < 20; round++) {
         for (int32_t i = 0; i < 4; i++)
-            scene_send(fixture, outboxes[round % 2], "orders", i, 20);
+            outbox_fixture_send(fixture, outboxes[round % 2], "orders", i, 20);
     }
     for (int32_t i = 0; i < 4; i++)
-        wait_until(scene_seq(fixture, outboxes[0], "orders", i) == 400);
+        wait_until(outbox_fixture_seq(fixture, outboxes[0], "orders", i) == 400);
 
     /* PostgreSQL: the segment that is being filled stays, with what it has from earlier rounds */
     wait_until(kept_rows(fixture) <=
                (fixture->engine == WEIR_POSTGRESQL ? 1600 / 8 + 16 : 0));
 
     check_int(recorder_count(recorders[0]) + recorder_count(recorders[1]), 1600);
-    scene_close(outboxes[0]);
-    scene_close(outboxes[1]);
+    outbox_fixture_close(outboxes[0]);
+    outbox_fixture_close(outboxes[1]);
 }
 
 /* It is woken by load, not by the hour. */
@@ -274,12 +275,12 @@ OUTBOX_TEST(sweeping, comes_by_itself_under_load)
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 4);
-    outbox = scene_open(fixture, "anna", "orders", 1, recorder);
+    outbox = outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     for (size_t i = 1; i <= 120; i++) {
-        scene_send(fixture, outbox, "orders", 0, 4);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 4);
         wait_until(recorder_count(recorder) == 4 * i);
     }
 
     wait_until(kept_rows(fixture) < 480);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

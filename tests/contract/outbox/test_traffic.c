@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 
@@ -43,10 +43,10 @@ static struct weir_process_info look_at_process(struct fixture *fixture,
 /* Two queues, and nobody who delivers. */
 static struct weir_outbox *two_queues(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_queue(fixture, outbox, "mails", 1);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_queue(fixture, outbox, "mails", 1);
     return outbox;
 }
 
@@ -66,7 +66,7 @@ OUTBOX_TEST(rate_in, of_a_queue_without_messages_is_0)
 {
     struct weir_outbox *outbox = two_queues(fixture);
 
-    scene_send(fixture, outbox, "mails", 0, 5);
+    outbox_fixture_send(fixture, outbox, "mails", 0, 5);
 
     check(look(fixture, outbox, "orders").in_per_s == 0);
     weir_outbox_destroy(outbox);
@@ -78,8 +78,8 @@ OUTBOX_TEST(rate_in, counts_the_messages_of_the_last_minute)
     struct weir_outbox *outbox = two_queues(fixture);
     double per_s;
 
-    scene_send(fixture, outbox, "orders", 0, 6);
-    scene_send(fixture, outbox, "mails", 0, 50);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 6);
+    outbox_fixture_send(fixture, outbox, "mails", 0, 50);
     per_s = look(fixture, outbox, "orders").in_per_s;
 
     check(per_s > 6.0 / 60);
@@ -91,7 +91,7 @@ OUTBOX_TEST(rate_in, is_0_when_the_newest_message_is_older_than_a_minute)
 {
     struct weir_outbox *outbox = two_queues(fixture);
 
-    scene_send(fixture, outbox, "orders", 0, 6);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 6);
     fixture_prepare(fixture, fixture_choose(fixture, AGE_LOG("{p}_log"),
                                             AGE_LOG("{p}_log"), AGE_LOG("{p}_incoming")));
 
@@ -105,9 +105,9 @@ OUTBOX_TEST(rate_in, looks_at_the_newest_messages_only)
     struct weir_outbox *outbox = two_queues(fixture);
     double per_s;
 
-    scene_send(fixture, outbox, "orders", 0, 1000);
-    scene_send(fixture, outbox, "mails", 0, 250);
-    scene_send(fixture, outbox, "orders", 0, 750);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1000);
+    outbox_fixture_send(fixture, outbox, "mails", 0, 250);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 750);
     fixture_prepare(fixture,
                     fixture_choose(fixture, SPREAD_LOG, SPREAD_LOG, SPREAD_INCOMING));
     per_s = look(fixture, outbox, "mails").in_per_s;
@@ -125,10 +125,11 @@ OUTBOX_TEST(rate_in, looks_at_the_newest_messages_only)
 static int64_t subscribe(struct fixture *fixture, struct weir_outbox *outbox,
                          const char *name)
 {
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
 
     handler.subscription = name;
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_add(fixture, outbox, &handler);
     return outbox->subscribers[outbox->subscriber_count - 1]->subscription_id;
 }
 
@@ -191,13 +192,14 @@ OUTBOX_TEST(rate_out, is_that_of_the_quickest_when_nothing_waits)
 OUTBOX_TEST(rate_out, is_that_of_the_subscription_furthest_behind)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox = scene_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_outbox *other = scene_outbox(fixture, "bert");
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_outbox *other = outbox_fixture_outbox(fixture, "bert");
     int64_t slow = subscribe(fixture, other, "slow");
 
-    scene_send(fixture, outbox, "orders", 0, 3);
-    wait_until(scene_seq(fixture, outbox, "orders", 0) == 3);
-    scene_stop(outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
+    outbox_fixture_stop(outbox);
     heartbeat(fixture, 1, outbox->subscribers[0]->subscription_id, 50);
     heartbeat(fixture, 1, slow, 0.5);
 
@@ -210,13 +212,14 @@ OUTBOX_TEST(rate_out, is_that_of_the_subscription_furthest_behind)
 /* Its heart beats quickly. */
 static struct weir_outbox *lively(struct fixture *fixture)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
-    struct weir_handler_options handler = scene_handler("orders", recorder_new());
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    struct weir_handler_options handler =
+        outbox_fixture_handler("orders", recorder_new());
 
-    scene_short_lease(&handler);
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_short_lease(&handler);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -225,15 +228,15 @@ OUTBOX_TEST(process, publishes_how_much_it_has_delivered)
     struct weir_outbox *outbox = lively(fixture);
 
     check_int(look_at_process(fixture, outbox).delivered, 0);
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
 
     wait_until(look_at_process(fixture, outbox).delivered == 5);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 static double rate_while_sending(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    scene_send(fixture, outbox, "orders", 0, 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     return look_at_process(fixture, outbox).out_per_s;
 }
 
@@ -243,5 +246,5 @@ OUTBOX_TEST(process, publishes_how_fast_it_delivers)
 
     check(look_at_process(fixture, outbox).out_per_s == 0);
     wait_until(rate_while_sending(fixture, outbox) > 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/effects.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/context.h"
 
 /* Writes an effect for each message, runs statements of the test's, then answers as the recorder
@@ -65,7 +65,7 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
 
 static struct weir_handler_options clerk_handler(struct clerk *clerk)
 {
-    struct weir_handler_options options = scene_handler("orders", NULL);
+    struct weir_handler_options options = outbox_fixture_handler("orders", NULL);
 
     options.on_message = NULL;
     options.on_message_tx = on_message;
@@ -77,10 +77,10 @@ static struct weir_handler_options clerk_handler(struct clerk *clerk)
 static struct weir_outbox *clerk_outbox(struct fixture *fixture, struct clerk *clerk,
                                         const struct weir_handler_options *handler)
 {
-    clerk->outbox = scene_outbox(fixture, "anna");
+    clerk->outbox = outbox_fixture_outbox(fixture, "anna");
     effects_prepare(fixture);
-    scene_queue(fixture, clerk->outbox, "orders", 1);
-    scene_add(fixture, clerk->outbox, handler);
+    outbox_fixture_queue(fixture, clerk->outbox, "orders", 1);
+    outbox_fixture_add(fixture, clerk->outbox, handler);
     return clerk->outbox;
 }
 
@@ -91,8 +91,8 @@ static struct weir_outbox *clerk_start(struct fixture *fixture, struct clerk *cl
 {
     struct weir_outbox *outbox = clerk_outbox(fixture, clerk, handler);
 
-    scene_send(fixture, outbox, "orders", 0, count);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, count);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
@@ -106,12 +106,12 @@ static struct weir_outbox *clerk_open(struct fixture *fixture, struct clerk *cle
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_partition(fixture, outbox, "orders", "default", 0);
+    return outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 }
 
 static int64_t dead_letters(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_queue_view(fixture, outbox, "orders").dead_letters;
+    return outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters;
 }
 
 /* A retry that nobody lives to see. */
@@ -119,7 +119,7 @@ static const struct weir_tuning *never_again(void)
 {
     static struct weir_tuning tuning;
 
-    tuning = scene_tuning();
+    tuning = outbox_fixture_tuning();
     tuning.retry_base_ns = WEIR_MINUTES(10);
     tuning.retry_max_ns = WEIR_MINUTES(10);
     return &tuning;
@@ -144,7 +144,7 @@ OUTBOX_TEST(transactional, done_moves_the_position_and_keeps_what_was_written)
     check_int(look(fixture, outbox).attempts, 0);
     check_int(recorder_count(clerk->recorder), 3);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_keeps_the_position_and_undoes_what_was_written)
@@ -163,7 +163,7 @@ OUTBOX_TEST(transactional, retry_keeps_the_position_and_undoes_what_was_written)
     check_str(look(fixture, outbox).last_error, "message 1 must wait");
     check(look(fixture, outbox).retry_in_us > 0);
     check_int(effects_count(fixture), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_in_the_middle_keeps_what_was_done_before)
@@ -181,7 +181,7 @@ OUTBOX_TEST(transactional, retry_in_the_middle_keeps_what_was_done_before)
     check_int(look(fixture, outbox).seq, 2);
     check_int(recorder_count(clerk->recorder), 3);
     check_once(fixture, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_counts_attempts_until_it_is_done)
@@ -198,7 +198,7 @@ OUTBOX_TEST(transactional, retry_counts_attempts_until_it_is_done)
     check_int(recorder_times(clerk->recorder, 0, 2), 3);
     check_int(recorder_delivery(clerk->recorder, 3).attempts, 2);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, reject_moves_on_and_leaves_a_dead_letter)
@@ -214,7 +214,7 @@ OUTBOX_TEST(transactional, reject_moves_on_and_leaves_a_dead_letter)
     check_int(look(fixture, outbox).attempts, 0);
     check_int(dead_letters(fixture, outbox), 1);
     check_int(effects_count(fixture), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, reject_in_the_middle_blames_nobody_else)
@@ -232,7 +232,7 @@ OUTBOX_TEST(transactional, reject_in_the_middle_blames_nobody_else)
     check_int(recorder_calls(clerk->recorder), 1);
     check_once(fixture, 4);
     check_int(effects_of(fixture, 0, 3), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, panic_is_a_retry_that_keeps_what_was_done_before)
@@ -250,36 +250,36 @@ OUTBOX_TEST(transactional, panic_is_a_retry_that_keeps_what_was_done_before)
     check_int(look(fixture, outbox).seq, 1);
     check_str(look(fixture, outbox).last_error, "panic: message 2 is too much");
     check_once(fixture, 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, delivery_goes_on_for_several_partitions)
 {
     struct clerk *clerk = clerk_new();
     struct weir_handler_options handler = clerk_handler(clerk);
-    struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     effects_prepare(fixture);
-    scene_queue(fixture, outbox, "orders", 4);
-    scene_add(fixture, outbox, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, "orders", 4);
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
     for (int32_t i = 0; i < 4; i++)
-        scene_send(fixture, outbox, "orders", i, 50);
+        outbox_fixture_send(fixture, outbox, "orders", i, 50);
 
     for (int32_t i = 0; i < 4; i++) {
-        wait_until(scene_seq(fixture, outbox, "orders", i) == 50);
+        wait_until(outbox_fixture_seq(fixture, outbox, "orders", i) == 50);
         check(recorder_in_order(clerk->recorder, i, 50));
     }
 
     check_once(fixture, 200);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, call_has_at_most_60_messages)
 {
     struct clerk *clerk = clerk_new();
     struct weir_handler_options handler = clerk_handler(clerk);
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_tuning tuning = outbox_fixture_tuning();
     struct weir_outbox *outbox;
 
     tuning.batch = 500;
@@ -290,7 +290,7 @@ OUTBOX_TEST(transactional, call_has_at_most_60_messages)
 
     check_int(recorder_delivery(clerk->recorder, 0).batch, 60);
     check_once(fixture, 150);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- statements that fail ------------------------------------------------------------------ */
@@ -314,7 +314,7 @@ OUTBOX_POSTGRESQL_TEST(transactional, done_after_a_failed_statement_is_a_retry)
         look(fixture, outbox).last_error,
         "a statement has failed: relation \"there_is_no_such_table\" does not exist");
     check_once(fixture, 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_PLAIN_TEST(transactional, done_after_a_failed_statement_is_done)
@@ -329,7 +329,7 @@ OUTBOX_PLAIN_TEST(transactional, done_after_a_failed_statement_is_done)
 
     check_int(recorder_count(clerk->recorder), 3);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_after_a_failed_statement_is_stored_and_made)
@@ -345,7 +345,7 @@ OUTBOX_TEST(transactional, retry_after_a_failed_statement_is_stored_and_made)
 
     check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, reject_after_a_failed_statement_goes_on)
@@ -362,7 +362,7 @@ OUTBOX_TEST(transactional, reject_after_a_failed_statement_goes_on)
     check_int(dead_letters(fixture, outbox), 1);
     check_int(recorder_calls(clerk->recorder), 1);
     check_once(fixture, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* What is deferred fails at the end, and nobody knows whose fault it is. */
@@ -388,7 +388,7 @@ OUTBOX_DEFERRED_TEST(transactional,
 
     check_once(fixture, 5);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM child"), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- the transaction is weir's -------------------------------------------------------------- */
@@ -408,7 +408,7 @@ static void end_transaction(struct fixture *fixture, const char *sql)
     check_int(recorder_times(clerk->recorder, 0, 1), 2);
     check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, rollback_by_the_handler_brings_everything_again)
@@ -453,7 +453,7 @@ OUTBOX_SERVER_TEST(transactional, commit_by_the_handler_is_told)
     check_int(look(fixture, outbox).seq, 0);
     check(strstr(look(fixture, outbox).last_error, "ended by the handler") != NULL);
     check_int(recorder_count(clerk->recorder), 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_SERVER_TEST(transactional, commit_and_begin_by_the_handler_is_told)
@@ -470,7 +470,7 @@ OUTBOX_SERVER_TEST(transactional, commit_and_begin_by_the_handler_is_told)
 
     check_int(look(fixture, outbox).seq, 0);
     check(strstr(look(fixture, outbox).last_error, "ended by the handler") != NULL);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, savepoints_of_the_handler_are_its_own)
@@ -487,7 +487,7 @@ OUTBOX_TEST(transactional, savepoints_of_the_handler_are_its_own)
 
     check_int(recorder_count(clerk->recorder), 3);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- what a handler leaves behind ----------------------------------------------------------- */
@@ -528,7 +528,7 @@ OUTBOX_SERVER_TEST(transactional, statement_that_was_not_read_brings_everything_
 
     check_int(recorder_times(clerk->recorder, 0, 1), 2);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* They would keep the connection at what it saw then, and it could not write any more. */
@@ -542,13 +542,13 @@ OUTBOX_SQLITE_TEST(transactional, rows_that_were_not_read_are_given_up)
     atomic_store(&clerk->times, 1);
     outbox = clerk_start(fixture, clerk, &handler, 3);
     wait_until(look(fixture, outbox).seq == 3);
-    scene_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(look(fixture, outbox).seq == 6);
 
     check_int(recorder_count(clerk->recorder), 6);
     check_once(fixture, 6);
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
     check_int(sqlite3_stmt_busy(clerk->left), 0);
     sqlite3_finalize(clerk->left);
     weir_outbox_destroy(outbox);
@@ -600,7 +600,7 @@ OUTBOX_TEST(transactional, batch_handler_gets_all_that_wait)
     check_int(recorder_calls(clerk->recorder), 1);
     check_int(recorder_delivery(clerk->recorder, 0).batch, 5);
     check_once(fixture, 5);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, batch_acks_stay_and_the_rest_comes_again)
@@ -620,7 +620,7 @@ OUTBOX_TEST(transactional, batch_acks_stay_and_the_rest_comes_again)
     check_int(dead_letters(fixture, outbox), 1);
     check_once(fixture, 2);
     check_int(effects_of(fixture, 0, 2), 0);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_POSTGRESQL_TEST(transactional, batch_ack_after_a_failed_statement_is_refused)
@@ -638,7 +638,7 @@ OUTBOX_POSTGRESQL_TEST(transactional, batch_ack_after_a_failed_statement_is_refu
     check_int(look(fixture, outbox).seq, 2);
     check_str(look(fixture, outbox).last_error, "cannot ack");
     check_once(fixture, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Writes for all of them at once and answers without an ack. Message 3 is poison. */
@@ -674,7 +674,7 @@ OUTBOX_TEST(transactional, batch_done_without_acks_is_done_with_all)
     wait_until(look(fixture, outbox).seq == 2);
 
     check_once(fixture, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, batch_reject_of_several_blames_only_the_one)
@@ -692,7 +692,7 @@ OUTBOX_TEST(transactional, batch_reject_of_several_blames_only_the_one)
     check_once(fixture, 4);
     check_int(effects_of(fixture, 0, 3), 0);
     check_int(recorder_delivery(clerk->recorder, 5).batch, 1);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Arguments that make no sense, and then everything in order. */
@@ -733,7 +733,7 @@ OUTBOX_TEST(transactional, batch_ack_of_more_than_was_taken_is_refused)
     check_str(look(fixture, outbox).last_error, "as promised");
     check_int(look(fixture, outbox).seq, 2);
     check_once(fixture, 2);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- enqueueing ---------------------------------------------------------------------------- */
@@ -765,21 +765,21 @@ OUTBOX_TEST(transactional, enqueue_happens_with_the_rest_and_wakes_the_next)
 
     handler.on_message_tx = forward;
     outbox = clerk_outbox(fixture, clerk, &handler);
-    scene_queue(fixture, outbox, "letters", 1);
-    scene_serve(fixture, outbox, "letters", letters);
+    outbox_fixture_queue(fixture, outbox, "letters", 1);
+    outbox_fixture_serve(fixture, outbox, "letters", letters);
     recorder_answer(clerk->recorder, 2, 3, ANSWER_RETRY);
     recorder_answer(clerk->recorder, 4, ALWAYS, ANSWER_REJECT);
-    scene_start(fixture, outbox);
-    scene_send(fixture, outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 5);
 
     wait_until(look(fixture, outbox).seq == 5);
-    wait_until(scene_seq(fixture, outbox, "letters", 0) == 4);
+    wait_until(outbox_fixture_seq(fixture, outbox, "letters", 0) == 4);
 
     check_int(recorder_count(letters), 4);
     check_str(recorder_delivery(letters, 1).payload, "2");
     check_str(recorder_delivery(letters, 3).payload, "5");
     check_once(fixture, 4);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* ---- with others ---------------------------------------------------------------------------- */
@@ -791,16 +791,16 @@ OUTBOX_TEST(transactional, handler_and_a_leased_one_may_follow_each_other)
     struct weir_outbox *outbox = clerk_open(fixture, clerk, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
-    scene_close(outbox);
-    outbox = scene_open(fixture, "bert", "orders", 1, leased);
-    scene_send(fixture, outbox, "orders", 0, 2);
+    outbox_fixture_close(outbox);
+    outbox = outbox_fixture_open(fixture, "bert", "orders", 1, leased);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     wait_until(look(fixture, outbox).seq == 5);
 
     check_int(recorder_count(leased), 2);
     check_int(recorder_delivery(leased, 0).seq, 4);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* Nothing but transactional handlers, and what they have passed goes all the same. */
@@ -812,9 +812,9 @@ OUTBOX_TEST(transactional, delivery_is_swept_under_load)
 
     outbox_small_segments(fixture, 4);
     outbox = clerk_outbox(fixture, clerk, &handler);
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     for (int64_t i = 1; i <= 120; i++) {
-        scene_send(fixture, outbox, "orders", 0, 4);
+        outbox_fixture_send(fixture, outbox, "orders", 0, 4);
         wait_until(recorder_count(clerk->recorder) == 4 * (size_t)i);
     }
 
@@ -822,5 +822,5 @@ OUTBOX_TEST(transactional, delivery_is_swept_under_load)
     wait_until(fixture_ask(fixture, "SELECT count(*) FROM weir_log") < 480);
 
     check_once(fixture, 480);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }

@@ -10,7 +10,7 @@
 #include "lib/crew.h"
 #include "lib/effects.h"
 #include "lib/kept_heap.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
 
 enum { PARTITIONS = 4 };
@@ -122,19 +122,19 @@ static struct weir_outbox *clerk_outbox(struct fixture *fixture, const char *nam
                                         struct clerk *clerk,
                                         struct weir_handler_options *handler)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, name);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, name);
 
     handler->on_message = NULL;
     handler->on_message_tx = on_message;
     handler->state = clerk;
-    scene_queue(fixture, outbox, "orders", 1);
-    scene_add(fixture, outbox, handler);
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_add(fixture, outbox, handler);
     return outbox;
 }
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
 {
-    return scene_partition(fixture, outbox, "orders", "default", 0);
+    return outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 }
 
 static void check_once(struct fixture *fixture, int64_t count)
@@ -148,19 +148,19 @@ OUTBOX_SERVER_TEST(transactional_faults, terminated_session_is_a_retry)
     struct clerk *clerk = clerk_new(
         fixture_choose(fixture, "", "SELECT pg_terminate_backend(pg_backend_pid())",
                        "KILL CONNECTION_ID()"));
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *outbox = clerk_outbox(fixture, "anna", clerk, &handler);
 
     effects_prepare(fixture);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(look(fixture, outbox).seq == 3);
 
     check_int(recorder_times(clerk->recorder, 0, 1), 2);
     check_int(recorder_delivery(clerk->recorder, 1).attempts, 1);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* A statement that would take an hour, if nobody cancelled it. */
@@ -172,7 +172,7 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
                        " SELECT count(*) FROM n",
                        "SELECT pg_sleep(3600)", "SELECT sleep(3600)"));
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_db *db = fixture->db;
     struct weir_outbox *outbox;
 
@@ -181,15 +181,15 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
     handler.budget_ns = WEIR_MILLISECONDS(100);
     outbox = clerk_outbox(fixture, "anna", clerk, &handler);
     effects_prepare(fixture);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
 
     wait_until(look(fixture, outbox).seq == 3);
 
     check(recorder_times(clerk->recorder, 0, 1) >= 2);
     check(recorder_delivery(clerk->recorder, 1).attempts >= 1);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
     weir_db_destroy(fixture->db);
     fixture->db = db;
 }
@@ -199,15 +199,15 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
 /* Its first message blocks until its recorder is released, and its lease is short. */
 static struct weir_outbox *open_late(struct fixture *fixture, struct clerk *clerk)
 {
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *outbox;
 
-    scene_short_lease(&handler);
+    outbox_fixture_short_lease(&handler);
     outbox = clerk_outbox(fixture, "anna", clerk, &handler);
     effects_prepare(fixture);
     recorder_answer(clerk->recorder, 1, 1, ANSWER_BLOCK);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(clerk->recorder) == 1);
     return outbox;
 }
@@ -224,7 +224,7 @@ OUTBOX_TEST(transactional_faults, answer_after_the_budget_counts_for_nothing)
 
     check(recorder_times(clerk->recorder, 0, 1) >= 2);
     check_once(fixture, 3);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 /* On SQLite nobody else can write before it is over, so there is nobody to be late for. */
@@ -232,23 +232,23 @@ OUTBOX_SERVER_TEST(transactional_faults, late_handler_loses_its_partition)
 {
     struct clerk *late = clerk_new(NULL);
     struct clerk *other = clerk_new(NULL);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna = open_late(fixture, late);
     struct weir_outbox *bert = clerk_outbox(fixture, "bert", other, &handler);
 
-    scene_start(fixture, bert);
+    outbox_fixture_start(fixture, bert);
     wait_until(look(fixture, bert).seq == 3);
     check_str(look(fixture, bert).owner, "bert");
     check_once(fixture, 3);
 
     recorder_release(late->recorder);
     wait_until(recorder_ended(late->recorder) == 1);
-    scene_close(anna);
+    outbox_fixture_close(anna);
 
     check_int(look(fixture, bert).seq, 3);
     check_int(look(fixture, bert).crashes, 0);
     check_once(fixture, 3);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 /* What it has locked is free again, long before it comes back. */
@@ -257,7 +257,7 @@ OUTBOX_SERVER_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
     static const char LOCKING[] = "UPDATE bolt SET times = times + 1";
     struct clerk *late = clerk_new(LOCKING);
     struct clerk *other = clerk_new(LOCKING);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna;
     struct weir_outbox *bert;
 
@@ -265,16 +265,16 @@ OUTBOX_SERVER_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
     fixture_prepare(fixture, "INSERT INTO bolt VALUES (0)");
     anna = open_late(fixture, late);
     bert = clerk_outbox(fixture, "bert", other, &handler);
-    scene_start(fixture, bert);
+    outbox_fixture_start(fixture, bert);
 
     wait_until(look(fixture, bert).seq == 3);
 
     check_once(fixture, 3);
     check_int(fixture_ask(fixture, "SELECT times FROM bolt"), 1);
     recorder_release(late->recorder);
-    scene_close(anna);
+    outbox_fixture_close(anna);
     check_once(fixture, 3);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 /* Somebody who stands still at a point. */
@@ -301,7 +301,7 @@ OUTBOX_SERVER_TEST(transactional_faults,
     static struct weir_fault_points points;
     struct clerk *late = clerk_new(NULL);
     struct clerk *other = clerk_new(NULL);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna;
     struct weir_outbox *bert;
 
@@ -310,24 +310,24 @@ OUTBOX_SERVER_TEST(transactional_faults,
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "tx.commit", 1, hold, &pause);
     weir_fault_points_arm_call(&points, "keeper.renewed", 1, hold, &pause);
-    scene_short_lease(&handler);
+    outbox_fixture_short_lease(&handler);
     handler.budget_ns = WEIR_MINUTES(1);
     anna = clerk_outbox(fixture, "anna", late, &handler);
     weir_outbox_set_fault_points(anna, &points);
     effects_prepare(fixture);
-    scene_send(fixture, anna, "orders", 0, 3);
-    scene_start(fixture, anna);
+    outbox_fixture_send(fixture, anna, "orders", 0, 3);
+    outbox_fixture_start(fixture, anna);
     wait_until(recorder_count(late->recorder) == 3 && atomic_load(&pause.reached));
     bert = clerk_outbox(fixture, "bert", other, &handler);
-    scene_start(fixture, bert);
+    outbox_fixture_start(fixture, bert);
     wait_until(look(fixture, bert).seq == 3);
 
     atomic_store(&pause.over, true);
-    scene_close(anna);
+    outbox_fixture_close(anna);
 
     check_int(look(fixture, bert).seq, 3);
     check_once(fixture, 3);
-    scene_close(bert);
+    outbox_fixture_close(bert);
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -358,16 +358,16 @@ OUTBOX_TEST(transactional_faults,
 OUTBOX_TEST(transactional_faults, stop_lets_a_call_end)
 {
     struct clerk *clerk = clerk_new(NULL);
-    struct weir_handler_options handler = scene_handler("orders", NULL);
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *outbox = clerk_outbox(fixture, "anna", clerk, &handler);
 
     effects_prepare(fixture);
     recorder_answer(clerk->recorder, 2, 1, ANSWER_HEED);
-    scene_send(fixture, outbox, "orders", 0, 3);
-    scene_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(clerk->recorder) == 2);
 
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
 
     check_int(look(fixture, outbox).seq, 1);
     check_once(fixture, 1);

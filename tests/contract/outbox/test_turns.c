@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
 
@@ -29,25 +29,25 @@ static struct weir_partition_table_info look(const struct hall *self)
 static void add_queue(struct hall *self, const char *queue, int32_t partitions,
                       struct recorder *recorder, int64_t retry_ns)
 {
-    struct weir_handler_options handler = scene_handler(queue, recorder);
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_handler_options handler = outbox_fixture_handler(queue, recorder);
+    struct weir_tuning tuning = outbox_fixture_tuning();
 
     tuning.batch = 1; /* so that each message is a turn */
     tuning.retry_base_ns = tuning.retry_max_ns = retry_ns;
     handler.tuning = &tuning;
-    scene_queue(self->fixture, self->outbox, queue, partitions);
-    scene_add(self->fixture, self->outbox, &handler);
+    outbox_fixture_queue(self->fixture, self->outbox, queue, partitions);
+    outbox_fixture_add(self->fixture, self->outbox, &handler);
     self->leased_partitions += (size_t)partitions;
 }
 
 /* One permit. The queues are served by one recorder, so that it sees their order. */
 static void open_hall(struct hall *self, struct fixture *fixture)
 {
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
 
     options.handlers = 1;
     *self = (struct hall){.fixture = fixture,
-                          .outbox = scene_create(fixture, &options),
+                          .outbox = outbox_fixture_create(fixture, &options),
                           .gate = recorder_new(),
                           .calls = recorder_new()};
     add_queue(self, "gate", 1, self->gate, WEIR_MINUTES(10));
@@ -58,7 +58,7 @@ static void open_hall(struct hall *self, struct fixture *fixture)
  * log. */
 static void start(struct hall *self)
 {
-    scene_start(self->fixture, self->outbox);
+    outbox_fixture_start(self->fixture, self->outbox);
     wait_until(look(self).leased_partitions == self->leased_partitions &&
                look(self).behind == 0);
 }
@@ -74,14 +74,14 @@ static void start_with(struct hall *self, struct fixture *fixture, int64_t retry
 
 static void take_the_permit(struct hall *self)
 {
-    scene_send_text(self->fixture, self->outbox, "gate", 0, "gate");
+    outbox_fixture_send_text(self->fixture, self->outbox, "gate", 0, "gate");
     wait_until(recorder_calls(self->gate) == 1);
 }
 
 /* A message, whose text is the queue's name and its number in the test. */
 static void send(struct hall *self, const char *queue, const char *text)
 {
-    scene_send_text(self->fixture, self->outbox, queue, 0, text);
+    outbox_fixture_send_text(self->fixture, self->outbox, queue, 0, text);
 }
 
 static void check_order(struct hall *self, const char *const *texts, size_t count)
@@ -110,7 +110,7 @@ OUTBOX_TEST(turn, is_of_the_lane_that_is_ready_for_longest)
     recorder_release(hall.gate);
 
     CHECK_ORDER(&hall, "blue 1", "red 1", "green 1");
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, stays_where_it_is_when_more_messages_come)
@@ -127,7 +127,7 @@ OUTBOX_TEST(turn, stays_where_it_is_when_more_messages_come)
     recorder_release(hall.gate);
 
     CHECK_ORDER(&hall, "green 1", "red 1", "green 2");
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, of_a_lane_that_got_messages_while_it_ran_comes_after_the_others)
@@ -147,7 +147,7 @@ OUTBOX_TEST(turn, of_a_lane_that_got_messages_while_it_ran_comes_after_the_other
     recorder_release(hall.calls);
 
     CHECK_ORDER(&hall, "red 1", "green 1", "blue 1", "red 2", "red 3");
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, goes_round_however_much_waits_for_one_queue)
@@ -170,7 +170,7 @@ OUTBOX_TEST(turn, goes_round_however_much_waits_for_one_queue)
     wait_until(recorder_ended(hall.calls) == 240);
     for (size_t i = 0; i < 60; i++)
         check_str(recorder_delivery(hall.calls, i).payload, QUEUES[i % 3]);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, comes_once_for_each_of_100_lanes_in_their_order)
@@ -184,11 +184,11 @@ OUTBOX_TEST(turn, comes_once_for_each_of_100_lanes_in_their_order)
     start(&hall);
     take_the_permit(&hall);
     for (int32_t i = 0; i < 4; i++)
-        scene_send(fixture, hall.outbox, "blue", 3 - i, 1);
+        outbox_fixture_send(fixture, hall.outbox, "blue", 3 - i, 1);
     for (int32_t i = 0; i < 32; i++)
-        scene_send(fixture, hall.outbox, "green", i * 5 % 32, 1);
+        outbox_fixture_send(fixture, hall.outbox, "green", i * 5 % 32, 1);
     for (int32_t i = 0; i < 64; i++)
-        scene_send(fixture, hall.outbox, "red", 63 - i, 1);
+        outbox_fixture_send(fixture, hall.outbox, "red", 63 - i, 1);
     wait_until(look(&hall).ready == 100);
 
     recorder_release(hall.gate);
@@ -200,7 +200,7 @@ OUTBOX_TEST(turn, comes_once_for_each_of_100_lanes_in_their_order)
         check_int(recorder_delivery(hall.calls, (size_t)i).partition, sent_to);
     }
     check_int(recorder_count(hall.calls), 100);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, is_passed_on_by_a_lane_that_fails)
@@ -220,7 +220,7 @@ OUTBOX_TEST(turn, is_passed_on_by_a_lane_that_fails)
 
     CHECK_ORDER(&hall, "red 1", "green 1", "blue 1");
     wait_until(look(&hall).retrying == 1);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, of_a_lane_that_failed_is_not_brought_nearer_by_new_messages)
@@ -241,7 +241,7 @@ OUTBOX_TEST(turn, of_a_lane_that_failed_is_not_brought_nearer_by_new_messages)
     for (size_t i = 1; i <= 20; i++)
         check_str(recorder_delivery(hall.calls, i).payload, "green");
     check_int(look(&hall).retrying, 1);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 /* The wait is over while others have the permit and a backlog: it is in their midst. */
@@ -258,9 +258,10 @@ OUTBOX_TEST(turn, of_a_lane_that_failed_comes_though_the_others_never_rest)
     take_the_permit(&hall);
     for (int i = 0; i < BACKLOG; i++)
         send(&hall, "green", "green");
-    wait_until(look(&hall).messages >= BACKLOG + 1 &&
-               scene_partition(fixture, hall.outbox, "red", "default", 0).retry_in_us ==
-                   0);
+    wait_until(
+        look(&hall).messages >= BACKLOG + 1 &&
+        outbox_fixture_partition(fixture, hall.outbox, "red", "default", 0).retry_in_us ==
+            0);
 
     recorder_release(hall.gate);
 
@@ -268,7 +269,7 @@ OUTBOX_TEST(turn, of_a_lane_that_failed_comes_though_the_others_never_rest)
     while (strcmp(recorder_delivery(hall.calls, at).payload, "red") != 0)
         at++;
     check_in_range(at, 1, BACKLOG);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 /* ---- no spinning --------------------------------------------------------------------------- */
@@ -278,7 +279,7 @@ OUTBOX_TEST(turn, of_a_lane_that_failed_comes_though_the_others_never_rest)
 static void check_nobody_spins(struct hall *self)
 {
     enum { MESSAGES = 20, LOOKS_MAX = 10 };
-    uint64_t before = scene_executions(self->outbox, "lane");
+    uint64_t before = outbox_fixture_executions(self->outbox, "lane");
 
     for (size_t i = 0; i < MESSAGES; i++) {
         size_t ended = recorder_ended(self->calls);
@@ -286,7 +287,7 @@ static void check_nobody_spins(struct hall *self)
         send(self, "green", "green");
         wait_until(recorder_ended(self->calls) == ended + 1);
     }
-    check_in_range(scene_executions(self->outbox, "lane") - before, MESSAGES - 1,
+    check_in_range(outbox_fixture_executions(self->outbox, "lane") - before, MESSAGES - 1,
                    MESSAGES * LOOKS_MAX);
 }
 
@@ -301,7 +302,7 @@ OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_waits_fo
     wait_until(look(&hall).retrying == 1);
 
     check_nobody_spins(&hall);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_is_paused)
@@ -317,33 +318,33 @@ OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_is_pause
 
     check_nobody_spins(&hall);
     check_int(recorder_count_of(hall.calls, 0), 20);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }
 
 /* Two permits, one of which the gate's handler may have: its second partition is ready and may
  * not run. */
 OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_has_no_permit)
 {
-    struct weir_outbox_options options = scene_options(fixture, "anna");
+    struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct hall hall = {
         .fixture = fixture, .gate = recorder_new(), .calls = recorder_new()};
-    struct weir_handler_options handler = scene_handler("gate", hall.gate);
+    struct weir_handler_options handler = outbox_fixture_handler("gate", hall.gate);
 
     options.handlers = 2;
-    hall.outbox = scene_create(fixture, &options);
+    hall.outbox = outbox_fixture_create(fixture, &options);
     handler.permits = 1;
     recorder_answer(hall.gate, 0, ALWAYS, ANSWER_BLOCK);
-    scene_queue(fixture, hall.outbox, "gate", 2);
-    scene_add(fixture, hall.outbox, &handler);
+    outbox_fixture_queue(fixture, hall.outbox, "gate", 2);
+    outbox_fixture_add(fixture, hall.outbox, &handler);
     add_queue(&hall, "green", 1, hall.calls, WEIR_MINUTES(10));
-    scene_start(fixture, hall.outbox);
-    scene_send(fixture, hall.outbox, "gate", 0, 1);
-    scene_send(fixture, hall.outbox, "gate", 1, 1);
+    outbox_fixture_start(fixture, hall.outbox);
+    outbox_fixture_send(fixture, hall.outbox, "gate", 0, 1);
+    outbox_fixture_send(fixture, hall.outbox, "gate", 1, 1);
     wait_until(look(&hall).ready == 1 && look(&hall).running == 1);
 
     check_nobody_spins(&hall);
     check_int(recorder_calls(hall.gate), 1);
     recorder_release(hall.gate);
     wait_until(recorder_calls(hall.gate) == 2);
-    scene_close(hall.outbox);
+    outbox_fixture_close(hall.outbox);
 }

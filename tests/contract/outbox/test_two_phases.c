@@ -6,7 +6,7 @@
 
 #include "db/connection.h"
 #include "lib/outbox_application.h"
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 #define QUIETLY "SET LOCAL weir.notify = off"
 
@@ -27,7 +27,7 @@ static struct hall open_hall(struct fixture *fixture)
 {
     struct hall self = {.fixture = fixture, .recorder = recorder_new()};
 
-    self.outbox = scene_open(fixture, "anna", "orders", 1, self.recorder);
+    self.outbox = outbox_fixture_open(fixture, "anna", "orders", 1, self.recorder);
     self.application = application_start(fixture);
     return self;
 }
@@ -35,13 +35,13 @@ static struct hall open_hall(struct fixture *fixture)
 static void close_hall(struct hall *self)
 {
     application_stop(&self->application);
-    scene_close(self->outbox);
+    outbox_fixture_close(self->outbox);
 }
 
 static void enqueue(struct hall *self, struct weir_connection *connection)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_draft draft = scene_draft(0, "quiet");
+    struct weir_draft draft = outbox_fixture_draft(0, "quiet");
 
     check_db(
         weir_enqueue(self->outbox, connection, "orders", &draft, NULL, &fixture->error),
@@ -100,7 +100,7 @@ static void prepare_own(struct hall *self)
 
 static void check_that_commit_delivers(struct hall *self)
 {
-    scene_send_text(self->fixture, self->outbox, "orders", 0, "other");
+    outbox_fixture_send_text(self->fixture, self->outbox, "orders", 0, "other");
     wait_until(recorder_count(self->recorder) == 1);
     application_run(&self->application, "COMMIT PREPARED 'phases'");
 
@@ -113,7 +113,7 @@ static void check_that_commit_delivers(struct hall *self)
 static void check_that_rollback_delivers_nothing(struct hall *self)
 {
     application_run(&self->application, "ROLLBACK PREPARED 'phases'");
-    scene_send_text(self->fixture, self->outbox, "orders", 0, "other");
+    outbox_fixture_send_text(self->fixture, self->outbox, "orders", 0, "other");
 
     wait_until(recorder_count(self->recorder) == 1);
     check_str(recorder_delivery(self->recorder, 0).payload, "other");
@@ -164,10 +164,11 @@ OUTBOX_POSTGRESQL_TEST(quiet_enqueue, on_a_connection_of_ours_is_prepared_and_de
 /* Over with its transaction: the next one notifies as ever, and cannot be prepared. */
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, says_nothing_of_the_next_transaction)
 {
-    struct hall hall = {.fixture = fixture, .outbox = scene_outbox(fixture, "anna")};
+    struct hall hall = {.fixture = fixture,
+                        .outbox = outbox_fixture_outbox(fixture, "anna")};
     PGresult *result;
 
-    scene_queue(fixture, hall.outbox, "orders", 1);
+    outbox_fixture_queue(fixture, hall.outbox, "orders", 1);
     hall.application = application_start(fixture);
     prepare_function(&hall);
     application_run(&hall.application, "COMMIT PREPARED 'phases'");

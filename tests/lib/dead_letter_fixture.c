@@ -1,7 +1,7 @@
 /*
- * letter_scene.c - see letter_scene.h.
+ * dead_letter_fixture.c - see dead_letter_fixture.h.
  */
-#include "lib/letter_scene.h"
+#include "lib/dead_letter_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,9 +44,9 @@ void letters_note(void *state, const struct weir_dead_letter *letter)
 struct weir_outbox *letters_clerk(struct fixture *fixture, const char *queue,
                                   int32_t partitions)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "clerk");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "clerk");
 
-    scene_queue(fixture, outbox, queue, partitions);
+    outbox_fixture_queue(fixture, outbox, queue, partitions);
     return outbox;
 }
 
@@ -63,12 +63,12 @@ static enum weir_outcome reject_it(struct weir_context *context, void *state,
 static struct weir_outbox *maker(struct fixture *fixture, const char *queue,
                                  const char *subscription)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "maker");
-    struct weir_handler_options handler = scene_handler(queue, NULL);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "maker");
+    struct weir_handler_options handler = outbox_fixture_handler(queue, NULL);
 
     handler.subscription = subscription;
     handler.on_message = reject_it;
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_add(fixture, outbox, &handler);
     return outbox;
 }
 
@@ -84,16 +84,16 @@ void letters_reject(struct fixture *fixture, const char *queue, const char *subs
     struct weir_outbox *outbox = maker(fixture, queue, subscription);
     int64_t before = letters_count(fixture, outbox, WEIR_DEAD_LETTER_ANY);
 
-    scene_start(fixture, outbox);
+    outbox_fixture_start(fixture, outbox);
     wait_until(letters_count(fixture, outbox, WEIR_DEAD_LETTER_ANY) ==
                before + (int64_t)count);
-    scene_close(outbox);
+    outbox_fixture_close(outbox);
 }
 
 void letters_make_of(struct fixture *fixture, const char *queue, const char *subscription,
                      const struct weir_draft *drafts, size_t count)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, "producer");
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "producer");
 
     check_db(
         weir_enqueue_batch(outbox, NULL, queue, drafts, count, NULL, &fixture->error),
@@ -111,7 +111,7 @@ void letters_make(struct fixture *fixture, const char *queue, const char *subscr
     check(count <= DELIVERIES_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(texts[i], sizeof texts[i], "%zu", i + 1);
-        drafts[i] = scene_draft(partition, texts[i]);
+        drafts[i] = outbox_fixture_draft(partition, texts[i]);
     }
     letters_make_of(fixture, queue, subscription, drafts, count);
 }

@@ -1,5 +1,5 @@
 /*
- * letter_scene.h - dead letters for tests: how they come about, and notes of what was seen.
+ * dead_letter_fixture.h - dead letters for tests: how they come about, and notes of what was seen.
  *
  *   OUTBOX_TEST(letter, is_pending_at_first)
  *   {
@@ -12,10 +12,10 @@
  *
  * The clerk is an outbox that never starts, as an operator's program is.
  */
-#ifndef WEIR_TEST_LETTER_SCENE_H
-#define WEIR_TEST_LETTER_SCENE_H
+#ifndef WEIR_TEST_DEAD_LETTER_FIXTURE_H
+#define WEIR_TEST_DEAD_LETTER_FIXTURE_H
 
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 #include "weir/dead_letter.h"
 
 enum { LETTERS_MAX = 512, LETTER_TEXT_SIZE = 160 };

@@ -1,26 +1,26 @@
 /*
- * outbox_scene.h - outboxes, handlers that keep notes, and what an operator would see.
+ * outbox_fixture.h - outboxes, handlers that keep notes, and what an operator would see.
  *
  *   OUTBOX_TEST(delivery, goes_on_after_a_reject)
  *   {
  *       struct recorder *recorder = recorder_new();
- *       struct weir_outbox *outbox = scene_outbox(fixture, "anna");
+ *       struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
  *
  *       recorder_answer(recorder, 2, ALWAYS, ANSWER_REJECT);
- *       scene_queue(fixture, outbox, "orders", 1);
- *       scene_serve(fixture, outbox, "orders", recorder);
- *       scene_start(fixture, outbox);
- *       scene_send(fixture, outbox, "orders", 0, 3);
+ *       outbox_fixture_queue(fixture, outbox, "orders", 1);
+ *       outbox_fixture_serve(fixture, outbox, "orders", recorder);
+ *       outbox_fixture_start(fixture, outbox);
+ *       outbox_fixture_send(fixture, outbox, "orders", 0, 3);
  *
- *       wait_until(scene_partition(fixture, outbox, "orders", "default", 0).seq == 3);
- *       scene_close(outbox);
+ *       wait_until(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).seq == 3);
+ *       outbox_fixture_close(outbox);
  *   }
  *
  * Several outboxes on one database stand for several processes. One that "crashes" is one whose
  * handler does not come back in time: its lease runs out and somebody else takes the partition.
  */
-#ifndef WEIR_TEST_OUTBOX_SCENE_H
-#define WEIR_TEST_OUTBOX_SCENE_H
+#ifndef WEIR_TEST_OUTBOX_FIXTURE_H
+#define WEIR_TEST_OUTBOX_FIXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,53 +97,55 @@ void recorder_note(struct recorder *self, const struct weir_message *message);
 /* ---- outboxes ---------------------------------------------------------------------------- */
 
 /* Quick to retry; all else as by default. */
-struct weir_outbox_options scene_options(struct fixture *fixture, const char *name);
-struct weir_outbox *scene_outbox(struct fixture *fixture, const char *name);
-struct weir_outbox *scene_create(struct fixture *fixture,
-                                 const struct weir_outbox_options *options);
+struct weir_outbox_options outbox_fixture_options(struct fixture *fixture,
+                                                  const char *name);
+struct weir_outbox *outbox_fixture_outbox(struct fixture *fixture, const char *name);
+struct weir_outbox *outbox_fixture_create(struct fixture *fixture,
+                                          const struct weir_outbox_options *options);
 
 /* Sweeps as often as it may. */
-struct weir_outbox *scene_sweeping(struct fixture *fixture, const char *name);
+struct weir_outbox *outbox_fixture_sweeping(struct fixture *fixture, const char *name);
 
-void scene_queue(struct fixture *fixture, struct weir_outbox *outbox, const char *name,
-                 int32_t partitions);
+void outbox_fixture_queue(struct fixture *fixture, struct weir_outbox *outbox,
+                          const char *name, int32_t partitions);
 
-/* A handler for single messages, and for batches, to be changed before scene_add(). */
-struct weir_handler_options scene_handler(const char *queue, struct recorder *recorder);
-struct weir_handler_options scene_batch_handler(const char *queue,
-                                                struct recorder *recorder);
-void scene_add(struct fixture *fixture, struct weir_outbox *outbox,
-               const struct weir_handler_options *options);
-void scene_serve(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                 struct recorder *recorder);
+/* A handler for single messages, and for batches, to be changed before outbox_fixture_add(). */
+struct weir_handler_options outbox_fixture_handler(const char *queue,
+                                                   struct recorder *recorder);
+struct weir_handler_options outbox_fixture_batch_handler(const char *queue,
+                                                         struct recorder *recorder);
+void outbox_fixture_add(struct fixture *fixture, struct weir_outbox *outbox,
+                        const struct weir_handler_options *options);
+void outbox_fixture_serve(struct fixture *fixture, struct weir_outbox *outbox,
+                          const char *queue, struct recorder *recorder);
 
 /* One message per call, so that every call counts for one. */
-void scene_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
-                            const char *queue, struct recorder *recorder);
+void outbox_fixture_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
+                                     const char *queue, struct recorder *recorder);
 
 /* The tuning of the lanes, and a lease and budget short enough to wait for its end. */
-struct weir_tuning scene_tuning(void);
-void scene_short_lease(struct weir_handler_options *options);
+struct weir_tuning outbox_fixture_tuning(void);
+void outbox_fixture_short_lease(struct weir_handler_options *options);
 
-void scene_start(struct fixture *fixture, struct weir_outbox *outbox);
+void outbox_fixture_start(struct fixture *fixture, struct weir_outbox *outbox);
 
 /* Which must be clean. */
-void scene_stop(struct weir_outbox *outbox);
-void scene_close(struct weir_outbox *outbox);
+void outbox_fixture_stop(struct weir_outbox *outbox);
+void outbox_fixture_close(struct weir_outbox *outbox);
 
 /* An outbox with this queue and this handler, which runs. */
-struct weir_outbox *scene_open(struct fixture *fixture, const char *name,
-                               const char *queue, int32_t partitions,
-                               struct recorder *recorder);
+struct weir_outbox *outbox_fixture_open(struct fixture *fixture, const char *name,
+                                        const char *queue, int32_t partitions,
+                                        struct recorder *recorder);
 
 /* `count` messages in one call, with payloads "1", "2", ... */
-void scene_send(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                int32_t partition, size_t count);
-void scene_send_text(struct fixture *fixture, struct weir_outbox *outbox,
-                     const char *queue, int32_t partition, const char *payload);
+void outbox_fixture_send(struct fixture *fixture, struct weir_outbox *outbox,
+                         const char *queue, int32_t partition, size_t count);
+void outbox_fixture_send_text(struct fixture *fixture, struct weir_outbox *outbox,
+                              const char *queue, int32_t partition, const char *payload);
 
 /* The draft of a text. */
-struct weir_draft scene_draft(int32_t partition, const char *payload);
+struct weir_draft outbox_fixture_draft(int32_t partition, const char *payload);
 
 /* ---- what an operator sees --------------------------------------------------------------- */
 
@@ -161,9 +163,9 @@ struct partition_view {
     int64_t lease_left_us;
     uint32_t crashes;
 };
-struct partition_view scene_partition(struct fixture *fixture, struct weir_outbox *outbox,
-                                      const char *queue, const char *subscription,
-                                      int32_t partition);
+struct partition_view
+outbox_fixture_partition(struct fixture *fixture, struct weir_outbox *outbox,
+                         const char *queue, const char *subscription, int32_t partition);
 
 struct queue_view {
     bool found;
@@ -176,19 +178,20 @@ struct queue_view {
     int64_t aside;
     int64_t dead_letters;
 };
-struct queue_view scene_queue_view(struct fixture *fixture, struct weir_outbox *outbox,
-                                   const char *queue);
+struct queue_view outbox_fixture_queue_view(struct fixture *fixture,
+                                            struct weir_outbox *outbox,
+                                            const char *queue);
 
 /* The position of the default subscription. */
-int64_t scene_seq(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                  int32_t partition);
+int64_t outbox_fixture_seq(struct fixture *fixture, struct weir_outbox *outbox,
+                           const char *queue, int32_t partition);
 
 /* Everything that is still kept of a queue, in the eyes of somebody new: how many messages a
  * subscription that is made now gets from the beginning. */
-int64_t scene_kept(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                   const char *newcomer);
+int64_t outbox_fixture_kept(struct fixture *fixture, struct weir_outbox *outbox,
+                            const char *queue, const char *newcomer);
 
 /* How often workers of a category ("lane", "dispatcher", ...) have run and not failed. */
-uint64_t scene_executions(struct weir_outbox *outbox, const char *category);
+uint64_t outbox_fixture_executions(struct weir_outbox *outbox, const char *category);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * outbox_scene.c - see outbox_scene.h.
+ * outbox_fixture.c - see outbox_fixture.h.
  *
  * Recorders are static: a test that fails leaves its handlers behind, and those must not write
  * into the stack of the next one.
  */
-#include "lib/outbox_scene.h"
+#include "lib/outbox_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -270,7 +270,7 @@ enum weir_outcome recorder_on_batch(struct weir_context *context, void *state,
 
 /* ---- outboxes ------------------------------------------------------------------------------ */
 
-struct weir_tuning scene_tuning(void)
+struct weir_tuning outbox_fixture_tuning(void)
 {
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
 
@@ -279,12 +279,13 @@ struct weir_tuning scene_tuning(void)
     return tuning;
 }
 
-struct weir_outbox_options scene_options(struct fixture *fixture, const char *name)
+struct weir_outbox_options outbox_fixture_options(struct fixture *fixture,
+                                                  const char *name)
 {
     static struct weir_tuning lanes;
     struct weir_outbox_options options;
 
-    lanes = scene_tuning();
+    lanes = outbox_fixture_tuning();
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     options.process_name = name;
@@ -293,8 +294,8 @@ struct weir_outbox_options scene_options(struct fixture *fixture, const char *na
     return options;
 }
 
-struct weir_outbox *scene_create(struct fixture *fixture,
-                                 const struct weir_outbox_options *options)
+struct weir_outbox *outbox_fixture_create(struct fixture *fixture,
+                                          const struct weir_outbox_options *options)
 {
     struct weir_outbox *outbox = NULL;
 
@@ -302,25 +303,25 @@ struct weir_outbox *scene_create(struct fixture *fixture,
     return outbox;
 }
 
-struct weir_outbox *scene_outbox(struct fixture *fixture, const char *name)
+struct weir_outbox *outbox_fixture_outbox(struct fixture *fixture, const char *name)
 {
-    struct weir_outbox_options options = scene_options(fixture, name);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, name);
 
-    return scene_create(fixture, &options);
+    return outbox_fixture_create(fixture, &options);
 }
 
-struct weir_outbox *scene_sweeping(struct fixture *fixture, const char *name)
+struct weir_outbox *outbox_fixture_sweeping(struct fixture *fixture, const char *name)
 {
-    struct weir_outbox_options options = scene_options(fixture, name);
+    struct weir_outbox_options options = outbox_fixture_options(fixture, name);
     struct weir_tuning sweep = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_SWEEP);
 
     sweep.idle_ns = WEIR_MILLISECONDS(20);
     options.tuning[WEIR_KIND_SWEEP] = &sweep;
-    return scene_create(fixture, &options);
+    return outbox_fixture_create(fixture, &options);
 }
 
-void scene_queue(struct fixture *fixture, struct weir_outbox *outbox, const char *name,
-                 int32_t partitions)
+void outbox_fixture_queue(struct fixture *fixture, struct weir_outbox *outbox,
+                          const char *name, int32_t partitions)
 {
     struct weir_queue_options options;
 
@@ -330,7 +331,8 @@ void scene_queue(struct fixture *fixture, struct weir_outbox *outbox, const char
     check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
 }
 
-struct weir_handler_options scene_handler(const char *queue, struct recorder *recorder)
+struct weir_handler_options outbox_fixture_handler(const char *queue,
+                                                   struct recorder *recorder)
 {
     struct weir_handler_options options;
 
@@ -341,76 +343,76 @@ struct weir_handler_options scene_handler(const char *queue, struct recorder *re
     return options;
 }
 
-struct weir_handler_options scene_batch_handler(const char *queue,
-                                                struct recorder *recorder)
+struct weir_handler_options outbox_fixture_batch_handler(const char *queue,
+                                                         struct recorder *recorder)
 {
-    struct weir_handler_options options = scene_handler(queue, recorder);
+    struct weir_handler_options options = outbox_fixture_handler(queue, recorder);
 
     options.on_message = NULL;
     options.on_batch = recorder_on_batch;
     return options;
 }
 
-void scene_short_lease(struct weir_handler_options *options)
+void outbox_fixture_short_lease(struct weir_handler_options *options)
 {
     options->lease.duration_ns = WEIR_MILLISECONDS(300);
     options->lease.headroom_ns = WEIR_MILLISECONDS(200);
 }
 
-void scene_add(struct fixture *fixture, struct weir_outbox *outbox,
-               const struct weir_handler_options *options)
+void outbox_fixture_add(struct fixture *fixture, struct weir_outbox *outbox,
+                        const struct weir_handler_options *options)
 {
     check_db(weir_outbox_add_handler(outbox, options, &fixture->error), WEIR_OK);
 }
 
-void scene_serve(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                 struct recorder *recorder)
+void outbox_fixture_serve(struct fixture *fixture, struct weir_outbox *outbox,
+                          const char *queue, struct recorder *recorder)
 {
-    struct weir_handler_options options = scene_handler(queue, recorder);
+    struct weir_handler_options options = outbox_fixture_handler(queue, recorder);
 
-    scene_add(fixture, outbox, &options);
+    outbox_fixture_add(fixture, outbox, &options);
 }
 
-void scene_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
-                            const char *queue, struct recorder *recorder)
+void outbox_fixture_serve_one_by_one(struct fixture *fixture, struct weir_outbox *outbox,
+                                     const char *queue, struct recorder *recorder)
 {
-    struct weir_handler_options handler = scene_handler(queue, recorder);
-    struct weir_tuning tuning = scene_tuning();
+    struct weir_handler_options handler = outbox_fixture_handler(queue, recorder);
+    struct weir_tuning tuning = outbox_fixture_tuning();
 
     tuning.batch = 1;
     handler.tuning = &tuning;
-    scene_add(fixture, outbox, &handler);
+    outbox_fixture_add(fixture, outbox, &handler);
 }
 
-void scene_start(struct fixture *fixture, struct weir_outbox *outbox)
+void outbox_fixture_start(struct fixture *fixture, struct weir_outbox *outbox)
 {
     check_db(weir_outbox_start(outbox, &fixture->error), WEIR_OK);
 }
 
-void scene_stop(struct weir_outbox *outbox)
+void outbox_fixture_stop(struct weir_outbox *outbox)
 {
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(20)), 0);
 }
 
-void scene_close(struct weir_outbox *outbox)
+void outbox_fixture_close(struct weir_outbox *outbox)
 {
-    scene_stop(outbox);
+    outbox_fixture_stop(outbox);
     weir_outbox_destroy(outbox);
 }
 
-struct weir_outbox *scene_open(struct fixture *fixture, const char *name,
-                               const char *queue, int32_t partitions,
-                               struct recorder *recorder)
+struct weir_outbox *outbox_fixture_open(struct fixture *fixture, const char *name,
+                                        const char *queue, int32_t partitions,
+                                        struct recorder *recorder)
 {
-    struct weir_outbox *outbox = scene_outbox(fixture, name);
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, name);
 
-    scene_queue(fixture, outbox, queue, partitions);
-    scene_serve(fixture, outbox, queue, recorder);
-    scene_start(fixture, outbox);
+    outbox_fixture_queue(fixture, outbox, queue, partitions);
+    outbox_fixture_serve(fixture, outbox, queue, recorder);
+    outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
-struct weir_draft scene_draft(int32_t partition, const char *payload)
+struct weir_draft outbox_fixture_draft(int32_t partition, const char *payload)
 {
     bool any = partition == WEIR_ANY_PARTITION;
 
@@ -421,8 +423,8 @@ struct weir_draft scene_draft(int32_t partition, const char *payload)
         .payload_size = strlen(payload)};
 }
 
-void scene_send(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                int32_t partition, size_t count)
+void outbox_fixture_send(struct fixture *fixture, struct weir_outbox *outbox,
+                         const char *queue, int32_t partition, size_t count)
 {
     static char texts[DELIVERIES_MAX][TEXT_SIZE];
     static struct weir_draft drafts[DELIVERIES_MAX];
@@ -430,17 +432,17 @@ void scene_send(struct fixture *fixture, struct weir_outbox *outbox, const char 
     check(count <= DELIVERIES_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(texts[i], TEXT_SIZE, "%zu", i + 1);
-        drafts[i] = scene_draft(partition, texts[i]);
+        drafts[i] = outbox_fixture_draft(partition, texts[i]);
     }
     check_db(
         weir_enqueue_batch(outbox, NULL, queue, drafts, count, NULL, &fixture->error),
         WEIR_OK);
 }
 
-void scene_send_text(struct fixture *fixture, struct weir_outbox *outbox,
-                     const char *queue, int32_t partition, const char *payload)
+void outbox_fixture_send_text(struct fixture *fixture, struct weir_outbox *outbox,
+                              const char *queue, int32_t partition, const char *payload)
 {
-    struct weir_draft draft = scene_draft(partition, payload);
+    struct weir_draft draft = outbox_fixture_draft(partition, payload);
 
     check_db(weir_enqueue(outbox, NULL, queue, &draft, NULL, &fixture->error), WEIR_OK);
 }
@@ -477,9 +479,9 @@ static void look_at_partition(void *state, const struct weir_partition_info *inf
     (void)snprintf(view->owner, sizeof view->owner, "%s", info->owner);
 }
 
-struct partition_view scene_partition(struct fixture *fixture, struct weir_outbox *outbox,
-                                      const char *queue, const char *subscription,
-                                      int32_t partition)
+struct partition_view
+outbox_fixture_partition(struct fixture *fixture, struct weir_outbox *outbox,
+                         const char *queue, const char *subscription, int32_t partition)
 {
     struct search search = {.subscription = subscription, .partition = partition};
 
@@ -489,10 +491,10 @@ struct partition_view scene_partition(struct fixture *fixture, struct weir_outbo
     return search.found;
 }
 
-int64_t scene_seq(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                  int32_t partition)
+int64_t outbox_fixture_seq(struct fixture *fixture, struct weir_outbox *outbox,
+                           const char *queue, int32_t partition)
 {
-    return scene_partition(fixture, outbox, queue, "default", partition).seq;
+    return outbox_fixture_partition(fixture, outbox, queue, "default", partition).seq;
 }
 
 struct queue_search {
@@ -519,8 +521,8 @@ static void look_at_queue(void *state, const struct weir_queue_info *info)
     };
 }
 
-struct queue_view scene_queue_view(struct fixture *fixture, struct weir_outbox *outbox,
-                                   const char *queue)
+struct queue_view outbox_fixture_queue_view(struct fixture *fixture,
+                                            struct weir_outbox *outbox, const char *queue)
 {
     struct queue_search search = {.name = queue};
 
@@ -529,23 +531,23 @@ struct queue_view scene_queue_view(struct fixture *fixture, struct weir_outbox *
     return search.found;
 }
 
-int64_t scene_kept(struct fixture *fixture, struct weir_outbox *outbox, const char *queue,
-                   const char *newcomer)
+int64_t outbox_fixture_kept(struct fixture *fixture, struct weir_outbox *outbox,
+                            const char *queue, const char *newcomer)
 {
-    struct weir_outbox *visitor = scene_outbox(fixture, "visitor");
-    struct weir_handler_options options = scene_handler(queue, recorder_new());
-    struct queue_view view = scene_queue_view(fixture, outbox, queue);
+    struct weir_outbox *visitor = outbox_fixture_outbox(fixture, "visitor");
+    struct weir_handler_options options = outbox_fixture_handler(queue, recorder_new());
+    struct queue_view view = outbox_fixture_queue_view(fixture, outbox, queue);
     int64_t kept = 0;
 
     options.subscription = newcomer;
-    scene_add(fixture, visitor, &options);
+    outbox_fixture_add(fixture, visitor, &options);
     for (int32_t i = 0; i < view.partitions; i++)
-        kept += scene_partition(fixture, visitor, queue, newcomer, i).waiting;
+        kept += outbox_fixture_partition(fixture, visitor, queue, newcomer, i).waiting;
     weir_outbox_destroy(visitor);
     return kept;
 }
 
-uint64_t scene_executions(struct weir_outbox *outbox, const char *category)
+uint64_t outbox_fixture_executions(struct weir_outbox *outbox, const char *category)
 {
     struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX];
     size_t count =
