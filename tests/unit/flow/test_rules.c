@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "rules_scene.h"
+#include "rules_fixture.h"
 
 static void check_text(struct weir_str got, const char *want)
 {

@@ -14,7 +14,7 @@
 
 #include "base/random.h"
 #include "execution/rules.h"
-#include "rules_scene.h"
+#include "rules_fixture.h"
 
 enum { STEPS = 200000, STEPS_PER_LIFE_MAX = 120 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "execution/rules.h"
-#include "rules_scene.h"
+#include "rules_fixture.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

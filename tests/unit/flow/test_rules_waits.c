@@ -2,7 +2,7 @@
  * Tests of execution/rules.c: suspensions, dependencies and budgets, one claim each.
  */
 #include "execution/rules.h"
-#include "rules_scene.h"
+#include "rules_fixture.h"
 
 static void check_text(struct weir_str got, const char *want)
 {

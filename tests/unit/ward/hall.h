@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "unit/ward/journal.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 enum { ENDS_MAX = 8 };
 

@@ -7,23 +7,23 @@
 #include <sched.h>
 
 #include "lib/sweep.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 /* ---- the rows of the table -------------------------------------------------------------- */
 
 WEIR_TEST(gate, of_one_lets_a_worker_in)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.shared = stage_gate(&scene.stage, 1);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 1);
-    check_int(gate_now(scene.options.shared).admitted_total, 1);
-    check_int(gate_now(scene.options.shared).inside, 0);
-    scene_close(&scene);
+    check_int(gate_now(worker_fixture.options.shared).admitted_total, 1);
+    check_int(gate_now(worker_fixture.options.shared).inside, 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
@@ -51,53 +51,54 @@ WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
 WEIR_TEST(gate, of_none_lets_nobody_in)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.shared = stage_gate(&scene.stage, 0);
-    struct gate_look look = {.gate = scene.options.shared};
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 0);
+    struct gate_look look = {.gate = worker_fixture.options.shared};
 
-    scene_play(&scene, CUES({MS(5), cue_look, &look}, CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES({MS(5), cue_look, &look},
+                                              CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(look.info.waiting, 1);
     check_int(actor.calls, 0);
-    check_int(scene.stage.ended_ns, MS(10));
-    check_int(gate_now(scene.options.shared).admitted_total, 0);
-    check_int(gate_now(scene.options.shared).waiting, 0);
-    scene_close(&scene);
+    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(gate_now(worker_fixture.options.shared).admitted_total, 0);
+    check_int(gate_now(worker_fixture.options.shared).waiting, 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(gate, keeps_its_permit_from_a_worker_that_was_cancelled_before)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.shared = stage_gate(&scene.stage, 1);
-    scene_spawn(&scene);
-    weir_worker_cancel(scene.worker);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture_spawn(&worker_fixture);
+    weir_worker_cancel(worker_fixture.worker);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 0);
-    check_int(gate_now(scene.options.shared).admitted_total, 0);
-    check_int(gate_now(scene.options.shared).inside, 0);
-    scene_close(&scene);
+    check_int(gate_now(worker_fixture.options.shared).admitted_total, 0);
+    check_int(gate_now(worker_fixture.options.shared).inside, 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(gate, that_is_closed_ends_a_worker_that_comes)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.shared = stage_gate(&scene.stage, 1);
-    weir_gate_close(scene.options.shared);
-    scene_spawn(&scene);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    weir_gate_close(worker_fixture.options.shared);
+    worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(scene.stage.sim, MS(10));
+    weir_sim_run_until(worker_fixture.stage.sim, MS(10));
 
     check_int(actor.calls, 0);
-    check_int(scene_read(&scene).state, WEIR_WORKER_ENDED);
-    check_int(weir_ward_count(scene.stage.ward), 0);
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_ENDED);
+    check_int(weir_ward_count(worker_fixture.stage.ward), 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- the order of the line -------------------------------------------------------------- */
@@ -106,23 +107,24 @@ WEIR_TEST(gate, that_is_closed_ends_a_worker_that_comes)
 WEIR_TEST(gate, is_not_overtaken_by_a_newcomer)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    struct weir_gate *gate = scene.options.shared = stage_gate(&scene.stage, 1);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    struct weir_gate *gate = worker_fixture.options.shared =
+        stage_gate(&worker_fixture.stage, 1);
     check(weir_gate_try_enter(gate));
-    scene_spawn(&scene);
-    weir_sim_run_until(scene.stage.sim, MS(1));
+    worker_fixture_spawn(&worker_fixture);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
 
     weir_gate_leave(gate);
 
-    check_int(scene_read(&scene).state, WEIR_WORKER_READY);
+    check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_READY);
     check_int(gate_now(gate).inside, 1);
     check(!weir_gate_try_enter(gate));
-    weir_sim_run_until(scene.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
     check_int(actor.calls, 1);
     check(weir_gate_try_enter(gate)); /* now it is free */
     weir_gate_leave(gate);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Who comes back at once stands at the end of the line: two workers take turns. */
@@ -153,42 +155,43 @@ WEIR_TEST(gate, passes_on_the_permit_of_a_worker_that_is_cancelled_before_it_ran
 {
     struct actor first = {ACTS(IDLE)};
     struct actor second = {ACTS(IDLE), .name = "second"};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &first);
-    struct weir_gate *gate = scene.options.shared = stage_gate(&scene.stage, 1);
-    struct weir_notifier *bell = stage_notifier(&scene.stage);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &first);
+    struct weir_gate *gate = worker_fixture.options.shared =
+        stage_gate(&worker_fixture.stage, 1);
+    struct weir_notifier *bell = stage_notifier(&worker_fixture.stage);
     check(weir_gate_try_enter(gate));
-    scene_spawn(&scene);
-    weir_sim_run_until(scene.stage.sim, MS(1));
-    cast_behind_gate(&scene.stage, &second, bell, gate);
+    worker_fixture_spawn(&worker_fixture);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    cast_behind_gate(&worker_fixture.stage, &second, bell, gate);
     weir_notifier_notify_one(bell);
-    weir_sim_run_until(scene.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
     check_int(gate_now(gate).waiting, 2);
 
     weir_gate_leave(gate);
-    weir_worker_cancel(scene.worker);
-    weir_sim_run_until(scene.stage.sim, MS(3));
+    weir_worker_cancel(worker_fixture.worker);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(3));
 
     check_int(first.calls, 0);
     check_int(second.calls, 1);
     check_int(gate_now(gate).inside, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 static void permit_after_panic(enum weir_on_panic on_panic)
 {
     struct actor actor = {ACTS(PANIC, IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.shared = stage_gate(&scene.stage, 1);
-    scene.options.on_panic = on_panic;
-    scene_spawn(&scene);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.on_panic = on_panic;
+    worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(scene.stage.sim, MS(1));
+    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
 
     check_int(actor.calls, 1);
-    check_int(gate_now(scene.options.shared).inside, 0);
-    scene_close(&scene);
+    check_int(gate_now(worker_fixture.options.shared).inside, 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(gate, gets_the_permit_back_from_a_panic)

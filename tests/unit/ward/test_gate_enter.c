@@ -3,7 +3,7 @@
  */
 #include <sched.h>
 
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 struct guest {
     struct weir_gate *gate;
@@ -146,19 +146,19 @@ WEIR_TEST(gate, does_not_let_an_action_wait_that_is_cancelled_already)
 {
     struct actor nobody = {ACTS(IDLE)};
     struct guest guest = {.answered_ns = -1};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &nobody);
-    guest.gate = stage_gate(&scene.stage, 0);
-    scene.options.action = cancel_then_visit;
-    scene.options.state = &guest;
-    scene_spawn(&scene);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &nobody);
+    guest.gate = stage_gate(&worker_fixture.stage, 0);
+    worker_fixture.options.action = cancel_then_visit;
+    worker_fixture.options.state = &guest;
+    worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(scene.stage.sim, MS(10));
+    weir_sim_run_until(worker_fixture.stage.sim, MS(10));
 
     check_status(guest.answer, WEIR_CANCELLED);
     check_int(guest.answered_ns, 0);
     check_int(gate_now(guest.gate).waiting, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 static void cue_close(void *gate)

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "lib/sweep.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 /* A stage with a number of idle actors, who have come to the bell in the order of the list. */
 enum { IDLERS_MAX = 4 };
@@ -68,29 +68,31 @@ WEIR_TEST(notifier, holds_at_most_one_permit)
 WEIR_TEST(notifier, stores_a_signal_that_finds_nobody_waiting)
 {
     struct actor actor = {ACTS(WORK(MS(10)), SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
 
     /* At 5 ms its only listener works; at 10 ms it comes back and finds the signal. */
-    scene_play(&scene, CUES({MS(5), cue_notify, scene.bell}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(5), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(10));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, makes_one_of_the_signals_that_come_while_the_worker_is_busy)
 {
     struct actor actor = {ACTS(WORK(MS(10)), SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
 
-    scene_play(&scene,
-               CUES({MS(3), cue_notify, scene.bell}, {MS(5), cue_notify, scene.bell},
-                    {MS(7), cue_notify, scene.bell}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(3), cue_notify, worker_fixture.bell},
+                                              {MS(5), cue_notify, worker_fixture.bell},
+                                              {MS(7), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_int(actor.calls, 2);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* A worker that would sleep finds the permit before it lies down. */
@@ -98,15 +100,16 @@ WEIR_TEST(notifier, gives_its_stored_permit_to_whoever_comes_to_wait)
 {
     struct actor actor = {
         ACTS(ACT(ACT_SLEEP, .work_ns = MS(10), .sleep_ns = LONG), SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
 
-    scene_play(&scene, CUES({MS(5), cue_notify, scene.bell}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(5), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(10));
-    check(!weir_notifier_stored(scene.bell));
-    scene_close(&scene);
+    check(!weir_notifier_stored(worker_fixture.bell));
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- notify one ------------------------------------------------------------------------- */
@@ -324,21 +327,21 @@ WEIR_TEST(notifier, does_not_waste_a_signal_on_a_worker_that_was_cancelled)
 {
     struct actor gone = {ACTS(IDLE)};
     struct actor next = {ACTS(IDLE), .name = "next"};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &gone);
-    scene_spawn(&scene);
-    weir_sim_run_until(scene.stage.sim, MS(1));
-    stage_cast(&scene.stage, &next, &scene.bell, 1);
-    weir_sim_run_until(scene.stage.sim, MS(2));
-    check_int(weir_notifier_waiting(scene.bell), 2);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &gone);
+    worker_fixture_spawn(&worker_fixture);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    stage_cast(&worker_fixture.stage, &next, &worker_fixture.bell, 1);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    check_int(weir_notifier_waiting(worker_fixture.bell), 2);
 
-    weir_worker_cancel(scene.worker);
-    weir_notifier_notify_one(scene.bell);
-    weir_sim_run_until(scene.stage.sim, MS(3));
+    weir_worker_cancel(worker_fixture.worker);
+    weir_notifier_notify_one(worker_fixture.bell);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(3));
 
     check_int(gone.calls, 1);
     check_int(next.calls, 1);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, that_nobody_has_leaves_a_worker_idle_for_ever)

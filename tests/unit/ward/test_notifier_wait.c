@@ -3,7 +3,7 @@
  */
 #include <sched.h>
 
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 struct waiter {
     struct weir_notifier *notifier;
@@ -31,134 +31,135 @@ static enum weir_status wait_inside(struct weir_context *context, void *state,
 }
 
 /* A scene whose actor begins to wait at once, for a notifier of its own. */
-static void waiter_open(struct waiter *self, struct scene *scene, struct actor *nobody)
+static void waiter_open(struct waiter *self, struct worker_fixture *worker_fixture,
+                        struct actor *nobody)
 {
-    scene_open(scene, IN_SIMULATION, nobody);
-    self->notifier = stage_notifier(&scene->stage);
+    worker_fixture_open(worker_fixture, IN_SIMULATION, nobody);
+    self->notifier = stage_notifier(&worker_fixture->stage);
     self->answer = WEIR_STATUS_COUNT;
-    scene->options.action = wait_inside;
-    scene->options.state = self;
+    worker_fixture->options.action = wait_inside;
+    worker_fixture->options.state = self;
 }
 
 WEIR_TEST(notifier, ends_the_wait_of_an_action)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene,
-               CUES({MS(30), cue_notify, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(30), cue_notify, waiter.notifier},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_OK);
     check_int(waiter.answered_ns, MS(30));
     check(!weir_notifier_stored(waiter.notifier));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, ends_the_wait_of_an_action_when_it_wakes_all)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene,
-               CUES({MS(30), cue_notify_all, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(30), cue_notify_all, waiter.notifier},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_OK);
     check_int(waiter.answered_ns, MS(30));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_deadline)
 {
     struct waiter waiter = {.wait_limit_ns = MS(20)};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene,
-               CUES({MS(30), cue_notify, waiter.notifier}, CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES({MS(30), cue_notify, waiter.notifier},
+                                              CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_TIMEOUT);
     check_int(waiter.answered_ns, MS(20));
     check(weir_notifier_stored(waiter.notifier)); /* the signal found nobody any more */
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, answers_at_once_when_the_deadline_has_passed)
 {
     struct waiter waiter = {.wait_limit_ns = -MS(1)};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_TIMEOUT);
     check_int(waiter.answered_ns, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, lets_an_action_wait_no_longer_than_its_cancel)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(30))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(30))));
 
     check_status(waiter.answer, WEIR_CANCELLED);
     check_int(waiter.answered_ns, MS(30));
     check_int(weir_notifier_waiting(waiter.notifier), 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, does_not_let_an_action_wait_that_is_cancelled_already)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER, .cancels_itself = true};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_CANCELLED);
     check_int(waiter.answered_ns, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, gives_its_stored_permit_to_an_action_at_once)
 {
     struct waiter waiter = {.wait_limit_ns = -MS(1)};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
     weir_notifier_notify_one(waiter.notifier);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_OK);
     check_int(waiter.answered_ns, 0);
     check(!weir_notifier_stored(waiter.notifier));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(notifier, gives_its_stored_permit_even_to_an_action_that_is_cancelled)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER, .cancels_itself = true};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
     weir_notifier_notify_one(waiter.notifier);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(50))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check_status(waiter.answer, WEIR_OK);
     check(!weir_notifier_stored(waiter.notifier));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Workers that idle and actions that wait stand in the same line. */
@@ -168,14 +169,14 @@ WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
     struct actor nobody = {ACTS(IDLE)};
     struct actor before = {ACTS(IDLE), .name = "before"};
     struct actor after = {ACTS(IDLE), .name = "after"};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
-    struct weir_sim *sim = scene.stage.sim;
-    stage_cast(&scene.stage, &before, &waiter.notifier, 1);
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
+    struct weir_sim *sim = worker_fixture.stage.sim;
+    stage_cast(&worker_fixture.stage, &before, &waiter.notifier, 1);
     weir_sim_run_until(sim, MS(1));
-    scene_spawn(&scene);
+    worker_fixture_spawn(&worker_fixture);
     weir_sim_run_until(sim, MS(2));
-    stage_cast(&scene.stage, &after, &waiter.notifier, 1);
+    stage_cast(&worker_fixture.stage, &after, &waiter.notifier, 1);
     weir_sim_run_until(sim, MS(3));
     check_int(weir_notifier_waiting(waiter.notifier), 3);
 
@@ -188,7 +189,7 @@ WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
 
     check_status(waiter.answer, WEIR_OK);
     check_int(after.calls, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* The signal came first, so it is not lost on one who then says that it was cancelled. */
@@ -196,19 +197,19 @@ WEIR_TEST(notifier, keeps_its_word_to_an_action_that_is_cancelled_right_after)
 {
     struct waiter waiter = {.wait_limit_ns = WEIR_FOREVER};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    waiter_open(&waiter, &scene, &nobody);
-    scene_spawn(&scene);
-    weir_sim_run_until(scene.stage.sim, MS(1));
+    struct worker_fixture worker_fixture;
+    waiter_open(&waiter, &worker_fixture, &nobody);
+    worker_fixture_spawn(&worker_fixture);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
     check_int(weir_notifier_waiting(waiter.notifier), 1);
 
     weir_notifier_notify_one(waiter.notifier);
-    weir_worker_cancel(scene.worker);
-    weir_sim_run_until(scene.stage.sim, MS(2));
+    weir_worker_cancel(worker_fixture.worker);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
 
     check_status(waiter.answer, WEIR_OK);
     check(!weir_notifier_stored(waiter.notifier));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- on threads ------------------------------------------------------------------------- */

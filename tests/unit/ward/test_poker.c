@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "lib/sweep.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 /* An actor of the ward backstage, which is not cancelled with the poker's. */
 static void cast_backstage(struct stage *stage, struct actor *actor,
@@ -44,17 +44,17 @@ WEIR_TEST(poker, wakes_one_who_waits)
 {
     struct waiter waiter = {.answer = WEIR_STATUS_COUNT};
     struct actor nobody = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &nobody);
-    waiter.notifier = stage_poker(&scene.stage, MS(1));
-    scene.options.action = wait_for_poke;
-    scene.options.state = &waiter;
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &nobody);
+    waiter.notifier = stage_poker(&worker_fixture.stage, MS(1));
+    worker_fixture.options.action = wait_for_poke;
+    worker_fixture.options.state = &waiter;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_status(waiter.answer, WEIR_OK);
     check_int(waiter.answered_ns, MS(1));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Pokes at 1 to 5 ms; the ward is stopped at 5.5 ms, which waits until all is quiet. */

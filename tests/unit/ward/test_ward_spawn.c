@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 /* A ward in simulation, on a heap that counts. */
 struct office {

@@ -132,19 +132,19 @@ WEIR_TEST(ward, cancelled_waits_for_nothing)
 WEIR_TEST(ward, runs_nothing_after_a_clean_stop)
 {
     struct actor actor = {ACTS(SLEEP(MS(10)))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene_spawn(&scene);
-    weir_sim_run_until(scene.stage.sim, MS(25));
-    check_int(weir_ward_stop(scene.stage.ward, 0), 0);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture_spawn(&worker_fixture);
+    weir_sim_run_until(worker_fixture.stage.sim, MS(25));
+    check_int(weir_ward_stop(worker_fixture.stage.ward, 0), 0);
 
-    weir_notifier_notify_one(scene.bell);
-    weir_notifier_notify_all(scene.bell);
-    weir_sim_run_until(scene.stage.sim, WEIR_HOURS(1));
+    weir_notifier_notify_one(worker_fixture.bell);
+    weir_notifier_notify_all(worker_fixture.bell);
+    weir_sim_run_until(worker_fixture.stage.sim, WEIR_HOURS(1));
 
     check_int(actor.calls, 3);
-    check(weir_notifier_stored(scene.bell)); /* nobody was there to take it */
-    scene_close(&scene);
+    check(weir_notifier_stored(worker_fixture.bell)); /* nobody was there to take it */
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- stopping from inside --------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 

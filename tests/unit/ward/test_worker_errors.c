@@ -5,7 +5,7 @@
  */
 #include <sched.h>
 
-#include "unit/ward/scene.h"
+#include "unit/ward/worker_fixture.h"
 
 static struct weir_backoff doubling(int64_t initial_ns)
 {
@@ -17,114 +17,121 @@ static struct weir_backoff doubling(int64_t initial_ns)
 WEIR_TEST(worker, goes_on_as_usual_after_an_error)
 {
     struct actor actor = {ACTS(ERROR, PROCEED, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
 
-    scene_play(&scene, CUES({MS(10), cue_notify, scene.bell}, CANCEL_AT(scene, MS(100))));
+    worker_fixture_play(&worker_fixture, CUES({MS(10), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(100))));
 
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[1], MS(10));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, survives_an_error_on_its_first_call)
 {
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
 
-    scene_play(&scene, CUES({MS(10), cue_notify, scene.bell}, CANCEL_AT(scene, MS(100))));
+    worker_fixture_play(&worker_fixture, CUES({MS(10), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(100))));
 
     check_int(actor.calls, 2);
-    check_int(scene_read(&scene).failures, 1);
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).failures, 1);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, holds_back_after_an_error)
 {
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene,
-               CUES({MS(200), cue_notify, scene.bell}, CANCEL_AT(scene, MS(300))));
+    worker_fixture_play(&worker_fixture, CUES({MS(200), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(300))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(200));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Floors of 10, 20 and 40 ms; each signal comes when the floor is over. */
 WEIR_TEST(worker, holds_back_longer_after_each_error_in_a_row)
 {
     struct actor actor = {ACTS(ERROR, ERROR, ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(10));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(10));
 
-    scene_play(&scene,
-               CUES({MS(20), cue_notify, scene.bell}, {MS(70), cue_notify, scene.bell},
-                    {MS(170), cue_notify, scene.bell}, CANCEL_AT(scene, MS(300))));
+    worker_fixture_play(&worker_fixture, CUES({MS(20), cue_notify, worker_fixture.bell},
+                                              {MS(70), cue_notify, worker_fixture.bell},
+                                              {MS(170), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(300))));
 
     check_int(actor.calls, 4);
     check_int(actor.begun_ns[1], MS(20));
     check_int(actor.begun_ns[2], MS(70));
     check_int(actor.begun_ns[3], MS(170));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* The third error is the first in its row: its floor ends at 180 + 50 ms, not 180 + 200. */
 WEIR_TEST(worker, begins_with_the_initial_backoff_again_after_a_success)
 {
     struct actor actor = {ACTS(ERROR, ERROR, PROCEED, ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(50));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(50));
 
-    scene_play(&scene,
-               CUES({MS(60), cue_notify, scene.bell}, {MS(180), cue_notify, scene.bell},
-                    {MS(190), cue_notify, scene.bell}, CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture, CUES({MS(60), cue_notify, worker_fixture.bell},
+                                              {MS(180), cue_notify, worker_fixture.bell},
+                                              {MS(190), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(actor.calls, 5);
     check_int(actor.begun_ns[3], MS(180));
     check_int(actor.begun_ns[4], MS(230));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* The floor alone brings no retry: at 10 ms it is over, and nothing happens until 50. */
 WEIR_TEST(worker, idles_after_an_error_when_told_to_wait_for_a_signal)
 {
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(10));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(10));
 
-    scene_play(&scene, CUES({MS(50), cue_notify, scene.bell}, CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture, CUES({MS(50), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(50));
-    check_int(scene.stage.ended_ns, MS(500));
-    scene_close(&scene);
+    check_int(worker_fixture.stage.ended_ns, MS(500));
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, that_begins_with_failures_holds_back_before_its_first_run)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(200));
-    scene.options.failures_initial = 1;
-    scene.options.notifiers = &(struct weir_notifier *){stage_notifier(&scene.stage)};
-    struct weir_notifier *bell = scene.options.notifiers[0];
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(200));
+    worker_fixture.options.failures_initial = 1;
+    worker_fixture.options.notifiers =
+        &(struct weir_notifier *){stage_notifier(&worker_fixture.stage)};
+    struct weir_notifier *bell = worker_fixture.options.notifiers[0];
 
-    scene_play(&scene, CUES({MS(250), cue_notify, bell}, {MS(300), cue_notify, bell},
-                            CANCEL_AT(scene, MS(400))));
+    worker_fixture_play(&worker_fixture,
+                        CUES({MS(250), cue_notify, bell}, {MS(300), cue_notify, bell},
+                             CANCEL_AT(worker_fixture, MS(400))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[0], MS(250));
     check_int(actor.begun_ns[1], MS(300));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- backoff and signals ---------------------------------------------------------------- */
@@ -133,79 +140,83 @@ WEIR_TEST(worker, that_begins_with_failures_holds_back_before_its_first_run)
 WEIR_TEST(worker, that_begins_with_failures_lets_a_stored_permit_wait)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = doubling(MS(50));
-    scene.options.failures_initial = 3;
-    scene_spawn(&scene);
-    check_int(scene_read(&scene).failures_in_row, 3);
-    check_int(scene_read(&scene).failures, 0);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff = doubling(MS(50));
+    worker_fixture.options.failures_initial = 3;
+    worker_fixture_spawn(&worker_fixture);
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, 3);
+    check_int(worker_fixture_read(&worker_fixture).failures, 0);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(actor.calls, 1);
     check_int(actor.begun_ns[0], MS(200));
-    check_int(scene_read(&scene).failures_in_row, 0);
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, 0);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Counts on from there: the next error is number 4, not number 1. */
 WEIR_TEST(worker, that_begins_with_failures_escalates_from_there)
 {
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(50));
-    scene.options.failures_initial = 3;
-    scene.options.notifier_count = 0;
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(50));
+    worker_fixture.options.failures_initial = 3;
+    worker_fixture.options.notifier_count = 0;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, WEIR_SECONDS(2))));
+    worker_fixture_play(&worker_fixture,
+                        CUES(CANCEL_AT(worker_fixture, WEIR_SECONDS(2))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[0], MS(200)); /* by itself: as if it had just failed */
     check_int(actor.begun_ns[1], MS(200 + 400));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* However many they are: spawning does not count them one by one, and loses none. */
 WEIR_TEST(worker, may_begin_with_any_number_of_failures)
 {
     struct actor actor = {ACTS(ERROR)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.backoff = (struct weir_backoff){MS(50), WEIR_HOURS(1), 1.0, 0.5};
-    scene.options.failures_initial = UINT32_MAX - 1;
-    scene_spawn(&scene);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.backoff =
+        (struct weir_backoff){MS(50), WEIR_HOURS(1), 1.0, 0.5};
+    worker_fixture.options.failures_initial = UINT32_MAX - 1;
+    worker_fixture_spawn(&worker_fixture);
 
-    check_int(scene_read(&scene).failures_in_row, UINT32_MAX - 1);
-    weir_sim_run_until(scene.stage.sim, WEIR_SECONDS(1));
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX - 1);
+    weir_sim_run_until(worker_fixture.stage.sim, WEIR_SECONDS(1));
 
     check_int(actor.calls, 1);
-    check_int(scene_read(&scene).failures_in_row, UINT32_MAX);
-    weir_notifier_notify_one(scene.bell);
-    weir_sim_run_until(scene.stage.sim, WEIR_SECONDS(2));
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX);
+    weir_notifier_notify_one(worker_fixture.bell);
+    weir_sim_run_until(worker_fixture.stage.sim, WEIR_SECONDS(2));
     check_int(actor.calls, 2);
-    check_int(scene_read(&scene).failures_in_row, UINT32_MAX);
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Signals at 20, 40 and 60 ms during a floor of 100 ms: they wait for its end as one. */
 static void signals_during_backoff(enum weir_on_error on_error)
 {
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = on_error;
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = on_error;
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene,
-               CUES({MS(20), cue_notify, scene.bell}, {MS(40), cue_notify, scene.bell},
-                    {MS(60), cue_notify_all, scene.bell}, CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture,
+                        CUES({MS(20), cue_notify, worker_fixture.bell},
+                             {MS(40), cue_notify, worker_fixture.bell},
+                             {MS(60), cue_notify_all, worker_fixture.bell},
+                             CANCEL_AT(worker_fixture, MS(500))));
 
     check(actor.calls >= 2);
     check_int(actor.begun_ns[1], MS(100));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, that_waits_for_a_signal_keeps_its_backoff_whatever_is_signalled)
@@ -222,47 +233,47 @@ WEIR_TEST(worker, that_retries_keeps_its_backoff_whatever_is_signalled)
 WEIR_TEST(worker, counts_its_backoff_from_the_start_of_the_execution)
 {
     struct actor actor = {ACTS(ACT(ACT_ERROR, .work_ns = MS(70)), SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(100));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ... and errors slower than the floor do not wait at all. */
 WEIR_TEST(worker, does_not_hold_back_after_an_execution_longer_than_its_backoff)
 {
     struct actor actor = {ACTS(ACT(ACT_ERROR, .work_ns = MS(170)), SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(170));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, cancelled_while_it_holds_back_ends_at_once)
 {
     struct actor actor = {ACTS(ERROR)};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(WEIR_SECONDS(10));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(WEIR_SECONDS(10));
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 1);
-    check_int(scene.stage.ended_ns, MS(10));
-    scene_close(&scene);
+    check_int(worker_fixture.stage.ended_ns, MS(10));
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- on_error = retry ------------------------------------------------------------------- */
@@ -280,52 +291,55 @@ WEIR_TEST(worker, retries_by_itself_by_default)
 WEIR_TEST(worker, retries_by_itself_when_its_backoff_has_passed)
 {
     struct actor actor = {ACTS(ERROR, ERROR, ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, WEIR_SECONDS(2))));
+    worker_fixture_play(&worker_fixture,
+                        CUES(CANCEL_AT(worker_fixture, WEIR_SECONDS(2))));
 
     check_int(actor.calls, 4);
     check_int(actor.begun_ns[1], MS(100));
     check_int(actor.begun_ns[2], MS(100 + 200));
     check_int(actor.begun_ns[3], MS(100 + 200 + 400));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, without_notifiers_retries_too)
 {
     struct actor actor = {ACTS(ERROR, ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(100));
-    scene.options.failures_initial = 1; /* which is its first signal */
-    scene.options.notifier_count = 0;
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
+    worker_fixture.options.failures_initial = 1; /* which is its first signal */
+    worker_fixture.options.notifier_count = 0;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, WEIR_SECONDS(2))));
+    worker_fixture_play(&worker_fixture,
+                        CUES(CANCEL_AT(worker_fixture, WEIR_SECONDS(2))));
 
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[2], MS(100 + 200 + 400));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(worker, retries_after_a_panic_as_after_an_error)
 {
     struct actor actor = {ACTS(PANIC, PANIC, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.on_panic = WEIR_ON_PANIC_RETRY;
-    scene.options.backoff = doubling(MS(100));
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.on_panic = WEIR_ON_PANIC_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, WEIR_SECONDS(2))));
+    worker_fixture_play(&worker_fixture,
+                        CUES(CANCEL_AT(worker_fixture, WEIR_SECONDS(2))));
 
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[2], MS(100 + 200));
-    check_int(scene_read(&scene).failures, 2);
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).failures, 2);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* At 30 ms neither of the two listens: one holds back until 100 ms, the other works until
@@ -335,25 +349,27 @@ WEIR_TEST(worker, that_retries_leaves_a_stored_permit_to_its_siblings)
     struct actor failing = {
         ACTS(ERROR, ACT(ACT_SLEEP, .work_ns = MS(60), .sleep_ns = LONG))};
     struct actor busy = {ACTS(WORK(MS(130)), IDLE), .name = "busy"};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &failing);
-    struct weir_notifier *own = stage_notifier(&scene.stage);
-    struct weir_notifier *shared = stage_notifier(&scene.stage);
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(100));
-    scene.options.notifiers = (struct weir_notifier *[]){scene.bell, shared};
-    scene.options.notifier_count = 2;
-    stage_cast(&scene.stage, &busy, (struct weir_notifier *[]){own, shared}, 2);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &failing);
+    struct weir_notifier *own = stage_notifier(&worker_fixture.stage);
+    struct weir_notifier *shared = stage_notifier(&worker_fixture.stage);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(100));
+    worker_fixture.options.notifiers =
+        (struct weir_notifier *[]){worker_fixture.bell, shared};
+    worker_fixture.options.notifier_count = 2;
+    stage_cast(&worker_fixture.stage, &busy, (struct weir_notifier *[]){own, shared}, 2);
 
-    scene_play(&scene, CUES({MS(10), cue_notify, own}, {MS(30), cue_notify, shared},
-                            CANCEL_AT(scene, MS(500))));
+    worker_fixture_play(&worker_fixture,
+                        CUES({MS(10), cue_notify, own}, {MS(30), cue_notify, shared},
+                             CANCEL_AT(worker_fixture, MS(500))));
 
     check_int(failing.calls, 2);
     check_int(failing.begun_ns[1], MS(100));
     check_int(busy.calls, 2);
     check_int(busy.begun_ns[1], MS(140));
     check(!weir_notifier_stored(shared));
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- failing for ever ------------------------------------------------------------------- */
@@ -393,23 +409,24 @@ static struct hopeless never_succeed(double jitter)
     struct actor nobody = {ACTS(IDLE)};
     struct hopeless hopeless = {.shortest_ns = INT64_MAX};
     struct weir_worker_options defaults;
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &nobody);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &nobody);
     weir_worker_options_init(&defaults);
-    scene.options.action = fail_again;
-    scene.options.state = &hopeless;
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = defaults.backoff;
-    scene.options.backoff.jitter = jitter;
-    scene_spawn(&scene);
+    worker_fixture.options.action = fail_again;
+    worker_fixture.options.state = &hopeless;
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = defaults.backoff;
+    worker_fixture.options.backoff.jitter = jitter;
+    worker_fixture_spawn(&worker_fixture);
 
-    check(weir_sim_run_until_quiet(scene.stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(worker_fixture.stage.sim, WEIR_FOREVER));
 
     check_int(hopeless.calls, FAILURES);
-    check_int(scene_read(&scene).failures, FAILURES);
-    check_int(scene_read(&scene).failures_in_row, FAILURES);
-    check_int(weir_sim_steps(scene.stage.sim), FAILURES + 1); /* the start, and no more */
-    scene_close(&scene);
+    check_int(worker_fixture_read(&worker_fixture).failures, FAILURES);
+    check_int(worker_fixture_read(&worker_fixture).failures_in_row, FAILURES);
+    check_int(weir_sim_steps(worker_fixture.stage.sim),
+              FAILURES + 1); /* the start, and no more */
+    worker_fixture_close(&worker_fixture);
     return hopeless;
 }
 
@@ -453,24 +470,24 @@ static void note_start(void *state, const char *worker)
 WEIR_TEST(worker, retries_by_itself_on_threads_too)
 {
     struct actor actor = {ACTS(ERROR, ERROR, ERROR, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, ON_THREADS, &actor);
-    struct starts starts = {.executor = scene.stage.executor};
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, ON_THREADS, &actor);
+    struct starts starts = {.executor = worker_fixture.stage.executor};
     struct weir_listener listener = {.state = &starts, .on_execute_start = note_start};
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.backoff = doubling(MS(2));
-    scene.options.listeners = (const struct weir_listener *[]){&listener};
-    scene.options.listener_count = 1;
-    scene_spawn(&scene);
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.backoff = doubling(MS(2));
+    worker_fixture.options.listeners = (const struct weir_listener *[]){&listener};
+    worker_fixture.options.listener_count = 1;
+    worker_fixture_spawn(&worker_fixture);
 
-    while (scene_read(&scene).state != WEIR_WORKER_SLEEPING) {
-        weir_notifier_notify_one(scene.bell); /* which shortens nothing */
+    while (worker_fixture_read(&worker_fixture).state != WEIR_WORKER_SLEEPING) {
+        weir_notifier_notify_one(worker_fixture.bell); /* which shortens nothing */
         (void)sched_yield();
     }
-    check_int(weir_ward_stop(scene.stage.ward, LONG), 0);
+    check_int(weir_ward_stop(worker_fixture.stage.ward, LONG), 0);
 
     check(actor.calls >= 4);
     for (size_t i = 0; i < 3; i++) /* 2, 4 and 8 ms */
         check(actor.begun_ns[i + 1] - starts.at_ns[i] >= MS(2) << i);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }

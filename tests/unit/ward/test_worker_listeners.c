@@ -5,12 +5,12 @@
 #include <sched.h>
 #include <string.h>
 
-#include "unit/ward/scene.h"
 #include "unit/ward/scribe.h"
+#include "unit/ward/worker_fixture.h"
 
 /* A scene with one listener that writes everything down. */
 struct told {
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     struct page page;
     struct scribe scribe;
     const struct weir_listener *listeners[1];
@@ -19,15 +19,16 @@ struct told {
 static void told_open(struct told *self, struct actor *actor)
 {
     memset(self, 0, sizeof *self);
-    scene_open(&self->scene, IN_SIMULATION, actor);
+    worker_fixture_open(&self->worker_fixture, IN_SIMULATION, actor);
     self->listeners[0] = scribe_open(&self->scribe, "", &self->page);
-    self->scene.options.listeners = self->listeners;
-    self->scene.options.listener_count = 1;
+    self->worker_fixture.options.listeners = self->listeners;
+    self->worker_fixture.options.listener_count = 1;
 }
 
 static void told_play_until(struct told *self, int64_t end_ns)
 {
-    scene_play(&self->scene, CUES(CANCEL_AT(self->scene, end_ns)));
+    worker_fixture_play(&self->worker_fixture,
+                        CUES(CANCEL_AT(self->worker_fixture, end_ns)));
 }
 
 /* ---- the rows of the table -------------------------------------------------------------- */
@@ -37,15 +38,15 @@ WEIR_TEST(listener, hears_start_first_and_stop_last)
     struct actor actor = {ACTS(IDLE)};
     struct told told;
     told_open(&told, &actor);
-    scene_spawn(&told.scene);
-    weir_ward_cancel(told.scene.stage.ward);
+    worker_fixture_spawn(&told.worker_fixture);
+    weir_ward_cancel(told.worker_fixture.stage.ward);
 
     told_play_until(&told, MS(10));
 
     check_str(told.page.text, "start\n"
                               "stop\n");
     check_int(actor.calls, 0);
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 WEIR_TEST(listener, hears_of_a_success)
@@ -57,7 +58,7 @@ WEIR_TEST(listener, hears_of_a_success)
     told_play_until(&told, MS(50));
 
     check(strstr(told.page.text, "execute\ncomplete in 30: idle\n") != NULL);
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 WEIR_TEST(listener, hears_of_an_error)
@@ -71,31 +72,31 @@ WEIR_TEST(listener, hears_of_an_error)
     check(strstr(told.page.text,
                  "execute\n"
                  "error 1 in 30, back off 0: call 0 was told to fail\n") != NULL);
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 WEIR_TEST(listener, is_told_in_the_order_of_the_list)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
     struct scribe a;
     struct scribe b;
     const struct weir_listener *both[] = {scribe_open(&a, "A", &page),
                                           scribe_open(&b, "B", &page)};
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.listeners = both;
-    scene.options.listener_count = 2;
-    scene_spawn(&scene);
-    weir_ward_cancel(scene.stage.ward);
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.listeners = both;
+    worker_fixture.options.listener_count = 2;
+    worker_fixture_spawn(&worker_fixture);
+    weir_ward_cancel(worker_fixture.stage.ward);
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_str(page.text, "A start\n"
                          "B start\n"
                          "A stop\n"
                          "B stop\n");
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- every event ------------------------------------------------------------------------ */
@@ -104,17 +105,18 @@ WEIR_TEST(listener, is_told_in_the_order_of_the_list)
 WEIR_TEST(listener, hears_each_event_right_after_the_one_before_it_in_the_list)
 {
     struct actor actor = {ACTS(PROCEED, SLEEP(MS(10)), ERROR, IDLE)};
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
     struct scribe a;
     struct scribe b;
     const struct weir_listener *both[] = {scribe_open(&a, "A", &page),
                                           scribe_open(&b, "B", &page)};
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.listeners = both;
-    scene.options.listener_count = 2;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.listeners = both;
+    worker_fixture.options.listener_count = 2;
 
-    scene_play(&scene, CUES({MS(20), cue_notify, scene.bell}, CANCEL_AT(scene, MS(30))));
+    worker_fixture_play(&worker_fixture, CUES({MS(20), cue_notify, worker_fixture.bell},
+                                              CANCEL_AT(worker_fixture, MS(30))));
 
     char *line = strtok(page.text, "\n");
     size_t pairs = 0;
@@ -127,7 +129,7 @@ WEIR_TEST(listener, hears_each_event_right_after_the_one_before_it_in_the_list)
         pairs++;
     }
     check_int(pairs, 14); /* start, idle, 4 x (execute, result), sleep, 2 x idle, stop */
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(listener, hears_every_event_of_a_life_in_order)
@@ -135,10 +137,11 @@ WEIR_TEST(listener, hears_every_event_of_a_life_in_order)
     struct actor actor = {ACTS(PROCEED, SLEEP(MS(10)), ERROR, IDLE)};
     struct told told;
     told_open(&told, &actor);
-    told.scene.options.backoff = (struct weir_backoff){MS(5), MS(5), 1.0, 0.0};
+    told.worker_fixture.options.backoff = (struct weir_backoff){MS(5), MS(5), 1.0, 0.0};
 
-    scene_play(&told.scene, CUES({MS(20), cue_notify, told.scene.bell},
-                                 CANCEL_AT(told.scene, MS(30))));
+    worker_fixture_play(&told.worker_fixture,
+                        CUES({MS(20), cue_notify, told.worker_fixture.bell},
+                             CANCEL_AT(told.worker_fixture, MS(30))));
 
     check_str(told.page.text, "start\n"
                               "idle\n"
@@ -154,7 +157,7 @@ WEIR_TEST(listener, hears_every_event_of_a_life_in_order)
                               "complete in 0: idle\n"
                               "idle\n"
                               "stop\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* It does not idle: it will run again by itself. */
@@ -163,8 +166,8 @@ WEIR_TEST(listener, hears_of_no_idle_before_a_retry)
     struct actor actor = {ACTS(ERROR, SLEEP(LONG))};
     struct told told;
     told_open(&told, &actor);
-    told.scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    told.scene.options.backoff = (struct weir_backoff){MS(5), MS(5), 1.0, 0.0};
+    told.worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    told.worker_fixture.options.backoff = (struct weir_backoff){MS(5), MS(5), 1.0, 0.0};
 
     told_play_until(&told, MS(30));
 
@@ -176,7 +179,7 @@ WEIR_TEST(listener, hears_of_no_idle_before_a_retry)
                               "complete in 0: sleep\n"
                               "sleep 3600000\n"
                               "stop\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* An execution that was cancelled on its way is told to its end, and no wait follows. */
@@ -193,7 +196,7 @@ WEIR_TEST(listener, hears_of_no_wait_after_a_cancel)
                               "execute\n"
                               "complete in 20: idle\n"
                               "stop\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* The values are those of the error: failures in a row, the time it took, the backoff. */
@@ -205,8 +208,9 @@ WEIR_TEST(listener, hears_elapsed_time_failures_and_backoff_of_each_error)
                                ACT(ACT_ERROR, .work_ns = MS(1)), SLEEP(LONG))};
     struct told told;
     told_open(&told, &actor);
-    told.scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    told.scene.options.backoff = (struct weir_backoff){MS(100), MS(300), 2.0, 0.0};
+    told.worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    told.worker_fixture.options.backoff =
+        (struct weir_backoff){MS(100), MS(300), 2.0, 0.0};
 
     told_play_until(&told, WEIR_SECONDS(10));
 
@@ -226,7 +230,7 @@ WEIR_TEST(listener, hears_elapsed_time_failures_and_backoff_of_each_error)
                               "complete in 0: sleep\n"
                               "sleep 3600000\n"
                               "stop\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 static enum weir_status busy_without_words(struct weir_context *context, void *state,
@@ -245,12 +249,12 @@ WEIR_TEST(listener, hears_the_status_s_own_text_when_the_error_has_none)
     struct actor actor = {ACTS(IDLE)};
     struct told told;
     told_open(&told, &actor);
-    told.scene.options.action = busy_without_words;
+    told.worker_fixture.options.action = busy_without_words;
 
     told_play_until(&told, MS(10));
 
     check(strstr(told.page.text, "error 1 in 0, back off 0: busy\n") != NULL);
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* What an earlier execution left in the error is not repeated by the next. */
@@ -272,15 +276,16 @@ WEIR_TEST(listener, hears_no_text_of_an_earlier_error)
     struct told told;
     int calls = 0;
     told_open(&told, &actor);
-    told.scene.options.action = words_once;
-    told.scene.options.state = &calls;
+    told.worker_fixture.options.action = words_once;
+    told.worker_fixture.options.state = &calls;
 
-    scene_play(&told.scene,
-               CUES({MS(5), cue_notify, told.scene.bell}, CANCEL_AT(told.scene, MS(10))));
+    worker_fixture_play(&told.worker_fixture,
+                        CUES({MS(5), cue_notify, told.worker_fixture.bell},
+                             CANCEL_AT(told.worker_fixture, MS(10))));
 
     check(strstr(told.page.text, "error 1 in 0, back off 0: the first time\n") != NULL);
     check(strstr(told.page.text, "error 2 in 0, back off 0: timed out\n") != NULL);
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 WEIR_TEST(listener, hears_a_panic_as_an_error)
@@ -288,7 +293,7 @@ WEIR_TEST(listener, hears_a_panic_as_an_error)
     struct actor actor = {ACTS(PANIC, IDLE)};
     struct told told;
     told_open(&told, &actor);
-    told.scene.options.on_panic = WEIR_ON_PANIC_RETRY;
+    told.worker_fixture.options.on_panic = WEIR_ON_PANIC_RETRY;
 
     told_play_until(&told, MS(10));
 
@@ -299,7 +304,7 @@ WEIR_TEST(listener, hears_a_panic_as_an_error)
               "error 1 in 0, back off 0: panic: call 0 was told to panic\n"
               "idle\n"
               "stop\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* Under WEIR_ON_PANIC_END the error is the last that is heard. */
@@ -316,7 +321,7 @@ WEIR_TEST(listener, hears_of_no_stop_after_a_panic_that_ends_the_worker)
               "idle\n"
               "execute\n"
               "error 1 in 0, back off 0: panic: call 0 was told to panic\n");
-    scene_close(&told.scene);
+    worker_fixture_close(&told.worker_fixture);
 }
 
 /* ---- reports ---------------------------------------------------------------------------- */
@@ -388,42 +393,43 @@ WEIR_TEST(listener, gets_the_report_of_a_directive)
     struct actor actor = {ACTS(IDLE)};
     struct counts counts = {.messages = 5, .words = "from the state"};
     struct reader reader;
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     reader_open(&reader, &COUNTS);
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.action = report_state;
-    scene.options.state = &counts;
-    scene.options.listeners = (const struct weir_listener *[]){&reader.listener};
-    scene.options.listener_count = 1;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.action = report_state;
+    worker_fixture.options.state = &counts;
+    worker_fixture.options.listeners = (const struct weir_listener *[]){&reader.listener};
+    worker_fixture.options.listener_count = 1;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(25)))); /* at 0, 10 and 20 ms */
+    worker_fixture_play(&worker_fixture,
+                        CUES(CANCEL_AT(worker_fixture, MS(25)))); /* at 0, 10 and 20 ms */
 
     check_int(reader.reports, 3);
     check_int(reader.messages, 15);
     check_str(reader.words, "from the state");
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(listener, gets_a_report_from_the_execution_s_own_memory)
 {
     struct actor actor = {ACTS(IDLE)};
     struct reader readers[2];
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     reader_open(&readers[0], &COUNTS);
     reader_open(&readers[1], &COUNTS);
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.action = report_memory;
-    scene.options.listeners =
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.action = report_memory;
+    worker_fixture.options.listeners =
         (const struct weir_listener *[]){&readers[0].listener, &readers[1].listener};
-    scene.options.listener_count = 2;
+    worker_fixture.options.listener_count = 2;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     for (size_t i = 0; i < 2; i++) {
         check_int(readers[i].messages, 7);
         check_str(readers[i].words, "short-lived");
     }
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 WEIR_TEST(listener, gets_no_report_of_another_type)
@@ -431,18 +437,18 @@ WEIR_TEST(listener, gets_no_report_of_another_type)
     struct actor actor = {ACTS(IDLE)};
     struct counts counts = {.messages = 5};
     struct reader reader;
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     reader_open(&reader, &OTHER);
-    scene_open(&scene, IN_SIMULATION, &actor);
-    scene.options.action = report_state;
-    scene.options.state = &counts;
-    scene.options.listeners = (const struct weir_listener *[]){&reader.listener};
-    scene.options.listener_count = 1;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    worker_fixture.options.action = report_state;
+    worker_fixture.options.state = &counts;
+    worker_fixture.options.listeners = (const struct weir_listener *[]){&reader.listener};
+    worker_fixture.options.listener_count = 1;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(25))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(25))));
 
     check_int(reader.reports, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* ---- permits and callbacks -------------------------------------------------------------- */
@@ -488,26 +494,28 @@ static void watch_stop(void *state, const char *worker)
 WEIR_TEST(listener, hears_the_result_inside_the_gate_and_the_stop_outside)
 {
     struct actor actor = {ACTS(WORK(MS(10)))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    struct watcher watcher = {.gate = stage_gate(&scene.stage, 1), .inside_at_stop = 99};
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    struct watcher watcher = {.gate = stage_gate(&worker_fixture.stage, 1),
+                              .inside_at_stop = 99};
     watcher.listener = (struct weir_listener){
         .state = &watcher,
         .on_execute_start = watch_execute,
         .on_complete = watch_complete,
         .on_stop = watch_stop,
     };
-    scene.options.shared = watcher.gate;
-    scene.options.listeners = (const struct weir_listener *[]){&watcher.listener};
-    scene.options.listener_count = 1;
+    worker_fixture.options.shared = watcher.gate;
+    worker_fixture.options.listeners =
+        (const struct weir_listener *[]){&watcher.listener};
+    worker_fixture.options.listener_count = 1;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(5))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(5))));
 
     check_int(actor.calls, 1);
     check_int(watcher.inside_at_execute, 1);
     check_int(watcher.inside_at_complete, 1);
     check_int(watcher.inside_at_stop, 0);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 static void ring_when_idle(void *state, const char *worker)
@@ -520,18 +528,18 @@ static void ring_when_idle(void *state, const char *worker)
 WEIR_TEST(listener, may_notify_its_own_worker)
 {
     struct actor actor = {ACTS(IDLE, IDLE, SLEEP(LONG))};
-    struct scene scene;
-    scene_open(&scene, IN_SIMULATION, &actor);
-    struct weir_notifier *silent = stage_notifier(&scene.stage);
+    struct worker_fixture worker_fixture;
+    worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
+    struct weir_notifier *silent = stage_notifier(&worker_fixture.stage);
     struct weir_listener listener = {.state = silent, .on_idle = ring_when_idle};
-    scene.options.notifiers = &silent;
-    scene.options.listeners = (const struct weir_listener *[]){&listener};
-    scene.options.listener_count = 1;
+    worker_fixture.options.notifiers = &silent;
+    worker_fixture.options.listeners = (const struct weir_listener *[]){&listener};
+    worker_fixture.options.listener_count = 1;
 
-    scene_play(&scene, CUES(CANCEL_AT(scene, MS(10))));
+    worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 3);
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }
 
 /* Cut each line of a page after its first word; numbers differ from run to run. */
@@ -548,25 +556,25 @@ static void first_words(struct page *page, char *out, size_t size)
 WEIR_TEST(listener, hears_every_event_in_order_on_threads_too)
 {
     struct actor actor = {ACTS(PROCEED, SLEEP(0), ERROR, SLEEP(LONG))};
-    struct scene scene;
+    struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
     struct scribe scribe;
     const struct weir_listener *listeners[] = {scribe_open(&scribe, "", &page)};
     char words[256];
-    scene_open(&scene, ON_THREADS, &actor);
-    scene.options.backoff = (struct weir_backoff){MS(1), MS(1), 1.0, 0.0};
-    scene.options.on_error = WEIR_ON_ERROR_RETRY;
-    scene.options.listeners = listeners;
-    scene.options.listener_count = 1;
-    scene_spawn(&scene);
+    worker_fixture_open(&worker_fixture, ON_THREADS, &actor);
+    worker_fixture.options.backoff = (struct weir_backoff){MS(1), MS(1), 1.0, 0.0};
+    worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
+    worker_fixture.options.listeners = listeners;
+    worker_fixture.options.listener_count = 1;
+    worker_fixture_spawn(&worker_fixture);
 
     while (atomic_load(&actor.calls) < 4 ||
-           scene_read(&scene).state != WEIR_WORKER_SLEEPING)
+           worker_fixture_read(&worker_fixture).state != WEIR_WORKER_SLEEPING)
         (void)sched_yield();
-    check_int(weir_ward_stop(scene.stage.ward, LONG), 0);
+    check_int(weir_ward_stop(worker_fixture.stage.ward, LONG), 0);
 
     first_words(&page, words, sizeof words);
     check_str(words, "start idle execute complete execute complete sleep execute error "
                      "execute complete sleep stop ");
-    scene_close(&scene);
+    worker_fixture_close(&worker_fixture);
 }

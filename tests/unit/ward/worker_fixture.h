@@ -1,19 +1,19 @@
 /*
- * scene.h - the smallest play there is: one actor that listens to one bell.
+ * worker_fixture.h - the smallest play there is: one actor that listens to one bell.
  *
  *   struct actor actor = {ACTS(PROCEED, SLEEP(LONG))};
- *   struct scene scene;
+ *   struct worker_fixture scene;
  *
- *   scene_open(&scene, IN_SIMULATION, &actor);       change scene.options here
- *   scene_play(&scene, CUES({MS(50), cue_notify, scene.bell}, CANCEL_AT(scene, MS(100))));
+ *   worker_fixture_open(&scene, IN_SIMULATION, &actor);       change scene.options here
+ *   worker_fixture_play(&scene, CUES({MS(50), cue_notify, scene.bell}, CANCEL_AT(scene, MS(100))));
  *   check_int(actor.calls, 2);
- *   scene_close(&scene);
+ *   worker_fixture_close(&scene);
  *
  * The bell has a permit stored, so the actor runs as soon as it is spawned; play() spawns it
  * unless the test has done so. The options are those of the scenario tables (stage.h).
  */
-#ifndef WEIR_TEST_SCENE_H
-#define WEIR_TEST_SCENE_H
+#ifndef WEIR_TEST_WORKER_FIXTURE_H
+#define WEIR_TEST_WORKER_FIXTURE_H
 
 #include "lib/stage.h"
 #include "lib/test.h"
@@ -30,20 +30,20 @@
 /* Idles after so much work. */
 #define WORK(duration) ACT(ACT_IDLE, .work_ns = (duration))
 
-#define CANCEL_AT(scene, time)                                                           \
+#define CANCEL_AT(worker_fixture, time)                                                  \
     {                                                                                    \
-        (time), cue_cancel, &(scene).stage                                               \
+        (time), cue_cancel, &(worker_fixture).stage                                      \
     }
 
-struct scene {
+struct worker_fixture {
     struct stage stage;
     struct weir_notifier *bell;
     struct weir_worker_options options;
     struct weir_worker *worker; /* a handle, once spawned */
 };
 
-static inline void scene_open(struct scene *self, enum stage_kind kind,
-                              struct actor *actor)
+static inline void worker_fixture_open(struct worker_fixture *self, enum stage_kind kind,
+                                       struct actor *actor)
 {
     stage_open(&self->stage, kind);
     self->bell = stage_bell(&self->stage);
@@ -53,7 +53,7 @@ static inline void scene_open(struct scene *self, enum stage_kind kind,
     self->worker = NULL;
 }
 
-static inline void scene_spawn(struct scene *self)
+static inline void worker_fixture_spawn(struct worker_fixture *self)
 {
     struct weir_error error;
 
@@ -62,15 +62,15 @@ static inline void scene_spawn(struct scene *self)
         weir_test_fail(__FILE__, __LINE__, "%s", error.text);
 }
 
-static inline void scene_play(struct scene *self, const struct cue *cues,
-                              size_t cue_count)
+static inline void worker_fixture_play(struct worker_fixture *self,
+                                       const struct cue *cues, size_t cue_count)
 {
     if (self->worker == NULL)
-        scene_spawn(self);
+        worker_fixture_spawn(self);
     stage_play(&self->stage, cues, cue_count);
 }
 
-static inline struct weir_worker_info scene_read(struct scene *self)
+static inline struct weir_worker_info worker_fixture_read(struct worker_fixture *self)
 {
     struct weir_worker_info info;
 
@@ -78,7 +78,7 @@ static inline struct weir_worker_info scene_read(struct scene *self)
     return info;
 }
 
-static inline void scene_close(struct scene *self)
+static inline void worker_fixture_close(struct worker_fixture *self)
 {
     weir_worker_release(self->worker);
     stage_close(&self->stage);

@@ -1,10 +1,10 @@
 /*
- * rules_scene.h - rows in every state, made by the rules themselves.
+ * rules_fixture.h - rows in every state, made by the rules themselves.
  *
  * Texts are constants, times begin at NOW. Included by the tests of execution/rules.c only.
  */
-#ifndef WEIR_TEST_RULES_SCENE_H
-#define WEIR_TEST_RULES_SCENE_H
+#ifndef WEIR_TEST_RULES_FIXTURE_H
+#define WEIR_TEST_RULES_FIXTURE_H
 
 #include "execution/draft.h"
 #include "execution/rules.h"
