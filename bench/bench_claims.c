@@ -37,7 +37,7 @@ struct plan {
 static const struct plan FULL = {.rounds = 20, .history = 240000, .claims = 300};
 static const struct plan QUICK = {.rounds = 3, .history = 20000, .claims = 100};
 
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *grounds[SIDES];
     struct bench_mill mills[SIDES];
@@ -75,7 +75,7 @@ static int64_t claim_one(struct bench_mill *mill)
 }
 
 /* Claims per second. */
-static double load(struct scene *self, size_t side)
+static double load(struct setup *self, size_t side)
 {
     int64_t taken_ns = 0;
 
@@ -91,7 +91,7 @@ static double load(struct scene *self, size_t side)
 }
 
 /* Who comes first changes: what the one leaves to be done is done beside the other. */
-static void run_round(struct scene *self, size_t round, struct bench_pair *pair)
+static void run_round(struct setup *self, size_t round, struct bench_pair *pair)
 {
     double rates[SIDES];
 
@@ -129,7 +129,7 @@ static int64_t claim_again(struct bench_mill *mill)
     return bench_now_ns() - begun_ns;
 }
 
-static void measure_again(struct scene *self, struct bench_pair *pair)
+static void measure_again(struct setup *self, struct bench_pair *pair)
 {
     double took_ns[SIDES];
 
@@ -144,7 +144,7 @@ static void measure_again(struct scene *self, struct bench_pair *pair)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void print_scene(struct scene *self, enum weir_engine engine,
+static void print_setup(struct setup *self, enum weir_engine engine,
                         const struct bench_pair *rates, const struct bench_pair *again)
 {
     struct bench_pair slowest;
@@ -166,7 +166,7 @@ static void print_scene(struct scene *self, enum weir_engine engine,
 
 static void bench_engine(enum weir_engine engine, const struct plan *plan)
 {
-    struct scene scene = {.plan = plan};
+    struct setup setup = {.plan = plan};
     struct bench_pair rates, again;
     void *snapshot = NULL;
 
@@ -175,25 +175,25 @@ static void bench_engine(enum weir_engine engine, const struct plan *plan)
     for (size_t side = 0; side < SIDES; side++) {
         struct bench_mill_options options = {.supervised = false};
 
-        scene.grounds[side] = bench_ground_open(engine);
-        options.url = bench_ground_add(scene.grounds[side], NAMES[side], false);
-        bench_mill_open(&scene.mills[side], &options);
+        setup.grounds[side] = bench_ground_open(engine);
+        options.url = bench_ground_add(setup.grounds[side], NAMES[side], false);
+        bench_mill_open(&setup.mills[side], &options);
         if (side == HELD)
-            snapshot = bench_snapshot_hold(scene.grounds[side], NAMES[side]);
-        make_history(&scene.mills[side], plan->history);
+            snapshot = bench_snapshot_hold(setup.grounds[side], NAMES[side]);
+        make_history(&setup.mills[side], plan->history);
     }
-    (void)load(&scene, HELD); /* while plans are made */
-    (void)load(&scene, FREE);
-    memset(scene.slowest_ns, 0, sizeof scene.slowest_ns);
+    (void)load(&setup, HELD); /* while plans are made */
+    (void)load(&setup, FREE);
+    memset(setup.slowest_ns, 0, sizeof setup.slowest_ns);
     for (size_t round = 0; round < plan->rounds; round++) {
-        run_round(&scene, round, &rates);
-        measure_again(&scene, &again);
+        run_round(&setup, round, &rates);
+        measure_again(&setup, &again);
     }
-    print_scene(&scene, engine, &rates, &again);
-    bench_snapshot_drop(scene.grounds[HELD], snapshot);
+    print_setup(&setup, engine, &rates, &again);
+    bench_snapshot_drop(setup.grounds[HELD], snapshot);
     for (size_t side = 0; side < SIDES; side++) {
-        bench_mill_close(&scene.mills[side]);
-        bench_ground_close(scene.grounds[side]);
+        bench_mill_close(&setup.mills[side]);
+        bench_ground_close(setup.grounds[side]);
     }
 }
 

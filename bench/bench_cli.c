@@ -61,7 +61,7 @@ static const struct plan QUICK = {
 };
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *ground;
     enum weir_engine engine;
@@ -70,7 +70,7 @@ struct scene {
 static struct bench_line line;  /* the library: delivers */
 static struct bench_line quiet; /* the library: only enqueues */
 
-static void begin_section(const struct scene *self, const char *title,
+static void begin_section(const struct setup *self, const char *title,
                           const char *baseline)
 {
     char text[128];
@@ -81,7 +81,7 @@ static void begin_section(const struct scene *self, const char *title,
 }
 
 /* A database with tables and queues called q0, q1, ... */
-static const char *prepare(struct scene *self, const char *name, size_t queues,
+static const char *prepare(struct setup *self, const char *name, size_t queues,
                            bool counted)
 {
     const char *url = bench_ground_add(self->ground, name, counted);
@@ -214,7 +214,7 @@ static void bench_million(const char *url, uint64_t count)
     print_rate(count, "once: enqueue --lines", &pair, BENCH_AT_LEAST(0.5));
 }
 
-static void bench_rates(struct scene *self)
+static void bench_rates(struct setup *self)
 {
     uint64_t count = self->plan->messages;
     const char *url = prepare(self, "program", 1, false);
@@ -277,7 +277,7 @@ static int64_t await_first_line(const struct relay *self)
 
 /* ---- idle ---------------------------------------------------------------------------------- */
 
-static void bench_idle(struct scene *self)
+static void bench_idle(struct setup *self)
 {
     const char *url = prepare(self, "idle", QUEUES, true);
     double seconds = (double)self->plan->idle_ns / 1e9;
@@ -311,7 +311,7 @@ static void bench_idle(struct scene *self)
 /* ---- start --------------------------------------------------------------------------------- */
 
 /* Messages wait in one queue, as many relays start one after the other. */
-static void time_starts(struct scene *self, const char *url, size_t queues,
+static void time_starts(struct setup *self, const char *url, size_t queues,
                         struct bench_sample *out)
 {
     for (size_t i = 0; i < self->plan->starts; i++) {
@@ -324,13 +324,13 @@ static void time_starts(struct scene *self, const char *url, size_t queues,
     }
 }
 
-static void time_connecting(struct scene *self, const char *url, struct bench_sample *out)
+static void time_connecting(struct setup *self, const char *url, struct bench_sample *out)
 {
     for (size_t i = 0; i < self->plan->starts; i++)
         bench_sample_add(out, (double)bench_program_run(url, "queue list --quiet"));
 }
 
-static void bench_start(struct scene *self)
+static void bench_start(struct setup *self)
 {
     const char *url = prepare(self, "start", QUEUES, false);
     struct bench_sample samples[3];
@@ -350,7 +350,7 @@ static void bench_start(struct scene *self)
 
 /* ---- the report ---------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct scene *scene) = {
+static void (*const SECTIONS[])(struct setup *setup) = {
     bench_rates,
     bench_idle,
     bench_start,
@@ -364,14 +364,14 @@ enum { ENGINE_COUNT = sizeof ENGINES / sizeof ENGINES[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)
 {
-    struct scene scene = {.plan = plan, .engine = engine};
+    struct setup setup = {.plan = plan, .engine = engine};
 
-    scene.ground = bench_ground_open(engine);
+    setup.ground = bench_ground_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](&scene);
+            SECTIONS[i](&setup);
     }
-    bench_ground_close(scene.ground);
+    bench_ground_close(setup.ground);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

@@ -72,7 +72,7 @@ static const struct plan QUICK = {
 };
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *ground;
     enum weir_engine engine;
@@ -81,7 +81,7 @@ struct scene {
 static struct bench_mill mill;
 static struct bench_plain plain;
 
-static void begin_section(const struct scene *self, const char *title, const char *other)
+static void begin_section(const struct setup *self, const char *title, const char *other)
 {
     char text[128];
 
@@ -89,7 +89,7 @@ static void begin_section(const struct scene *self, const char *title, const cha
     bench_section(text, "weir", other);
 }
 
-static void open_mill(struct scene *self, const char *name, bool counted, bool supervised)
+static void open_mill(struct setup *self, const char *name, bool counted, bool supervised)
 {
     struct bench_mill_options options = {
         .url = bench_ground_add(self->ground, name, counted), .supervised = supervised};
@@ -114,7 +114,7 @@ static void print_times(const struct bench_mill_times *times, size_t batch)
 }
 
 /* Statements of all connections, per call of one thread: three calls are a turn. */
-static void print_statements(struct scene *self, const char *name, size_t batch)
+static void print_statements(struct setup *self, const char *name, size_t batch)
 {
     uint64_t count = batch * BENCH_MILLERS * 4;
     struct bench_statements before;
@@ -138,7 +138,7 @@ static void print_statements(struct scene *self, const char *name, size_t batch)
 }
 
 /* The same with events in the outbox, for which nobody has asked. */
-static void run_with_events(struct scene *self, const char *name, uint64_t count,
+static void run_with_events(struct setup *self, const char *name, uint64_t count,
                             size_t batch)
 {
     struct bench_mill_options options = {
@@ -162,7 +162,7 @@ struct rate {
     struct bench_target target;
 };
 
-static void bench_rate(struct scene *self, const struct rate *rate)
+static void bench_rate(struct setup *self, const struct rate *rate)
 {
     struct bench_mill_times times = {.calls = 0};
     struct bench_pair pair;
@@ -197,7 +197,7 @@ static void bench_rate(struct scene *self, const struct rate *rate)
     print_statements(self, name, rate->batch);
 }
 
-static void bench_batched(struct scene *self)
+static void bench_batched(struct setup *self)
 {
     const struct rate rate = {
         .title = "submit, claim, complete 100 at a time, 16 workers",
@@ -210,7 +210,7 @@ static void bench_batched(struct scene *self)
     bench_rate(self, &rate);
 }
 
-static void bench_single(struct scene *self)
+static void bench_single(struct setup *self)
 {
     const struct rate rate = {
         .title = "submit, claim, complete one by one, 16 workers",
@@ -239,14 +239,14 @@ static int64_t time_empty_claims(uint64_t count)
 }
 
 /* History and a lane that is known, but nothing in it. */
-static void open_empty_mill(struct scene *self, const char *name, bool counted)
+static void open_empty_mill(struct setup *self, const char *name, bool counted)
 {
     open_mill(self, name, counted, false);
     (void)bench_mill_run(&mill, BATCH * BENCH_MILLERS, BATCH, NULL);
     (void)time_empty_claims(1);
 }
 
-static void bench_empty(struct scene *self)
+static void bench_empty(struct setup *self)
 {
     uint64_t count = self->plan->empties;
     struct bench_pair pair;
@@ -290,7 +290,7 @@ static void *wait_in_vain(void *state)
     return NULL;
 }
 
-static void bench_idle(struct scene *self)
+static void bench_idle(struct setup *self)
 {
     const int64_t settle_ns = WEIR_SECONDS(2);
     int64_t wait_ms = (settle_ns + self->plan->idle_ns) / WEIR_MILLISECONDS(1) + 500;
@@ -342,7 +342,7 @@ static double recover(void)
     return (double)(wall_us() - lease_us) * 1000;
 }
 
-static void bench_recover(struct scene *self)
+static void bench_recover(struct setup *self)
 {
     struct bench_pair pair;
 
@@ -462,7 +462,7 @@ static void take_timers(struct bench_mill *workers, size_t count, const char *wh
     print_vigil(&vigil, who);
 }
 
-static void bench_timers(struct scene *self)
+static void bench_timers(struct setup *self)
 {
     static struct bench_mill second; /* another process, as far as the first can tell */
     struct bench_mill_options options = {
@@ -480,7 +480,7 @@ static void bench_timers(struct scene *self)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct scene *scene) = {
+static void (*const SECTIONS[])(struct setup *setup) = {
     bench_batched, bench_single, bench_empty, bench_idle, bench_recover, bench_timers,
 };
 static const char *const SECTION_NAMES[] = {
@@ -491,14 +491,14 @@ enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)
 {
-    struct scene scene = {.plan = plan, .engine = engine};
+    struct setup setup = {.plan = plan, .engine = engine};
 
-    scene.ground = bench_ground_open(engine);
+    setup.ground = bench_ground_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](&scene);
+            SECTIONS[i](&setup);
     }
-    bench_ground_close(scene.ground);
+    bench_ground_close(setup.ground);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

@@ -80,7 +80,7 @@ static const struct plan QUICK = {
 };
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *ground;
     enum weir_engine engine;
@@ -90,7 +90,7 @@ struct scene {
 static struct bench_mill mill;
 static struct bench_mill second;
 
-static void begin_section(const struct scene *self, const char *title, const char *other)
+static void begin_section(const struct setup *self, const char *title, const char *other)
 {
     char text[128];
 
@@ -98,7 +98,7 @@ static void begin_section(const struct scene *self, const char *title, const cha
     bench_section(text, "weir", other);
 }
 
-static void open_mill(struct scene *self, const char *name, bool counted, bool supervised)
+static void open_mill(struct setup *self, const char *name, bool counted, bool supervised)
 {
     struct bench_mill_options options = {
         .url = bench_ground_add(self->ground, name, counted), .supervised = supervised};
@@ -107,7 +107,7 @@ static void open_mill(struct scene *self, const char *name, bool counted, bool s
 }
 
 /* The supervisor is the second one's. */
-static void open_both(struct scene *self, const char *name)
+static void open_both(struct setup *self, const char *name)
 {
     struct bench_mill_options options = {.url =
                                              bench_ground_add(self->ground, name, false)};
@@ -245,7 +245,7 @@ static void run_chain(size_t count, struct bench_mill *other, const char *who)
 }
 
 /* A claim and a completion, of one in the middle of a chain, and of one in no flow. */
-static void count_hops(struct scene *self)
+static void count_hops(struct setup *self)
 {
     static const char *const LANES[] = {BENCH_LANE, BENCH_LANE};
     static struct chain chain;
@@ -273,7 +273,7 @@ static void count_hops(struct scene *self)
     bench_mill_close(&mill);
 }
 
-static void bench_hop(struct scene *self)
+static void bench_hop(struct setup *self)
 {
     open_both(self, "hop");
     begin_section(self, "from the end of a member until the one behind it", "");
@@ -397,7 +397,7 @@ static int64_t run_flows(size_t count, struct weaver_times *times)
 }
 
 /* One worker, and all statements. */
-static void count_flows(struct scene *self)
+static void count_flows(struct setup *self)
 {
     struct weaver weaver = {.weaves = NULL};
     struct bench_weave weaves[COUNTED];
@@ -427,7 +427,7 @@ static void count_flows(struct scene *self)
     bench_mill_close(&mill);
 }
 
-static void bench_rate(struct scene *self)
+static void bench_rate(struct setup *self)
 {
     size_t count = self->plan->flows;
     struct weaver_times times = {.flows = 0};
@@ -518,7 +518,7 @@ static void run_quorums(size_t count, struct bench_mill *where, const char *who)
     print_times(who, times_ns, count, BENCH_BELOW(50e6));
 }
 
-static void bench_siblings(struct scene *self)
+static void bench_siblings(struct setup *self)
 {
     open_both(self, "siblings");
     begin_section(self, "from the end that makes a quorum until 100 are cancelled", "");
@@ -589,7 +589,7 @@ static struct signal_times pass_gate(void)
     return times;
 }
 
-static void bench_signal(struct scene *self)
+static void bench_signal(struct setup *self)
 {
     static int64_t suspend_ns[TIMES_MAX];
     static int64_t signal_ns[TIMES_MAX];
@@ -702,7 +702,7 @@ static int64_t run_fan(int64_t *make_ns)
     return fan.joined_ns - begun_ns;
 }
 
-static void bench_fan(struct scene *self)
+static void bench_fan(struct setup *self)
 {
     struct bench_sample made = {.count = 0};
     struct bench_sample joined = {.count = 0};
@@ -724,7 +724,7 @@ static void bench_fan(struct scene *self)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct scene *scene) = {
+static void (*const SECTIONS[])(struct setup *setup) = {
     bench_hop, bench_rate, bench_siblings, bench_signal, bench_fan,
 };
 static const char *const SECTION_NAMES[] = {
@@ -735,14 +735,14 @@ enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)
 {
-    struct scene scene = {.plan = plan, .engine = engine};
+    struct setup setup = {.plan = plan, .engine = engine};
 
-    scene.ground = bench_ground_open(engine);
+    setup.ground = bench_ground_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](&scene);
+            SECTIONS[i](&setup);
     }
-    bench_ground_close(scene.ground);
+    bench_ground_close(setup.ground);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

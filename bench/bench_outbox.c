@@ -52,7 +52,7 @@ static const struct plan QUICK = {
 };
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *ground;
     const struct bench_bare_log *bare;
@@ -61,7 +61,7 @@ struct scene {
 static struct bench_line line;   /* delivers */
 static struct bench_line second; /* of another process, as far as the first can tell */
 
-static const char *open_line(struct scene *self, const char *name, bool counted)
+static const char *open_line(struct setup *self, const char *name, bool counted)
 {
     struct bench_line_options options = {
         .url = bench_ground_add(self->ground, name, counted), .deliver = true};
@@ -79,7 +79,7 @@ static void close_line(void)
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* First of all, so that nothing that was freed before hides what is needed now. */
-static void bench_memory(struct scene *self)
+static void bench_memory(struct setup *self)
 {
     uint64_t count = self->plan->backlog;
     struct bench_meter meter;
@@ -106,7 +106,7 @@ struct rates {
     struct bench_pair through;
 };
 
-static int64_t time_bare(struct scene *self, void *bare, uint64_t count, size_t batch)
+static int64_t time_bare(struct setup *self, void *bare, uint64_t count, size_t batch)
 {
     static struct bench_writer writer;
     int64_t begun_ns = bench_now_ns();
@@ -119,7 +119,7 @@ static int64_t time_bare(struct scene *self, void *bare, uint64_t count, size_t 
 }
 
 /* So many that the baseline takes as long as planned; whole batches. */
-static uint64_t choose_count(struct scene *self, void *bare, size_t batch)
+static uint64_t choose_count(struct setup *self, void *bare, size_t batch)
 {
     uint64_t sends = 16;
     int64_t taken_ns = time_bare(self, bare, sends * batch, batch);
@@ -144,7 +144,7 @@ static int64_t time_through(uint64_t count, size_t batch, int64_t *sent_ns)
     return bench_now_ns() - begun_ns;
 }
 
-static void run_round(struct scene *self, void *bare, uint64_t count, size_t batch,
+static void run_round(struct setup *self, void *bare, uint64_t count, size_t batch,
                       struct rates *rates)
 {
     double baseline = bench_per_second(count, time_bare(self, bare, count, batch));
@@ -161,7 +161,7 @@ static void run_round(struct scene *self, void *bare, uint64_t count, size_t bat
     self->bare->clear(bare);
 }
 
-static void bench_batch(struct scene *self, void *bare, size_t batch)
+static void bench_batch(struct setup *self, void *bare, size_t batch)
 {
     uint64_t count = choose_count(self, bare, batch);
     struct bench_target target =
@@ -184,7 +184,7 @@ static void bench_batch(struct scene *self, void *bare, size_t batch)
                    batch == 100 ? target : BENCH_UNJUDGED);
 }
 
-static void print_deadlocks(struct scene *self)
+static void print_deadlocks(struct setup *self)
 {
     if (self->bare->engine != WEIR_MARIADB)
         return;
@@ -196,7 +196,7 @@ static void print_deadlocks(struct scene *self)
                     BENCH_AT_MOST(0));
 }
 
-static void bench_rates(struct scene *self)
+static void bench_rates(struct setup *self)
 {
     static const size_t BATCHES[] = {1, 100, 1000};
     struct bench_line_options quiet = {
@@ -270,7 +270,7 @@ static void share_counts(struct bench_writer *to, const struct bench_writer *fro
     to->next = from->next;
 }
 
-static void bench_latency(struct scene *self)
+static void bench_latency(struct setup *self)
 {
     static struct latencies all;
     size_t count = self->plan->latencies;
@@ -292,7 +292,7 @@ static void bench_latency(struct scene *self)
 
 /* ---- statements --------------------------------------------------------------------------- */
 
-static void bench_statements(struct scene *self)
+static void bench_statements(struct setup *self)
 {
     uint64_t count = self->plan->statement;
     double thousands = (double)count / 1000;
@@ -322,7 +322,7 @@ static void bench_statements(struct scene *self)
     "SELECT coalesce(sum((pgstattuple(oid)).dead_tuple_count), 0)::bigint FROM pg_class" \
     " WHERE relname ~ '^weir_(log|ack|cut)_[0-9]$'"
 
-static void print_dead_rows(struct scene *self)
+static void print_dead_rows(struct setup *self)
 {
     if (self->bare->engine != WEIR_POSTGRESQL)
         return;
@@ -339,7 +339,7 @@ static double rate_through(uint64_t count)
 }
 
 /* The snapshot is as old as the round before. */
-static void bench_snapshot(struct scene *self)
+static void bench_snapshot(struct setup *self)
 {
     uint64_t count = self->plan->messages_max / 2;
     struct bench_pair pair;
@@ -365,7 +365,7 @@ static void bench_snapshot(struct scene *self)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct scene *scene) = {
+static void (*const SECTIONS[])(struct setup *setup) = {
     bench_memory, bench_rates, bench_latency, bench_statements, bench_snapshot,
 };
 static const char *const SECTION_NAMES[] = {
@@ -380,14 +380,14 @@ enum { ENGINE_COUNT = sizeof BARE / sizeof BARE[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          const struct bench_bare_log *bare)
 {
-    struct scene scene = {.plan = plan, .bare = bare};
+    struct setup setup = {.plan = plan, .bare = bare};
 
-    scene.ground = bench_ground_open(bare->engine);
+    setup.ground = bench_ground_open(bare->engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](&scene);
+            SECTIONS[i](&setup);
     }
-    bench_ground_close(scene.ground);
+    bench_ground_close(setup.ground);
 }
 
 int main(int argc, char **argv)

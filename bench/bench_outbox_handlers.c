@@ -54,7 +54,7 @@ static const struct plan QUICK = {
 };
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     struct bench_ground *ground;
     const struct bench_effect *effect;
@@ -144,10 +144,10 @@ static struct weir_connection *create_tables(const struct bench_effect *effect,
     return connection;
 }
 
-static void manual_open(struct manual *self, const struct scene *scene)
+static void manual_open(struct manual *self, const struct setup *setup)
 {
-    self->effect = scene->effect;
-    self->db = open_database(bench_ground_add(scene->ground, "by_hand", false));
+    self->effect = setup->effect;
+    self->db = open_database(bench_ground_add(setup->ground, "by_hand", false));
     self->connection = create_tables(self->effect, self->db);
     self->prepared = self->effect->open(weir_connection_native(self->connection));
 }
@@ -183,7 +183,7 @@ static int64_t time_by_hand(struct manual *self, uint64_t count)
 }
 
 /* So many that the baseline takes as long as planned. */
-static uint64_t choose_count(const struct scene *self, struct manual *manual)
+static uint64_t choose_count(const struct setup *self, struct manual *manual)
 {
     uint64_t turns =
         (uint64_t)(self->plan->bare_ns / (time_by_hand(manual, TURN) + 1)) + 1;
@@ -191,7 +191,7 @@ static uint64_t choose_count(const struct scene *self, struct manual *manual)
     return TURN * (turns < self->plan->turns_max ? turns : self->plan->turns_max);
 }
 
-static void open_transactional(struct scene *self, struct desk *desk)
+static void open_transactional(struct setup *self, struct desk *desk)
 {
     struct bench_line_options options = {
         .url = bench_ground_add(self->ground, "transactional", false),
@@ -207,7 +207,7 @@ static void open_transactional(struct scene *self, struct desk *desk)
     bench_line_open(&line, &options);
 }
 
-static void run_rounds(const struct scene *self, struct manual *manual, uint64_t count,
+static void run_rounds(const struct setup *self, struct manual *manual, uint64_t count,
                        struct bench_pair *pair)
 {
     for (size_t i = 0; i < self->plan->rounds; i++) {
@@ -219,7 +219,7 @@ static void run_rounds(const struct scene *self, struct manual *manual, uint64_t
     }
 }
 
-static void bench_transactional(struct scene *self)
+static void bench_transactional(struct setup *self)
 {
     struct desk desk = {.effect = self->effect};
     struct bench_pair pair;
@@ -332,7 +332,7 @@ static void run_letters(uint64_t count, struct letter_rates *rates)
     remove_letters();
 }
 
-static void bench_dead_letters(struct scene *self)
+static void bench_dead_letters(struct setup *self)
 {
     uint64_t count = self->plan->letters;
     struct bench_line_options options = {
@@ -364,7 +364,7 @@ static void bench_dead_letters(struct scene *self)
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct scene *scene) = {bench_transactional,
+static void (*const SECTIONS[])(struct setup *setup) = {bench_transactional,
                                                         bench_dead_letters};
 static const char *const SECTION_NAMES[] = {"transactional", "dead_letters"};
 enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
@@ -376,14 +376,14 @@ enum { ENGINE_COUNT = sizeof EFFECTS / sizeof EFFECTS[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          const struct bench_effect *effect)
 {
-    struct scene scene = {.plan = plan, .effect = effect};
+    struct setup setup = {.plan = plan, .effect = effect};
 
-    scene.ground = bench_ground_open(effect->engine);
+    setup.ground = bench_ground_open(effect->engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](&scene);
+            SECTIONS[i](&setup);
     }
-    bench_ground_close(scene.ground);
+    bench_ground_close(setup.ground);
 }
 
 int main(int argc, char **argv)

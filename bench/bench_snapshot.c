@@ -45,7 +45,7 @@ static const struct plan QUICK = {.rounds = 3,
                                   .window_ns = {WEIR_SECONDS(1), WEIR_MILLISECONDS(500)}};
 
 /* One engine. */
-struct scene {
+struct setup {
     const struct plan *plan;
     enum weir_engine engine;
     struct bench_ground *grounds[SIDES];
@@ -58,7 +58,7 @@ static struct bench_line lines[SIDES];
 /* ---- the load ----------------------------------------------------------------------------- */
 
 /* Whole laps, for at least so long; messages per second. */
-static double load(struct scene *self, size_t side, int64_t window_ns)
+static double load(struct setup *self, size_t side, int64_t window_ns)
 {
     int64_t begun_ns = bench_now_ns();
     int64_t taken_ns = 0;
@@ -76,7 +76,7 @@ static double load(struct scene *self, size_t side, int64_t window_ns)
 }
 
 /* Who comes first changes: what the one leaves to be done is done beside the other. */
-static void run_round(struct scene *self, size_t round, struct bench_pair *pair)
+static void run_round(struct setup *self, size_t round, struct bench_pair *pair)
 {
     double rates[SIDES];
 
@@ -115,7 +115,7 @@ static const char SQL_HISTORY[] =
     "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS"
     " WHERE VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
 
-static int64_t ask(struct scene *self, size_t side, const char *sql)
+static int64_t ask(struct setup *self, size_t side, const char *sql)
 {
     return bench_ground_ask(self->grounds[side], NAMES[side], sql);
 }
@@ -129,7 +129,7 @@ static int64_t size_of_file(size_t side, const char *suffix)
     return stat(path, &found) == 0 ? (int64_t)found.st_size : 0;
 }
 
-static int64_t size_on_disk(struct scene *self, size_t side)
+static int64_t size_on_disk(struct setup *self, size_t side)
 {
     switch (self->engine) {
     case WEIR_POSTGRESQL:
@@ -151,7 +151,7 @@ static void print_both(const char *name, enum bench_unit unit, int64_t held, int
     bench_row_pair(name, unit, &pair, BENCH_UNJUDGED);
 }
 
-static void print_remains(struct scene *self)
+static void print_remains(struct setup *self)
 {
     if (self->engine == WEIR_POSTGRESQL) {
         bench_row_value("dead rows in log, acks and cuts", BENCH_COUNT,
@@ -183,7 +183,7 @@ static struct bench_pair last_third(const struct bench_pair *all)
     return last;
 }
 
-static void print_scene(struct scene *self, const struct bench_pair *pair, int64_t age_ns)
+static void print_setup(struct setup *self, const struct bench_pair *pair, int64_t age_ns)
 {
     struct bench_pair last = last_third(pair);
     char text[128];
@@ -204,7 +204,7 @@ static void print_scene(struct scene *self, const struct bench_pair *pair, int64
     bench_note(text);
 }
 
-static void open_sides(struct scene *self)
+static void open_sides(struct setup *self)
 {
     for (size_t side = 0; side < SIDES; side++) {
         struct bench_line_options options = {.deliver = true};
@@ -218,7 +218,7 @@ static void open_sides(struct scene *self)
     }
 }
 
-static void close_sides(struct scene *self)
+static void close_sides(struct setup *self)
 {
     for (size_t side = 0; side < SIDES; side++) {
         bench_line_check_order(&lines[side]);
@@ -229,20 +229,20 @@ static void close_sides(struct scene *self)
 
 static void bench_engine(enum weir_engine engine, const struct plan *plan)
 {
-    struct scene scene = {.plan = plan, .engine = engine};
+    struct setup setup = {.plan = plan, .engine = engine};
     struct bench_pair pair;
     int64_t held_ns;
     void *snapshot;
 
     memset(&pair, 0, sizeof pair);
-    open_sides(&scene);
+    open_sides(&setup);
     held_ns = bench_now_ns();
-    snapshot = bench_snapshot_hold(scene.grounds[HELD], NAMES[HELD]);
+    snapshot = bench_snapshot_hold(setup.grounds[HELD], NAMES[HELD]);
     for (size_t round = 0; round < plan->rounds; round++)
-        run_round(&scene, round, &pair);
-    print_scene(&scene, &pair, bench_now_ns() - held_ns);
-    bench_snapshot_drop(scene.grounds[HELD], snapshot);
-    close_sides(&scene);
+        run_round(&setup, round, &pair);
+    print_setup(&setup, &pair, bench_now_ns() - held_ns);
+    bench_snapshot_drop(setup.grounds[HELD], snapshot);
+    close_sides(&setup);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice,

@@ -60,7 +60,7 @@ struct board {
     _Atomic size_t noted;         /* commits whose time is there */
 };
 
-struct scene {
+struct setup {
     const char *name;
     enum weir_engine engine;
     bool hinted; /* B is told of commits */
@@ -80,14 +80,14 @@ static const struct weir_sql SQL_NEWEST = {
     .parameters = "",
 };
 
-static struct weir_db *open_db(const struct scene *scene)
+static struct weir_db *open_db(const struct setup *setup)
 {
     struct weir_db_options options;
     struct weir_error error;
     struct weir_db *db;
 
     weir_db_options_init(&options);
-    options.url = scene->url;
+    options.url = setup->url;
     bench_must_ok(weir_db_create(&options, &db, &error), &error, "create");
     return db;
 }
@@ -107,10 +107,10 @@ static void commit_tick(struct weir_connection *connection, int64_t id)
 }
 
 /* Pauses of 1 to 5 ms: long enough for B to be asleep again, and never the same. */
-static void commit_ticks(const struct scene *scene)
+static void commit_ticks(const struct setup *setup)
 {
-    struct board *board = scene->board;
-    struct weir_db *db = open_db(scene);
+    struct board *board = setup->board;
+    struct weir_db *db = open_db(setup);
     struct weir_connection *connection;
     struct weir_error error;
     unsigned short random[3] = {1, 2, 3};
@@ -139,7 +139,7 @@ static void commit_ticks(const struct scene *scene)
     weir_db_destroy(db);
 }
 
-static pid_t start_committer(const struct scene *scene)
+static pid_t start_committer(const struct setup *setup)
 {
     pid_t pid;
 
@@ -148,7 +148,7 @@ static pid_t start_committer(const struct scene *scene)
     bench_must(pid >= 0, "no process");
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        commit_ticks(scene);
+        commit_ticks(setup);
         _exit(0);
     }
     return pid;
@@ -190,14 +190,14 @@ static enum weir_status step_listener(struct weir_context *context, void *state,
     return status;
 }
 
-static void start_listener(struct listener *self, const struct scene *scene)
+static void start_listener(struct listener *self, const struct setup *setup)
 {
     struct weir_wake_options wake;
     struct weir_worker_options worker;
     struct weir_wake_info info;
     struct weir_error error;
 
-    *self = (struct listener){.db = open_db(scene), .board = scene->board};
+    *self = (struct listener){.db = open_db(setup), .board = setup->board};
     bench_crew_open(&self->crew, 1, NULL);
     self->notifier = bench_crew_notifier(&self->crew);
     weir_wake_options_init(&wake);
@@ -209,7 +209,7 @@ static void start_listener(struct listener *self, const struct scene *scene)
     do {
         bench_sleep_ns(WEIR_MILLISECONDS(1));
         weir_wake_read(self->wake, &info);
-    } while (!info.listening && scene->hinted);
+    } while (!info.listening && setup->hinted);
     bench_crew_await(self->notifier, 1);
 }
 
@@ -223,10 +223,10 @@ static void stop_listener(struct listener *self)
 
 /* ---- what is measured --------------------------------------------------------------------- */
 
-static void measure_latency(const struct scene *scene, const struct plan *plan,
+static void measure_latency(const struct setup *setup, const struct plan *plan,
                             struct bench_sample *p50, struct bench_sample *p99)
 {
-    struct board *board = scene->board;
+    struct board *board = setup->board;
     size_t wanted = 0;
 
     for (size_t round = 0; round < plan->rounds; round++) {
@@ -290,10 +290,10 @@ struct idle {
 };
 
 /* The worker runs one statement each time it is executed. */
-static struct idle measure_idle(const struct scene *scene, const struct plan *plan,
+static struct idle measure_idle(const struct setup *setup, const struct plan *plan,
                                 struct listener *listener)
 {
-    bool sqlite = scene->engine == WEIR_SQLITE;
+    bool sqlite = setup->engine == WEIR_SQLITE;
     _Atomic uint64_t *counter = sqlite ? &sqlite_statements : &listener->executions;
     uint64_t statements;
     int64_t cpu_ns;
@@ -311,9 +311,9 @@ static struct idle measure_idle(const struct scene *scene, const struct plan *pl
 
 /* ---- scenes ------------------------------------------------------------------------------- */
 
-static void make_table(const struct scene *scene)
+static void make_table(const struct setup *setup)
 {
-    struct weir_db *db = open_db(scene);
+    struct weir_db *db = open_db(setup);
     struct weir_connection *connection;
     struct weir_error error;
 
@@ -335,41 +335,41 @@ static struct board *make_board(void)
     return board;
 }
 
-static void play(struct scene *scene, const struct plan *plan)
+static void play(struct setup *setup, const struct plan *plan)
 {
     struct bench_target soon =
-        scene->hinted ? BENCH_BELOW((double)WEIR_MILLISECONDS(3)) : BENCH_UNJUDGED;
+        setup->hinted ? BENCH_BELOW((double)WEIR_MILLISECONDS(3)) : BENCH_UNJUDGED;
     struct bench_sample p50 = {0};
     struct bench_sample p99 = {0};
     struct listener listener;
     struct idle idle;
     pid_t committer;
 
-    scene->board = make_board();
-    make_table(scene);
-    committer = start_committer(scene); /* before there are threads */
-    start_listener(&listener, scene);
-    measure_latency(scene, plan, &p50, &p99);
-    idle = measure_idle(scene, plan, &listener);
-    atomic_store(&scene->board->wanted, SIZE_MAX);
+    setup->board = make_board();
+    make_table(setup);
+    committer = start_committer(setup); /* before there are threads */
+    start_listener(&listener, setup);
+    measure_latency(setup, plan, &p50, &p99);
+    idle = measure_idle(setup, plan, &listener);
+    atomic_store(&setup->board->wanted, SIZE_MAX);
     stop_listener(&listener);
     (void)waitpid(committer, NULL, 0);
-    (void)munmap(scene->board, sizeof *scene->board);
+    (void)munmap(setup->board, sizeof *setup->board);
 
-    bench_section(scene->name, "weir", "");
+    bench_section(setup->name, "weir", "");
     bench_row_sample("from commit to execution, p50", BENCH_NANOSECONDS, &p50, soon);
     bench_row_sample("from commit to execution, p99", BENCH_NANOSECONDS, &p99, soon);
     bench_row_value("idle: time of a core, per second", BENCH_NANOSECONDS,
                     idle.cpu_per_second_ns, BENCH_BELOW((double)WEIR_SECONDS(1) * 0.003));
     bench_row_value("idle: statements", BENCH_COUNT, idle.statements,
-                    scene->engine == WEIR_SQLITE ? BENCH_AT_MOST(0) : BENCH_UNJUDGED);
+                    setup->engine == WEIR_SQLITE ? BENCH_AT_MOST(0) : BENCH_UNJUDGED);
 }
 
 static void play_sqlite(const struct plan *plan)
 {
-    struct scene memory = {
+    struct setup memory = {
         .name = "sqlite, in memory", .engine = WEIR_SQLITE, .hinted = true};
-    struct scene disk = {
+    struct setup disk = {
         .name = "sqlite, on disk", .engine = WEIR_SQLITE, .hinted = true};
     const char *temporary = getenv("TMPDIR");
     char folder[128];
@@ -394,28 +394,28 @@ static void play_sqlite(const struct plan *plan)
 
 static void play_server(enum weir_engine engine, const struct plan *plan)
 {
-    struct scene scene = {.name = weir_engine_name(engine),
+    struct setup setup = {.name = weir_engine_name(engine),
                           .engine = engine,
                           .hinted = engine != WEIR_MARIADB};
     struct server *server = server_shared(engine);
 
     server_create_database(server, "bench");
-    server_url(server, "bench", scene.url, sizeof scene.url);
-    play(&scene, plan);
+    server_url(server, "bench", setup.url, sizeof setup.url);
+    play(&setup, plan);
 }
 
 /* The folder goes with the server's. */
 static void play_signals(const struct plan *plan)
 {
-    struct scene scene = {
+    struct setup setup = {
         .name = "mariadb, with signals", .engine = WEIR_MARIADB, .hinted = true};
     struct server *server = server_shared(WEIR_MARIADB);
     char url[SERVER_URL_SIZE];
 
     server_create_database(server, "signals");
     server_url(server, "signals", url, sizeof url);
-    (void)snprintf(scene.url, sizeof scene.url, "%s?signal=%.64s", url, server_folder());
-    play(&scene, plan);
+    (void)snprintf(setup.url, sizeof setup.url, "%s?signal=%.64s", url, server_folder());
+    play(&setup, plan);
 }
 
 int main(int argc, char **argv)

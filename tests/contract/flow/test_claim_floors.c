@@ -11,31 +11,31 @@
 
 enum { HISTORY = 3000 };
 
-struct scene {
+struct setup {
     struct company company; /* whose claims are slow */
     PGconn *old;            /* has a snapshot; NULL: not needed */
 };
 
-static void scene_open(struct scene *self, struct fixture *fixture)
+static void setup_open(struct setup *self, struct fixture *fixture)
 {
-    *self = (struct scene){.old = NULL};
+    *self = (struct setup){.old = NULL};
     company_open(&self->company, fixture);
     weir_fault_points_arm(&self->company.points, "claim.slow", 1);
 }
 
-static void scene_close(struct scene *self)
+static void setup_close(struct setup *self)
 {
     company_close(&self->company);
     PQfinish(self->old);
 }
 
-static struct weir_floors *floors_of(struct scene *self)
+static struct weir_floors *floors_of(struct setup *self)
 {
     return &self->company.flow->floors;
 }
 
 /* A claim and its end. */
-static void work_off_one(struct scene *self, struct fixture *fixture)
+static void work_off_one(struct setup *self, struct fixture *fixture)
 {
     struct weir_flow *flow = self->company.flow;
     struct weir_claim claim;
@@ -54,7 +54,7 @@ static int64_t turn_of(struct fixture *fixture, int64_t no)
     return fixture_ask(fixture, text);
 }
 
-static bool has_passed(struct scene *self, int64_t turn)
+static bool has_passed(struct setup *self, int64_t turn)
 {
     struct weir_floors *floors = floors_of(self);
     bool passed;
@@ -66,7 +66,7 @@ static bool has_passed(struct scene *self, int64_t turn)
 }
 
 /* Until claims begin behind this place among the new ones. */
-static void pass(struct scene *self, struct fixture *fixture, int64_t turn)
+static void pass(struct setup *self, struct fixture *fixture, int64_t turn)
 {
     for (int64_t end_ms = fixture_deadline(); !has_passed(self, turn);
          fixture_wait(__FILE__, __LINE__, "claims pass that place", end_ms))
@@ -80,7 +80,7 @@ static int64_t last_no(struct fixture *fixture)
 
 /* ---- how much is walked ------------------------------------------------------------------------ */
 
-static void open_snapshot(struct scene *self, struct fixture *fixture)
+static void open_snapshot(struct setup *self, struct fixture *fixture)
 {
     self->old = PQconnectdb(fixture->url);
     check(PQstatus(self->old) == CONNECTION_OK);
@@ -115,7 +115,7 @@ static int64_t entries_read(PGconn *native)
     return entries;
 }
 
-static enum weir_status look(const struct weir_ready_query *query, struct scene *self,
+static enum weir_status look(const struct weir_ready_query *query, struct setup *self,
                              struct fixture *fixture, int64_t *entries)
 {
     struct weir_connection *connection = NULL;
@@ -144,24 +144,24 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
                                      .capability_sets = &capability_set,
                                      .capability_set_count = 1,
                                      .limit = 1};
-    struct scene scene;
+    struct setup setup;
     int64_t lane, walked, read;
 
-    scene_open(&scene, fixture);
-    work_off_one(&scene, fixture);
+    setup_open(&setup, fixture);
+    work_off_one(&setup, fixture);
     lane = fixture_ask(fixture, "SELECT lane FROM weir_execution");
     query.lanes = &lane;
-    open_snapshot(&scene, fixture);
+    open_snapshot(&setup, fixture);
     end_many(fixture);
-    (void)works_submit(fixture, scene.company.flow, "orders");
+    (void)works_submit(fixture, setup.company.flow, "orders");
 
-    check_db(look(&query, &scene, fixture, &walked), WEIR_OK);
+    check_db(look(&query, &setup, fixture, &walked), WEIR_OK);
     check(walked >= HISTORY); /* or there is nothing to be seen here */
-    pass(&scene, fixture, HISTORY);
-    query.floors = floors_of(&scene);
-    check_db(look(&query, &scene, fixture, &read), WEIR_OK);
+    pass(&setup, fixture, HISTORY);
+    query.floors = floors_of(&setup);
+    check_db(look(&query, &setup, fixture, &read), WEIR_OK);
     check(read < HISTORY / 10);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* ---- what is behind the place where claims begin ---------------------------------------------- */
@@ -169,62 +169,62 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
 /* It has an old number, and claims have passed its place. */
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_is_ready_again)
 {
-    struct scene scene;
+    struct setup setup;
     struct weir_claim first, again;
 
-    scene_open(&scene, fixture);
-    (void)works_submit_retrying(fixture, scene.company.flow, 3);
-    first = works_claim(fixture, scene.company.flow, "orders", "anna");
-    pass(&scene, fixture, turn_of(fixture, first.no));
+    setup_open(&setup, fixture);
+    (void)works_submit_retrying(fixture, setup.company.flow, 3);
+    first = works_claim(fixture, setup.company.flow, "orders", "anna");
+    pass(&setup, fixture, turn_of(fixture, first.no));
 
-    works_settle(fixture, scene.company.flow, &first, WEIR_SETTLE_FAIL);
-    (void)works_submit(fixture, scene.company.flow, "orders");
-    again = works_claim(fixture, scene.company.flow, "orders", "anna");
+    works_settle(fixture, setup.company.flow, &first, WEIR_SETTLE_FAIL);
+    (void)works_submit(fixture, setup.company.flow, "orders");
+    again = works_claim(fixture, setup.company.flow, "orders", "anna");
 
     check_int(again.no, first.no);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_has_another_priority)
 {
-    struct scene scene;
+    struct setup setup;
     struct weir_execution_id id;
     struct weir_claim claim;
     int64_t no;
 
-    scene_open(&scene, fixture);
-    id = works_submit(fixture, scene.company.flow, "others");
+    setup_open(&setup, fixture);
+    id = works_submit(fixture, setup.company.flow, "others");
     no = last_no(fixture);
-    work_off_one(&scene, fixture);
-    pass(&scene, fixture, turn_of(fixture, no));
+    work_off_one(&setup, fixture);
+    pass(&setup, fixture, turn_of(fixture, no));
     fixture_prepare(fixture, "UPDATE {p}_execution SET lane = (SELECT lane FROM"
                              " {p}_execution WHERE state = 10 LIMIT 1) WHERE state = 1");
 
-    check_db(weir_flow_prioritise(scene.company.flow, &id, 5, &fixture->error), WEIR_OK);
-    check_db(weir_flow_prioritise(scene.company.flow, &id, 0, &fixture->error), WEIR_OK);
-    claim = works_claim(fixture, scene.company.flow, "orders", "anna");
+    check_db(weir_flow_prioritise(setup.company.flow, &id, 5, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(setup.company.flow, &id, 0, &fixture->error), WEIR_OK);
+    claim = works_claim(fixture, setup.company.flow, "orders", "anna");
 
     check_int(claim.no, no);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
 {
     static const int32_t PRIORITIES[] = {7, 1, 9000, 3};
-    struct scene scene;
+    struct setup setup;
 
-    scene_open(&scene, fixture);
-    pass(&scene, fixture, 0);
+    setup_open(&setup, fixture);
+    pass(&setup, fixture, 0);
     for (size_t i = 0; i < 4; i++) {
         struct weir_execution_draft draft = works_draft("orders");
 
         draft.priority = PRIORITIES[i];
-        (void)works_submit(fixture, scene.company.flow, "orders");
-        (void)works_submit_draft(fixture, scene.company.flow, &draft);
-        check_int(works_claim(fixture, scene.company.flow, "orders", "anna").no,
+        (void)works_submit(fixture, setup.company.flow, "orders");
+        (void)works_submit_draft(fixture, setup.company.flow, &draft);
+        check_int(works_claim(fixture, setup.company.flow, "orders", "anna").no,
                   last_no(fixture));
     }
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* A transaction that was open while claims passed its place: the next walk of everything finds it. */
@@ -236,37 +236,37 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
     struct weir_connection *connection;
     struct weir_submission late;
     struct weir_claim claim;
-    struct scene scene;
+    struct setup setup;
     int64_t now_us = 0;
 
-    scene_open(&scene, fixture);
-    work_off_one(&scene, fixture);
+    setup_open(&setup, fixture);
+    work_off_one(&setup, fixture);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(scene.company.flow, connection, &draft, 1, &late,
+    check_db(weir_flow_submit(setup.company.flow, connection, &draft, 1, &late,
                               &fixture->error),
              WEIR_OK);
     check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
-    pass(&scene, fixture, now_us);
+    pass(&setup, fixture, now_us);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 
-    wait_until(works_claim_many(fixture, scene.company.flow, &options, &claim, 1) == 1);
+    wait_until(works_claim_many(fixture, setup.company.flow, &options, &claim, 1) == 1);
     check(memcmp(claim.id.uuid, late.id.uuid, WEIR_UUID_SIZE) == 0);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* Floors are of no use when nothing is slow. */
 FLOW_POSTGRESQL_TEST(floors, are_dropped_when_everything_is_walked_fast)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_open(&scene, fixture);
-    pass(&scene, fixture, 0);
-    weir_fault_points_arm(&scene.company.points, "claim.slow", UINT64_MAX);
+    setup_open(&setup, fixture);
+    pass(&setup, fixture, 0);
+    weir_fault_points_arm(&setup.company.points, "claim.slow", UINT64_MAX);
 
-    for (int64_t end_ms = fixture_deadline(); weir_floors_are_active(floors_of(&scene));
+    for (int64_t end_ms = fixture_deadline(); weir_floors_are_active(floors_of(&setup));
          fixture_wait(__FILE__, __LINE__, "floors are dropped", end_ms))
-        work_off_one(&scene, fixture);
-    scene_close(&scene);
+        work_off_one(&setup, fixture);
+    setup_close(&setup);
 }

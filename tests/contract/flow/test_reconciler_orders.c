@@ -47,7 +47,7 @@ enum { HOUR_MS = 3600 * 1000 }; /* longer than any scene */
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
 /* Something due, and somebody who does one thing to it, from another process. */
-struct scene {
+struct setup {
     struct fixture *fixture;
     struct weir_flow *flow;
     struct plot plot;
@@ -79,7 +79,7 @@ static int64_t now_us(struct fixture *fixture)
     return time_us;
 }
 
-static void put_wait(struct scene *self)
+static void put_wait(struct setup *self)
 {
     int64_t begun_us;
 
@@ -92,7 +92,7 @@ static void put_wait(struct scene *self)
 }
 
 /* The end of `a` does not see its edge. */
-static void put_edge(struct scene *self)
+static void put_edge(struct setup *self)
 {
     graph_open(&self->graph, self->fixture, self->flow);
     graph_add(&self->graph, "ab", "a>b");
@@ -102,7 +102,7 @@ static void put_edge(struct scene *self)
 }
 
 /* `b` is held, and not needed any more. */
-static void put_sibling(struct scene *self)
+static void put_sibling(struct setup *self)
 {
     struct weir_graph_join join = {.policy = WEIR_JOIN_ANY, .cancel_remaining = true};
 
@@ -113,7 +113,7 @@ static void put_sibling(struct scene *self)
     graph_end(&self->graph, 'a', WEIR_SETTLE_COMPLETE);
 }
 
-static void put_backlog(struct scene *self)
+static void put_backlog(struct setup *self)
 {
     put_sibling(self);
     works_settle(self->fixture, self->flow, &self->claim, WEIR_SETTLE_COMPLETE);
@@ -139,7 +139,7 @@ static enum weir_status spend(struct weir_flow *flow, int64_t amount,
 }
 
 /* The budget is used up and its period is over, some times over; somebody waits for it. */
-static void put_budget(struct scene *self)
+static void put_budget(struct setup *self)
 {
     static const char *const BUDGETS_OF_IT[] = {"llm"};
     static const char *const LANES[] = {"orders"};
@@ -160,7 +160,7 @@ static void put_budget(struct scene *self)
                     " created_us = created_us - 25200000000");
 }
 
-static void put(struct scene *self)
+static void put(struct setup *self)
 {
     switch (self->plot.which) {
     case WAITS:
@@ -184,7 +184,7 @@ static void put(struct scene *self)
 
 static void see_budget(void *state, const struct weir_budget_info *info)
 {
-    struct scene *self = state;
+    struct setup *self = state;
 
     check_int((info->next_reset_us - info->created_us) % (HOUR_MS * INT64_C(1000)), 0);
     (void)snprintf(self->text, sizeof self->text, "used %lld, %lld resets, %s",
@@ -192,7 +192,7 @@ static void see_budget(void *state, const struct weir_budget_info *info)
                    works_state(self->fixture, self->flow, &self->charged));
 }
 
-static const char *see(struct scene *self)
+static const char *see(struct setup *self)
 {
     struct fixture *fixture = self->fixture;
 
@@ -213,7 +213,7 @@ static const char *see(struct scene *self)
 
 /* ---- who comes ------------------------------------------------------------------------------- */
 
-static enum weir_status settle(struct scene *self, enum weir_settle verb,
+static enum weir_status settle(struct setup *self, enum weir_settle verb,
                                struct weir_error *error)
 {
     struct weir_settlement settlement = {
@@ -223,7 +223,7 @@ static enum weir_status settle(struct scene *self, enum weir_settle verb,
     return status == WEIR_OK ? settlement.status : status;
 }
 
-static enum weir_status signal_it(struct scene *self, struct weir_error *error)
+static enum weir_status signal_it(struct setup *self, struct weir_error *error)
 {
     struct weir_signal signal = wait_signal(&self->wait, 0, "ok");
     enum weir_signal_effect effect = WEIR_SIGNAL_LATE;
@@ -232,7 +232,7 @@ static enum weir_status signal_it(struct scene *self, struct weir_error *error)
     return status == WEIR_OK && effect == WEIR_SIGNAL_LATE ? WEIR_STALE : status;
 }
 
-static const struct weir_execution_id *victim(struct scene *self)
+static const struct weir_execution_id *victim(struct setup *self)
 {
     if (self->plot.which == WAITS)
         return &self->wait.id;
@@ -241,7 +241,7 @@ static const struct weir_execution_id *victim(struct scene *self)
     return graph_member(&self->graph, 'b');
 }
 
-static enum weir_status act(struct scene *self)
+static enum weir_status act(struct setup *self)
 {
     struct weir_renewal renewal = {.claim = self->claim};
     struct weir_budget_draft raised = budget_of(1000);
@@ -280,7 +280,7 @@ static enum weir_status act(struct scene *self)
 
 static void come_and_go(void *argument)
 {
-    struct scene *self = argument;
+    struct setup *self = argument;
 
     self->status = act(self);
     atomic_fetch_add(&self->came, 1);
@@ -303,7 +303,7 @@ static bool waits(struct fixture *fixture, struct weir_fault_points *points)
 /* The reconciler goes on when he waits for it, or has found nothing to wait for. */
 static void come_and_wait(void *argument)
 {
-    struct scene *self = argument;
+    struct setup *self = argument;
 
     check_int(pthread_create(&self->thread, NULL, come_on_thread, self), 0);
     wait_until(atomic_load(&self->came) > 0 || waits(self->fixture, &self->points));
@@ -312,12 +312,12 @@ static void come_and_wait(void *argument)
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
 /* Without a visitor when nobody is to come. */
-static void scene_open(struct scene *self, struct fixture *fixture,
+static void setup_open(struct setup *self, struct fixture *fixture,
                        struct weir_flow *flow, const struct plot *plot)
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    *self = (struct scene){.fixture = fixture, .flow = flow, .plot = *plot};
+    *self = (struct setup){.fixture = fixture, .flow = flow, .plot = *plot};
     if (plot->act != NOTHING) {
         self->db = fixture_open(fixture, &options);
         weir_fault_points_init(&self->points);
@@ -353,7 +353,7 @@ static void sweep(struct fixture *fixture)
     }
 }
 
-static void scene_close(struct scene *self)
+static void setup_close(struct setup *self)
 {
     weir_flow_destroy(self->visitor);
     weir_db_destroy(self->db);
@@ -365,7 +365,7 @@ static uint64_t pass_of(const struct plot *plot)
     return plot->at > 0 ? (uint64_t)plot->at : 1;
 }
 
-static void check_end(struct scene *self, const struct round *round)
+static void check_end(struct setup *self, const struct round *round)
 {
     struct fixture *fixture = self->fixture;
 
@@ -407,19 +407,19 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
-        struct scene scene;
+        struct setup setup;
         struct round round;
 
-        scene_open(&scene, fixture, flow, plot);
+        setup_open(&setup, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
         weir_fault_points_arm_call(&round.points, "reconciler.due", pass_of(plot),
-                                   come_and_go, &scene);
+                                   come_and_go, &setup);
         (void)round_tick(&round);
-        check_int(scene.came, 1);
-        check_status(scene.status, WEIR_OK);
-        check_end(&scene, &round);
+        check_int(setup.came, 1);
+        check_status(setup.status, WEIR_OK);
+        check_end(&setup, &round);
         round_close(&round);
-        scene_close(&scene);
+        setup_close(&setup);
     }
     weir_flow_destroy(flow);
 }
@@ -452,19 +452,19 @@ FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
 
     for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
         const struct plot *plot = &WHILE_LOCKED[i].plot;
-        struct scene scene;
+        struct setup setup;
         struct round round;
 
-        scene_open(&scene, fixture, flow, plot);
+        setup_open(&setup, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
         weir_fault_points_arm_call(&round.points, "reconciler.locked", pass_of(plot),
-                                   come_and_wait, &scene);
+                                   come_and_wait, &setup);
         (void)round_tick(&round);
-        check_int(pthread_join(scene.thread, NULL), 0);
-        check_status(scene.status, WHILE_LOCKED[i].status);
-        check_end(&scene, &round);
+        check_int(pthread_join(setup.thread, NULL), 0);
+        check_status(setup.status, WHILE_LOCKED[i].status);
+        check_end(&setup, &round);
         round_close(&round);
-        scene_close(&scene);
+        setup_close(&setup);
     }
     weir_flow_destroy(flow);
 }
@@ -473,7 +473,7 @@ FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
 
 static void stand(void *argument)
 {
-    struct scene *self = argument;
+    struct setup *self = argument;
 
     atomic_store(&self->stands, true);
     wait_until(atomic_load(&self->go));
@@ -500,29 +500,29 @@ FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
-        struct scene scene;
+        struct setup setup;
         struct round round;
         struct ticking ticking = {.round = &round};
         pthread_t ticker;
 
         if (plot->act == NOTHING || plot->at > 0)
             continue;
-        scene_open(&scene, fixture, flow, plot);
+        setup_open(&setup, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&scene.points, "db.commit", 1, stand, &scene);
-        check_int(pthread_create(&scene.thread, NULL, come_on_thread, &scene), 0);
-        wait_until(atomic_load(&scene.stands));
+        weir_fault_points_arm_call(&setup.points, "db.commit", 1, stand, &setup);
+        check_int(pthread_create(&setup.thread, NULL, come_on_thread, &setup), 0);
+        wait_until(atomic_load(&setup.stands));
         check_int(pthread_create(&ticker, NULL, tick_on_thread, &ticking), 0);
         wait_until(atomic_load(&ticking.done) || waits(fixture, &round.points));
-        atomic_store(&scene.go, true);
+        atomic_store(&setup.go, true);
         check_int(pthread_join(ticker, NULL), 0);
-        check_int(pthread_join(scene.thread, NULL), 0);
-        check_status(scene.status, WEIR_OK);
+        check_int(pthread_join(setup.thread, NULL), 0);
+        check_status(setup.status, WEIR_OK);
         check_status(round.status, WEIR_OK);
         (void)round_tick(&round);
-        check_end(&scene, &round);
+        check_end(&setup, &round);
         round_close(&round);
-        scene_close(&scene);
+        setup_close(&setup);
     }
     weir_flow_destroy(flow);
 }
@@ -570,10 +570,10 @@ static void meet(struct fixture *fixture, struct weir_flow *flow, const struct p
                  const char *point, weir_fault_point_fn rival_acts)
 {
     struct rival rival = {.done = false};
-    struct scene scene;
+    struct setup setup;
     struct round round;
 
-    scene_open(&scene, fixture, flow, plot);
+    setup_open(&setup, fixture, flow, plot);
     round_open(&round, fixture, plot->which);
     round_open(&rival.round, fixture, plot->which);
     weir_fault_points_arm_call(&round.points, point, 1, rival_acts, &rival);
@@ -583,10 +583,10 @@ static void meet(struct fixture *fixture, struct weir_flow *flow, const struct p
     check(atomic_load(&rival.done));
     check_status(rival.round.status, WEIR_OK);
     round.report.processed += rival.round.report.processed;
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&rival.round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 FLOW_TEST(two_reconcilers, that_have_found_the_same_handle_it_once)
@@ -616,10 +616,10 @@ static bool survive(struct round *round, struct weir_flow *flow, const struct pl
 {
     enum { FAULT = 1 };
     struct fixture *fixture = round->fixture;
-    struct scene scene;
+    struct setup setup;
     bool came;
 
-    scene_open(&scene, fixture, flow, plot);
+    setup_open(&setup, fixture, flow, plot);
     round->report = (struct weir_scan_report){.processed = 0};
     weir_fault_points_arm_once(&round->points, fault, at);
     (void)round_tick(round);
@@ -628,9 +628,9 @@ static bool survive(struct round *round, struct weir_flow *flow, const struct pl
     check_int(round->report.errors, 0);
     fixture->error = round->error;
     check_db(round_tick(round), WEIR_OK);
-    check_str(see(&scene), plot->end);
+    check_str(see(&setup), plot->end);
     check(round->report.processed <= (uint64_t)plot->processed);
-    scene_close(&scene);
+    setup_close(&setup);
     return came;
 }
 
@@ -691,7 +691,7 @@ static void cure(struct fixture *fixture)
 }
 
 /* What the reconciler would have to change. */
-static void poison_scene(struct scene *self)
+static void poison_setup(struct setup *self)
 {
     struct fixture *fixture = self->fixture;
 
@@ -728,7 +728,7 @@ static void tick_until_tried_again(struct round *round)
     check_int(round->report.errors, WEIR_FAILURES_IN_ROW_MAX);
 }
 
-static const char *state_of(struct scene *self)
+static const char *state_of(struct setup *self)
 {
     if (self->plot.which == BACKLOG)
         return self->plot.end; /* what is left of it is seen below */
@@ -751,12 +751,12 @@ FLOW_TEST(poison, is_set_aside_and_shown_and_comes_right_when_it_can)
 
     for (size_t i = 0; i < COUNT_OF(ALONE) - 1; i++) {
         const struct plot *plot = &ALONE[i];
-        struct scene bad, good;
+        struct setup bad, good;
         struct round round;
 
-        scene_open(&good, fixture, flow, plot);
-        scene_open(&bad, fixture, flow, plot);
-        poison_scene(&bad);
+        setup_open(&good, fixture, flow, plot);
+        setup_open(&bad, fixture, flow, plot);
+        poison_setup(&bad);
         round_open(&round, fixture, plot->which);
         tick_until_set_aside(&round);
         check_str(state_of(&good), plot->end);
@@ -769,7 +769,7 @@ FLOW_TEST(poison, is_set_aside_and_shown_and_comes_right_when_it_can)
         check_int(joins_left(fixture), 0);
         check_int(round.report.processed, 2 * plot->processed);
         round_close(&round);
-        scene_close(&good); /* and the other */
+        setup_close(&good); /* and the other */
     }
     weir_flow_destroy(flow);
 }
@@ -789,26 +789,26 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
 
     other.name = "other";
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        struct scene scene;
+        struct setup setup;
         struct round round;
 
         check_db(weir_budget_create(flow, &other, NULL, &fixture->error), WEIR_OK);
-        scene_open(&scene, fixture, flow, &plot);
+        setup_open(&setup, fixture, flow, &plot);
         poison(fixture, CASES[i].table, "no",
                CASES[i].of_budget
                    ? fixture_ask(fixture, "SELECT no FROM weir_budget WHERE name = 'llm'")
                    : fixture_ask(fixture, "SELECT max(no) FROM weir_execution"));
         round_open(&round, fixture, BUDGETS);
         tick_until_set_aside(&round);
-        check_str(see(&scene), CASES[i].end);
+        check_str(see(&setup), CASES[i].end);
         check_int(fixture_ask(fixture, "SELECT era FROM weir_budget"
                                        " WHERE name = 'other'"),
                   1);
         cure(fixture);
         tick_until_tried_again(&round);
-        check_str(see(&scene), plot.end);
+        check_str(see(&setup), plot.end);
         round_close(&round);
-        scene_close(&scene);
+        setup_close(&setup);
     }
     weir_flow_destroy(flow);
 }
@@ -822,10 +822,10 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
     for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
         const struct plot *plot = &ALONE[i];
         int hidden = plot->which == BUDGETS ? plot->processed : 0;
-        struct scene scene;
+        struct setup setup;
         struct round round;
 
-        scene_open(&scene, fixture, flow, plot);
+        setup_open(&setup, fixture, flow, plot);
         round_open(&round, fixture, plot->which);
         round.filter.name_space = weir_str("elsewhere");
         check_status(round_tick(&round), WEIR_OK);
@@ -839,10 +839,10 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
         fixture_prepare(fixture, "INSERT INTO {p}_tag (no, key, value)"
                                  " SELECT no, 'app.zone', 'west' FROM {p}_execution");
         (void)round_tick(&round);
-        check_end(&scene, &round);
+        check_end(&setup, &round);
         round_close(&round);
         fixture_prepare(fixture, "DELETE FROM {p}_tag");
-        scene_close(&scene);
+        setup_close(&setup);
     }
     weir_flow_destroy(flow);
 }
@@ -911,21 +911,21 @@ FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting_children", 0};
     struct weir_flow *flow = works_open(fixture);
-    struct scene scene;
+    struct setup setup;
     struct round round;
 
-    scene_open(&scene, fixture, flow, &plot);
+    setup_open(&setup, fixture, flow, &plot);
     round_open(&round, fixture, EDGES);
     round.task.age_us = 3600LL * 1000000;
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     atomic_store(&round.task.told, true);
     (void)round_tick(&round);
-    scene.plot.end = "a:completed b:waiting";
-    scene.plot.processed = 1;
-    check_end(&scene, &round);
+    setup.plot.end = "a:completed b:waiting";
+    setup.plot.processed = 1;
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
@@ -934,10 +934,10 @@ FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting", 1};
     struct weir_flow *flow = works_open(fixture);
-    struct scene scene;
+    struct setup setup;
     struct round round;
 
-    scene_open(&scene, fixture, flow, &plot);
+    setup_open(&setup, fixture, flow, &plot);
     round_open(&round, fixture, EDGES);
     round.task.age_us = 3600LL * 1000000;
     atomic_store(&round.task.told, true);
@@ -945,15 +945,15 @@ FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
     check(round_tick(&round) != WEIR_OK);
     weir_fault_points_arm(&round.points, "db.fail", UINT64_MAX);
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
 static void open_join_again(void *argument)
 {
-    struct scene *self = argument;
+    struct setup *self = argument;
     struct fixture *fixture = self->fixture;
 
     check_db(
@@ -962,7 +962,7 @@ static void open_join_again(void *argument)
 }
 
 /* `c` is impossible, so `b` runs in vain. */
-static void put_in_vain(struct scene *self)
+static void put_in_vain(struct setup *self)
 {
     struct weir_graph_join join = {.policy = WEIR_JOIN_ALL, .cancel_remaining = true};
 
@@ -977,20 +977,20 @@ static void put_in_vain(struct scene *self)
 FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_again)
 {
     struct weir_flow *flow = works_open(fixture);
-    struct scene scene = {
+    struct setup setup = {
         .fixture = fixture,
         .flow = flow,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
     struct round round;
 
-    put_in_vain(&scene);
+    put_in_vain(&setup);
     round_open(&round, fixture, SIBLINGS);
     weir_fault_points_arm_call(&round.points, "reconciler.due", 1, open_join_again,
-                               &scene);
+                               &setup);
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
@@ -999,20 +999,20 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
                      leaves_members_alone_whose_join_is_opened_again_at_the_last_moment)
 {
     struct weir_flow *flow = works_open(fixture);
-    struct scene scene = {
+    struct setup setup = {
         .fixture = fixture,
         .flow = flow,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
     struct round round;
 
-    put_in_vain(&scene);
+    put_in_vain(&setup);
     round_open(&round, fixture, SIBLINGS);
     weir_fault_points_arm_call(&round.points, "reconciler.locked", 1, open_join_again,
-                               &scene);
+                               &setup);
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
@@ -1021,15 +1021,15 @@ FLOW_TEST(edge_cancel_reconciler, leaves_members_that_run_to_the_dispatcher)
     const struct plot plot = {SIBLINGS, NOTHING, 0,
                               "a:completed b:active c:waiting, to cancel", 0};
     struct weir_flow *flow = works_open(fixture);
-    struct scene scene;
+    struct setup setup;
     struct round round;
 
-    scene_open(&scene, fixture, flow, &plot);
+    setup_open(&setup, fixture, flow, &plot);
     round_open(&round, fixture, BACKLOG);
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
@@ -1047,16 +1047,16 @@ static bool is_dark(void *argument, const char *name)
 }
 
 /* Let a dispatcher work until a call. Returns whether it has cancelled all, and not come to say so. */
-static bool dispatch_until(struct scene *scene, struct blackout *blackout)
+static bool dispatch_until(struct setup *setup, struct blackout *blackout)
 {
-    struct fixture *fixture = scene->fixture;
+    struct fixture *fixture = setup->fixture;
     struct round round;
 
     round_open(&round, fixture, SIBLINGS);
     weir_fault_points_set_oracle(&round.points, is_dark, blackout);
     (void)round_tick(&round);
     round_close(&round);
-    return strcmp(works_state(fixture, scene->flow, &scene->claim.id), "cancelled") ==
+    return strcmp(works_state(fixture, setup->flow, &setup->claim.id), "cancelled") ==
                0 &&
            joins_left(fixture) == 1;
 }
@@ -1068,25 +1068,25 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
                               1};
     struct weir_flow *flow = works_open(fixture);
     struct blackout blackout = {.at = UINT64_MAX};
-    struct scene scene;
+    struct setup setup;
     struct round round;
     uint64_t at;
 
-    scene_open(&scene, fixture, flow, &plot);
-    check(!dispatch_until(&scene, &blackout));
+    setup_open(&setup, fixture, flow, &plot);
+    check(!dispatch_until(&setup, &blackout));
     at = blackout.calls;
     do {
         check(at > 1);
-        scene_close(&scene);
-        scene_open(&scene, fixture, flow, &plot);
+        setup_close(&setup);
+        setup_open(&setup, fixture, flow, &plot);
         blackout = (struct blackout){.at = at--};
-    } while (!dispatch_until(&scene, &blackout));
+    } while (!dispatch_until(&setup, &blackout));
 
     round_open(&round, fixture, BACKLOG);
     (void)round_tick(&round);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }
 
@@ -1098,12 +1098,12 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_
                               1};
     struct weir_flow *flow = works_open(fixture);
     struct weir_connection *ender;
-    struct scene scene;
+    struct setup setup;
     struct round round;
     struct ticking ticking = {.round = &round};
     pthread_t ticker;
 
-    scene_open(&scene, fixture, flow, &plot);
+    setup_open(&setup, fixture, flow, &plot);
     round_open(&round, fixture, SIBLINGS);
     ender = fixture_take(fixture);
     fixture_execute(fixture, ender, "BEGIN");
@@ -1115,9 +1115,9 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_
     fixture_execute(fixture, ender, "COMMIT");
 
     check_int(pthread_join(ticker, NULL), 0);
-    check_end(&scene, &round);
+    check_end(&setup, &round);
     fixture_give(fixture, ender);
     round_close(&round);
-    scene_close(&scene);
+    setup_close(&setup);
     weir_flow_destroy(flow);
 }

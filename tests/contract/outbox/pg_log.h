@@ -10,13 +10,13 @@
 #include "lib/outbox_engines.h"
 #include "outbox/log/log.h"
 
-enum { SCENE_ROWS_MAX = 4096, SCENE_TEXT_SIZE = 64 * 1024 };
+enum { SETUP_ROWS_MAX = 4096, SETUP_TEXT_SIZE = 64 * 1024 };
 
 /* What a reader got: "a b c", and the place behind each. */
 struct reading {
-    char text[SCENE_TEXT_SIZE];
+    char text[SETUP_TEXT_SIZE];
     size_t size;
-    struct weir_log_position log_positions[SCENE_ROWS_MAX];
+    struct weir_log_position log_positions[SETUP_ROWS_MAX];
     size_t count;
     struct weir_log_position end;
 };
@@ -79,7 +79,7 @@ static inline enum weir_status pg_log_note(void *state, const struct weir_log_ro
 
     (void)error;
     check(length > 0 && (size_t)length < sizeof self->text - self->size);
-    check(self->count < SCENE_ROWS_MAX);
+    check(self->count < SETUP_ROWS_MAX);
     self->size += (size_t)length;
     self->log_positions[self->count++] = row->log_position;
     return WEIR_OK;

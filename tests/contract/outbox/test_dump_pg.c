@@ -35,7 +35,7 @@ static const struct weir_sweep_limits AT_ONCE = {.wait_ns = 0,
                                                  .stood_ns = WEIR_SWEEP_STOOD_NS,
                                                  .copy_rows = WEIR_SWEEP_COPY_ROWS};
 
-struct scene {
+struct setup {
     struct fixture *fixture;
     struct weir_outbox_log log;
     struct weir_fault_points points;
@@ -49,7 +49,7 @@ struct scene {
 
 /* A leaf of the log of which 60 messages are passed and 3 are not, positions in a leaf of acks that
  * is not filled any more, and a leaf of cuts that is not needed. */
-static void fill(struct scene *self)
+static void fill(struct setup *self)
 {
     PGconn *db = self->db;
 
@@ -73,11 +73,11 @@ static void fill(struct scene *self)
                    self->waiting);
 }
 
-static void scene_open(struct scene *self, struct fixture *fixture)
+static void setup_open(struct setup *self, struct fixture *fixture)
 {
     int64_t queue;
 
-    *self = (struct scene){
+    *self = (struct setup){
         .fixture = fixture, .log = {.segment_bits = BITS}, .dumped = fixture->server};
     self->db = pg_outbox_connect(fixture);
     queue = pg_outbox_queue(self->db, "orders", 2);
@@ -88,13 +88,13 @@ static void scene_open(struct scene *self, struct fixture *fixture)
     fill(self);
 }
 
-static void scene_close(struct scene *self)
+static void setup_close(struct setup *self)
 {
     PQfinish(self->db);
 }
 
 /* Some rounds of one process; how many leaves were emptied. */
-static int64_t sweep(struct scene *self)
+static int64_t sweep(struct setup *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_sweep_state state = {0};
@@ -168,7 +168,7 @@ static enum weir_status restore(struct fixture *fixture, enum weir_pg_holes hole
 }
 
 /* What waited waits in the copy, in the same order, and the positions are the same. */
-static void check_complete(struct scene *self, struct fixture *fixture)
+static void check_complete(struct setup *self, struct fixture *fixture)
 {
     PGconn *db = pg_outbox_connect(fixture);
     char waiting[PG_OUTBOX_LIST_SIZE];
@@ -185,7 +185,7 @@ static void check_complete(struct scene *self, struct fixture *fixture)
     PQfinish(db);
 }
 
-static void check_restores(struct scene *self, struct fixture *fixture)
+static void check_restores(struct setup *self, struct fixture *fixture)
 {
     struct weir_pg_survey survey;
 
@@ -196,7 +196,7 @@ static void check_restores(struct scene *self, struct fixture *fixture)
 
 static void begin_dump(void *argument)
 {
-    struct scene *self = argument;
+    struct setup *self = argument;
 
     self->dump = held_dump_begin(self->dumped, self->fixture->database);
 }
@@ -205,21 +205,21 @@ static void begin_dump(void *argument)
 
 OUTBOX_POSTGRESQL_TEST(dump, that_began_before_the_sweep_has_everything)
 {
-    struct scene scene;
+    struct setup setup;
     struct fixture *copy;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
+    setup_open(&setup, fixture);
     copy = make_outbox(fixture->server);
-    begin_dump(&scene);
+    begin_dump(&setup);
 
-    check_int(sweep(&scene), 0);
-    held_dump_restore(scene.dump, copy);
+    check_int(sweep(&setup), 0);
+    held_dump_restore(setup.dump, copy);
 
-    check_restores(&scene, copy);
-    check_int(sweep(&scene), EMPTIED);
+    check_restores(&setup, copy);
+    check_int(sweep(&setup), EMPTIED);
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* Passes of a point: of a leaf of the log, one of acks, one of cuts. */
@@ -233,7 +233,7 @@ static const struct {
 enum { POINT_COUNT = sizeof POINTS / sizeof POINTS[0] };
 
 /* The scene anew, and a sweep in which a dump begins at this pass of this point. */
-static int64_t sweep_with_dump_at(struct scene *self, const char *point, uint64_t pass)
+static int64_t sweep_with_dump_at(struct setup *self, const char *point, uint64_t pass)
 {
     int64_t truncated;
 
@@ -250,22 +250,22 @@ static int64_t sweep_with_dump_at(struct scene *self, const char *point, uint64_
 OUTBOX_POSTGRESQL_TEST(dump, that_began_at_any_point_of_the_sweep_has_everything)
 {
     struct fixture *copy;
-    struct scene scene;
+    struct setup setup;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
+    setup_open(&setup, fixture);
     copy = make_outbox(fixture->server);
     for (size_t i = 0; i < POINT_COUNT; i++) {
         for (uint64_t pass = 1; pass <= POINTS[i].passes; pass++) {
-            int64_t truncated = sweep_with_dump_at(&scene, POINTS[i].name, pass);
+            int64_t truncated = sweep_with_dump_at(&setup, POINTS[i].name, pass);
 
-            held_dump_restore(scene.dump, copy);
-            check_restores(&scene, copy);
-            check_int(truncated + sweep(&scene), EMPTIED);
+            held_dump_restore(setup.dump, copy);
+            check_restores(&setup, copy);
+            check_int(truncated + sweep(&setup), EMPTIED);
         }
     }
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* ---- holes -------------------------------------------------------------------------------- */
@@ -274,16 +274,16 @@ OUTBOX_POSTGRESQL_TEST(dump, that_the_sweep_waits_for_no_longer_is_known_to_have
 {
     struct weir_pg_survey survey;
     struct fixture *copy;
-    struct scene scene;
+    struct setup setup;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
-    scene.log.limits = &AT_ONCE;
+    setup_open(&setup, fixture);
+    setup.log.limits = &AT_ONCE;
     copy = make_outbox(fixture->server);
-    begin_dump(&scene);
+    begin_dump(&setup);
 
-    check_int(sweep(&scene), EMPTIED);
-    held_dump_restore(scene.dump, copy);
+    check_int(sweep(&setup), EMPTIED);
+    held_dump_restore(setup.dump, copy);
 
     {
         struct fixture *original = fixture;
@@ -296,7 +296,7 @@ OUTBOX_POSTGRESQL_TEST(dump, that_the_sweep_waits_for_no_longer_is_known_to_have
     }
     check_int(fixture_ask(copy, "SELECT count(*) FROM weir_log"), WRITTEN - 63);
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* One leaf of the log only, of which nothing had to be set aside: the positions of the dump are
@@ -305,24 +305,24 @@ OUTBOX_POSTGRESQL_TEST(dump, misses_messages_that_were_passed_after_it_and_says_
 {
     struct weir_pg_survey survey;
     struct fixture *copy;
-    struct scene scene;
+    struct setup setup;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
-    scene.log.limits = &AT_ONCE;
+    setup_open(&setup, fixture);
+    setup.log.limits = &AT_ONCE;
     copy = make_outbox(fixture->server);
-    begin_dump(&scene);
-    pg_outbox_ack(scene.db, scene.subscription, scene.pid,
+    begin_dump(&setup);
+    pg_outbox_ack(setup.db, setup.subscription, setup.pid,
                   (struct weir_log_position){CUTS, 70});
 
-    (void)sweep(&scene);
+    (void)sweep(&setup);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_aside"), 0);
-    held_dump_restore(scene.dump, copy);
+    held_dump_restore(setup.dump, copy);
 
     check(restore(copy, WEIR_PG_HOLES_REFUSED, &survey) == WEIR_SCHEMA);
     check(weir_pg_hole_is_there(&survey.hole));
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 OUTBOX_POSTGRESQL_TEST(dump, with_a_hole_delivers_what_is_there_when_it_is_told_to)
@@ -330,32 +330,32 @@ OUTBOX_POSTGRESQL_TEST(dump, with_a_hole_delivers_what_is_there_when_it_is_told_
     struct weir_pg_survey survey;
     char waiting[PG_OUTBOX_LIST_SIZE];
     struct fixture *copy;
-    struct scene scene;
+    struct setup setup;
     PGconn *db;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
-    scene.log.limits = &AT_ONCE;
+    setup_open(&setup, fixture);
+    setup.log.limits = &AT_ONCE;
     copy = make_outbox(fixture->server);
-    pg_run(scene.db, "UPDATE weir_queue SET removed_cut = %d, removed_id = 7", CUTS);
-    begin_dump(&scene);
-    (void)sweep(&scene);
-    held_dump_restore(scene.dump, copy);
+    pg_run(setup.db, "UPDATE weir_queue SET removed_cut = %d, removed_id = 7", CUTS);
+    begin_dump(&setup);
+    (void)sweep(&setup);
+    held_dump_restore(setup.dump, copy);
 
     check(restore(copy, WEIR_PG_HOLES_ACCEPTED, &survey) == WEIR_OK);
     check_int(survey.unplaced, 2);
     check_int(survey.messages, WRITTEN - 63);
 
     db = pg_outbox_connect(copy);
-    check_int(pg_outbox_place(db, scene.subscription, scene.pid).cut, CUTS);
-    check_int(pg_outbox_place(db, scene.subscription, scene.pid).id, 7);
-    pg_outbox_list(db, scene.pid, (struct weir_log_position){CUTS, 7}, waiting);
-    check_str(waiting, strstr(scene.waiting, "4201:64"));
+    check_int(pg_outbox_place(db, setup.subscription, setup.pid).cut, CUTS);
+    check_int(pg_outbox_place(db, setup.subscription, setup.pid).id, 7);
+    pg_outbox_list(db, setup.pid, (struct weir_log_position){CUTS, 7}, waiting);
+    check_str(waiting, strstr(setup.waiting, "4201:64"));
     check(restore(copy, WEIR_PG_HOLES_REFUSED, &survey) == WEIR_OK);
     check(!weir_pg_hole_is_there(&survey.hole));
     PQfinish(db);
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* Restoring truncates, too. */
@@ -363,29 +363,29 @@ OUTBOX_POSTGRESQL_TEST(dump, of_a_copy_that_began_before_it_was_restored_has_a_h
 {
     struct weir_pg_survey survey;
     struct fixture *copy, *second;
-    struct scene scene;
+    struct setup setup;
     struct held_dump *dump;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
+    setup_open(&setup, fixture);
     copy = make_outbox(fixture->server);
     second = make_outbox(fixture->server);
-    begin_dump(&scene);
-    held_dump_restore(scene.dump, copy);
+    begin_dump(&setup);
+    held_dump_restore(setup.dump, copy);
     dump = held_dump_begin(copy->server, copy->database);
 
-    check_restores(&scene, copy);
+    check_restores(&setup, copy);
     held_dump_restore(dump, second);
 
     check(restore(second, WEIR_PG_HOLES_REFUSED, &survey) == WEIR_SCHEMA);
     close_outbox(second);
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* ---- the engine's own program ------------------------------------------------------------- */
 
-static struct fixture *copy_by_pg_dump(struct scene *self)
+static struct fixture *copy_by_pg_dump(struct setup *self)
 {
     char name[SERVER_PATH_SIZE];
 
@@ -399,17 +399,17 @@ static struct fixture *copy_by_pg_dump(struct scene *self)
 OUTBOX_POSTGRESQL_TEST(dump, by_pg_dump_beside_the_sweep_has_everything)
 {
     struct fixture *copy;
-    struct scene scene;
+    struct setup setup;
 
     outbox_small_segments(fixture, BITS);
-    scene_open(&scene, fixture);
-    (void)sweep_with_dump_at(&scene, "sweep.judged", 1);
+    setup_open(&setup, fixture);
+    (void)sweep_with_dump_at(&setup, "sweep.judged", 1);
 
-    copy = copy_by_pg_dump(&scene);
+    copy = copy_by_pg_dump(&setup);
 
-    check_restores(&scene, copy);
+    check_restores(&setup, copy);
     close_outbox(copy);
-    scene_close(&scene);
+    setup_close(&setup);
 }
 
 /* ---- on a standby ------------------------------------------------------------------------- */
@@ -436,36 +436,36 @@ static void give_feedback(struct pair *pair)
                             " WHERE backend_xmin IS NOT NULL") == 1);
 }
 
-struct standby_scene {
-    struct scene scene;
+struct standby_setup {
+    struct setup setup;
     struct pair *pair;
 };
 
 static void begin_standby_dump(void *argument)
 {
-    struct standby_scene *self = argument;
+    struct standby_setup *self = argument;
 
     wait_for_standby(self->pair);
-    begin_dump(&self->scene);
+    begin_dump(&self->setup);
 }
 
 /* A dump on the standby that begins at a pass of a point, restored: complete, or refused. */
-static bool is_complete_from(struct standby_scene *self, const char *point, uint64_t pass,
+static bool is_complete_from(struct standby_setup *self, const char *point, uint64_t pass,
                              struct fixture *copy)
 {
-    struct scene *scene = &self->scene;
+    struct setup *setup = &self->setup;
     struct weir_pg_survey survey;
     enum weir_status status;
 
-    fill(scene);
-    weir_fault_points_init(&scene->points);
-    weir_fault_points_arm_call(&scene->points, point, pass, begin_standby_dump, self);
-    check_int(sweep(scene), EMPTIED);
+    fill(setup);
+    weir_fault_points_init(&setup->points);
+    weir_fault_points_arm_call(&setup->points, point, pass, begin_standby_dump, self);
+    check_int(sweep(setup), EMPTIED);
     wait_for_standby(self->pair);
-    held_dump_restore(scene->dump, copy);
+    held_dump_restore(setup->dump, copy);
     status = restore(copy, WEIR_PG_HOLES_REFUSED, &survey);
     if (status == WEIR_OK)
-        check_complete(scene, copy);
+        check_complete(setup, copy);
     else
         check(status == WEIR_SCHEMA && weir_pg_hole_is_there(&survey.hole));
     return status == WEIR_OK;
@@ -474,13 +474,13 @@ static bool is_complete_from(struct standby_scene *self, const char *point, uint
 /* No wait helps there, since the primary does not see its snapshot: but the hole is seen. */
 WEIR_TEST(dump, on_a_standby_has_everything_or_is_known_to_have_a_hole)
 {
-    struct standby_scene self = {.pair = pair_create()};
+    struct standby_setup self = {.pair = pair_create()};
     struct fixture *fixture = make_outbox(pair_primary(self.pair));
     struct fixture *copy = make_outbox(pair_primary(self.pair));
 
     give_feedback(self.pair);
-    scene_open(&self.scene, fixture);
-    self.scene.dumped = pair_standby(self.pair);
+    setup_open(&self.setup, fixture);
+    self.setup.dumped = pair_standby(self.pair);
 
     check(!is_complete_from(&self, "sweep.judged", 1, copy));
     check(!is_complete_from(&self, "sweep.copied", 1, copy)); /* acks follow */
@@ -489,7 +489,7 @@ WEIR_TEST(dump, on_a_standby_has_everything_or_is_known_to_have_a_hole)
     check(is_complete_from(&self, "sweep.locked", 3, copy));
     check(is_complete_from(&self, "sweep.truncated", 3, copy));
 
-    scene_close(&self.scene);
+    setup_close(&self.setup);
     close_outbox(copy);
     close_outbox(fixture);
     pair_destroy(self.pair);

@@ -8,7 +8,7 @@
 
 enum { START_NS = 1000, LIMIT_NS = 300 };
 
-struct scene {
+struct setup {
     struct fixture *fixture;
     struct weir_connection *connection;
     struct weir_pg_older_snapshots older_snapshots;
@@ -16,7 +16,7 @@ struct scene {
 };
 
 /* As the sweep does: a number, in a transaction of its own. */
-static void copy(struct scene *self)
+static void copy(struct setup *self)
 {
     struct fixture *fixture = self->fixture;
 
@@ -28,12 +28,12 @@ static void copy(struct scene *self)
              WEIR_OK);
 }
 
-static void scene_open(struct scene *self, struct fixture *fixture)
+static void setup_open(struct setup *self, struct fixture *fixture)
 {
-    *self = (struct scene){.fixture = fixture, .connection = fixture_take(fixture)};
+    *self = (struct setup){.fixture = fixture, .connection = fixture_take(fixture)};
 }
 
-static PGconn *hold_snapshot(struct scene *self)
+static PGconn *hold_snapshot(struct setup *self)
 {
     PGconn *session = pg_outbox_connect(self->fixture);
 
@@ -42,7 +42,7 @@ static PGconn *hold_snapshot(struct scene *self)
 }
 
 /* Look, and say since when something holds up the copy. */
-static int64_t look(struct scene *self, struct weir_pg_wait *wait, int64_t now_ns)
+static int64_t look(struct setup *self, struct weir_pg_wait *wait, int64_t now_ns)
 {
     struct fixture *fixture = self->fixture;
 
@@ -57,18 +57,18 @@ static int64_t look(struct scene *self, struct weir_pg_wait *wait, int64_t now_n
 OUTBOX_POSTGRESQL_TEST(elders, are_gone_with_their_snapshots)
 {
     struct weir_pg_wait wait = {0};
-    struct scene scene;
+    struct setup setup;
     PGconn *session;
 
-    scene_open(&scene, fixture);
-    session = hold_snapshot(&scene);
-    copy(&scene);
+    setup_open(&setup, fixture);
+    session = hold_snapshot(&setup);
+    copy(&setup);
 
-    check_int(look(&scene, &wait, START_NS), START_NS);
-    check_int(look(&scene, &wait, START_NS + 1), START_NS);
+    check_int(look(&setup, &wait, START_NS), START_NS);
+    check_int(look(&setup, &wait, START_NS + 1), START_NS);
     PQfinish(session);
-    wait_until(look(&scene, &wait, START_NS + 2) == 0);
-    fixture_give(fixture, scene.connection);
+    wait_until(look(&setup, &wait, START_NS + 2) == 0);
+    fixture_give(fixture, setup.connection);
 }
 
 /* Also for the next copy: it held up one for as long as it may. */
@@ -76,59 +76,59 @@ OUTBOX_POSTGRESQL_TEST(elders, are_waited_for_once)
 {
     struct weir_pg_wait wait = {0};
     struct weir_pg_wait next = {0};
-    struct scene scene;
+    struct setup setup;
     PGconn *session;
 
-    scene_open(&scene, fixture);
-    session = hold_snapshot(&scene);
-    copy(&scene);
+    setup_open(&setup, fixture);
+    session = hold_snapshot(&setup);
+    copy(&setup);
 
-    check_int(look(&scene, &wait, START_NS), START_NS);
-    check_int(look(&scene, &wait, START_NS + LIMIT_NS - 1), START_NS);
-    check_int(look(&scene, &wait, START_NS + LIMIT_NS), 0);
-    copy(&scene);
-    check_int(look(&scene, &next, START_NS + LIMIT_NS + 1), 0);
+    check_int(look(&setup, &wait, START_NS), START_NS);
+    check_int(look(&setup, &wait, START_NS + LIMIT_NS - 1), START_NS);
+    check_int(look(&setup, &wait, START_NS + LIMIT_NS), 0);
+    copy(&setup);
+    check_int(look(&setup, &next, START_NS + LIMIT_NS + 1), 0);
     PQfinish(session);
-    fixture_give(fixture, scene.connection);
+    fixture_give(fixture, setup.connection);
 }
 
 /* A transaction that runs for long lends its number to every snapshot. */
 OUTBOX_POSTGRESQL_TEST(elders, are_those_of_the_first_look_after_the_copy)
 {
     struct weir_pg_wait wait = {0};
-    struct scene scene;
+    struct setup setup;
     PGconn *writer;
     PGconn *session;
 
-    scene_open(&scene, fixture);
+    setup_open(&setup, fixture);
     writer = pg_outbox_connect(fixture);
     pg_run(writer, "BEGIN; SELECT pg_current_xact_id()");
-    copy(&scene);
+    copy(&setup);
 
-    check_int(look(&scene, &wait, START_NS), 0);
-    session = hold_snapshot(&scene);
-    check_int(look(&scene, &wait, START_NS + 1), 0);
-    check_int(scene.older_snapshots.count, 1);
+    check_int(look(&setup, &wait, START_NS), 0);
+    session = hold_snapshot(&setup);
+    check_int(look(&setup, &wait, START_NS + 1), 0);
+    check_int(setup.older_snapshots.count, 1);
     PQfinish(session);
     PQfinish(writer);
-    fixture_give(fixture, scene.connection);
+    fixture_give(fixture, setup.connection);
 }
 
 OUTBOX_POSTGRESQL_TEST(elders, are_none_of_another_database)
 {
     struct weir_pg_wait wait = {0};
     char url[SERVER_URL_SIZE];
-    struct scene scene;
+    struct setup setup;
     PGconn *session;
 
-    scene_open(&scene, fixture);
+    setup_open(&setup, fixture);
     server_direct_url(fixture->server, "postgres", url, sizeof url);
     session = PQconnectdb(url);
     check(PQstatus(session) == CONNECTION_OK);
     pg_run(session, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
-    copy(&scene);
+    copy(&setup);
 
-    check_int(look(&scene, &wait, START_NS), 0);
+    check_int(look(&setup, &wait, START_NS), 0);
     PQfinish(session);
-    fixture_give(fixture, scene.connection);
+    fixture_give(fixture, setup.connection);
 }

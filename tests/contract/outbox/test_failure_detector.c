@@ -48,14 +48,14 @@ static int heard(const struct ear *self, const char *text, const char *too)
     return count;
 }
 
-struct scene {
+struct setup {
     struct crew crew;
     struct ear ear;
     struct weir_fault_points points;
 };
 
 /* A member whose warnings are heard. It looks at the others at once: point 0 counts that. */
-static struct crew_member *join(struct fixture *fixture, struct scene *self)
+static struct crew_member *join(struct fixture *fixture, struct setup *self)
 {
     struct weir_db_options options = fixture_options(fixture);
 
@@ -65,19 +65,19 @@ static struct crew_member *join(struct fixture *fixture, struct scene *self)
                                                  .points = &self->points});
 }
 
-static struct scene *open_scene(struct fixture *fixture)
+static struct setup *open_setup(struct fixture *fixture)
 {
-    static struct scene scene;
+    static struct setup setup;
 
-    memset(&scene, 0, sizeof scene);
-    crew_open(&scene.crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
-    crew_leave(crew_join(&scene.crew)); /* crew-0 has made the subscription */
-    weir_fault_points_init(&scene.points);
-    weir_fault_points_arm(&scene.points, "presence.looked", UINT64_MAX);
-    return &scene;
+    memset(&setup, 0, sizeof setup);
+    crew_open(&setup.crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
+    crew_leave(crew_join(&setup.crew)); /* crew-0 has made the subscription */
+    weir_fault_points_init(&setup.points);
+    weir_fault_points_arm(&setup.points, "presence.looked", UINT64_MAX);
+    return &setup;
 }
 
-static void wait_for_looks(const struct scene *self, uint64_t count)
+static void wait_for_looks(const struct setup *self, uint64_t count)
 {
     uint64_t before = atomic_load(&self->points.armed[0].passed);
 
@@ -135,67 +135,67 @@ static struct found inspect(struct fixture *fixture, struct crew *crew, const ch
 
 OUTBOX_TEST(name, that_two_processes_have_is_told_once)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one;
 
     write_peer(fixture, "crew-1", weir_version_string(), 60);
-    one = join(fixture, scene);
-    wait_for_looks(scene, 3);
+    one = join(fixture, setup);
+    wait_for_looks(setup, 3);
 
-    check_int(heard(&scene->ear, "outbox.name_used_twice", "\"crew-1\""), 1);
-    check_int(inspect(fixture, &scene->crew, "crew-1").count, 2);
-    check(inspect(fixture, &scene->crew, "crew-1").info.name_used_twice);
+    check_int(heard(&setup->ear, "outbox.name_used_twice", "\"crew-1\""), 1);
+    check_int(inspect(fixture, &setup->crew, "crew-1").count, 2);
+    check(inspect(fixture, &setup->crew, "crew-1").info.name_used_twice);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 /* It died, and was started again under its name. */
 OUTBOX_TEST(name, of_who_was_here_before_is_not_used_twice)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one;
 
     write_peer(fixture, "crew-1", weir_version_string(), -3600);
-    one = join(fixture, scene);
-    wait_for_looks(scene, 2);
+    one = join(fixture, setup);
+    wait_for_looks(setup, 2);
 
-    check_int(heard(&scene->ear, "outbox.name_used_twice", ""), 0);
+    check_int(heard(&setup->ear, "outbox.name_used_twice", ""), 0);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 OUTBOX_TEST(name, of_one_process_is_not_used_twice)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one, *two;
 
-    one = join(fixture, scene);
-    two = crew_join(&scene->crew);
-    wait_for_looks(scene, 2);
+    one = join(fixture, setup);
+    two = crew_join(&setup->crew);
+    wait_for_looks(setup, 2);
 
-    check_int(atomic_load(&scene->ear.count), 0);
-    check(!inspect(fixture, &scene->crew, "crew-1").info.name_used_twice);
+    check_int(atomic_load(&setup->ear.count), 0);
+    check(!inspect(fixture, &setup->crew, "crew-1").info.name_used_twice);
     crew_leave(one);
     crew_leave(two);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
 static void meet_library(struct fixture *fixture, const char *library, int told)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one;
 
     write_peer(fixture, "peer", library, -1);
-    one = join(fixture, scene);
-    wait_for_looks(scene, 3);
+    one = join(fixture, setup);
+    wait_for_looks(setup, 3);
 
-    check_int(heard(&scene->ear, "outbox.older_library", "\"peer\""), told);
-    check(inspect(fixture, &scene->crew, "peer").info.library_is_older == (told > 0));
-    check_str(inspect(fixture, &scene->crew, "peer").library, library);
+    check_int(heard(&setup->ear, "outbox.older_library", "\"peer\""), told);
+    check(inspect(fixture, &setup->crew, "peer").info.library_is_older == (told > 0));
+    check_str(inspect(fixture, &setup->crew, "peer").library, library);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 OUTBOX_TEST(library, that_is_older_is_told_once)
@@ -223,98 +223,98 @@ OUTBOX_TEST(library, that_is_newer_is_not_told)
 /* Where the clock is each process's own: whoever is behind sees the other's future. */
 OUTBOX_SQLITE_TEST(clock, of_another_that_is_ahead_is_told_once)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one;
 
     write_peer(fixture, "peer", weir_version_string(), 3600);
-    one = join(fixture, scene);
-    wait_for_looks(scene, 3);
+    one = join(fixture, setup);
+    wait_for_looks(setup, 3);
 
-    check_int(heard(&scene->ear, "outbox.wrong_clock", "name=\"peer\" ahead_ms=3"), 1);
-    check_in_range(inspect(fixture, &scene->crew, "peer").info.clock_off_us,
+    check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"peer\" ahead_ms=3"), 1);
+    check_in_range(inspect(fixture, &setup->crew, "peer").info.clock_off_us,
                    INT64_C(3500000000), INT64_C(3600000000));
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 OUTBOX_TEST(clock, that_is_right_is_not_told)
 {
-    struct scene *scene = open_scene(fixture);
-    struct crew_member *one = join(fixture, scene);
+    struct setup *setup = open_setup(fixture);
+    struct crew_member *one = join(fixture, setup);
 
     weir_outbox_notify(one->outbox, WEIR_NOTIFY_LEASE_KEEPER);
 
-    check_int(heard(&scene->ear, "outbox.wrong_clock", ""), 0);
-    check_in_range(inspect(fixture, &scene->crew, "crew-1").info.clock_off_us, -5000000,
+    check_int(heard(&setup->ear, "outbox.wrong_clock", ""), 0);
+    check_in_range(inspect(fixture, &setup->crew, "crew-1").info.clock_off_us, -5000000,
                    5000000);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 /* An hour off, by order of the test. */
 OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one;
 
-    weir_fault_points_arm(&scene->points, "presence.wrong_clock", 1);
-    weir_fault_points_arm(&scene->points, "keeper.eager", 1);
-    one = join(fixture, scene);
-    wait_until(crew_share_of(&scene->crew, one) == 1 && /* which wakes it to beat */
-               inspect(fixture, &scene->crew, "crew-1").info.clock_off_us >
+    weir_fault_points_arm(&setup->points, "presence.wrong_clock", 1);
+    weir_fault_points_arm(&setup->points, "keeper.eager", 1);
+    one = join(fixture, setup);
+    wait_until(crew_share_of(&setup->crew, one) == 1 && /* which wakes it to beat */
+               inspect(fixture, &setup->crew, "crew-1").info.clock_off_us >
                    INT64_C(3000000000));
 
-    check_int(heard(&scene->ear, "outbox.wrong_clock", "name=\"crew-1\" off_ms=3"), 1);
+    check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"crew-1\" off_ms=3"), 1);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 /* ---- by what it is known ---------------------------------------------------------------------- */
 
 OUTBOX_TEST(process, is_seen_to_be_known_by_its_lock)
 {
-    struct scene *scene = open_scene(fixture);
-    struct crew_member *one = join(fixture, scene);
-    struct found found = inspect(fixture, &scene->crew, "crew-1");
+    struct setup *setup = open_setup(fixture);
+    struct crew_member *one = join(fixture, setup);
+    struct found found = inspect(fixture, &setup->crew, "crew-1");
 
     check_int(found.info.alive_by, WEIR_ALIVE_BY_LOCK);
     check_str(found.library, weir_version_string());
     check(!found.info.library_is_older);
-    check_int(atomic_load(&scene->ear.count), 0);
+    check_int(atomic_load(&setup->ear.count), 0);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 /* The file cannot be made: a folder is in its place. It is tried again, and told once. */
 OUTBOX_SQLITE_TEST(process, without_a_lock_goes_on_by_its_lease_and_says_so_once)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct crew_member *one, *two;
     char path[SERVER_PATH_SIZE + 8];
 
     (void)snprintf(path, sizeof path, "%s-weir", fixture->database);
     check_int(unlink(path), 0);
     check_int(mkdir(path, 0700), 0);
-    one = join(fixture, scene);
-    check_int(inspect(fixture, &scene->crew, "crew-1").info.alive_by,
+    one = join(fixture, setup);
+    check_int(inspect(fixture, &setup->crew, "crew-1").info.alive_by,
               WEIR_ALIVE_BY_LEASE);
-    two = crew_join(&scene->crew);
-    wait_for_looks(scene, 2);
-    crew_enqueue(&scene->crew, 0, 3);
-    wait_until(crew_stored(&scene->crew) == 3);
-    check_int(heard(&scene->ear, "outbox.known_by_lease", "-weir"), 1);
+    two = crew_join(&setup->crew);
+    wait_for_looks(setup, 2);
+    crew_enqueue(&setup->crew, 0, 3);
+    wait_until(crew_stored(&setup->crew) == 3);
+    check_int(heard(&setup->ear, "outbox.known_by_lease", "-weir"), 1);
 
     check_int(rmdir(path), 0); /* and now it can */
-    wait_until(inspect(fixture, &scene->crew, "crew-1").info.alive_by ==
+    wait_until(inspect(fixture, &setup->crew, "crew-1").info.alive_by ==
                WEIR_ALIVE_BY_LOCK);
     crew_leave(one);
     crew_leave(two);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }
 
 OUTBOX_POSTGRESQL_TEST(process, behind_a_transaction_pooler_is_known_by_its_lease)
 {
-    struct scene *scene = open_scene(fixture);
+    struct setup *setup = open_setup(fixture);
     struct weir_db_options options = fixture_options(fixture);
     struct crew_member *one;
     char url[SERVER_URL_SIZE + 32];
@@ -322,11 +322,11 @@ OUTBOX_POSTGRESQL_TEST(process, behind_a_transaction_pooler_is_known_by_its_leas
     (void)snprintf(url, sizeof url, "%s%cpooler=transaction", fixture->url,
                    strchr(fixture->url, '?') != NULL ? '&' : '?');
     options.url = url;
-    one = crew_join_with(&scene->crew,
+    one = crew_join_with(&setup->crew,
                          &(struct crew_joining){.db = fixture_open(fixture, &options)});
 
-    check_int(inspect(fixture, &scene->crew, "crew-1").info.alive_by,
+    check_int(inspect(fixture, &setup->crew, "crew-1").info.alive_by,
               WEIR_ALIVE_BY_LEASE);
     crew_leave(one);
-    crew_close(&scene->crew);
+    crew_close(&setup->crew);
 }

@@ -38,7 +38,7 @@ static void append(struct fixture *fixture, int64_t pid, const char *payload)
     fixture_give(fixture, connection);
 }
 
-static void set_scene(struct fixture *fixture)
+static void set_setup(struct fixture *fixture)
 {
     struct weir_connection *a = begin(fixture);
     struct weir_connection *c = begin(fixture);
@@ -92,7 +92,7 @@ static void check_everywhere(struct fixture *fixture, const char *all)
 
 OUTBOX_POSTGRESQL_TEST(read_pg, goes_on_from_every_place_in_pages_of_any_size)
 {
-    set_scene(fixture);
+    set_setup(fixture);
 
     check_everywhere(fixture, ALL_TEXTS);
     check_reads(BEHIND_CUT(1), "a f c1 c2 e g h");
@@ -104,7 +104,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_on_from_every_place_in_pages_of_any_size)
 OUTBOX_POSTGRESQL_TEST(read_pg, gives_the_same_when_segments_are_tiny)
 {
     outbox_small_segments(fixture, 1);
-    set_scene(fixture);
+    set_setup(fixture);
 
     check_everywhere(fixture, ALL_TEXTS);
 }
@@ -126,7 +126,7 @@ static void set_aside(struct fixture *fixture, int cut, const char *texts)
 
 OUTBOX_POSTGRESQL_TEST(read_pg, merges_what_was_set_aside)
 {
-    set_scene(fixture);
+    set_setup(fixture);
     set_aside(fixture, 1, "'b'");
     set_aside(fixture, 2, "'a'");
     set_aside(fixture, 3, "'c2'");
@@ -148,7 +148,7 @@ static void copy_aside(struct fixture *fixture)
 
 OUTBOX_POSTGRESQL_TEST(read_pg, gives_a_row_once_that_stands_in_the_log_and_aside)
 {
-    set_scene(fixture);
+    set_setup(fixture);
     copy_aside(fixture);
 
     check_everywhere(fixture, ALL_TEXTS);
@@ -159,7 +159,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_a_row_once_that_stands_in_the_log_and_asid
 
 OUTBOX_POSTGRESQL_TEST(read_pg, begins_with_what_was_set_aside_when_old_cuts_are_gone)
 {
-    set_scene(fixture);
+    set_setup(fixture);
     set_aside(fixture, 1, "'b', 'd'");
     set_aside(fixture, 2, "'a', 'f'");
     set_aside(fixture, 3, "'c1', 'c2'");
@@ -171,7 +171,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, begins_with_what_was_set_aside_when_old_cuts_are
 /* The sweep rotates leaves of cuts in the order of the leaves. */
 OUTBOX_POSTGRESQL_TEST(read_pg, reads_what_was_set_aside_of_cuts_that_are_gone_in_between)
 {
-    set_scene(fixture);
+    set_setup(fixture);
     set_aside(fixture, 1, "'b', 'd'");
     set_aside(fixture, 2, "'a', 'f'");
     set_aside(fixture, 3, "'c1', 'c2'");
@@ -182,7 +182,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, reads_what_was_set_aside_of_cuts_that_are_gone_i
 
 OUTBOX_POSTGRESQL_TEST(read_pg, reads_behind_an_old_cut_when_those_after_it_are_gone)
 {
-    set_scene(fixture);
+    set_setup(fixture);
     set_aside(fixture, 1, "'b', 'd'");
     set_aside(fixture, 2, "'a', 'f'");
     set_aside(fixture, 3, "'c1', 'c2'");
@@ -196,7 +196,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, goes_to_the_oldest_cut_that_is_kept_when_nothing
 {
     static struct reading reading;
 
-    set_scene(fixture);
+    set_setup(fixture);
     fixture_prepare(fixture, "DELETE FROM {p}_log WHERE convert_from(payload, 'UTF8')"
                              " NOT IN ('e', 'g', 'h')");
     fixture_prepare(fixture, "DELETE FROM {p}_cut WHERE no < 3");
@@ -226,7 +226,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_only_the_partitions_that_are_asked_for)
     struct weir_page page = {
         .pids = PIDS, .pid_count = 2, .row_max = 100, .payload_max = 1000};
 
-    set_scene(fixture);
+    set_setup(fixture);
     read_page(fixture, &page, &reading);
 
     check_str(reading.text, "d a f c1 c2 g");
@@ -373,7 +373,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_where_the_visitor_wants_no_more)
     struct weir_page page = {
         .row_max = 10, .payload_max = 100, .visit = refuse_second, .state = &count};
 
-    set_scene(fixture);
+    set_setup(fixture);
     check_db(log.ops->read(&log, connection, &page, &fixture->error), WEIR_FULL);
     fixture_give(fixture, connection);
 
@@ -449,7 +449,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_reading_would_give)
     static struct reading rest;
     struct lags lags;
 
-    set_scene(fixture);
+    set_setup(fixture);
     set_aside(fixture, 3, "'c2'");
     pg_log_read(fixture, BEGINNING, 100, &whole);
     subscribe(fixture, BEGINNING);
@@ -479,7 +479,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_a_row_once_that_stands_in_the_log_and_asid
 {
     struct lags lags;
 
-    set_scene(fixture);
+    set_setup(fixture);
     copy_aside(fixture);
     subscribe(fixture, BEGINNING);
 
@@ -499,7 +499,7 @@ OUTBOX_POSTGRESQL_TEST(lag_pg, counts_what_no_cut_has_yet_and_nothing_uncommitte
     struct weir_connection *slow = begin(fixture);
     struct lags lags;
 
-    set_scene(fixture);
+    set_setup(fixture);
     subscribe(fixture, BEHIND_CUT(4));
     check_int(read_lags(fixture).count, 0);
     pg_log_append(fixture, slow, 64, "slow");
@@ -538,7 +538,7 @@ OUTBOX_POSTGRESQL_TEST(start_pg, is_behind_what_was_removed_or_behind_the_newest
     struct weir_connection *connection = begin(fixture);
     struct weir_log_position log_position = {0};
 
-    set_scene(fixture);
+    set_setup(fixture);
     subscribe(fixture, BEGINNING);
     fixture_prepare(fixture, "UPDATE {p}_queue SET removed_cut = 2, removed_id = 7");
     check_db(log.ops->start(&log, connection, 1, false, &log_position, &fixture->error),

@@ -12,17 +12,17 @@
 #include "weir/flow.h"
 
 /* A database with the tables of the engine, and the book about it. */
-struct scene {
+struct setup {
     struct weir_db *db;
     struct weir_book book;
     struct weir_error error;
 };
 
-static void scene_open(struct scene *self)
+static void setup_open(struct setup *self)
 {
     struct weir_db_options options;
 
-    *self = (struct scene){.db = NULL};
+    *self = (struct setup){.db = NULL};
     weir_db_options_init(&options);
     options.url = "sqlite::memory:";
     check_status(weir_db_create(&options, &self->db, &self->error), WEIR_OK);
@@ -30,12 +30,12 @@ static void scene_open(struct scene *self)
     weir_book_init(&self->book, self->db);
 }
 
-static void scene_close(struct scene *self)
+static void setup_close(struct setup *self)
 {
     weir_db_destroy(self->db);
 }
 
-static void scene_run(struct scene *self, const char *text)
+static void setup_run(struct setup *self, const char *text)
 {
     struct weir_connection *connection = NULL;
 
@@ -45,7 +45,7 @@ static void scene_run(struct scene *self, const char *text)
 }
 
 /* The executions of one order from `no` on, in these states. */
-static void scene_order(struct scene *self, int64_t no, int64_t flow, const int *states)
+static void setup_order(struct setup *self, int64_t no, int64_t flow, const int *states)
 {
     char text[512];
 
@@ -58,7 +58,7 @@ static void scene_order(struct scene *self, int64_t no, int64_t flow, const int 
                        " 3000000, '', '%s')",
                        (int)no + i, (int)no + i, states[i], states[i] == 3 ? 5 : 0,
                        (int)flow, WEIR_STEP_NAMES[i]);
-        scene_run(self, text);
+        setup_run(self, text);
     }
 }
 
@@ -68,33 +68,33 @@ static const int AT_THE_BANK[] = {10, 3, 1, 1, 1, 1};
 
 WEIR_TEST(book, adds_up_orders_once_and_looks_at_the_others_again)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_open(&scene);
-    scene_order(&scene, 1, 1, SHIPPED);
-    scene_order(&scene, 7, 2, AT_THE_BANK);
-    scene_order(&scene, 13, 3, REFUSED);
+    setup_open(&setup);
+    setup_order(&setup, 1, 1, SHIPPED);
+    setup_order(&setup, 7, 2, AT_THE_BANK);
+    setup_order(&setup, 13, 3, REFUSED);
     for (int i = 0; i < 2; i++) {
-        check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-        check_int(scene.book.stats.shipped, 1);
-        check_int(scene.book.stats.refused, 1);
-        check_int(scene.book.stats.on_the_way, 1);
-        check_int(scene.book.stats.steps[WEIR_STEP_CHARGE].held, 1);
-        check_int(scene.book.stats.steps[WEIR_STEP_CHARGE].done, 2);
-        check_int(scene.book.stats.latency.total, 1);
-        check_int(scene.book.first, 7);
+        check_status(weir_book_look(&setup.book, &setup.error), WEIR_OK);
+        check_int(setup.book.stats.shipped, 1);
+        check_int(setup.book.stats.refused, 1);
+        check_int(setup.book.stats.on_the_way, 1);
+        check_int(setup.book.stats.steps[WEIR_STEP_CHARGE].held, 1);
+        check_int(setup.book.stats.steps[WEIR_STEP_CHARGE].done, 2);
+        check_int(setup.book.stats.latency.total, 1);
+        check_int(setup.book.first, 7);
     }
 
-    scene_run(&scene, "UPDATE {p}_execution SET state = 10 WHERE flow = 2");
-    check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-    check_int(scene.book.stats.shipped, 2);
-    check_int(scene.book.first, 19);
-    check_status(weir_book_look(&scene.book, &scene.error), WEIR_OK);
-    check_int(scene.book.stats.shipped, 2);
-    scene_close(&scene);
+    setup_run(&setup, "UPDATE {p}_execution SET state = 10 WHERE flow = 2");
+    check_status(weir_book_look(&setup.book, &setup.error), WEIR_OK);
+    check_int(setup.book.stats.shipped, 2);
+    check_int(setup.book.first, 19);
+    check_status(weir_book_look(&setup.book, &setup.error), WEIR_OK);
+    check_int(setup.book.stats.shipped, 2);
+    setup_close(&setup);
 }
 
-static int64_t audit(struct scene *self, int64_t placed, enum weir_book_breach breach)
+static int64_t audit(struct setup *self, int64_t placed, enum weir_book_breach breach)
 {
     int64_t counts[WEIR_BOOK_BREACH_COUNT];
 
@@ -125,30 +125,30 @@ WEIR_TEST(audit, finds_what_must_not_be)
     };
 
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
-        struct scene scene;
+        struct setup setup;
 
         check_int(BAD[i].breach, i);
-        scene_open(&scene);
-        scene_order(&scene, 1, 1, SHIPPED);
-        scene_run(&scene, "INSERT INTO {p}_flow (no, uuid, part, state, members,"
+        setup_open(&setup);
+        setup_order(&setup, 1, 1, SHIPPED);
+        setup_run(&setup, "INSERT INTO {p}_flow (no, uuid, part, state, members,"
                           " created_us, ended_us, namespace, kind)"
                           " VALUES (1, 'f', 0, 1, 6, 1, 2, '', 'order')");
-        scene_run(&scene,
+        setup_run(&setup,
                   "INSERT INTO {p}_attempt VALUES (6, 0, 0, 1, 1, 1, 2, '', '', '')");
-        scene_run(&scene, "INSERT INTO {p}_edge (upstream, downstream, flow, state,"
+        setup_run(&setup, "INSERT INTO {p}_edge (upstream, downstream, flow, state,"
                           " passes_data, opened_epoch) VALUES (4, 6, 1, 1, 0, 0)");
-        scene_run(&scene, "INSERT INTO {p}_edge_group (downstream, flow, policy, state,"
+        setup_run(&setup, "INSERT INTO {p}_edge_group (downstream, flow, policy, state,"
                           " total, succeeded) VALUES (6, 1, 1, 1, 1, 1)");
-        scene_run(&scene,
+        setup_run(&setup,
                   "INSERT INTO {p}_budget (no, name, part, scope_type, scope, era,"
                   " created_us) VALUES (1, 'bank', 0, '', '', 5, 1)");
-        scene_run(&scene, "INSERT INTO {p}_usage VALUES (1, 'calls', 3, 8, 0)");
-        scene_run(&scene, "INSERT INTO {p}_spent VALUES (2, 1, 'calls', 3, 5)");
+        setup_run(&setup, "INSERT INTO {p}_usage VALUES (1, 'calls', 3, 8, 0)");
+        setup_run(&setup, "INSERT INTO {p}_spent VALUES (2, 1, 'calls', 3, 5)");
         for (int k = 0; k < WEIR_BOOK_BREACH_COUNT; k++)
-            check_int(audit(&scene, 1, (enum weir_book_breach)k), 0);
+            check_int(audit(&setup, 1, (enum weir_book_breach)k), 0);
 
-        scene_run(&scene, BAD[i].sql);
-        check_int(audit(&scene, 1, BAD[i].breach), 1);
-        scene_close(&scene);
+        setup_run(&setup, BAD[i].sql);
+        check_int(audit(&setup, 1, BAD[i].breach), 1);
+        setup_close(&setup);
     }
 }

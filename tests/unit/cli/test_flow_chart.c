@@ -16,7 +16,7 @@ enum { MEMBERS_MAX = 64, EDGES_MAX = 1024, OUT_SIZE_MAX = 1 << 20 };
 
 #define NOW INT64_C(1800000000000000)
 
-struct scene {
+struct setup {
     struct weir_flow_chart chart;
     struct weir_chart_member members[MEMBERS_MAX];
     struct weir_group_info groups[MEMBERS_MAX];
@@ -27,25 +27,25 @@ struct scene {
     struct weir_buf out;
 };
 
-static struct scene scene; /* too large for a stack */
+static struct setup setup; /* too large for a stack */
 
 /* So many members that can be claimed, each a "step". */
-static void open_scene(size_t member_count)
+static void open_setup(size_t member_count)
 {
-    scene = (struct scene){.chart = {.members = scene.members,
+    setup = (struct setup){.chart = {.members = setup.members,
                                      .member_count = member_count,
-                                     .edges = scene.edges,
-                                     .edge_infos = scene.edge_infos,
-                                     .leading = scene.leading,
-                                     .leading_begin = scene.leading_begin,
+                                     .edges = setup.edges,
+                                     .edge_infos = setup.edge_infos,
+                                     .leading = setup.leading,
+                                     .leading_begin = setup.leading_begin,
                                      .now_us = NOW}};
-    scene.chart.info = (struct weir_graph_info){.name_space = "default",
+    setup.chart.info = (struct weir_graph_info){.name_space = "default",
                                                 .kind = "order",
                                                 .cancel_reason = "",
                                                 .members = (uint32_t)member_count};
-    weir_buf_init(&scene.out, weir_heap_system(), OUT_SIZE_MAX);
+    weir_buf_init(&setup.out, weir_heap_system(), OUT_SIZE_MAX);
     for (size_t i = 0; i < member_count; i++)
-        scene.members[i].info = (struct weir_execution_info){
+        setup.members[i].info = (struct weir_execution_info){
             .kind = "step",
             .name = "",
             .state = WEIR_STATE_WAITING,
@@ -58,112 +58,112 @@ static void open_scene(size_t member_count)
         };
 }
 
-static void close_scene(void)
+static void close_setup(void)
 {
-    weir_buf_fini(&scene.out);
+    weir_buf_fini(&setup.out);
 }
 
 /* Edges are given by where they lead to, as the chart has them. */
 static void add_edge(uint32_t from, uint32_t to)
 {
-    struct weir_group_info *group = &scene.groups[to];
-    struct weir_flow_chart *chart = &scene.chart;
+    struct weir_group_info *group = &setup.groups[to];
+    struct weir_flow_chart *chart = &setup.chart;
 
-    scene.edges[chart->edge_count] = (struct weir_draw_edge){from, to};
-    scene.leading[chart->edge_count] = (uint32_t)chart->edge_count;
+    setup.edges[chart->edge_count] = (struct weir_draw_edge){from, to};
+    setup.leading[chart->edge_count] = (uint32_t)chart->edge_count;
     chart->edge_count++;
     for (size_t i = to + 1; i <= chart->member_count; i++)
-        scene.leading_begin[i] = (uint32_t)chart->edge_count;
+        setup.leading_begin[i] = (uint32_t)chart->edge_count;
     group->total++;
-    scene.members[to].group = group;
-    scene.members[to].info.state = WEIR_STATE_WAITING_CHILDREN;
-    scene.members[to].info.blocked_by = "waiting_for_children";
+    setup.members[to].group = group;
+    setup.members[to].info.state = WEIR_STATE_WAITING_CHILDREN;
+    setup.members[to].info.blocked_by = "waiting_for_children";
 }
 
 static void set_state(size_t member, enum weir_public_state state)
 {
-    scene.members[member].info.state = state;
-    scene.members[member].info.blocked_by = "none";
+    setup.members[member].info.state = state;
+    setup.members[member].info.blocked_by = "none";
 }
 
 static void says(size_t member, const char *want)
 {
     char why[WEIR_FLOW_WHY_SIZE];
 
-    check_str(weir_flow_chart_why(&scene.chart, member, why), want);
+    check_str(weir_flow_chart_why(&setup.chart, member, why), want);
 }
 
 /* ---- why ---------------------------------------------------------------------------------- */
 
 WEIR_TEST(why, is_what_is_missing_and_how_many_are_needed)
 {
-    open_scene(4);
+    open_setup(4);
     for (uint32_t i = 0; i < 3; i++)
         add_edge(i, 3);
     set_state(0, WEIR_STATE_COMPLETED);
     set_state(1, WEIR_STATE_ACTIVE);
-    scene.edge_infos[0].state = WEIR_EDGE_SUCCEEDED;
-    scene.groups[3].succeeded = 1;
+    setup.edge_infos[0].state = WEIR_EDGE_SUCCEEDED;
+    setup.groups[3].succeeded = 1;
 
     says(3, "1 of 3, needs 3; missing: step (active), step (waiting)");
-    scene.groups[3].join.policy = WEIR_JOIN_ANY;
-    scene.groups[3].succeeded = 0;
+    setup.groups[3].join.policy = WEIR_JOIN_ANY;
+    setup.groups[3].succeeded = 0;
     says(3, "0 of 3, needs 1; missing: step (active), step (waiting)");
-    scene.groups[3].join =
+    setup.groups[3].join =
         (struct weir_graph_join){.policy = WEIR_JOIN_QUORUM, .quorum = 2};
     says(3, "0 of 3, needs 2; missing: step (active), step (waiting)");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(why, counts_those_that_did_not_end_well)
 {
-    open_scene(4);
+    open_setup(4);
     for (uint32_t i = 0; i < 3; i++)
         add_edge(i, 3);
-    scene.groups[3].join = (struct weir_graph_join){.policy = WEIR_JOIN_ANY};
-    scene.groups[3].failed = 1;
-    scene.groups[3].skipped = 1;
-    scene.edge_infos[0].state = WEIR_EDGE_FAILED;
-    scene.edge_infos[1].state = WEIR_EDGE_SKIPPED;
+    setup.groups[3].join = (struct weir_graph_join){.policy = WEIR_JOIN_ANY};
+    setup.groups[3].failed = 1;
+    setup.groups[3].skipped = 1;
+    setup.edge_infos[0].state = WEIR_EDGE_FAILED;
+    setup.edge_infos[1].state = WEIR_EDGE_SKIPPED;
 
     says(3, "0 of 3, needs 1; failed: 1; skipped: 1; missing: step (waiting)");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(why, names_a_few_and_counts_the_others)
 {
-    open_scene(6);
+    open_setup(6);
     for (uint32_t i = 0; i < 5; i++)
         add_edge(i, 5);
     set_state(1, WEIR_STATE_WAITING_CHILDREN);
     for (uint32_t i = 0; i < 6; i++)
-        scene.members[i].number = i + 1;
+        setup.members[i].number = i + 1;
 
     says(5, "0 of 5, needs 5; missing: 1 step (waiting), 2 step, 3 step (waiting) and 2 "
             "more");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(why, asks_for_a_supervisor_when_it_is_decided)
 {
-    open_scene(2);
+    open_setup(2);
     add_edge(0, 1);
-    scene.groups[1].succeeded = 1;
-    scene.groups[1].state = WEIR_GROUP_SATISFIED;
+    setup.groups[1].succeeded = 1;
+    setup.groups[1].state = WEIR_GROUP_SATISFIED;
 
     says(1, "1 of 1, needs 1, which is decided; does 'weir flow supervise' run?");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(why, is_the_note_where_there_is_one)
 {
-    open_scene(2);
+    open_setup(2);
     set_state(0, WEIR_STATE_SUSPENDED);
-    scene.members[0].note = "approval, until approved@review";
+    setup.members[0].note = "approval, until approved@review";
 
     says(0, "approval, until approved@review");
     says(1, "no worker has claimed it yet");
-    close_scene();
+    close_setup();
 }
 
 /* ---- for people --------------------------------------------------------------------------- */
@@ -173,22 +173,22 @@ static const char *show(size_t width, size_t fold)
     struct weir_chart_text_options options = {.width = width, .fold = fold};
     const char *graph;
 
-    weir_buf_reset(&scene.out);
-    check_status(weir_flow_chart_append_text(&scene.chart, &options, &scene.out),
+    weir_buf_reset(&setup.out);
+    check_status(weir_flow_chart_append_text(&setup.chart, &options, &setup.out),
                  WEIR_OK);
-    graph = strstr(weir_buf_text(&scene.out), "\n\n");
+    graph = strstr(weir_buf_text(&setup.out), "\n\n");
     check(graph != NULL);
     return graph + 2;
 }
 
 WEIR_TEST(text, has_the_graph_with_states_and_reasons)
 {
-    open_scene(3);
+    open_setup(3);
     add_edge(0, 2);
     add_edge(1, 2);
     set_state(0, WEIR_STATE_COMPLETED);
-    scene.edge_infos[0].state = WEIR_EDGE_SUCCEEDED;
-    scene.groups[2].succeeded = 1;
+    setup.edge_infos[0].state = WEIR_EDGE_SUCCEEDED;
+    setup.groups[2].succeeded = 1;
 
     check_str(
         show(0, 12),
@@ -196,67 +196,67 @@ WEIR_TEST(text, has_the_graph_with_states_and_reasons)
         "| o  2 step  waiting: no worker has claimed it yet\n"
         "+-+\n"
         "o    3 step  waiting_children: 1 of 2, needs 2; missing: 2 step (waiting)\n");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(text, goes_on_in_the_next_line_with_the_lines_of_the_graph)
 {
-    open_scene(2);
+    open_setup(2);
     add_edge(0, 1);
 
     check_str(show(40, 12), "o  1 step  waiting: no worker has\n"
                             "|    claimed it yet\n"
                             "o  2 step  waiting_children: 0 of 1,\n"
                             "     needs 1; missing: 1 step (waiting)\n");
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(text, sums_up_what_is_folded)
 {
-    open_scene(8);
+    open_setup(8);
     for (uint32_t i = 1; i < 7; i++)
         add_edge(0, i);
     for (uint32_t i = 1; i < 7; i++) {
         add_edge(i, 7);
-        scene.members[i].group = NULL;
+        setup.members[i].group = NULL;
         set_state(i, i < 3 ? WEIR_STATE_COMPLETED : WEIR_STATE_WAITING);
-        scene.members[i].info.ended_us = i < 3 ? NOW : 0;
-        scene.members[i].info.blocked_by = "waiting_for_worker";
+        setup.members[i].info.ended_us = i < 3 ? NOW : 0;
+        setup.members[i].info.blocked_by = "waiting_for_worker";
     }
 
     check(strstr(show(0, 5), "#  2 6 x step  4 waiting, 2 completed: 4 is waiting: no "
                              "worker has claimed it yet\n") != NULL);
-    check(strstr(weir_buf_text(&scene.out), "--fold 0 shows all members") != NULL);
-    scene.members[3].info.kind = "other";
+    check(strstr(weir_buf_text(&setup.out), "--fold 0 shows all members") != NULL);
+    setup.members[3].info.kind = "other";
     check(strstr(show(0, 5), "#  2 6 members") != NULL);
     check(strstr(show(0, 6), "--fold 0") == NULL);
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(text, calls_members_by_their_names)
 {
-    open_scene(2);
+    open_setup(2);
     add_edge(0, 1);
-    scene.members[0].info.name = "left";
-    scene.members[1].info.name = "step";
+    setup.members[0].info.name = "left";
+    setup.members[1].info.name = "step";
 
     check(strstr(show(0, 5), "1 left (step)  waiting") != NULL);
-    check(strstr(weir_buf_text(&scene.out), "2 step         waiting_children") != NULL);
-    check(strstr(weir_buf_text(&scene.out), "missing: 1 left (waiting)") != NULL);
-    close_scene();
+    check(strstr(weir_buf_text(&setup.out), "2 step         waiting_children") != NULL);
+    check(strstr(weir_buf_text(&setup.out), "missing: 1 left (waiting)") != NULL);
+    close_setup();
 }
 
 WEIR_TEST(text, says_when_there_is_nobody)
 {
-    open_scene(0);
+    open_setup(0);
     check_str(show(80, 12), "no members; add them with 'weir flow add'\n");
-    close_scene();
+    close_setup();
 }
 
 /* Forty lines beside each other have no place in forty columns, folded or not. */
 WEIR_TEST(text, leaves_lines_out_where_there_is_no_room)
 {
-    open_scene(30);
+    open_setup(30);
     for (uint32_t i = 1; i < 30; i++) {
         add_edge(i - 1, i);
         for (uint32_t from = 0; from + 1 < i; from++)
@@ -264,9 +264,9 @@ WEIR_TEST(text, leaves_lines_out_where_there_is_no_room)
     }
 
     check(strstr(show(40, 12), "there is no room for lines") != NULL);
-    check(strstr(weir_buf_text(&scene.out), "30 step") != NULL);
+    check(strstr(weir_buf_text(&setup.out), "30 step") != NULL);
     check(strstr(show(0, 12), "there is no room") == NULL);
-    close_scene();
+    close_setup();
 }
 
 /* Characters are counted, not bytes. */
@@ -294,7 +294,7 @@ static void check_random(unsigned seed)
 
     srand(seed);
     count = 1 + (size_t)rand() % 40;
-    open_scene(count);
+    open_setup(count);
     for (uint32_t to = 1; to < count; to++) {
         for (uint32_t from = 0; from < to; from++) {
             if (rand() % 6 == 0)
@@ -302,8 +302,8 @@ static void check_random(unsigned seed)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        scene.members[i].info.kind = KINDS[rand() % 3];
-        scene.members[i].note = NOTES[rand() % 3];
+        setup.members[i].info.kind = KINDS[rand() % 3];
+        setup.members[i].note = NOTES[rand() % 3];
     }
     for (size_t width = 40; width <= 120; width += 20) {
         struct weir_chart_text_options options = {.width = width,
@@ -311,12 +311,12 @@ static void check_random(unsigned seed)
                                                   .fold = (size_t)rand() % 13,
                                                   .ids = rand() % 2 == 0};
 
-        weir_buf_reset(&scene.out);
-        check_status(weir_flow_chart_append_text(&scene.chart, &options, &scene.out),
+        weir_buf_reset(&setup.out);
+        check_status(weir_flow_chart_append_text(&setup.chart, &options, &setup.out),
                      WEIR_OK);
-        check(widest_line(weir_buf_text(&scene.out)) <= width);
+        check(widest_line(weir_buf_text(&setup.out)) <= width);
     }
-    close_scene();
+    close_setup();
 }
 
 WEIR_TEST(text, is_never_wider_than_it_may_be)
@@ -327,10 +327,10 @@ WEIR_TEST(text, is_never_wider_than_it_may_be)
 
 WEIR_TEST(text, shows_no_control_characters)
 {
-    open_scene(1);
+    open_setup(1);
     set_state(0, WEIR_STATE_FAILED);
-    scene.members[0].info.failure = "\033[31mred\nline";
+    setup.members[0].info.failure = "\033[31mred\nline";
 
     check_str(show(0, 12), "x  1 step  failed: ?[31mred?line\n");
-    close_scene();
+    close_setup();
 }

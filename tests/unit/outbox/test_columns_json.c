@@ -9,13 +9,13 @@
 
 enum { COLUMNS = 2, ROWS = 3 };
 
-struct scene {
+struct setup {
     struct weir_faulty_heap heap;
     struct weir_columns table;
     struct weir_buf text;
 };
 
-static void scene_init(struct scene *self, size_t size_max)
+static void setup_init(struct setup *self, size_t size_max)
 {
     weir_faulty_heap_init(&self->heap);
     check_status(weir_columns_init(&self->table, &self->heap.heap, COLUMNS, ROWS, NULL),
@@ -23,14 +23,14 @@ static void scene_init(struct scene *self, size_t size_max)
     weir_buf_init(&self->text, &self->heap.heap, size_max);
 }
 
-static void scene_fini(struct scene *self)
+static void setup_fini(struct setup *self)
 {
     weir_buf_fini(&self->text);
     weir_columns_fini(&self->table);
     check_int(self->heap.outstanding, 0);
 }
 
-static enum weir_status write_rows(struct scene *self, size_t begin, size_t count)
+static enum weir_status write_rows(struct setup *self, size_t begin, size_t count)
 {
     return weir_columns_json(&self->table, COLUMNS, begin, count, &self->text, NULL);
 }
@@ -38,32 +38,32 @@ static enum weir_status write_rows(struct scene *self, size_t begin, size_t coun
 /* What one value becomes. */
 static void check_cell(struct weir_value value, const char *want)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_init(&scene, 1024);
-    weir_columns_set(&scene.table, 0, 0, value);
-    check_status(weir_columns_json(&scene.table, 1, 0, 1, &scene.text, NULL), WEIR_OK);
-    check_str(weir_buf_text(&scene.text), want);
-    scene_fini(&scene);
+    setup_init(&setup, 1024);
+    weir_columns_set(&setup.table, 0, 0, value);
+    check_status(weir_columns_json(&setup.table, 1, 0, 1, &setup.text, NULL), WEIR_OK);
+    check_str(weir_buf_text(&setup.text), want);
+    setup_fini(&setup);
 }
 
 WEIR_TEST(columns_json, writes_row_by_row)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_init(&scene, 1024);
+    setup_init(&setup, 1024);
     for (size_t row = 0; row < ROWS; row++) {
-        weir_columns_set(&scene.table, 0, row, weir_integer((int64_t)row));
-        weir_columns_set(&scene.table, 1, row, weir_integer((int64_t)row + 10));
+        weir_columns_set(&setup.table, 0, row, weir_integer((int64_t)row));
+        weir_columns_set(&setup.table, 1, row, weir_integer((int64_t)row + 10));
     }
 
-    check_status(write_rows(&scene, 0, ROWS), WEIR_OK);
-    check_str(weir_buf_text(&scene.text), "[[0,10],[1,11],[2,12]]");
-    check_status(write_rows(&scene, 1, 1), WEIR_OK);
-    check_str(weir_buf_text(&scene.text), "[[1,11]]");
-    check_status(write_rows(&scene, 1, 0), WEIR_OK);
-    check_str(weir_buf_text(&scene.text), "[]");
-    scene_fini(&scene);
+    check_status(write_rows(&setup, 0, ROWS), WEIR_OK);
+    check_str(weir_buf_text(&setup.text), "[[0,10],[1,11],[2,12]]");
+    check_status(write_rows(&setup, 1, 1), WEIR_OK);
+    check_str(weir_buf_text(&setup.text), "[[1,11]]");
+    check_status(write_rows(&setup, 1, 0), WEIR_OK);
+    check_str(weir_buf_text(&setup.text), "[]");
+    setup_fini(&setup);
 }
 
 WEIR_TEST(columns_json, writes_each_type)
@@ -81,21 +81,21 @@ WEIR_TEST(columns_json, writes_each_type)
 
 WEIR_TEST(columns_json, tells_that_there_is_no_room)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_init(&scene, 8);
-    check_status(write_rows(&scene, 0, ROWS), WEIR_INVALID);
-    scene_fini(&scene);
+    setup_init(&setup, 8);
+    check_status(write_rows(&setup, 0, ROWS), WEIR_INVALID);
+    setup_fini(&setup);
 }
 
 WEIR_TEST(columns_json, tells_that_there_is_no_memory)
 {
-    struct scene scene;
+    struct setup setup;
 
-    scene_init(&scene, 1024);
-    weir_faulty_heap_fail_at(&scene.heap, 1);
-    check_status(write_rows(&scene, 0, ROWS), WEIR_NO_MEMORY);
-    check_status(write_rows(&scene, 0, ROWS), WEIR_OK);
-    check_str(weir_buf_text(&scene.text), "[[null,null],[null,null],[null,null]]");
-    scene_fini(&scene);
+    setup_init(&setup, 1024);
+    weir_faulty_heap_fail_at(&setup.heap, 1);
+    check_status(write_rows(&setup, 0, ROWS), WEIR_NO_MEMORY);
+    check_status(write_rows(&setup, 0, ROWS), WEIR_OK);
+    check_str(weir_buf_text(&setup.text), "[[null,null],[null,null],[null,null]]");
+    setup_fini(&setup);
 }

@@ -16,7 +16,7 @@ enum { QUEUE = 3, SUBSCRIPTION = 5, PARTITIONS = 2 };
 #define LEASE_NS WEIR_SECONDS(10)
 
 /* One handler with two partitions, whose leases were taken just now. */
-struct scene {
+struct setup {
     struct weir_sim *sim;
     struct weir_executor *executor;
     struct weir_subscriber subscriber;
@@ -29,7 +29,7 @@ static struct weir_lease lease_of(int32_t partition)
                                .epoch = 1};
 }
 
-static void admit(struct scene *self, int32_t partition, int64_t read)
+static void admit(struct setup *self, int32_t partition, int64_t read)
 {
     struct weir_lease lease = lease_of(partition);
     struct weir_stored_position position = {.log_position = {0, read}};
@@ -40,9 +40,9 @@ static void admit(struct scene *self, int32_t partition, int64_t read)
                  WEIR_OK);
 }
 
-static void open_scene(struct scene *self)
+static void open_setup(struct setup *self)
 {
-    *self = (struct scene){.subscriber = {.queue_id = QUEUE,
+    *self = (struct setup){.subscriber = {.queue_id = QUEUE,
                                           .subscription_id = SUBSCRIPTION,
                                           .partitions = PARTITIONS,
                                           .tuning = {.batch = 10},
@@ -60,14 +60,14 @@ static void open_scene(struct scene *self)
                  WEIR_OK);
 }
 
-static void close_scene(struct scene *self)
+static void close_setup(struct setup *self)
 {
     weir_partition_table_destroy(self->partition_table);
     weir_sim_destroy(self->sim);
 }
 
 /* A page with one message, for all lanes that have not read so far. */
-static void deliver(struct scene *self, int32_t partition, int64_t id)
+static void deliver(struct setup *self, int32_t partition, int64_t id)
 {
     struct weir_log_row row = {
         .log_position = {0, id},
@@ -91,7 +91,7 @@ static void deliver(struct scene *self, int32_t partition, int64_t id)
                                &buffered_messages);
 }
 
-static bool can_take(struct scene *self)
+static bool can_take(struct setup *self)
 {
     struct weir_call call;
     int64_t wait_ns;
@@ -107,26 +107,26 @@ static bool can_take(struct scene *self)
 WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
 {
     struct weir_lease lease = lease_of(0);
-    struct scene scene;
+    struct setup setup;
 
-    open_scene(&scene);
-    admit(&scene, 0, 0);
-    deliver(&scene, 0, 1);
-    check(can_take(&scene));
+    open_setup(&setup);
+    admit(&setup, 0, 0);
+    deliver(&setup, 0, 1);
+    check(can_take(&setup));
 
-    weir_sim_jump_boot(scene.sim, LEASE_NS); /* the clock of the timers has not moved */
-    check(!can_take(&scene));
+    weir_sim_jump_boot(setup.sim, LEASE_NS); /* the clock of the timers has not moved */
+    check(!can_take(&setup));
 
-    weir_partition_table_renewed(scene.partition_table, lease.key, lease.epoch,
-                                 weir_executor_boot_now(scene.executor));
-    check(can_take(&scene));
-    close_scene(&scene);
+    weir_partition_table_renewed(setup.partition_table, lease.key, lease.epoch,
+                                 weir_executor_boot_now(setup.executor));
+    check(can_take(&setup));
+    close_setup(&setup);
 }
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
 /* How many lanes are asked about when so much of their queue was removed. */
-static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, bool kept)
+static size_t doubted(struct setup *self, int64_t removed_id, int64_t count, bool kept)
 {
     struct weir_lease leases[PARTITIONS];
     struct weir_page page;
@@ -146,7 +146,7 @@ static size_t doubted(struct scene *self, int64_t removed_id, int64_t count, boo
     return found;
 }
 
-static size_t leased_partitions(struct scene *self)
+static size_t leased_partitions(struct setup *self)
 {
     struct weir_partition_table_info info;
 
@@ -154,43 +154,43 @@ static size_t leased_partitions(struct scene *self)
     return info.leased_partitions;
 }
 
-static void open_two_leased_partitions(struct scene *self)
+static void open_two_leased_partitions(struct setup *self)
 {
-    open_scene(self);
+    open_setup(self);
     admit(self, 0, 100);
     admit(self, 1, 100);
 }
 
 WEIR_TEST(lane, that_reads_on_behind_what_was_removed_is_not_asked_about)
 {
-    struct scene scene;
+    struct setup setup;
 
-    open_two_leased_partitions(&scene);
-    check_int(doubted(&scene, 100, 1, true), 0);
-    check_int(doubted(&scene, 40, 2, true), 0);
-    close_scene(&scene);
+    open_two_leased_partitions(&setup);
+    check_int(doubted(&setup, 100, 1, true), 0);
+    check_int(doubted(&setup, 40, 2, true), 0);
+    close_setup(&setup);
 }
 
 WEIR_TEST(lane, that_reads_on_from_before_it_is_asked_about_once_for_each_removal)
 {
-    struct scene scene;
+    struct setup setup;
 
-    open_two_leased_partitions(&scene);
-    check_int(doubted(&scene, 150, 1, true), 2);
-    check_int(doubted(&scene, 150, 1, true), 0);
-    check_int(doubted(&scene, 150, 2, true), 2); /* of a partition that is further back */
-    check_int(doubted(&scene, 180, 3, true), 2);
-    check_int(doubted(&scene, 180, 3, true), 0);
-    check_int(leased_partitions(&scene), 2);
-    close_scene(&scene);
+    open_two_leased_partitions(&setup);
+    check_int(doubted(&setup, 150, 1, true), 2);
+    check_int(doubted(&setup, 150, 1, true), 0);
+    check_int(doubted(&setup, 150, 2, true), 2); /* of a partition that is further back */
+    check_int(doubted(&setup, 180, 3, true), 2);
+    check_int(doubted(&setup, 180, 3, true), 0);
+    check_int(leased_partitions(&setup), 2);
+    close_setup(&setup);
 }
 
 WEIR_TEST(lane, that_is_not_ours_any_more_is_lost)
 {
-    struct scene scene;
+    struct setup setup;
 
-    open_two_leased_partitions(&scene);
-    check_int(doubted(&scene, 150, 1, false), 2);
-    check_int(leased_partitions(&scene), 0);
-    close_scene(&scene);
+    open_two_leased_partitions(&setup);
+    check_int(doubted(&setup, 150, 1, false), 2);
+    check_int(leased_partitions(&setup), 0);
+    close_setup(&setup);
 }

@@ -443,7 +443,7 @@ WEIR_TEST(sim, is_not_quiet_while_a_timer_is_beyond_the_limit)
 
 /* ---- waits inside actions interleave ------------------------------------------------------------ */
 
-struct scene {
+struct setup {
     struct weir_sim *sim;
     struct weir_gate *gate;
     struct weir_notifier *bell;
@@ -451,7 +451,7 @@ struct scene {
 };
 
 __attribute__((format(printf, 3, 4))) static void
-note(struct scene *self, struct weir_context *context, const char *format, ...)
+note(struct setup *self, struct weir_context *context, const char *format, ...)
 {
     size_t used = strlen(self->words);
     va_list arguments;
@@ -468,18 +468,18 @@ note(struct scene *self, struct weir_context *context, const char *format, ...)
 static enum weir_status hold_gate(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)
 {
-    struct scene *scene = state;
+    struct setup *setup = state;
 
     (void)out;
     (void)error;
-    if (weir_gate_enter(scene->gate, context, WEIR_FOREVER) != WEIR_OK)
+    if (weir_gate_enter(setup->gate, context, WEIR_FOREVER) != WEIR_OK)
         return WEIR_FAILED;
     weir_sleep_through(context, MS(20));
-    note(scene, context, "leaves");
-    weir_gate_leave(scene->gate);
+    note(setup, context, "leaves");
+    weir_gate_leave(setup->gate);
     weir_sleep_through(context, MS(10));
-    note(scene, context, "rings");
-    weir_notifier_notify_one(scene->bell);
+    note(setup, context, "rings");
+    weir_notifier_notify_one(setup->bell);
     return WEIR_OK;
 }
 
@@ -487,19 +487,19 @@ static enum weir_status hold_gate(struct weir_context *context, void *state,
 static enum weir_status wait_thrice(struct weir_context *context, void *state,
                                     struct weir_directive *out, struct weir_error *error)
 {
-    struct scene *scene = state;
+    struct setup *setup = state;
 
     (void)out;
     (void)error;
     weir_sleep_through(context, MS(10));
-    note(scene, context, "asks");
-    if (weir_gate_enter(scene->gate, context, WEIR_FOREVER) != WEIR_OK)
+    note(setup, context, "asks");
+    if (weir_gate_enter(setup->gate, context, WEIR_FOREVER) != WEIR_OK)
         return WEIR_FAILED;
-    note(scene, context, "enters");
-    if (weir_notifier_wait(scene->bell, context, WEIR_FOREVER) != WEIR_OK)
+    note(setup, context, "enters");
+    if (weir_notifier_wait(setup->bell, context, WEIR_FOREVER) != WEIR_OK)
         return WEIR_FAILED;
-    note(scene, context, "hears");
-    weir_gate_leave(scene->gate);
+    note(setup, context, "hears");
+    weir_gate_leave(setup->gate);
     return WEIR_OK;
 }
 
@@ -507,51 +507,51 @@ static enum weir_status wait_thrice(struct weir_context *context, void *state,
 static enum weir_status give_up(struct weir_context *context, void *state,
                                 struct weir_directive *out, struct weir_error *error)
 {
-    struct scene *scene = state;
+    struct setup *setup = state;
     enum weir_status status;
 
     (void)out;
     (void)error;
     weir_sleep_through(context, MS(12));
-    status = weir_gate_enter(scene->gate, context, weir_context_now(context) + MS(3));
-    note(scene, context, "gate-%s", weir_status_name(status));
-    status = weir_notifier_wait(scene->bell, context, weir_context_now(context) + MS(1));
-    note(scene, context, "bell-%s", weir_status_name(status));
+    status = weir_gate_enter(setup->gate, context, weir_context_now(context) + MS(3));
+    note(setup, context, "gate-%s", weir_status_name(status));
+    status = weir_notifier_wait(setup->bell, context, weir_context_now(context) + MS(1));
+    note(setup, context, "bell-%s", weir_status_name(status));
     return WEIR_OK;
 }
 
 WEIR_TEST(sim, waits_for_time_gate_and_notifier_interleave)
 {
-    struct scene scene = {.sim = new_sim(1, NULL)};
-    struct weir_ward *ward = new_ward(scene.sim, "scene");
-    struct weir_notifier *go = new_notifier(scene.sim);
-    struct weir_worker_options holder = plain("holder", hold_gate, &scene, &go);
-    struct weir_worker_options waiter = plain("waiter", wait_thrice, &scene, &go);
-    struct weir_worker_options hasty = plain("hasty", give_up, &scene, &go);
+    struct setup setup = {.sim = new_sim(1, NULL)};
+    struct weir_ward *ward = new_ward(setup.sim, "scene");
+    struct weir_notifier *go = new_notifier(setup.sim);
+    struct weir_worker_options holder = plain("holder", hold_gate, &setup, &go);
+    struct weir_worker_options waiter = plain("waiter", wait_thrice, &setup, &go);
+    struct weir_worker_options hasty = plain("hasty", give_up, &setup, &go);
     struct weir_gate_info info;
-    scene.gate = new_gate(scene.sim, 1);
-    scene.bell = new_notifier(scene.sim);
+    setup.gate = new_gate(setup.sim, 1);
+    setup.bell = new_notifier(setup.sim);
     spawn(ward, &holder);
     spawn(ward, &waiter);
     spawn(ward, &hasty);
-    check(weir_sim_run_until_quiet(scene.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(setup.sim, WEIR_FOREVER));
 
     weir_notifier_notify_all(go);
-    weir_sim_run_until(scene.sim, MS(13));
-    check_int(weir_sim_waiting(scene.sim), 3);
-    check(weir_sim_run_until_quiet(scene.sim, WEIR_FOREVER));
+    weir_sim_run_until(setup.sim, MS(13));
+    check_int(weir_sim_waiting(setup.sim), 3);
+    check(weir_sim_run_until_quiet(setup.sim, WEIR_FOREVER));
 
     /* At 20 and 30 ms the one who acts goes on before the one who was woken. */
-    check_str(scene.words, "10:asks 15:gate-TIMEOUT 16:bell-TIMEOUT 20:leaves 20:enters "
+    check_str(setup.words, "10:asks 15:gate-TIMEOUT 16:bell-TIMEOUT 20:leaves 20:enters "
                            "30:rings 30:hears");
-    check_int(weir_sim_waiting(scene.sim), 0);
-    weir_gate_read(scene.gate, &info);
+    check_int(weir_sim_waiting(setup.sim), 0);
+    weir_gate_read(setup.gate, &info);
     check_int(info.inside, 0);
     weir_ward_destroy(ward);
     weir_notifier_destroy(go);
-    weir_notifier_destroy(scene.bell);
-    weir_gate_destroy(scene.gate);
-    weir_sim_destroy(scene.sim);
+    weir_notifier_destroy(setup.bell);
+    weir_gate_destroy(setup.gate);
+    weir_sim_destroy(setup.sim);
 }
 
 /* ---- many --------------------------------------------------------------------------------------- */
