@@ -82,7 +82,7 @@ static void gather(uint64_t count)
 /* ---- transactional ------------------------------------------------------------------------ */
 
 /* The handler's. One call at a time. */
-struct desk {
+struct env {
     const struct bench_effect *effect;
     uint64_t calls;
 };
@@ -91,7 +91,7 @@ static enum weir_outcome book(struct weir_context *context, void *state,
                               struct weir_connection *connection,
                               struct weir_batch *batch, struct weir_reason *reason)
 {
-    struct desk *self = state;
+    struct env *self = state;
     void *effect = self->effect->open(weir_connection_native(connection));
     const struct weir_message *message;
     struct weir_error error;
@@ -191,13 +191,13 @@ static uint64_t choose_count(const struct setup *self, struct manual *manual)
     return TURN * (turns < self->plan->turns_max ? turns : self->plan->turns_max);
 }
 
-static void open_transactional(struct setup *self, struct desk *desk)
+static void open_transactional(struct setup *self, struct env *env)
 {
     struct bench_line_options options = {
         .url = bench_ground_add(self->ground, "transactional", false),
         .deliver = true,
         .on_batch_tx = book,
-        .state = desk,
+        .state = env,
         .handlers = 1,
     };
     struct weir_db *db = open_database(options.url);
@@ -221,7 +221,7 @@ static void run_rounds(const struct setup *self, struct manual *manual, uint64_t
 
 static void bench_transactional(struct setup *self)
 {
-    struct desk desk = {.effect = self->effect};
+    struct env env = {.effect = self->effect};
     struct bench_pair pair;
     struct manual manual;
     uint64_t count;
@@ -229,18 +229,18 @@ static void bench_transactional(struct setup *self)
 
     memset(&pair, 0, sizeof pair);
     manual_open(&manual, self);
-    open_transactional(self, &desk);
+    open_transactional(self, &env);
     count = choose_count(self, &manual);
     gather(TURN);
     (void)time_delivery(TURN); /* plans are made */
-    desk.calls = 0;
+    env.calls = 0;
     run_rounds(self, &manual, count, &pair);
     bench_frame_section(self->effect->engine, "transactional, batch 100", "by hand");
     (void)snprintf(name, sizeof name, "%llu messages, one call at a time",
                    (unsigned long long)count);
     bench_row_pair(name, BENCH_PER_SECOND, &pair, BENCH_AT_LEAST(0.5));
     bench_row_value("messages per call (of 60 at most)", BENCH_DECIMAL,
-                    (double)(count * self->plan->rounds) / (double)desk.calls,
+                    (double)(count * self->plan->rounds) / (double)env.calls,
                     BENCH_UNJUDGED);
     bench_line_check_order(&line);
     bench_line_close(&line);

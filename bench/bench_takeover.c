@@ -135,8 +135,8 @@ static void await_moment(struct pair *self)
 
 static void note_return(struct pair *self, size_t partition, struct tally *tally)
 {
-    const struct bench_desk *desk = &self->team.board->desks[partition];
-    int64_t taken_ns = atomic_load(&desk->since_ns) - self->killed_ns;
+    const struct bench_env *env = &self->team.board->desks[partition];
+    int64_t taken_ns = atomic_load(&env->since_ns) - self->killed_ns;
 
     self->orphan[partition] = false;
     self->slowest_ns = taken_ns > self->slowest_ns ? taken_ns : self->slowest_ns;

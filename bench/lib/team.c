@@ -43,18 +43,18 @@ struct seat {
 };
 
 /* Whoever reads the member finds its time there. */
-static void take_desk(struct bench_desk *desk, uint32_t member, int64_t now_ns)
+static void take_env(struct bench_env *env, uint32_t member, int64_t now_ns)
 {
-    if (atomic_load(&desk->member) == member)
+    if (atomic_load(&env->member) == member)
         return;
-    atomic_store(&desk->since_ns, now_ns);
-    atomic_store(&desk->member, member);
+    atomic_store(&env->since_ns, now_ns);
+    atomic_store(&env->member, member);
 }
 
 /* One process at a time is in here for a partition, unless one has lost its lease. */
-static void note_seq(struct bench_board *board, struct bench_desk *desk, int64_t seq)
+static void note_seq(struct bench_board *board, struct bench_env *env, int64_t seq)
 {
-    int64_t highest = atomic_load(&desk->seq);
+    int64_t highest = atomic_load(&env->seq);
 
     if (seq <= highest) {
         (void)atomic_fetch_add(&board->repeats, 1);
@@ -62,7 +62,7 @@ static void note_seq(struct bench_board *board, struct bench_desk *desk, int64_t
     }
     if (seq > highest + 1)
         (void)atomic_fetch_add(&board->disorder, 1);
-    atomic_store(&desk->seq, seq);
+    atomic_store(&env->seq, seq);
     (void)atomic_fetch_add(&board->taken, 1);
 }
 
@@ -72,18 +72,18 @@ static enum weir_outcome take(struct weir_context *context, void *state,
 {
     struct seat *self = state;
     struct bench_board *board = self->board;
-    struct bench_desk *desk = &board->desks[message->partition];
+    struct bench_env *env = &board->desks[message->partition];
     int64_t now_ns = bench_now_ns();
     int64_t none = 0;
 
     (void)context;
     (void)reason;
     (void)atomic_compare_exchange_strong(&board->first_ns, &none, now_ns);
-    take_desk(desk, self->number, now_ns);
+    take_env(env, self->number, now_ns);
     if (board->wait_ns > 0)
         bench_sleep_ns(board->wait_ns);
     atomic_store(&board->last_ns, bench_now_ns());
-    note_seq(board, desk, message->seq);
+    note_seq(board, env, message->seq);
     return WEIR_DONE;
 }
 

@@ -35,7 +35,7 @@ struct bench_team_options {
 };
 
 /* One partition, as the handlers see it. */
-struct bench_desk {
+struct bench_env {
     BENCH_OWN_LINE _Atomic uint32_t member; /* that was given the last message; 0: none */
     _Atomic int64_t since_ns;               /* when it was given its first one */
     _Atomic int64_t seq;                    /* the highest that was given to anybody */
@@ -53,7 +53,7 @@ struct bench_board {
     _Atomic int64_t last_ns;
     _Atomic uint64_t repeats;
     _Atomic uint64_t disorder;
-    struct bench_desk desks[BENCH_PARTITIONS];
+    struct bench_env desks[BENCH_PARTITIONS];
 };
 
 struct bench_member {

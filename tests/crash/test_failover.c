@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "db/clock.h"
 #include "lib/order_run.h"
 #include "lib/outbox_fixture.h"
@@ -254,8 +254,8 @@ WEIR_TEST(failover, refuses_the_ack_of_an_owner_from_before)
     struct weir_lease stale, fresh;
     bool accepted = false;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &stale, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &stale, 1), 1);
     check_db(move(fixture, &stale, ANNA, 1, &accepted), WEIR_OK);
     check(accepted);
     fail_over(fixture);
@@ -265,7 +265,7 @@ WEIR_TEST(failover, refuses_the_ack_of_an_owner_from_before)
 
     check_db(move(fixture, &stale, ANNA, 2, &accepted), WEIR_OK);
     check(!accepted);
-    check_int(desk_take(fixture, BERT, &fresh, 1), 1); /* at once */
+    check_int(lease_fixture_take(fixture, BERT, &fresh, 1), 1); /* at once */
     check_db(move(fixture, &stale, ANNA, 2, &accepted), WEIR_OK);
     check(!accepted);
     check_db(move(fixture, &fresh, BERT, 2, &accepted), WEIR_OK);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "db/clock.h"
 #include "lib/order_run.h"
 #include "lib/outbox_engines.h"
@@ -280,8 +280,8 @@ OUTBOX_POSTGRESQL_TEST(order, needs_acks_that_compare_behind_the_lock)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "ack.one_statement", 1);
     weir_db_set_fault_points(db, &points);

@@ -74,7 +74,7 @@ void flow_crash_pass(struct flow_crash *self)
 
 /* ---- an engine ------------------------------------------------------------------------------ */
 
-void flow_crash_open(struct flow_crash *self, struct flow_crash_desk *out)
+void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
 {
     struct weir_outbox_options outbox;
     struct weir_flow_options flow;
@@ -99,11 +99,11 @@ void flow_crash_open(struct flow_crash *self, struct flow_crash_desk *out)
         order_rest_us(5000);
 }
 
-void flow_crash_close(struct flow_crash_desk *desk)
+void flow_crash_close(struct flow_crash_client *client)
 {
-    weir_flow_destroy(desk->flow);
-    weir_outbox_destroy(desk->outbox);
-    weir_db_destroy(desk->db);
+    weir_flow_destroy(client->flow);
+    weir_outbox_destroy(client->outbox);
+    weir_db_destroy(client->db);
 }
 
 /* ---- drafts --------------------------------------------------------------------------------- */

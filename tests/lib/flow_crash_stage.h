@@ -133,13 +133,13 @@ void flow_crash_supervise(struct flow_crash *self);
 /* ---- what they have in common (flow_crash_stage.c) ----------------------------------------- */
 
 /* The engine of this process, with its events. */
-struct flow_crash_desk {
+struct flow_crash_client {
     struct weir_db *db;
     struct weir_outbox *outbox;
     struct weir_flow *flow;
 };
-void flow_crash_open(struct flow_crash *self, struct flow_crash_desk *out);
-void flow_crash_close(struct flow_crash_desk *desk);
+void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out);
+void flow_crash_close(struct flow_crash_client *client);
 
 /* From 0 to below `n`. */
 uint32_t flow_crash_roll(struct flow_crash *self, uint32_t n);

@@ -17,7 +17,7 @@ enum { PARCEL_MAX = 120, SMALL_MAX = 15, CALLS_MAX = 3 };
 
 struct submitter {
     struct flow_crash *run;
-    struct flow_crash_desk desk;
+    struct flow_crash_client client;
     struct flow_crash_parcel *parcel; /* of this seat */
     struct flow_crash_work works[PARCEL_MAX];
     struct weir_execution_draft drafts[PARCEL_MAX];
@@ -54,7 +54,7 @@ static enum weir_status call(struct submitter *self, struct weir_connection *con
                                &self->works[i]);
         self->drafts[i] = self->works[i].draft;
     }
-    return weir_flow_submit(self->desk.flow, connection, self->drafts, self->count,
+    return weir_flow_submit(self->client.flow, connection, self->drafts, self->count,
                             self->answers, &self->error);
 }
 
@@ -208,17 +208,17 @@ static void submit_on(struct submitter *self, struct weir_connection *connection
     set_fates(self, FLOW_CRASH_DOUBT);
     status = weir_connection_commit(connection, &self->error);
     end_commit(self, "commit", status);
-    weir_flow_flush(self->desk.flow);
+    weir_flow_flush(self->client.flow);
 }
 
 static void submit_in_transaction(struct submitter *self)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_db_acquire(self->desk.db, &connection, &self->error);
+    enum weir_status status = weir_db_acquire(self->client.db, &connection, &self->error);
 
     if (flow_crash_went_well(self->run, "connect", status, &self->error))
         submit_on(self, connection);
-    weir_db_release(self->desk.db, connection);
+    weir_db_release(self->client.db, connection);
 }
 
 /* Whatever goes wrong in a COMMIT, it may have been done. */
@@ -245,7 +245,7 @@ static void submit_adopted(struct submitter *self)
 {
     struct adopted adopted;
     enum weir_status status =
-        adopted_open(&adopted, self->run->fixture, self->desk.db, &self->error);
+        adopted_open(&adopted, self->run->fixture, self->client.db, &self->error);
 
     if (flow_crash_went_well(self->run, "adopt", status, &self->error))
         submit_on_adopted(self, adopted.connection);
@@ -325,9 +325,9 @@ void flow_crash_submit(struct flow_crash *run)
     self.run = run;
     self.parcel = &run->stage->parcels[run->seat];
     weir_error_clear(&self.error);
-    flow_crash_open(run, &self.desk);
+    flow_crash_open(run, &self.client);
     atomic_store(&run->stage->ready[run->seat], true);
     take_over(&self);
     submit_all(&self);
-    flow_crash_close(&self.desk);
+    flow_crash_close(&self.client);
 }

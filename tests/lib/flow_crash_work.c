@@ -16,7 +16,7 @@ enum { LEASE_MS_MORE = 500, BATCH_MAX = 60, CALLS_MAX = 3, WAIT_MS = 200, STOP_S
 
 struct worker {
     struct flow_crash *run;
-    struct flow_crash_desk desk;
+    struct flow_crash_client client;
     char instance[32];
     struct flow_crash_claim *notes[BATCH_MAX];
     struct weir_claim claims[BATCH_MAX];
@@ -108,7 +108,7 @@ static bool claim(struct worker *self)
     options.instance = self->instance;
     options.lease_ms = FLOW_CRASH_LEASE_MS + flow_crash_roll(self->run, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
-    status = weir_flow_claim(self->desk.flow, &options,
+    status = weir_flow_claim(self->client.flow, &options,
                              1 + flow_crash_roll(self->run, BATCH_MAX), &claimed,
                              &self->count, &self->error);
     if (!flow_crash_went_well(self->run, "claim", status, &self->error)) {
@@ -119,7 +119,7 @@ static bool claim(struct worker *self)
         self->notes[i] = note_claim(self, &claimed[i]);
         self->claims[i] = claimed[i].claim;
     }
-    weir_claimed_free(self->desk.flow, claimed);
+    weir_claimed_free(self->client.flow, claimed);
     return self->count > 0;
 }
 
@@ -149,7 +149,7 @@ static void renew(struct worker *self)
         renewals[i] = (struct weir_renewal){.claim = self->claims[i]};
         atomic_store(&self->notes[i]->renewing, true);
     }
-    status = weir_flow_renew(self->desk.flow, FLOW_CRASH_LEASE_MS + LEASE_MS_MORE,
+    status = weir_flow_renew(self->client.flow, FLOW_CRASH_LEASE_MS + LEASE_MS_MORE,
                              renewals, count, &self->error);
     if (!flow_crash_went_well(self->run, "renew", status, &self->error))
         return;
@@ -160,7 +160,7 @@ static void renew(struct worker *self)
 static void report(struct worker *self)
 {
     size_t index = flow_crash_roll(self->run, (uint32_t)self->count);
-    enum weir_status status = weir_flow_progress(self->desk.flow, &self->claims[index],
+    enum weir_status status = weir_flow_progress(self->client.flow, &self->claims[index],
                                                  (int32_t)flow_crash_roll(self->run, 101),
                                                  "on its way", NULL, &self->error);
 
@@ -262,7 +262,7 @@ static void ask(struct worker *self, size_t begin, size_t count, bool again)
 
     do {
         status =
-            weir_flow_settle(self->desk.flow, self->settlements, count, &self->error);
+            weir_flow_settle(self->client.flow, self->settlements, count, &self->error);
         if (!flow_crash_went_well(self->run, "settle", status, &self->error))
             order_rest_us(5000);
         if (status == WEIR_IN_DOUBT && !again)
@@ -306,7 +306,7 @@ void flow_crash_labour(struct flow_crash *run)
     self.run = run;
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
-    flow_crash_open(run, &self.desk);
+    flow_crash_open(run, &self.client);
     atomic_store(&run->stage->ready[run->seat], true);
     while (!flow_crash_is_told_to_leave(run)) {
         if (!claim(&self))
@@ -314,7 +314,7 @@ void flow_crash_labour(struct flow_crash *run)
         labour(&self);
         settle_all(&self);
     }
-    flow_crash_close(&self.desk);
+    flow_crash_close(&self.client);
 }
 
 /* ---- supervising ------------------------------------------------------------------------------ */
@@ -323,13 +323,13 @@ void flow_crash_supervise(struct flow_crash *run)
 {
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
-    struct flow_crash_desk desk;
+    struct flow_crash_client client;
     struct weir_error error;
 
     weir_error_clear(&error);
-    flow_crash_open(run, &desk);
+    flow_crash_open(run, &client);
     weir_flow_supervisor_options_init(&options);
-    options.flow = desk.flow;
+    options.flow = client.flow;
     options.retention_ms = 0;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         options.interval_ms[i] = 250;
@@ -342,5 +342,5 @@ void flow_crash_supervise(struct flow_crash *run)
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
         flow_crash_give_up(run, "a supervisor does not stop");
     weir_flow_supervisor_destroy(supervisor);
-    flow_crash_close(&desk);
+    flow_crash_close(&client);
 }

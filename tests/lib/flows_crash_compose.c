@@ -14,7 +14,7 @@ enum { MEMBERS_MAX = FLOWS_CRASH_FAN + 2, EDGES_MAX = 2 * FLOWS_CRASH_FAN };
 
 struct composer {
     struct flows_crash *run;
-    struct flows_crash_desk desk;
+    struct flows_crash_client client;
     struct weir_execution_draft drafts[MEMBERS_MAX];
     char kinds[MEMBERS_MAX][FLOWS_CRASH_NAME_SIZE];
     const char *budgets[MEMBERS_MAX];
@@ -121,7 +121,7 @@ static void create(struct composer *self, struct flows_crash_flow *flow)
     enum weir_status status;
 
     do {
-        status = weir_graph_create(self->desk.flow, &draft, &id, &self->error);
+        status = weir_graph_create(self->client.flow, &draft, &id, &self->error);
     } while (flows_crash_again(self->run, &flow->build, status));
     answer(self, "create flow", status);
 }
@@ -131,7 +131,7 @@ static void extend(struct composer *self, struct flows_crash_flow *flow)
     enum weir_status status;
 
     do {
-        status = weir_graph_extend(self->desk.flow, NULL, &flow->id, &self->extension,
+        status = weir_graph_extend(self->client.flow, NULL, &flow->id, &self->extension,
                                    NULL, &self->error);
     } while (flows_crash_again(self->run, &flow->build, status));
     answer(self, "extend flow", status);
@@ -163,7 +163,7 @@ static void cancel(struct composer *self, uint32_t number,
 
     flows_crash_begin(&flow->cancel);
     do {
-        status = weir_graph_cancel(self->desk.flow, &flow->id, policy, "enough", NULL,
+        status = weir_graph_cancel(self->client.flow, &flow->id, policy, "enough", NULL,
                                    &self->error);
     } while (flows_crash_again(self->run, &flow->cancel, status));
     answer(self, "cancel flow", status);
@@ -198,7 +198,7 @@ static void mint(struct composer *self, uint32_t number, struct flows_crash_flow
     flow->first = atomic_fetch_add(&stage->member_count, flow->count);
     if (flow->first + flow->count > FLOWS_CRASH_MEMBERS_MAX)
         flows_crash_give_up(self->run, "there is no room for more members");
-    weir_graph_mint(self->desk.flow, &flow->id, ids, flow->count);
+    weir_graph_mint(self->client.flow, &flow->id, ids, flow->count);
     for (uint32_t i = 0; i < flow->count; i++) {
         stage->members[flow->first + i].flow = number;
         stage->members[flow->first + i].id = ids[i];
@@ -245,12 +245,12 @@ void flows_crash_compose(struct flows_crash *run)
     self.run = run;
     init_policy(&self.policy);
     weir_error_clear(&self.error);
-    flows_crash_open(run, &self.desk);
+    flows_crash_open(run, &self.client);
     atomic_store(&run->stage->ready[run->seat], true);
     left = atomic_load(hand);
     if (left > 0)
         build(&self, left - 1);
     atomic_store(hand, 0);
     compose_all(&self);
-    flows_crash_close(&self.desk);
+    flows_crash_close(&self.client);
 }

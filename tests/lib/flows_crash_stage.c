@@ -94,7 +94,7 @@ void flows_crash_pass(struct flows_crash *self)
 
 /* ---- an engine ------------------------------------------------------------------------------ */
 
-void flows_crash_open(struct flows_crash *self, struct flows_crash_desk *out)
+void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
 {
     struct weir_outbox_options outbox;
     struct weir_flow_options flow;
@@ -119,11 +119,11 @@ void flows_crash_open(struct flows_crash *self, struct flows_crash_desk *out)
         order_rest_us(5000);
 }
 
-void flows_crash_close(struct flows_crash_desk *desk)
+void flows_crash_close(struct flows_crash_client *client)
 {
-    weir_flow_destroy(desk->flow);
-    weir_outbox_destroy(desk->outbox);
-    weir_db_destroy(desk->db);
+    weir_flow_destroy(client->flow);
+    weir_outbox_destroy(client->outbox);
+    weir_db_destroy(client->db);
 }
 
 /* ---- members -------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ void flows_crash_write_note(const struct flows_crash_claim *claim, char *out)
 /* ---- usage ---------------------------------------------------------------------------------- */
 
 /* Until it is answered; what was refused may be tried with the same key later, and is not here. */
-static void report(struct flows_crash *self, struct flows_crash_desk *desk,
+static void report(struct flows_crash *self, struct flows_crash_client *client,
                    struct flows_crash_report *note, const char *key, bool again)
 {
     struct weir_amount amounts[FLOWS_CRASH_DIMENSIONS];
@@ -189,7 +189,7 @@ static void report(struct flows_crash *self, struct flows_crash_desk *desk,
             (struct weir_amount){FLOWS_CRASH_DIMENSION_NAMES[i], note->amounts[i]};
     do {
         status =
-            weir_budget_report(desk->flow, FLOWS_CRASH_BUDGET_NAMES[note->budget], id,
+            weir_budget_report(client->flow, FLOWS_CRASH_BUDGET_NAMES[note->budget], id,
                                amounts, FLOWS_CRASH_DIMENSIONS, key, &answer, &error);
     } while (flows_crash_again(self, &note->call, status));
     if (status != WEIR_OK)
@@ -197,7 +197,7 @@ static void report(struct flows_crash *self, struct flows_crash_desk *desk,
     atomic_store(again ? &note->again : &note->spending, (uint8_t)answer.spending + 1);
 }
 
-void flows_crash_spend(struct flows_crash *self, struct flows_crash_desk *desk,
+void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *client,
                        uint32_t budget, uint32_t member)
 {
     size_t slot = atomic_fetch_add(&self->stage->report_count, 1);
@@ -213,10 +213,10 @@ void flows_crash_spend(struct flows_crash *self, struct flows_crash_desk *desk,
     for (int i = 0; i < FLOWS_CRASH_DIMENSIONS; i++)
         note->amounts[i] = 1 + flows_crash_roll(self, flows_crash_roll(self, 2) ? 2 : 10);
     flows_crash_begin(&note->call);
-    report(self, desk, note, key, false);
+    report(self, client, note, key, false);
     if (atomic_load(&note->spending) - 1 != WEIR_NOT_SPENT &&
         flows_crash_roll(self, 6) == 0)
-        report(self, desk, note, key, true);
+        report(self, client, note, key, true);
     atomic_store(&note->answered_us, cast_now_us());
     atomic_store(&note->call.answered, true);
 }

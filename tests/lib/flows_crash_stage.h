@@ -227,13 +227,13 @@ void flows_crash_supervise(struct flows_crash *self);
 /* ---- what they have in common (flows_crash_stage.c) ---------------------------------------- */
 
 /* The engine of this process, with its events. */
-struct flows_crash_desk {
+struct flows_crash_client {
     struct weir_db *db;
     struct weir_outbox *outbox;
     struct weir_flow *flow;
 };
-void flows_crash_open(struct flows_crash *self, struct flows_crash_desk *out);
-void flows_crash_close(struct flows_crash_desk *desk);
+void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out);
+void flows_crash_close(struct flows_crash_client *client);
 
 /* From 0 to below `n`. */
 uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n);
@@ -253,7 +253,7 @@ bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
 void flows_crash_begin(struct flows_crash_call *call);
 
 /* A usage report, made until it is answered. */
-void flows_crash_spend(struct flows_crash *self, struct flows_crash_desk *desk,
+void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *client,
                        uint32_t budget, uint32_t member);
 
 /* The member that a kind names; UINT32_MAX: none of ours. */

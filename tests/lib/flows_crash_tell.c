@@ -17,7 +17,7 @@ enum { STALE_US = 3000000, CHORES_MS = 400, PAGE = 200, HOUR_MS = 3600000 };
 
 struct teller {
     struct flows_crash *run;
-    struct flows_crash_desk desk;
+    struct flows_crash_client client;
     uint32_t number; /* of the signallers */
     int64_t chores_us;
     uint32_t patients[PAGE]; /* members that are suspended */
@@ -53,12 +53,12 @@ static enum weir_status call(struct teller *self, uint32_t number, uint32_t inde
 
     if (index >= FLOWS_CRASH_SIGNALS_SENT) {
         signal.token = NULL;
-        return weir_flow_approve(self->desk.flow, &member->id,
+        return weir_flow_approve(self->client.flow, &member->id,
                                  FLOWS_CRASH_KEYS[word.waitpoint], &signal, effect,
                                  &self->error);
     }
     memcpy(signal.waitpoint, member->uuids[word.waitpoint], WEIR_UUID_SIZE);
-    return weir_flow_signal(self->desk.flow, &signal, effect, &self->error);
+    return weir_flow_signal(self->client.flow, &signal, effect, &self->error);
 }
 
 /* Until it is answered. False: an operator finds that there is no such waitpoint. */
@@ -163,7 +163,7 @@ static void resume(struct teller *self, uint32_t number)
     enum weir_status status;
 
     atomic_fetch_add(&member->resumes_asked, 1);
-    status = weir_flow_resume(self->desk.flow, &member->id, 0, &self->error);
+    status = weir_flow_resume(self->client.flow, &member->id, 0, &self->error);
     if (status == WEIR_OK)
         atomic_fetch_add(&member->resumes_done, 1);
     else if (status != WEIR_MISMATCH)
@@ -205,7 +205,7 @@ static void look_after_some(struct teller *self)
 
     do {
         self->patient_count = 0;
-        status = weir_flow_list(self->desk.flow, &filter, note_patient, self, &next,
+        status = weir_flow_list(self->client.flow, &filter, note_patient, self, &next,
                                 &self->error);
         if (!flows_crash_went_well(self->run, "list", status, &self->error))
             return;
@@ -234,12 +234,12 @@ static void reset_one(struct teller *self)
                                  flows_crash_roll(self->run, FLOWS_CRASH_BUDGETS - 1)];
     bool waited_for = false;
     enum weir_status status =
-        weir_budget_get(self->desk.flow, name, note_waiting, &waited_for, &self->error);
+        weir_budget_get(self->client.flow, name, note_waiting, &waited_for, &self->error);
 
     if (!flows_crash_went_well(self->run, "look at budget", status, &self->error) ||
         (!waited_for && flows_crash_roll(self->run, 20) > 0))
         return;
-    status = weir_budget_reset(self->desk.flow, name, &self->error);
+    status = weir_budget_reset(self->client.flow, name, &self->error);
     if (flows_crash_went_well(self->run, "reset", status, &self->error))
         atomic_fetch_add(&self->run->stage->resets, 1);
 }
@@ -257,7 +257,7 @@ static void rotate(struct teller *self)
     (void)snprintf(name, sizeof name, "key-%" PRIu32, number);
     do {
         status =
-            weir_flow_rotate_key(self->desk.flow, name, secret, HOUR_MS, &self->error);
+            weir_flow_rotate_key(self->client.flow, name, secret, HOUR_MS, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     (void)flows_crash_went_well(self->run, "rotate", status, &self->error);
 }
@@ -271,7 +271,7 @@ static void do_chores(struct teller *self)
     self->chores_us = now_us + (int64_t)CHORES_MS * 1000;
     look_after_some(self);
     reset_one(self);
-    flows_crash_spend(self->run, &self->desk,
+    flows_crash_spend(self->run, &self->client,
                       flows_crash_roll(self->run, FLOWS_CRASH_BUDGETS), UINT32_MAX);
     if (flows_crash_roll(self->run, 8) == 0)
         rotate(self);
@@ -284,12 +284,12 @@ void flows_crash_tell(struct flows_crash *run)
     self.run = run;
     self.number = run->seat - FLOWS_CRASH_FIRST_SIGNALLER;
     weir_error_clear(&self.error);
-    flows_crash_open(run, &self.desk);
+    flows_crash_open(run, &self.client);
     atomic_store(&run->stage->ready[run->seat], true);
     while (!flows_crash_is_told_to_leave(run)) {
         tell_all(&self);
         do_chores(&self);
         order_rest_us(3000);
     }
-    flows_crash_close(&self.desk);
+    flows_crash_close(&self.client);
 }

@@ -16,7 +16,7 @@ enum { LEASE_MS_MORE = 1000, WAIT_MS = 200, STOP_S = 30, HOUR_MS = 3600000 };
 
 struct worker {
     struct flows_crash *run;
-    struct flows_crash_desk desk;
+    struct flows_crash_client client;
     char instance[32];
     struct flows_crash_claim *notes[FLOWS_CRASH_BATCH];
     struct weir_claim claims[FLOWS_CRASH_BATCH];
@@ -87,7 +87,7 @@ static bool claim(struct worker *self)
     options.instance = self->instance;
     options.lease_ms = FLOWS_CRASH_LEASE_MS + flows_crash_roll(self->run, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
-    status = weir_flow_claim(self->desk.flow, &options,
+    status = weir_flow_claim(self->client.flow, &options,
                              1 + flows_crash_roll(self->run, FLOWS_CRASH_BATCH), &claimed,
                              &self->count, &self->error);
     if (!flows_crash_went_well(self->run, "claim", status, &self->error)) {
@@ -98,7 +98,7 @@ static bool claim(struct worker *self)
         self->notes[i] = note_claim(self, &claimed[i]);
         self->claims[i] = claimed[i].claim;
     }
-    weir_claimed_free(self->desk.flow, claimed);
+    weir_claimed_free(self->client.flow, claimed);
     return self->count > 0;
 }
 
@@ -135,7 +135,7 @@ static bool has_waited(struct worker *self, const struct weir_claim *claim)
     enum weir_status status;
 
     do {
-        status = weir_flow_waitpoints(self->desk.flow, &claim->id, note_closed, &closed,
+        status = weir_flow_waitpoints(self->client.flow, &claim->id, note_closed, &closed,
                                       &self->error);
     } while (flows_crash_again(self->run, &call, status));
     (void)flows_crash_went_well(self->run, "waitpoints", status, &self->error);
@@ -150,7 +150,7 @@ static bool make_early(struct worker *self, size_t index,
     enum weir_status status;
 
     do {
-        status = weir_flow_waitpoint(self->desk.flow, &self->claims[index], waitpoint,
+        status = weir_flow_waitpoint(self->client.flow, &self->claims[index], waitpoint,
                                      HOUR_MS, NULL, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
@@ -184,7 +184,7 @@ static bool suspend(struct worker *self, size_t index,
     options.on_timeout = plan->on_timeout;
     options.resume_delay_ms = plan->resume_delay_ms;
     do {
-        status = weir_flow_suspend(self->desk.flow, &self->claims[index], &options,
+        status = weir_flow_suspend(self->client.flow, &self->claims[index], &options,
                                    &satisfied, NULL, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
@@ -207,7 +207,7 @@ static void release(struct worker *self, uint32_t number, uint32_t budget)
     enum weir_status status;
 
     do {
-        status = weir_budget_release(self->desk.flow, FLOWS_CRASH_BUDGET_NAMES[budget],
+        status = weir_budget_release(self->client.flow, FLOWS_CRASH_BUDGET_NAMES[budget],
                                      &member_of(self, number)->id, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (flows_crash_went_well(self->run, "release", status, &self->error))
@@ -233,7 +233,7 @@ static void settle(struct worker *self, size_t index)
         settlement.result_size = strlen(text);
     flows_crash_begin(&note->call);
     do {
-        status = weir_flow_settle(self->desk.flow, &settlement, 1, &self->error);
+        status = weir_flow_settle(self->client.flow, &settlement, 1, &self->error);
     } while (flows_crash_again(self->run, &note->call, status));
     (void)flows_crash_went_well(self->run, "settle", status, &self->error);
     atomic_store(&note->ok, settlement.status == WEIR_OK);
@@ -259,7 +259,7 @@ static void work(struct worker *self, size_t index)
     struct flows_crash_plan plan = flows_crash_plan_of(self->run, note->member);
 
     if (plan.budget >= 0)
-        flows_crash_spend(self->run, &self->desk, (uint32_t)plan.budget, note->member);
+        flows_crash_spend(self->run, &self->client, (uint32_t)plan.budget, note->member);
     labour(self);
     if (plan.role != FLOWS_CRASH_PLAIN && !has_waited(self, &self->claims[index]) &&
         !suspend(self, index, &plan))
@@ -279,7 +279,7 @@ void flows_crash_labour(struct flows_crash *run)
     self.run = run;
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
-    flows_crash_open(run, &self.desk);
+    flows_crash_open(run, &self.client);
     atomic_store(&run->stage->ready[run->seat], true);
     while (!flows_crash_is_told_to_leave(run)) {
         if (!claim(&self))
@@ -287,20 +287,20 @@ void flows_crash_labour(struct flows_crash *run)
         for (size_t i = 0; i < self.count; i++)
             work(&self, i);
     }
-    flows_crash_close(&self.desk);
+    flows_crash_close(&self.client);
 }
 
 void flows_crash_supervise(struct flows_crash *run)
 {
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
-    struct flows_crash_desk desk;
+    struct flows_crash_client client;
     struct weir_error error;
 
     weir_error_clear(&error);
-    flows_crash_open(run, &desk);
+    flows_crash_open(run, &client);
     weir_flow_supervisor_options_init(&options);
-    options.flow = desk.flow;
+    options.flow = client.flow;
     options.retention_ms = 0;
     options.dependency_stale_ms = 1000;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
@@ -314,5 +314,5 @@ void flows_crash_supervise(struct flows_crash *run)
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
         flows_crash_give_up(run, "a supervisor does not stop");
     weir_flow_supervisor_destroy(supervisor);
-    flows_crash_close(&desk);
+    flows_crash_close(&client);
 }

@@ -288,20 +288,20 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
 /* ---- executions --------------------------------------------------------------------------- */
 
 /* An engine of one who has this role. */
-struct desk {
+struct setup {
     struct house *house;
     struct weir_db *db;
     struct weir_outbox *outbox; /* NULL: tells nothing */
     struct weir_flow *flow;
 };
 
-static void desk_open(struct desk *self, struct house *house, const char *user,
-                      bool tells)
+static void setup_open(struct setup *self, struct house *house, const char *user,
+                       bool tells)
 {
     struct fixture *fixture = house->fixture;
     struct weir_flow_options options;
 
-    *self = (struct desk){.house = house};
+    *self = (struct setup){.house = house};
     if (tells)
         self->outbox = outbox_as(house, user, &self->db);
     else
@@ -312,7 +312,7 @@ static void desk_open(struct desk *self, struct house *house, const char *user,
     check_db(weir_flow_create(&options, &self->flow, &fixture->error), WEIR_OK);
 }
 
-static void desk_close(struct desk *self)
+static void setup_close(struct setup *self)
 {
     weir_flow_destroy(self->flow);
     weir_outbox_destroy(self->outbox);
@@ -321,7 +321,7 @@ static void desk_close(struct desk *self)
 
 static const char *const LANE = "orders";
 
-static enum weir_status submit_as(struct desk *self, const char *key,
+static enum weir_status submit_as(struct setup *self, const char *key,
                                   struct weir_submission *out)
 {
     static const struct weir_tag TAG = {"app.zone", "west"};
@@ -340,7 +340,7 @@ static enum weir_status submit_as(struct desk *self, const char *key,
                             &self->house->fixture->error);
 }
 
-static enum weir_status claim_as(struct desk *self, int64_t wait_ms,
+static enum weir_status claim_as(struct setup *self, int64_t wait_ms,
                                  struct weir_claim *out, size_t *count)
 {
     const char *capability = "gpu";
@@ -381,14 +381,14 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
     const struct weir_execution_draft other = {
         .lane = LANE, .kind = "letter", .idempotency_key = "a"};
     struct house house;
-    struct desk producer;
+    struct setup producer;
     struct weir_submission first, second;
     struct weir_claim claim;
     size_t count = 0;
     int64_t next;
 
     house_open(&house, fixture);
-    desk_open(&producer, &house, PRODUCER, false);
+    setup_open(&producer, &house, PRODUCER, false);
     check_db(submit_as(&producer, "a", &first), WEIR_OK);
     check_db(submit_as(&producer, "a", &second), WEIR_OK);
     check(second.duplicate);
@@ -404,7 +404,7 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
     check_db(weir_flow_cancel(producer.flow, &first.id, NULL, &fixture->error),
              WEIR_DENIED);
     check_db(weir_flow_replay(producer.flow, &first.id, &fixture->error), WEIR_DENIED);
-    desk_close(&producer);
+    setup_close(&producer);
 
     check_db(run_as(&house, PRODUCER, "SELECT namespace FROM {p}_execution"),
              WEIR_DENIED);
@@ -426,7 +426,7 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
 }
 
 /* A flow of two, the second of which is charged to a budget. */
-static enum weir_status flow_as(struct desk *self, struct weir_graph_id *graph)
+static enum weir_status flow_as(struct setup *self, struct weir_graph_id *graph)
 {
     static const char *const BUDGET = "llm";
     struct weir_error *error = &self->house->fixture->error;
@@ -459,7 +459,7 @@ static enum weir_status flow_as(struct desk *self, struct weir_graph_id *graph)
 }
 
 /* Three more, with names and two edges, in one call. */
-static enum weir_status grow_as(struct desk *self, const struct weir_graph_id *graph)
+static enum weir_status grow_as(struct setup *self, const struct weir_graph_id *graph)
 {
     static int number;
     char names[3][32];
@@ -490,7 +490,7 @@ static void ignore_graph(void *state, const struct weir_graph_info *info)
     (void)info;
 }
 
-static enum weir_status budget_as(struct desk *self)
+static enum weir_status budget_as(struct setup *self)
 {
     static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
     const struct weir_budget_draft draft = {
@@ -504,7 +504,7 @@ static void note_graph(void *state, const struct weir_graph_info *info)
     *(struct weir_graph_info *)state = *info;
 }
 
-static struct weir_graph_info graph_as(struct desk *self,
+static struct weir_graph_info graph_as(struct setup *self,
                                        const struct weir_graph_id *graph)
 {
     struct fixture *fixture = self->house->fixture;
@@ -516,7 +516,7 @@ static struct weir_graph_info graph_as(struct desk *self,
 }
 
 /* Each waits for the one before it. */
-static void work_off(struct desk *self)
+static void work_off(struct setup *self)
 {
     struct fixture *fixture = self->house->fixture;
     struct weir_claim claim;
@@ -536,13 +536,13 @@ static void work_off(struct desk *self)
 POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
 {
     struct house house;
-    struct desk producer, runtime;
+    struct setup producer, runtime;
     struct weir_graph_id graph;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, false);
+    setup_open(&runtime, &house, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
-    desk_open(&producer, &house, PRODUCER, false);
+    setup_open(&producer, &house, PRODUCER, false);
     check_db(flow_as(&producer, &graph), WEIR_OK);
     work_off(&runtime);
     check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
@@ -562,8 +562,8 @@ POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
              WEIR_OK);
     check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_CANCELLED);
     check_db(grow_as(&producer, &graph), WEIR_CLOSED);
-    desk_close(&producer);
-    desk_close(&runtime);
+    setup_close(&producer);
+    setup_close(&runtime);
     house_close(&house);
 }
 
@@ -596,13 +596,13 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
     struct weir_amount amount = {"tokens", 1};
     struct weir_budget_answer answer;
     struct house house;
-    struct desk producer, runtime;
+    struct setup producer, runtime;
     struct weir_graph_id graph;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, false);
+    setup_open(&runtime, &house, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
-    desk_open(&producer, &house, PRODUCER, false);
+    setup_open(&producer, &house, PRODUCER, false);
     check_db(flow_as(&producer, &graph), WEIR_OK);
     check_db(grow_as(&producer, &graph), WEIR_OK);
     check_db(weir_graph_cancel(producer.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
@@ -620,8 +620,8 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
     check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
                                &fixture->error),
              WEIR_OK);
-    desk_close(&producer);
-    desk_close(&runtime);
+    setup_close(&producer);
+    setup_close(&runtime);
     house_close(&house);
 }
 
@@ -645,14 +645,14 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
         "SELECT * FROM {p}_spent",
     };
     struct house house;
-    struct desk viewer, runtime;
+    struct setup viewer, runtime;
     struct weir_graph_id graph;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, false);
+    setup_open(&runtime, &house, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
     check_db(flow_as(&runtime, &graph), WEIR_OK);
-    desk_open(&viewer, &house, VIEWER, false);
+    setup_open(&viewer, &house, VIEWER, false);
     check_db(weir_graph_get(viewer.flow, &graph, ignore_graph, NULL, &fixture->error),
              WEIR_OK);
     check_db(flow_as(&viewer, &graph), WEIR_DENIED);
@@ -660,8 +660,8 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
         check_db(run_as(&house, VIEWER, ALLOWED[i]), WEIR_OK);
     for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
         check_db(run_as(&house, VIEWER, DENIED[i]), WEIR_DENIED);
-    desk_close(&viewer);
-    desk_close(&runtime);
+    setup_close(&viewer);
+    setup_close(&runtime);
     house_close(&house);
 }
 
@@ -669,7 +669,7 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
 POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
 {
     struct house house;
-    struct desk runtime;
+    struct setup runtime;
     struct weir_submission submission;
     struct weir_waitpoint waitpoint = {.key = "a"};
     struct weir_suspend_options options;
@@ -682,7 +682,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
     size_t count = 0;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, true);
+    setup_open(&runtime, &house, RUNTIME, true);
     check_db(budget_as(&runtime), WEIR_OK);
     check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
     check_db(claim_as(&runtime, 0, &claim, &count), WEIR_OK);
@@ -704,7 +704,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
     check_db(weir_budget_release(runtime.flow, "llm", &submission.id, &fixture->error),
              WEIR_OK);
     check_db(weir_budget_reset(runtime.flow, "llm", &fixture->error), WEIR_OK);
-    desk_close(&runtime);
+    setup_close(&runtime);
     house_close(&house);
 }
 
@@ -712,7 +712,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
 POSTGRESQL_TEST(roles, let_the_runtime_execute)
 {
     struct house house;
-    struct desk runtime;
+    struct setup runtime;
     struct weir_submission submission;
     struct weir_revocation revocation = {.instance = NULL};
     struct weir_renewal renewal;
@@ -722,7 +722,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_execute)
     size_t size = 0;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, true);
+    setup_open(&runtime, &house, RUNTIME, true);
     check_db(claim_as(&runtime, 10, &settlement.claim, &count), WEIR_OK);
     check_int(count, 0);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
@@ -755,7 +755,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_execute)
     check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
     check_db(weir_flow_cancel(runtime.flow, &submission.id, NULL, &fixture->error),
              WEIR_OK);
-    desk_close(&runtime);
+    setup_close(&runtime);
 
     check_db(run_as(&house, RUNTIME, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
     check_db(run_as(&house, RUNTIME, "DELETE FROM {p}_term"), WEIR_DENIED);
@@ -790,12 +790,12 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
     struct weir_flow_supervisor *supervisor = NULL;
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     struct house house;
-    struct desk runtime;
+    struct setup runtime;
     struct weir_submission submission;
     size_t count;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, true);
+    setup_open(&runtime, &house, RUNTIME, true);
     for (int i = 0; i < 5; i++)
         check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
     make_due(&house);
@@ -821,7 +821,7 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
         check_int(infos[i].ticks_failed, 0);
     check_int(weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(60)), 0);
     weir_flow_supervisor_destroy(supervisor);
-    desk_close(&runtime);
+    setup_close(&runtime);
     house_close(&house);
 }
 
@@ -829,7 +829,7 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
 {
     const struct weir_execution_filter filter = {.count = 10};
     struct house house;
-    struct desk runtime, viewer;
+    struct setup runtime, viewer;
     struct weir_submission submission;
     struct weir_settlement settlement = {
         .verb = WEIR_SETTLE_COMPLETE, .result = "x", .result_size = 1};
@@ -839,12 +839,12 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
     int64_t next;
 
     house_open(&house, fixture);
-    desk_open(&runtime, &house, RUNTIME, false);
+    setup_open(&runtime, &house, RUNTIME, false);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
     check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
-    desk_close(&runtime);
-    desk_open(&viewer, &house, VIEWER, false);
+    setup_close(&runtime);
+    setup_open(&viewer, &house, VIEWER, false);
 
     check_db(weir_flow_get(viewer.flow, &submission.id, ignore, NULL, &fixture->error),
              WEIR_OK);
@@ -860,7 +860,7 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
     check_db(claim_as(&viewer, 0, &settlement.claim, &count), WEIR_DENIED);
     check_db(weir_flow_cancel(viewer.flow, &submission.id, NULL, &fixture->error),
              WEIR_DENIED);
-    desk_close(&viewer);
+    setup_close(&viewer);
 
     check_db(run_as(&house, VIEWER, "SELECT no FROM {p}_input"), WEIR_OK);
     check_db(run_as(&house, VIEWER, "SELECT key_id FROM {p}_secret"), WEIR_OK);

@@ -5,20 +5,20 @@
 #include "contract/flow/works.h"
 #include "lib/outbox_fixture.h"
 
-struct desk {
+struct setup {
     struct weir_outbox *outbox;
     struct weir_flow *flow;
 };
 
-static struct desk desk_open(struct fixture *fixture)
+static struct setup setup_open(struct fixture *fixture)
 {
-    struct desk self = {.outbox = outbox_fixture_outbox(fixture, "anna")};
+    struct setup self = {.outbox = outbox_fixture_outbox(fixture, "anna")};
 
     self.flow = works_open_with(fixture, fixture->db, self.outbox);
     return self;
 }
 
-static void desk_close(struct desk *self)
+static void setup_close(struct setup *self)
 {
     weir_flow_destroy(self->flow);
     weir_outbox_destroy(self->outbox);
@@ -43,35 +43,35 @@ static int64_t told_at_all(struct fixture *fixture)
 
 FLOW_TEST(events, of_a_life_are_told_once_each)
 {
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_claim claim;
 
-    (void)works_submit(fixture, desk.flow, "orders");
+    (void)works_submit(fixture, setup.flow, "orders");
     check_int(told_at_all(fixture), 0);
-    claim = works_claim(fixture, desk.flow, "orders", "anna");
-    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_COMPLETE);
-    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_COMPLETE); /* a lost reply */
+    claim = works_claim(fixture, setup.flow, "orders", "anna");
+    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE);
+    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE); /* a lost reply */
 
     check_int(told(fixture, "lease", "acquired"), 1);
     check_int(told(fixture, "lease", "revoked"), 1);
     check_int(told(fixture, "completion", "success"), 1);
     check_int(told_at_all(fixture), 3);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, of_operators_are_told)
 {
-    struct desk desk = desk_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+    struct setup setup = setup_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
     struct weir_revocation revocation = {.instance = NULL};
 
-    check_db(weir_flow_prioritise(desk.flow, &id, 7, &fixture->error), WEIR_OK);
-    check_db(weir_flow_prioritise(desk.flow, &id, 7, &fixture->error), WEIR_OK);
-    (void)works_claim(fixture, desk.flow, "orders", "anna");
-    check_db(weir_flow_revoke(desk.flow, &id, &revocation, &fixture->error), WEIR_OK);
-    (void)works_claim(fixture, desk.flow, "orders", "anna");
-    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
-    check_db(weir_flow_replay(desk.flow, &id, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
+    (void)works_claim(fixture, setup.flow, "orders", "anna");
+    check_db(weir_flow_revoke(setup.flow, &id, &revocation, &fixture->error), WEIR_OK);
+    (void)works_claim(fixture, setup.flow, "orders", "anna");
+    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
+    check_db(weir_flow_replay(setup.flow, &id, &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "operator", "priority_changed"), 1);
     check_int(told(fixture, "operator", "replayed"), 1);
@@ -79,26 +79,26 @@ FLOW_TEST(events, of_operators_are_told)
     check_int(told(fixture, "lease", "reclaimed"), 1);
     check_int(told(fixture, "lease", "revoked"), 2);
     check_int(told(fixture, "completion", "cancelled"), 1);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
 {
-    struct desk desk = desk_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+    struct setup setup = setup_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
 
-    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
+    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "completion", "cancelled"), 1);
     check_int(told_at_all(fixture), 1);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 /* All of a change, then a rollback: neither the row nor the event is there. */
 FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 {
-    struct desk desk = desk_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, desk.flow, "orders");
+    struct setup setup = setup_open(fixture);
+    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.stored = NULL};
@@ -106,24 +106,24 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 
     weir_execution_records_init(&records, &fixture->heap.heap, 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_store_load_by_id(&desk.flow->store, connection, &id, 1, &records,
+    check_db(weir_store_load_by_id(&setup.flow->store, connection, &id, 1, &records,
                                    &fixture->error),
              WEIR_OK);
     change.stored = &records.rows[0];
     check_int(
         weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
         WEIR_RULING_DONE);
-    check_db(weir_change_set_store(desk.flow, connection, &change, 1, 5, &pending_wakeups,
-                                   &fixture->error),
+    check_db(weir_change_set_store(setup.flow, connection, &change, 1, 5,
+                                   &pending_wakeups, &fixture->error),
              WEIR_OK);
     check(pending_wakeups.over && pending_wakeups.events);
     weir_connection_rollback(connection);
 
     check_int(told_at_all(fixture), 0);
-    check_str(works_state(fixture, desk.flow, &id), "waiting");
+    check_str(works_state(fixture, setup.flow, &id), "waiting");
     weir_execution_records_fini(&records);
     fixture_give(fixture, connection);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 /* What the handler of the next test saw. */
@@ -151,7 +151,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
 FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
 {
     static const struct weir_tag TAG = {"tenant.plan", "go\"ld"};
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_execution_draft draft = works_draft("orders");
     struct weir_handler_options options;
     struct heard heard = {.count = 0};
@@ -163,14 +163,14 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     options.queue = "flow.completion";
     options.on_message = hear;
     options.state = &heard;
-    outbox_fixture_add(fixture, desk.outbox, &options);
-    outbox_fixture_start(fixture, desk.outbox);
+    outbox_fixture_add(fixture, setup.outbox, &options);
+    outbox_fixture_start(fixture, setup.outbox);
     draft.name_space = "acme";
     draft.tags = &TAG;
     draft.tag_count = 1;
-    id = works_submit_draft(fixture, desk.flow, &draft);
-    claim = works_claim(fixture, desk.flow, "orders", "anna");
-    works_settle(fixture, desk.flow, &claim, WEIR_SETTLE_FAIL);
+    id = works_submit_draft(fixture, setup.flow, &draft);
+    claim = works_claim(fixture, setup.flow, "orders", "anna");
+    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_FAIL);
     wait_until(heard.count == 1);
 
     check_str(heard.key, weir_execution_id_format(&id, id_text));
@@ -180,8 +180,8 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
                                 "\"kind\":\"mail\"") != NULL);
     check(strstr(heard.payload, "\"reason\":\"because\"") != NULL);
     check(strstr(heard.payload, "\"tags\":{\"tenant.plan\":\"go\\\"ld\"}}") != NULL);
-    outbox_fixture_stop(desk.outbox);
-    desk_close(&desk);
+    outbox_fixture_stop(setup.outbox);
+    setup_close(&setup);
 }
 
 /* One of two members, of which one has begun. It is cancelled twice. */
@@ -209,7 +209,7 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
         [WEIR_CANCEL_ALL] = "\"policy\":\"cancel_all\",\"members\":2",
         [WEIR_CANCEL_PENDING] = "\"policy\":\"cancel_pending\",\"members\":1",
     };
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_handler_options options;
     struct heard heard = {.count = 0};
 
@@ -217,13 +217,13 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
     options.queue = "flow.operator";
     options.on_message = hear;
     options.state = &heard;
-    outbox_fixture_add(fixture, desk.outbox, &options);
-    outbox_fixture_start(fixture, desk.outbox);
+    outbox_fixture_add(fixture, setup.outbox, &options);
+    outbox_fixture_start(fixture, setup.outbox);
     for (int policy = 0; policy <= WEIR_CANCEL_PENDING; policy++) {
         char id[WEIR_GRAPH_ID_TEXT_SIZE];
         struct weir_graph_id graph;
 
-        cancel_flow(fixture, desk.flow, (enum weir_graph_cancel_policy)policy, &graph);
+        cancel_flow(fixture, setup.flow, (enum weir_graph_cancel_policy)policy, &graph);
         wait_until(heard.count == policy + 1);
         check_str(heard.key, weir_graph_id_format(&graph, id));
         check(strstr(heard.payload, "{\"event\":\"flow_cancel_requested\",\"flow\":\"") ==
@@ -233,27 +233,27 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
         check(strstr(heard.payload, POLICIES[policy]) != NULL);
         check(strstr(heard.payload, "\"reason\":\"en\\\"ough\"}") != NULL);
     }
-    outbox_fixture_stop(desk.outbox);
-    desk_close(&desk);
+    outbox_fixture_stop(setup.outbox);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, of_a_flow_come_with_its_first_cancel_and_not_when_it_has_ended)
 {
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_graph_id cancelled;
     struct graph graph;
 
-    graph_open(&graph, fixture, desk.flow);
+    graph_open(&graph, fixture, setup.flow);
     graph_add(&graph, "a", "");
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_db(weir_graph_cancel(desk.flow, &graph.id, WEIR_CANCEL_ALL, "late", NULL,
+    check_db(weir_graph_cancel(setup.flow, &graph.id, WEIR_CANCEL_ALL, "late", NULL,
                                &fixture->error),
              WEIR_OK);
     check_int(told(fixture, "operator", "flow_cancel_requested"), 0);
-    cancel_flow(fixture, desk.flow, WEIR_CANCEL_ALL, &cancelled);
+    cancel_flow(fixture, setup.flow, WEIR_CANCEL_ALL, &cancelled);
 
     check_int(told(fixture, "operator", "flow_cancel_requested"), 1);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 /* Types of what came, in the order in which it came. */
@@ -276,10 +276,10 @@ static enum weir_outcome note_order(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-static struct desk desk_open_for(struct fixture *fixture, const char *queue,
-                                 struct order *order)
+static struct setup setup_open_for(struct fixture *fixture, const char *queue,
+                                   struct order *order)
 {
-    struct desk self = desk_open(fixture);
+    struct setup self = setup_open(fixture);
     struct weir_handler_options options;
 
     weir_handler_options_init(&options);
@@ -305,72 +305,72 @@ FLOW_TEST(events, of_a_burst_come_in_their_order)
     enum { TIMES = 20 };
     static const char ONCE[] = "acquired revoked ";
     struct order order = {.types = ""};
-    struct desk desk = desk_open_for(fixture, "flow.lease", &order);
+    struct setup setup = setup_open_for(fixture, "flow.lease", &order);
 
-    (void)works_submit_retrying(fixture, desk.flow, TIMES);
-    claim_and_fail(fixture, desk.flow, TIMES);
-    outbox_fixture_start(fixture, desk.outbox);
+    (void)works_submit_retrying(fixture, setup.flow, TIMES);
+    claim_and_fail(fixture, setup.flow, TIMES);
+    outbox_fixture_start(fixture, setup.outbox);
     wait_until(order.count == 2 * TIMES);
 
     for (size_t i = 0; i < TIMES; i++)
         check(memcmp(order.types + i * strlen(ONCE), ONCE, strlen(ONCE)) == 0);
-    outbox_fixture_stop(desk.outbox);
-    desk_close(&desk);
+    outbox_fixture_stop(setup.outbox);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, go_on_behind_what_was_heard_when_the_subscriber_comes_back)
 {
     struct order first = {.types = ""};
     struct order second = {.types = ""};
-    struct desk desk = desk_open_for(fixture, "flow.lease", &first);
+    struct setup setup = setup_open_for(fixture, "flow.lease", &first);
 
-    outbox_fixture_start(fixture, desk.outbox);
-    (void)works_submit_retrying(fixture, desk.flow, 1);
-    claim_and_fail(fixture, desk.flow, 1);
+    outbox_fixture_start(fixture, setup.outbox);
+    (void)works_submit_retrying(fixture, setup.flow, 1);
+    claim_and_fail(fixture, setup.flow, 1);
     wait_until(first.count == 2);
-    outbox_fixture_stop(desk.outbox);
-    (void)works_claim(fixture, desk.flow, "orders", "anna"); /* nobody listens */
-    desk_close(&desk);
+    outbox_fixture_stop(setup.outbox);
+    (void)works_claim(fixture, setup.flow, "orders", "anna"); /* nobody listens */
+    setup_close(&setup);
 
-    desk = desk_open_for(fixture, "flow.lease", &second);
-    outbox_fixture_start(fixture, desk.outbox);
+    setup = setup_open_for(fixture, "flow.lease", &second);
+    outbox_fixture_start(fixture, setup.outbox);
     wait_until(second.count == 1);
 
     check_str(first.types, "acquired revoked ");
     check_str(second.types, "acquired ");
-    outbox_fixture_stop(desk.outbox);
-    desk_close(&desk);
+    outbox_fixture_stop(setup.outbox);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, of_a_failure_for_good_are_told_once)
 {
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_settlement settlement = {.verb = WEIR_SETTLE_FAIL, .permanent = true};
 
-    (void)works_submit_retrying(fixture, desk.flow, 5);
-    settlement.claim = works_claim(fixture, desk.flow, "orders", "anna");
-    check_db(weir_flow_settle(desk.flow, &settlement, 1, &fixture->error), WEIR_OK);
-    check_db(weir_flow_settle(desk.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    (void)works_submit_retrying(fixture, setup.flow, 5);
+    settlement.claim = works_claim(fixture, setup.flow, "orders", "anna");
+    check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "completion", "failed"), 1);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, of_renewals_are_none)
 {
-    struct desk desk = desk_open(fixture);
+    struct setup setup = setup_open(fixture);
     struct weir_renewal renewal;
 
-    (void)works_submit(fixture, desk.flow, "orders");
-    renewal.claim = works_claim(fixture, desk.flow, "orders", "anna");
+    (void)works_submit(fixture, setup.flow, "orders");
+    renewal.claim = works_claim(fixture, setup.flow, "orders", "anna");
     for (int i = 0; i < 3; i++) {
-        check_db(weir_flow_renew(desk.flow, 60000, &renewal, 1, &fixture->error),
+        check_db(weir_flow_renew(setup.flow, 60000, &renewal, 1, &fixture->error),
                  WEIR_OK);
         check_status(renewal.status, WEIR_OK);
     }
 
     check_int(told_at_all(fixture), 1); /* that it was acquired */
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 /* 64 tags of the largest size are more than a payload may have. */
@@ -381,12 +381,12 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     static struct weir_tag tags[WEIR_TAGS_MAX];
     struct weir_outbox_options small = outbox_fixture_options(fixture, "anna");
     struct weir_execution_draft draft = works_draft("orders");
-    struct desk desk;
+    struct setup setup;
     struct weir_execution_id id;
 
     small.payload_size_max = 8192;
-    desk.outbox = outbox_fixture_create(fixture, &small);
-    desk.flow = works_open_with(fixture, fixture->db, desk.outbox);
+    setup.outbox = outbox_fixture_create(fixture, &small);
+    setup.flow = works_open_with(fixture, fixture->db, setup.outbox);
     memset(value, 'v', WEIR_TAG_SIZE_MAX);
     for (size_t i = 0; i < WEIR_TAGS_MAX; i++) {
         (void)snprintf(keys[i], sizeof keys[i], "k.%zu", i);
@@ -394,12 +394,12 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     }
     draft.tags = tags;
     draft.tag_count = WEIR_TAGS_MAX;
-    id = works_submit_draft(fixture, desk.flow, &draft);
-    check_db(weir_flow_cancel(desk.flow, &id, "no", &fixture->error), WEIR_OK);
+    id = works_submit_draft(fixture, setup.flow, &draft);
+    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "completion", "cancelled"), 1);
     check(fixture_ask(fixture, "SELECT length(payload) FROM weir_log") < 1000);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 FLOW_TEST(events, need_an_outbox_that_takes_their_size)

@@ -20,7 +20,7 @@ struct office {
     _Atomic bool cancelled;
     enum weir_status first_status; /* these two, when it was called first */
     bool first_cancelled;
-    struct weir_waitpoint desk;
+    struct weir_waitpoint setup;
     bool satisfied;
     struct wait_log came;
 };
@@ -30,7 +30,7 @@ static void office_suspend(struct office *self, struct weir_task *task)
     struct weir_suspend_options options;
 
     weir_suspend_options_init(&options);
-    options.waitpoints = &self->desk;
+    options.waitpoints = &self->setup;
     options.waitpoint_count = 1;
     options.until = self->until;
     self->status = weir_task_suspend(task, &options, &self->satisfied, NULL);
@@ -50,9 +50,9 @@ static enum weir_answer office_handle(struct weir_context *context, void *state,
     if (self->came.text[0] != '\0')
         return weir_task_complete(task, "ok", 2);
 
-    self->desk = (struct weir_waitpoint){.key = "a"};
+    self->setup = (struct weir_waitpoint){.key = "a"};
     if (self->asks_before) {
-        if (weir_task_waitpoint(task, &self->desk, 60000, NULL) != WEIR_OK)
+        if (weir_task_waitpoint(task, &self->setup, 60000, NULL) != WEIR_OK)
             return weir_task_fail(task, "no waitpoint");
         atomic_fetch_add(&self->asked, 1);
         while (!self->go)
@@ -92,7 +92,7 @@ static struct weir_execution_id office_open(struct office *self, struct gang *ga
 static const char *office_signal(struct office *self, struct gang *gang,
                                  const struct weir_execution_id *id)
 {
-    struct wait wait = {.flow = gang->eyes, .id = *id, .waitpoints = {self->desk}};
+    struct wait wait = {.flow = gang->eyes, .id = *id, .waitpoints = {self->setup}};
 
     return wait_tell(&wait, gang->fixture, 0, "approved");
 }

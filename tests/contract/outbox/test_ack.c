@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "lib/wire.h"
 
 static const uint8_t UID[16] = "0123456789abcdef";
@@ -36,7 +36,7 @@ static struct weir_ack ack_of(const struct weir_lease *lease)
 static void take_all(struct fixture *fixture, int64_t owner, struct weir_lease *out,
                      size_t count)
 {
-    size_t taken = desk_take(fixture, owner, out, count);
+    size_t taken = lease_fixture_take(fixture, owner, out, count);
 
     check_int(taken, count);
 }
@@ -75,7 +75,7 @@ OUTBOX_TEST(ack, begins_with_version_0_at_the_place_given)
 {
     struct weir_stored_position position;
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
 
     position = read_position(fixture, KEY(1));
 
@@ -92,7 +92,7 @@ OUTBOX_TEST(ack, that_is_missing_is_no_start_at_0)
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_stored_position position;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
 
     check_db(weir_ack_read(connection, KEY(1), &position, &fixture->error), WEIR_SCHEMA);
 
@@ -108,7 +108,7 @@ OUTBOX_TEST(ack, reads_many_positions_in_the_order_of_their_leases)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 3);
+    lease_fixture_open(fixture, 3);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     ack.next.seq = 7;
@@ -132,7 +132,7 @@ OUTBOX_TEST(ack, that_is_missing_among_many_is_no_start_at_0)
     struct weir_lease leases[2] = {{.key = KEY(0)}, {.key = KEY(1)}};
     struct weir_stored_position positions[2];
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
 
     check_db(weir_ack_read_all(connection, leases, 2, positions, &fixture->error),
              WEIR_SCHEMA);
@@ -149,7 +149,7 @@ OUTBOX_TEST(ack, keeps_all_values_of_a_position)
     struct weir_ack ack;
     struct weir_stored_position position;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     ack.next = (struct weir_stored_position){
@@ -182,7 +182,7 @@ OUTBOX_TEST(ack, inside_a_transaction_is_part_of_it)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     fixture_prepare(fixture, "CREATE TABLE item (id $integer)");
     for (int i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ OUTBOX_TEST(ack, inside_a_transaction_of_an_owner_that_lost_the_lease_is_refused
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
@@ -229,7 +229,7 @@ OUTBOX_TEST(ack, moves_again_and_again)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     for (int i = 0; i < 20; i++) {
@@ -249,7 +249,7 @@ OUTBOX_TEST(ack, saturates_attempts_within_its_column)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     letter.attempts = UINT32_MAX;
     ack = ack_of(&lease);
@@ -317,7 +317,7 @@ OUTBOX_TEST(ack, twice_in_one_group_is_misuse)
     struct weir_lease leases[2];
     struct weir_ack acks[3];
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     take_all(fixture, ANNA, leases, 2);
     acks[0] = ack_of(&leases[0]);
     acks[1] = ack_of(&leases[1]);
@@ -340,7 +340,7 @@ struct pair {
 
 static void pair_open(struct pair *self, struct fixture *fixture)
 {
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     take_all(fixture, ANNA, self->leases, 2);
     for (size_t i = 0; i < 2; i++) {
         self->letters[i] = LETTER;
@@ -370,7 +370,7 @@ static void check_only_second(struct pair *self, struct fixture *fixture)
     check_int(letters(fixture), 1);
     check_int(fixture_ask(fixture, "SELECT pid FROM weir_dead_letter"),
               self->leases[1].key.pid);
-    check_int(desk_lease(fixture, "crashes", pair_partition(self, 1)), 0);
+    check_int(lease_fixture_lease(fixture, "crashes", pair_partition(self, 1)), 0);
 }
 
 OUTBOX_TEST(ack, of_an_older_epoch_is_refused)
@@ -379,11 +379,11 @@ OUTBOX_TEST(ack, of_an_older_epoch_is_refused)
     struct weir_lease taken;
 
     pair_open(&pair, fixture);
-    desk_expire(fixture, pair_partition(&pair, 0));
+    lease_fixture_expire(fixture, pair_partition(&pair, 0));
     take_all(fixture, ANNA, &taken, 1);
 
     check_only_second(&pair, fixture);
-    check_int(desk_lease(fixture, "crashes", pair_partition(&pair, 0)), 6);
+    check_int(lease_fixture_lease(fixture, "crashes", pair_partition(&pair, 0)), 6);
 }
 
 OUTBOX_TEST(ack, of_an_owner_that_lost_the_lease_is_refused)
@@ -392,7 +392,7 @@ OUTBOX_TEST(ack, of_an_owner_that_lost_the_lease_is_refused)
     struct weir_lease taken;
 
     pair_open(&pair, fixture);
-    desk_expire(fixture, pair_partition(&pair, 0));
+    lease_fixture_expire(fixture, pair_partition(&pair, 0));
     take_all(fixture, BERT, &taken, 1);
     pair.acks[0].epoch = taken.epoch;
 
@@ -437,7 +437,7 @@ OUTBOX_TEST(ack, of_a_lease_that_ran_out_is_refused)
     struct pair pair;
 
     pair_open(&pair, fixture);
-    desk_expire(fixture, pair_partition(&pair, 0));
+    lease_fixture_expire(fixture, pair_partition(&pair, 0));
 
     check_only_second(&pair, fixture);
 }
@@ -447,7 +447,7 @@ OUTBOX_TEST(ack, of_another_incarnation_is_refused)
     struct pair pair;
 
     pair_open(&pair, fixture);
-    desk_promote(fixture, pair_partition(&pair, 0));
+    lease_fixture_promote(fixture, pair_partition(&pair, 0));
 
     check_only_second(&pair, fixture);
 }
@@ -457,8 +457,8 @@ OUTBOX_TEST(ack, of_a_subscription_that_is_gone_is_refused)
     struct pair pair;
 
     pair_open(&pair, fixture);
-    (void)desk_ask(fixture, "DELETE FROM weir_lease WHERE pid = %d",
-                   (int)pair.leases[0].key.pid);
+    (void)lease_fixture_ask(fixture, "DELETE FROM weir_lease WHERE pid = %d",
+                            (int)pair.leases[0].key.pid);
 
     check_only_second(&pair, fixture);
 }
@@ -468,7 +468,7 @@ OUTBOX_TEST(ack, that_comes_twice_is_refused_the_second_time)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
@@ -486,17 +486,17 @@ OUTBOX_TEST(ack, leaves_crashes_alone_unless_the_head_moved)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     (void)fixture_ask(fixture, "UPDATE weir_lease SET crashes = 5");
     ack = ack_of(&lease);
 
     check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
-    check_int(desk_lease(fixture, "crashes", 0), 5);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 5);
     ack.next.version = 2;
     ack.clear_crashes = true;
     check_db(move(fixture, ANNA, &ack, 1), WEIR_OK);
-    check_int(desk_lease(fixture, "crashes", 0), 0);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 0);
 }
 
 /* ---- marks -------------------------------------------------------------------------------- */
@@ -506,7 +506,7 @@ static struct weir_ack fail_and_mark(struct fixture *fixture, struct weir_lease 
 {
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, lease, 1);
     ack = ack_of(lease);
     ack.next.attempts = 2;
@@ -524,10 +524,11 @@ static struct weir_ack fail_and_mark(struct fixture *fixture, struct weir_lease 
 
 static int64_t errors(struct fixture *fixture, const char *text)
 {
-    return desk_ask(fixture,
-                    "SELECT count(*) FROM weir_ack WHERE error = '%s' AND version ="
-                    " (SELECT max(version) FROM weir_ack)",
-                    text);
+    return lease_fixture_ask(
+        fixture,
+        "SELECT count(*) FROM weir_ack WHERE error = '%s' AND version ="
+        " (SELECT max(version) FROM weir_ack)",
+        text);
 }
 
 OUTBOX_TEST(mark, moves_nothing_but_the_version)
@@ -582,7 +583,7 @@ OUTBOX_TEST(mark, of_who_has_lost_the_lease_is_refused)
     struct weir_lease other;
     struct weir_ack mark = fail_and_mark(fixture, &lease);
 
-    desk_expire(fixture, 0);
+    lease_fixture_expire(fixture, 0);
     check_db(move(fixture, ANNA, &mark, 1), WEIR_OK);
     check(!mark.accepted);
     take_all(fixture, BERT, &other, 1);
@@ -610,7 +611,7 @@ OUTBOX_TEST(mark, among_acks_is_refused)
     struct weir_lease leases[2];
     struct weir_ack acks[2];
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     take_all(fixture, ANNA, leases, 2);
     acks[0] = ack_of(&leases[0]);
     acks[1] = ack_of(&leases[1]);
@@ -630,7 +631,7 @@ OUTBOX_TEST(ack, stores_what_was_rejected)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     bare.seq = 2;
     bare.key = bare.headers = bare.payload = (struct weir_str){NULL, 0};
@@ -665,7 +666,7 @@ OUTBOX_TEST(ack, stores_a_dead_letter_once)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     rejections[1].reason = weir_str("again");
     ack = ack_of(&lease);
@@ -691,7 +692,7 @@ OUTBOX_TEST(ack, stores_many_and_large_dead_letters)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     for (int i = 0; i < COUNT; i++) {
         rejections[i] = LETTER;
@@ -716,7 +717,7 @@ OUTBOX_TEST(ack, takes_any_text_of_a_failure)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     letter.reason = (struct weir_str){"a\0b", 3};
     ack = ack_of(&lease);
@@ -780,7 +781,7 @@ OUTBOX_TEST(ack, of_groups_in_opposite_orders_is_accepted_once)
     pthread_barrier_t start;
     size_t accepted = 0;
 
-    desk_open(fixture, GROUP);
+    lease_fixture_open(fixture, GROUP);
     take_all(fixture, ANNA, leases, GROUP);
     pthread_barrier_init(&start, NULL, MOVERS);
     for (size_t i = 0; i < MOVERS; i++) {
@@ -838,7 +839,7 @@ OUTBOX_TEST(ack, does_not_deadlock_with_renewals)
     pthread_barrier_t start;
     pthread_t thread;
 
-    desk_open(fixture, GROUP);
+    lease_fixture_open(fixture, GROUP);
     take_all(fixture, ANNA, leases, GROUP);
     for (size_t i = 0; i < GROUP; i++)
         renewer.leases[i] = leases[GROUP - 1 - i];
@@ -889,13 +890,13 @@ OUTBOX_SERVER_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhile)
     struct waiter waiter = {.db = fixture_open(fixture, &options)};
     pthread_t thread;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     waiter.ack = ack_of(&lease);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
     fixture_execute(fixture, other, "SELECT 1 FROM {p}_lease FOR UPDATE");
     check_int(pthread_create(&thread, NULL, move_one, &waiter), 0);
-    wait_until(desk_somebody_waits(fixture));
+    wait_until(lease_fixture_somebody_waits(fixture));
     fixture_execute(
         fixture, other,
         fixture_choose(fixture, "",
@@ -922,13 +923,13 @@ OUTBOX_SERVER_TEST(ack, that_waited_for_a_takeover_is_refused)
     struct waiter waiter = {.db = fixture_open(fixture, &options)};
     pthread_t thread;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     waiter.ack = ack_of(&lease);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
     fixture_execute(fixture, other, "UPDATE {p}_lease SET owner = 5, epoch = 2");
     check_int(pthread_create(&thread, NULL, move_one, &waiter), 0);
-    wait_until(desk_somebody_waits(fixture));
+    wait_until(lease_fixture_somebody_waits(fixture));
     check_db(weir_connection_commit(other, &fixture->error), WEIR_OK);
     pthread_join(thread, NULL);
 
@@ -947,9 +948,9 @@ OUTBOX_SERVER_TEST(ack, of_an_owner_that_lost_the_lease_keeps_nobody_waiting)
     struct weir_lease lost, taken;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lost, 1);
-    desk_expire(fixture, 0);
+    lease_fixture_expire(fixture, 0);
     take_all(fixture, BERT, &taken, 1);
     ack = ack_of(&lost);
     check_db(weir_connection_begin(stale, &fixture->error), WEIR_OK);
@@ -990,10 +991,10 @@ OUTBOX_SERVER_TEST(renewal, of_leases_that_were_lost_keeps_nobody_waiting)
     struct weir_lease lost[2], taken[2];
     struct weir_fault_points points;
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     take_all(fixture, ANNA, lost, 2);
-    desk_expire(fixture, 0);
-    desk_expire(fixture, 1);
+    lease_fixture_expire(fixture, 0);
+    lease_fixture_expire(fixture, 1);
     take_all(fixture, BERT, taken, 2);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "db.commit", 1, check_free, fixture);
@@ -1024,7 +1025,7 @@ OUTBOX_SERVER_TEST(ack, that_stands_still_lets_go_of_its_leases)
     struct weir_fault_points points;
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     waiter.ack = ack_of(&lease);
     weir_fault_points_init(&points);
@@ -1048,7 +1049,7 @@ OUTBOX_SERVER_TEST(ack, waits_for_no_lease_but_its_own)
     struct weir_lease leases[2];
     struct weir_ack ack;
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     take_all(fixture, ANNA, leases, 2);
     ack = ack_of(&leases[1]);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
@@ -1071,7 +1072,7 @@ OUTBOX_SQLITE_TEST(ack, whose_answer_is_lost_is_in_doubt_and_reading_tells)
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     weir_fault_points_init(&points);
@@ -1102,7 +1103,7 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     char url[SERVER_URL_SIZE];
     uint64_t calls;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     snprintf(url, sizeof url,
              "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s%s",
@@ -1137,11 +1138,11 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
 OUTBOX_SERVER_TEST(ack, is_made_by_a_role_without_special_rights)
 {
     struct weir_connection *connection;
-    struct weir_db *guest = desk_guest(fixture);
+    struct weir_db *guest = lease_fixture_guest(fixture);
     struct weir_lease lease;
     struct weir_ack ack;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     fixture_prepare(fixture, "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
@@ -1170,7 +1171,7 @@ OUTBOX_POSTGRESQL_TEST(ack, works_behind_a_transaction_pooler)
     struct weir_db *db;
     char url[SERVER_URL_SIZE + 32];
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     take_all(fixture, ANNA, &lease, 1);
     ack = ack_of(&lease);
     snprintf(url, sizeof url, "%s%spooler=transaction", fixture->url,
@@ -1235,7 +1236,7 @@ static void open_three(struct fixture *fixture)
 {
     struct weir_lease leases[3];
 
-    desk_open(fixture, 3);
+    lease_fixture_open(fixture, 3);
     take_all(fixture, ANNA, leases, 3);
     (void)fixture_ask(fixture, "UPDATE weir_lease SET crashes = 5");
 }
@@ -1243,13 +1244,13 @@ static void open_three(struct fixture *fixture)
 OUTBOX_TEST(ack, moves_all_or_nothing_whatever_call_fails)
 {
     open_three(fixture);
-    check(desk_sweep_calls(fixture, "db.fail", move_three, judge_move) >= 5);
+    check(lease_fixture_sweep_calls(fixture, "db.fail", move_three, judge_move) >= 5);
 }
 
 OUTBOX_TEST(ack, moves_all_or_nothing_whenever_the_connection_is_lost)
 {
     open_three(fixture);
-    check(desk_sweep_calls(fixture, "db.lose", move_three, judge_move) >= 5);
+    check(lease_fixture_sweep_calls(fixture, "db.lose", move_three, judge_move) >= 5);
 }
 
 static struct fixture *swept;
@@ -1263,7 +1264,7 @@ static enum weir_status move_with(const struct weir_heap *heap)
     options.heap = heap;
     status = weir_db_create(&options, &db, &swept->error);
     if (status == WEIR_OK)
-        status = desk_work_on(db, move_three, &swept->error);
+        status = lease_fixture_work_on(db, move_three, &swept->error);
     weir_db_destroy(db);
     judge_move(swept, status);
     return status;

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "outbox/queue/catalog.h"
 
 /* A connection with the log of its database. */
@@ -523,7 +523,7 @@ OUTBOX_SERVER_TEST(catalog, subscribes_under_the_lock)
     pthread_barrier_init(&start, NULL, 1);
     process.start = &start;
     check_int(pthread_create(&thread, NULL, run_process, &process), 0);
-    wait_until(desk_somebody_waits(fixture));
+    wait_until(lease_fixture_somebody_waits(fixture));
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_subscription"), 0);
     check_db(weir_connection_commit(sweep, &fixture->error), WEIR_OK);
     pthread_join(thread, NULL);
@@ -550,26 +550,27 @@ static void check_nothing_left(struct fixture *fixture)
 
 static void add_letter(struct fixture *fixture, int64_t subscription, const char *status)
 {
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_dead_letter (subscription, pid, seq, log_id,"
-                   " created_us, uid, type, payload, attempts, error, failed_us, status)"
-                   " VALUES (%d, 64, (SELECT count(*) + 1 FROM weir_dead_letter), 1, 1,"
-                   " 'u', 't', 'p', 1, 'e', 1, '%s')",
-                   (int)subscription, status);
+    (void)lease_fixture_ask(
+        fixture,
+        "INSERT INTO weir_dead_letter (subscription, pid, seq, log_id,"
+        " created_us, uid, type, payload, attempts, error, failed_us, status)"
+        " VALUES (%d, 64, (SELECT count(*) + 1 FROM weir_dead_letter), 1, 1,"
+        " 'u', 't', 'p', 1, 'e', 1, '%s')",
+        (int)subscription, status);
 }
 
 static void add_member_and_aside(struct fixture *fixture, int64_t subscription,
                                  int64_t pid)
 {
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_member (process, subscription, name,"
-                   " until_us, started_us) VALUES (1, %d, 'a', 1, 1)",
-                   (int)subscription);
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_aside (pid, cut, id, created_us, uid, type,"
-                   " payload%s) VALUES (%d, 0, 1, 1, 'u', 't', 'p'%s)",
-                   fixture_choose(fixture, "", "", ", source_id"), (int)pid,
-                   fixture_choose(fixture, "", "", ", 1"));
+    (void)lease_fixture_ask(fixture,
+                            "INSERT INTO weir_member (process, subscription, name,"
+                            " until_us, started_us) VALUES (1, %d, 'a', 1, 1)",
+                            (int)subscription);
+    (void)lease_fixture_ask(fixture,
+                            "INSERT INTO weir_aside (pid, cut, id, created_us, uid, type,"
+                            " payload%s) VALUES (%d, 0, 1, 1, 'u', 't', 'p'%s)",
+                            fixture_choose(fixture, "", "", ", source_id"), (int)pid,
+                            fixture_choose(fixture, "", "", ", 1"));
 }
 
 OUTBOX_TEST(catalog, removes_a_queue_with_everything_of_it)

@@ -7,7 +7,7 @@
 
 static struct ear ear;
 
-struct desk_of_one {
+struct setup_of_one {
     struct weir_db *db;
     struct weir_outbox *outbox;
 };
@@ -26,7 +26,7 @@ static enum weir_outcome answer(struct weir_context *context, void *state,
                                      : weir_reject(reason, "no such page");
 }
 
-static void open_loud(struct fixture *fixture, struct desk_of_one *self, const char *how)
+static void open_loud(struct fixture *fixture, struct setup_of_one *self, const char *how)
 {
     struct weir_db_options database = fixture_options(fixture);
     struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
@@ -46,7 +46,7 @@ static void open_loud(struct fixture *fixture, struct desk_of_one *self, const c
         outbox_fixture_partition(fixture, self->outbox, "orders", "default", 0).seq == 1);
 }
 
-static void close_loud(struct desk_of_one *self)
+static void close_loud(struct setup_of_one *self)
 {
     outbox_fixture_close(self->outbox);
     weir_db_destroy(self->db);
@@ -54,30 +54,30 @@ static void close_loud(struct desk_of_one *self)
 
 OUTBOX_TEST(handler, that_panics_is_logged)
 {
-    struct desk_of_one desk;
+    struct setup_of_one setup;
 
-    open_loud(fixture, &desk, "panic");
+    open_loud(fixture, &setup, "panic");
     check_int(ear_heard(&ear, "outbox.handler_panicked", "out of ink"), 1);
     check_int(ear_heard(&ear, "queue=orders subscription=default partition=0 seq=1", ""),
               1);
-    close_loud(&desk);
+    close_loud(&setup);
 }
 
 OUTBOX_TEST(handler, that_retries_is_logged)
 {
-    struct desk_of_one desk;
+    struct setup_of_one setup;
 
-    open_loud(fixture, &desk, "retry");
+    open_loud(fixture, &setup, "retry");
     check_int(ear_heard(&ear, "outbox.retried", "reason=\"the printer is away\""), 1);
-    close_loud(&desk);
+    close_loud(&setup);
 }
 
 OUTBOX_TEST(handler, that_rejects_is_logged)
 {
-    struct desk_of_one desk;
+    struct setup_of_one setup;
 
-    open_loud(fixture, &desk, "reject");
+    open_loud(fixture, &setup, "reject");
     check_int(ear_heard(&ear, "outbox.rejected", "reason=\"no such page\""), 1);
     check_int(ear_heard(&ear, "outbox.retried", ""), 0);
-    close_loud(&desk);
+    close_loud(&setup);
 }

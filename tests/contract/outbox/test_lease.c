@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 
 /* ---- take --------------------------------------------------------------------------------- */
 
@@ -12,16 +12,16 @@ OUTBOX_TEST(lease, is_taken_with_the_next_epoch)
 {
     struct weir_lease leases[2];
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
 
-    check_int(desk_take(fixture, ANNA, leases, 2), 2);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 2);
 
     check_int(leases[0].key.subscription, SUBSCRIPTION);
     check_int(leases[0].key.pid + leases[1].key.pid, PID(0) + PID(1));
     check_int(leases[0].epoch, 1);
     check_int(leases[0].crashes, 0);
-    check_int(desk_lease(fixture, "owner", 0), ANNA);
-    check_int(desk_lease(fixture, "epoch", 1), 1);
+    check_int(lease_fixture_lease(fixture, "owner", 0), ANNA);
+    check_int(lease_fixture_lease(fixture, "epoch", 1), 1);
 }
 
 /* From the clock of the database, not from zero and not for ever. */
@@ -31,13 +31,13 @@ OUTBOX_TEST(lease, lasts_for_its_duration)
     struct weir_lease lease;
     int64_t before_us, after_us;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     connection = fixture_take(fixture);
     check_db(weir_connection_clock(connection, &before_us, &fixture->error), WEIR_OK);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
     check_db(weir_connection_clock(connection, &after_us, &fixture->error), WEIR_OK);
 
-    check_in_range(desk_lease(fixture, "until_us", 0), before_us + MINUTE_US,
+    check_in_range(lease_fixture_lease(fixture, "until_us", 0), before_us + MINUTE_US,
                    after_us + MINUTE_US);
     fixture_give(fixture, connection);
 }
@@ -46,25 +46,25 @@ OUTBOX_TEST(lease, that_is_held_is_not_taken)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 0);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 0);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 0);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 0);
 
-    check_int(desk_lease(fixture, "epoch", 0), 1);
-    check_int(desk_lease(fixture, "owner", 0), ANNA);
+    check_int(lease_fixture_lease(fixture, "epoch", 0), 1);
+    check_int(lease_fixture_lease(fixture, "owner", 0), ANNA);
 }
 
 OUTBOX_TEST(lease, is_taken_up_to_the_number_asked_for)
 {
     struct weir_lease leases[5];
 
-    desk_open(fixture, 5);
+    lease_fixture_open(fixture, 5);
 
-    check_int(desk_take(fixture, ANNA, leases, 3), 3);
-    check_int(desk_take(fixture, BERT, leases, 5), 2);
-    check_int(desk_take(fixture, BERT, leases, 0), 0);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 3), 3);
+    check_int(lease_fixture_take(fixture, BERT, leases, 5), 2);
+    check_int(lease_fixture_take(fixture, BERT, leases, 0), 0);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease WHERE owner = 7001"),
               3);
@@ -76,10 +76,10 @@ OUTBOX_TEST(lease, of_another_subscription_is_not_taken)
     struct weir_lease leases[2];
     struct weir_lease_key other = {SUBSCRIPTION + 1, PID(0)};
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     check_db(weir_lease_begin(connection, &other, 1, &fixture->error), WEIR_OK);
 
-    check_int(desk_take(fixture, ANNA, leases, 2), 1);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 1);
 
     check_int(leases[0].key.subscription, SUBSCRIPTION);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease WHERE owner IS NULL"),
@@ -94,16 +94,16 @@ OUTBOX_TEST(lease, is_not_taken_when_it_is_excepted)
     struct weir_lease leases[4];
     size_t taken;
 
-    desk_open(fixture, 4);
+    lease_fixture_open(fixture, 4);
 
     check_db(weir_lease_take(connection, ANNA, SUBSCRIPTION, MINUTE_US, except, 2, leases,
                              4, &taken, &fixture->error),
              WEIR_OK);
 
     check_int(taken, 2);
-    check_int(desk_lease(fixture, "coalesce(owner, 0)", 0), 0);
-    check_int(desk_lease(fixture, "coalesce(owner, 0)", 2), 0);
-    check_int(desk_lease(fixture, "owner", 1), ANNA);
+    check_int(lease_fixture_lease(fixture, "coalesce(owner, 0)", 0), 0);
+    check_int(lease_fixture_lease(fixture, "coalesce(owner, 0)", 2), 0);
+    check_int(lease_fixture_lease(fixture, "owner", 1), ANNA);
     fixture_give(fixture, connection);
 }
 
@@ -111,16 +111,16 @@ OUTBOX_TEST(lease, that_ran_out_is_taken_with_one_more_crash)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_expire(fixture, 0);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_expire(fixture, 0);
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
 
     check_int(lease.epoch, 2);
     check_int(lease.crashes, 1);
-    check_int(desk_lease(fixture, "owner", 0), BERT);
-    check_int(desk_lease(fixture, "crashes", 0), 1);
+    check_int(lease_fixture_lease(fixture, "owner", 0), BERT);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 1);
 }
 
 /* Whoever let it run out did not release it, also when it comes back itself. */
@@ -128,12 +128,12 @@ OUTBOX_TEST(lease, that_ran_out_counts_as_a_crash_of_its_own_owner_too)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     for (uint32_t i = 0; i < 3; i++) {
-        check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+        check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
         check_int(lease.crashes, i);
         check_int(lease.epoch, i + 1);
-        desk_expire(fixture, 0);
+        lease_fixture_expire(fixture, 0);
     }
 }
 
@@ -141,11 +141,11 @@ OUTBOX_TEST(lease, of_another_incarnation_is_void)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_promote(fixture, 0);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_promote(fixture, 0);
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
 
     check_int(lease.epoch, 2);
     check_int(lease.crashes, 1);
@@ -156,11 +156,11 @@ OUTBOX_TEST(lease, finds_marks_of_all_owners_in_a_row_that_did_not_release)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     for (int i = 0; i < 3; i++) {
-        check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+        check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
         check_int(lease.marks_from, 1);
-        desk_expire(fixture, 0);
+        lease_fixture_expire(fixture, 0);
     }
     check_int(lease.epoch, 3);
 }
@@ -170,18 +170,18 @@ OUTBOX_TEST(lease, that_was_released_finds_no_mark_of_before)
     struct weir_connection *connection;
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
     connection = fixture_take(fixture);
     check_db(weir_lease_release(connection, ANNA, &lease, 1, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
     check_int(lease.marks_from, lease.epoch);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
     check_int(lease.marks_from, lease.epoch - 1);
 }
 
@@ -189,11 +189,11 @@ OUTBOX_TEST(lease, of_before_a_promotion_brings_no_mark)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_promote(fixture, 0);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_promote(fixture, 0);
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
     check_int(lease.marks_from, lease.epoch);
 }
 
@@ -201,11 +201,12 @@ OUTBOX_TEST(lease, counts_crashes_within_its_column)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = 1, crashes = 2147483647");
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_lease SET until_us = 1, crashes = 2147483647");
 
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
 
     check_int(lease.crashes, INT32_MAX);
 }
@@ -217,7 +218,7 @@ struct taker {
     struct weir_db *db;
     int64_t owner;
     pthread_barrier_t *start;
-    struct weir_lease leases[DESK_PARTITIONS_MAX];
+    struct weir_lease leases[LEASE_FIXTURE_PARTITIONS_MAX];
     size_t taken;
     enum weir_status status;
 };
@@ -231,7 +232,7 @@ static void *take_all(void *argument)
 
     self->status = weir_db_acquire(self->db, &connection, NULL);
     pthread_barrier_wait(self->start);
-    while (self->status == WEIR_OK && self->taken < DESK_PARTITIONS_MAX) {
+    while (self->status == WEIR_OK && self->taken < LEASE_FIXTURE_PARTITIONS_MAX) {
         self->status =
             weir_lease_take(connection, self->owner, SUBSCRIPTION, MINUTE_US, NULL, 0,
                             self->leases + self->taken, 1, &taken, NULL);
@@ -249,10 +250,10 @@ OUTBOX_TEST(lease, goes_to_one_of_two_processes)
     struct taker takers[2];
     pthread_barrier_t start;
     pthread_t threads[2];
-    bool seen[DESK_PARTITIONS_MAX] = {false};
-    struct weir_lease rest[DESK_PARTITIONS_MAX];
+    bool seen[LEASE_FIXTURE_PARTITIONS_MAX] = {false};
+    struct weir_lease rest[LEASE_FIXTURE_PARTITIONS_MAX];
 
-    desk_open(fixture, DESK_PARTITIONS_MAX);
+    lease_fixture_open(fixture, LEASE_FIXTURE_PARTITIONS_MAX);
     pthread_barrier_init(&start, NULL, 2);
     for (size_t i = 0; i < 2; i++) {
         takers[i] = (struct taker){.db = fixture_open(fixture, &options),
@@ -262,7 +263,8 @@ OUTBOX_TEST(lease, goes_to_one_of_two_processes)
     }
     for (size_t i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    (void)desk_take(fixture, ANNA, rest, DESK_PARTITIONS_MAX); /* what both skipped */
+    (void)lease_fixture_take(fixture, ANNA, rest,
+                             LEASE_FIXTURE_PARTITIONS_MAX); /* what both skipped */
 
     for (size_t i = 0; i < 2; i++) {
         check_status(takers[i].status, WEIR_OK);
@@ -271,12 +273,12 @@ OUTBOX_TEST(lease, goes_to_one_of_two_processes)
 
             check(!seen[n]);
             seen[n] = true;
-            check_int(desk_lease(fixture, "owner", n), takers[i].owner);
+            check_int(lease_fixture_lease(fixture, "owner", n), takers[i].owner);
         }
         weir_db_destroy(takers[i].db);
     }
     check_int(fixture_ask(fixture, "SELECT sum(epoch) FROM weir_lease"),
-              DESK_PARTITIONS_MAX);
+              LEASE_FIXTURE_PARTITIONS_MAX);
     pthread_barrier_destroy(&start);
 }
 
@@ -286,13 +288,13 @@ OUTBOX_SERVER_TEST(lease, that_is_locked_is_skipped)
     struct weir_connection *other = fixture_take(fixture);
     struct weir_lease leases[2];
 
-    desk_open(fixture, 2);
+    lease_fixture_open(fixture, 2);
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
     fixture_execute(
         fixture, other,
         "SELECT 1 FROM {p}_lease WHERE subscription = 3 AND pid = 128 FOR UPDATE");
 
-    check_int(desk_take(fixture, ANNA, leases, 2), 1);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 1);
 
     check_int(leases[0].key.pid, PID(1));
     weir_connection_rollback(other);
@@ -317,30 +319,32 @@ OUTBOX_TEST(lease, is_extended_by_renewing)
     struct weir_lease leases[3];
     int64_t until_us;
 
-    desk_open(fixture, 3);
-    check_int(desk_take(fixture, ANNA, leases, 3), 3);
-    until_us = desk_lease(fixture, "until_us", 2);
+    lease_fixture_open(fixture, 3);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 3), 3);
+    until_us = lease_fixture_lease(fixture, "until_us", 2);
 
     renew(fixture, ANNA, leases, 3);
 
     check(leases[0].kept && leases[1].kept && leases[2].kept);
-    check(desk_lease(fixture, "until_us", 2) >= until_us + 8 * MINUTE_US);
-    check_int(desk_lease(fixture, "epoch", 2), 1);
+    check(lease_fixture_lease(fixture, "until_us", 2) >= until_us + 8 * MINUTE_US);
+    check_int(lease_fixture_lease(fixture, "epoch", 2), 1);
 }
 
 OUTBOX_TEST(lease, is_not_revived_by_renewing)
 {
     struct weir_lease leases[2];
 
-    desk_open(fixture, 2);
-    check_int(desk_take(fixture, ANNA, leases, 2), 2);
-    desk_expire(fixture, weir_pid_partition(leases[0].key.pid));
+    lease_fixture_open(fixture, 2);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 2);
+    lease_fixture_expire(fixture, weir_pid_partition(leases[0].key.pid));
 
     renew(fixture, ANNA, leases, 2);
 
     check(!leases[0].kept);
     check(leases[1].kept);
-    check_int(desk_lease(fixture, "until_us", weir_pid_partition(leases[0].key.pid)), 1);
+    check_int(
+        lease_fixture_lease(fixture, "until_us", weir_pid_partition(leases[0].key.pid)),
+        1);
 }
 
 OUTBOX_TEST(lease, of_somebody_else_is_not_renewed)
@@ -348,16 +352,16 @@ OUTBOX_TEST(lease, of_somebody_else_is_not_renewed)
     struct weir_lease mine, theirs;
     int64_t until_us;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &mine, 1), 1);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, BERT, &theirs, 1), 1);
-    until_us = desk_lease(fixture, "until_us", 0);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &mine, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, BERT, &theirs, 1), 1);
+    until_us = lease_fixture_lease(fixture, "until_us", 0);
 
     renew(fixture, ANNA, &mine, 1);
 
     check(!mine.kept);
-    check_int(desk_lease(fixture, "until_us", 0), until_us);
+    check_int(lease_fixture_lease(fixture, "until_us", 0), until_us);
 }
 
 /* The same process took it twice; who knows only the first time is behind. */
@@ -367,14 +371,14 @@ OUTBOX_TEST(lease, that_is_checked_is_ours_by_owner_epoch_time_and_incarnation)
     struct weir_lease leases[5];
     int64_t until_us;
 
-    desk_open(fixture, 5);
-    check_int(desk_take(fixture, ANNA, leases, 5), 5);
-    until_us = desk_lease(fixture, "until_us", 0);
-    desk_expire(fixture, 1);
-    desk_promote(fixture, 2);
+    lease_fixture_open(fixture, 5);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 5), 5);
+    until_us = lease_fixture_lease(fixture, "until_us", 0);
+    lease_fixture_expire(fixture, 1);
+    lease_fixture_promote(fixture, 2);
     leases[3].epoch--;
-    (void)desk_ask(fixture, "UPDATE weir_lease SET owner = 1 WHERE pid = %d",
-                   (int)PID(4));
+    (void)lease_fixture_ask(fixture, "UPDATE weir_lease SET owner = 1 WHERE pid = %d",
+                            (int)PID(4));
 
     connection = fixture_take(fixture);
     check_db(weir_lease_check(connection, ANNA, leases, 5, &fixture->error), WEIR_OK);
@@ -383,17 +387,17 @@ OUTBOX_TEST(lease, that_is_checked_is_ours_by_owner_epoch_time_and_incarnation)
     check(leases[0].kept);
     for (size_t i = 1; i < 5; i++)
         check(!leases[i].kept);
-    check_int(desk_lease(fixture, "until_us", 0), until_us);
+    check_int(lease_fixture_lease(fixture, "until_us", 0), until_us);
 }
 
 OUTBOX_TEST(lease, of_an_older_epoch_is_not_renewed)
 {
     struct weir_lease first, second;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &first, 1), 1);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, ANNA, &second, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &first, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, ANNA, &second, 1), 1);
 
     renew(fixture, ANNA, &first, 1);
     renew(fixture, ANNA, &second, 1);
@@ -406,9 +410,9 @@ OUTBOX_TEST(lease, of_another_incarnation_is_not_renewed)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_promote(fixture, 0);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_promote(fixture, 0);
 
     renew(fixture, ANNA, &lease, 1);
 
@@ -440,18 +444,18 @@ OUTBOX_TEST(lease, that_is_released_is_free_and_adds_no_crash)
 {
     struct weir_lease leases[2];
 
-    desk_open(fixture, 2);
-    check_int(desk_take(fixture, ANNA, leases, 2), 2);
-    desk_expire(fixture, 0);
-    desk_expire(fixture, 1);
-    check_int(desk_take(fixture, ANNA, leases, 2), 2);
+    lease_fixture_open(fixture, 2);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 2);
+    lease_fixture_expire(fixture, 0);
+    lease_fixture_expire(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 2);
     check_int(leases[0].crashes, 1);
 
     release(fixture, ANNA, leases, 2);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease WHERE owner IS NULL"),
               2);
-    check_int(desk_take(fixture, BERT, leases, 2), 2);
+    check_int(lease_fixture_take(fixture, BERT, leases, 2), 2);
     check_int(leases[0].crashes, 1); /* the one before; its message is still there */
     check_int(leases[0].epoch, 3);
 }
@@ -460,16 +464,16 @@ OUTBOX_TEST(lease, of_somebody_else_is_not_released)
 {
     struct weir_lease mine, theirs;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &mine, 1), 1);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, BERT, &theirs, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &mine, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, BERT, &theirs, 1), 1);
 
     release(fixture, ANNA, &mine, 1);
     release(fixture, BERT, &mine, 1); /* an older epoch */
 
-    check_int(desk_lease(fixture, "owner", 0), BERT);
-    check_int(desk_lease(fixture, "crashes", 0), 1);
+    check_int(lease_fixture_lease(fixture, "owner", 0), BERT);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 1);
 }
 
 OUTBOX_TEST(lease, forgives_crashes_of_its_owner_only)
@@ -477,16 +481,16 @@ OUTBOX_TEST(lease, forgives_crashes_of_its_owner_only)
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
-    desk_expire(fixture, 0);
-    check_int(desk_take(fixture, BERT, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_expire(fixture, 0);
+    check_int(lease_fixture_take(fixture, BERT, &lease, 1), 1);
 
     check_db(weir_lease_forgive(connection, ANNA, &lease, &fixture->error), WEIR_OK);
-    check_int(desk_lease(fixture, "crashes", 0), 1);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 1);
     check_db(weir_lease_forgive(connection, BERT, &lease, &fixture->error), WEIR_OK);
-    check_int(desk_lease(fixture, "crashes", 0), 0);
-    check_int(desk_lease(fixture, "owner", 0), BERT);
+    check_int(lease_fixture_lease(fixture, "crashes", 0), 0);
+    check_int(lease_fixture_lease(fixture, "owner", 0), BERT);
     fixture_give(fixture, connection);
 }
 
@@ -535,8 +539,8 @@ static void check_order(struct fixture *fixture, lease_work_fn work)
     struct weir_lease leases[2];
     pthread_t thread;
 
-    desk_open(fixture, 2);
-    check_int(desk_take(fixture, ANNA, leases, 2), 2);
+    lease_fixture_open(fixture, 2);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 2), 2);
     locker.leases[leases[0].key.pid == PID(0)] = leases[0];
     locker.leases[leases[1].key.pid == PID(0)] = leases[1];
     check_db(weir_connection_begin(other, &fixture->error), WEIR_OK);
@@ -544,7 +548,7 @@ static void check_order(struct fixture *fixture, lease_work_fn work)
         fixture, other,
         "SELECT 1 FROM {p}_lease WHERE subscription = 3 AND pid = 128 FOR UPDATE");
     check_int(pthread_create(&thread, NULL, lock_leases, &locker), 0);
-    wait_until(desk_somebody_waits(fixture));
+    wait_until(lease_fixture_somebody_waits(fixture));
 
     check(fixture_is_free(fixture, "UPDATE weir_lease SET crashes = 0"
                                    " WHERE subscription = 3 AND pid = 129"));
@@ -572,11 +576,11 @@ OUTBOX_SERVER_TEST(lease, is_locked_in_the_order_of_keys_by_a_release)
 OUTBOX_SERVER_TEST(lease, is_taken_by_a_role_without_special_rights)
 {
     struct weir_connection *connection;
-    struct weir_db *guest = desk_guest(fixture);
+    struct weir_db *guest = lease_fixture_guest(fixture);
     struct weir_lease lease;
     size_t taken = 0;
 
-    desk_open(fixture, 1);
+    lease_fixture_open(fixture, 1);
     fixture_prepare(fixture, "GRANT SELECT, UPDATE ON {p}_lease TO " SERVER_GUEST);
     check_db(weir_db_acquire(guest, &connection, &fixture->error), WEIR_OK);
 
@@ -619,9 +623,9 @@ static void judge_take(struct fixture *fixture, enum weir_status status)
 
 OUTBOX_TEST(lease, is_taken_with_all_others_or_not_at_all)
 {
-    desk_open(fixture, 4);
-    check(desk_sweep_calls(fixture, "db.fail", take_four, judge_take) >= 3);
-    check(desk_sweep_calls(fixture, "db.lose", take_four, judge_take) >= 3);
+    lease_fixture_open(fixture, 4);
+    check(lease_fixture_sweep_calls(fixture, "db.fail", take_four, judge_take) >= 3);
+    check(lease_fixture_sweep_calls(fixture, "db.lose", take_four, judge_take) >= 3);
 }
 
 static struct fixture *swept;
@@ -650,7 +654,7 @@ static enum weir_status take_with(const struct weir_heap *heap)
 
 OUTBOX_TEST(lease, survives_any_failing_allocation)
 {
-    desk_open(fixture, 4);
+    lease_fixture_open(fixture, 4);
     swept = fixture;
     check_sweep(take_with);
 }
@@ -675,8 +679,8 @@ OUTBOX_TEST(lease, is_confirmed_to_its_owner_alone)
 {
     struct weir_lease lease;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
 
     check(confirm(fixture, ANNA, &lease));
     check(!confirm(fixture, BERT, &lease));
@@ -691,8 +695,8 @@ OUTBOX_SERVER_TEST(lease, that_was_confirmed_is_not_locked)
     struct weir_lease lease;
     bool ours = false;
 
-    desk_open(fixture, 1);
-    check_int(desk_take(fixture, ANNA, &lease, 1), 1);
+    lease_fixture_open(fixture, 1);
+    check_int(lease_fixture_take(fixture, ANNA, &lease, 1), 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(
         weir_lease_confirm(connection, ANNA, &lease, MINUTE_US, &ours, &fixture->error),

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "db/db.h"
 #include "lib/wire.h"
 #include "outbox/lease/liveness.h"
@@ -17,11 +17,12 @@
 static void write_member(struct fixture *fixture, int64_t number,
                          enum weir_alive_by alive_by)
 {
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_member (process, subscription, name, until_us,"
-                   " started_us, alive_by, library)"
-                   " VALUES (%lld, 3, 'a process', 9000000000000000, 1, %d, '1.2.3')",
-                   (long long)number, (int)alive_by);
+    (void)lease_fixture_ask(
+        fixture,
+        "INSERT INTO weir_member (process, subscription, name, until_us,"
+        " started_us, alive_by, library)"
+        " VALUES (%lld, 3, 'a process', 9000000000000000, 1, %d, '1.2.3')",
+        (long long)number, (int)alive_by);
 }
 
 struct sighting {
@@ -128,11 +129,13 @@ OUTBOX_TEST(liveness, sees_each_process_once_and_not_itself_nor_the_dead)
 
     write_member(fixture, anna, WEIR_ALIVE_BY_LOCK);
     write_member(fixture, 77, WEIR_ALIVE_BY_LEASE);
-    (void)desk_ask(fixture, "INSERT INTO weir_member (process, subscription, name,"
+    (void)lease_fixture_ask(fixture,
+                            "INSERT INTO weir_member (process, subscription, name,"
                             " until_us, started_us, library) VALUES"
                             " (77, 4, 'a process', 9000000000000000, 1, '1.2.3')");
     write_member(fixture, 78, WEIR_ALIVE_BY_LOCK);
-    (void)desk_ask(fixture, "UPDATE weir_member SET until_us = 5 WHERE process = 78");
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_member SET until_us = 5 WHERE process = 78");
 
     check_int(look(fixture, liveness, anna, 77).seen, 1);
     check_int(look(fixture, liveness, anna, 77).others, 1);

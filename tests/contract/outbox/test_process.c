@@ -1,7 +1,7 @@
 /*
  * Members: who is alive, and what each may hold.
  */
-#include "contract/outbox/desk.h"
+#include "contract/outbox/lease_fixture.h"
 #include "outbox/lease/process.h"
 
 #define CARL INT64_C(7003)
@@ -9,15 +9,16 @@
 /* A queue with a subscription and its leases, as the catalog makes them. */
 static void open_queue(struct fixture *fixture, int32_t partitions)
 {
-    desk_open(fixture, partitions);
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_queue (id, name, partitions, created_us)"
-                   " VALUES (%d, 'orders', %d, 1)",
-                   (int)QUEUE, (int)partitions);
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
-                   " VALUES (%d, %d, 'default', 0, 1)",
-                   (int)SUBSCRIPTION, (int)QUEUE);
+    lease_fixture_open(fixture, partitions);
+    (void)lease_fixture_ask(fixture,
+                            "INSERT INTO weir_queue (id, name, partitions, created_us)"
+                            " VALUES (%d, 'orders', %d, 1)",
+                            (int)QUEUE, (int)partitions);
+    (void)lease_fixture_ask(
+        fixture,
+        "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+        " VALUES (%d, %d, 'default', 0, 1)",
+        (int)SUBSCRIPTION, (int)QUEUE);
 }
 
 static struct weir_process person(int64_t owner)
@@ -45,8 +46,9 @@ static struct weir_quota heartbeat(struct fixture *fixture, int64_t owner,
 
 static void kill_member(struct fixture *fixture, int64_t owner, int64_t until_us)
 {
-    (void)desk_ask(fixture, "UPDATE weir_member SET until_us = %lld WHERE process = %lld",
-                   (long long)until_us, (long long)owner);
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_member SET until_us = %lld WHERE process = %lld",
+                            (long long)until_us, (long long)owner);
 }
 
 static int64_t clock_us(struct fixture *fixture)
@@ -124,10 +126,11 @@ OUTBOX_TEST(member, has_more_than_others_in_some_subscriptions_only)
     };
 
     open_queue(fixture, 3);
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
-                   " VALUES (%d, %d, 'audit', 1, 1)",
-                   (int)SUBSCRIPTION + 1, (int)QUEUE);
+    (void)lease_fixture_ask(
+        fixture,
+        "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+        " VALUES (%d, %d, 'audit', 1, 1)",
+        (int)SUBSCRIPTION + 1, (int)QUEUE);
     check_db(weir_process_heartbeat(connection, &bert, quotas, 2, &fixture->error),
              WEIR_OK);
 
@@ -142,7 +145,8 @@ OUTBOX_TEST(member, says_by_what_it_is_known)
 {
     open_queue(fixture, 1);
     (void)heartbeat(fixture, ANNA, 1);
-    (void)desk_ask(fixture, "UPDATE weir_member SET alive_by = 0, clock_off_us = 0,"
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_member SET alive_by = 0, clock_off_us = 0,"
                             " library = '0', beat_us = 0");
 
     (void)heartbeat(fixture, ANNA, 1);
@@ -230,9 +234,9 @@ OUTBOX_TEST(member, sees_what_is_free)
     struct weir_lease leases[5];
 
     open_queue(fixture, 8);
-    check_int(desk_take(fixture, BERT, leases, 5), 5);
-    desk_expire(fixture, weir_pid_partition(leases[0].key.pid));
-    desk_promote(fixture, weir_pid_partition(leases[1].key.pid));
+    check_int(lease_fixture_take(fixture, BERT, leases, 5), 5);
+    lease_fixture_expire(fixture, weir_pid_partition(leases[0].key.pid));
+    lease_fixture_promote(fixture, weir_pid_partition(leases[1].key.pid));
 
     check_int(heartbeat(fixture, ANNA, 8).free, 5);
 }
@@ -244,7 +248,7 @@ OUTBOX_TEST(member, sees_what_others_hold_beyond_their_share)
 
     open_queue(fixture, 8);
     (void)heartbeat(fixture, BERT, 8);
-    check_int(desk_take(fixture, BERT, leases, 7), 7);
+    check_int(lease_fixture_take(fixture, BERT, leases, 7), 7);
 
     quota = heartbeat(fixture, ANNA, 8);
 
@@ -260,7 +264,7 @@ OUTBOX_TEST(member, does_not_count_what_it_holds_itself)
 
     open_queue(fixture, 8);
     (void)heartbeat(fixture, BERT, 8);
-    check_int(desk_take(fixture, ANNA, leases, 8), 8);
+    check_int(lease_fixture_take(fixture, ANNA, leases, 8), 8);
 
     quota = heartbeat(fixture, ANNA, 8);
 
@@ -277,8 +281,8 @@ OUTBOX_TEST(member, adds_up_the_surplus_of_each)
     open_queue(fixture, 9);
     (void)heartbeat(fixture, BERT, 9);
     (void)heartbeat(fixture, CARL, 9);
-    check_int(desk_take(fixture, BERT, leases, 6), 6);
-    check_int(desk_take(fixture, CARL, leases, 1), 1);
+    check_int(lease_fixture_take(fixture, BERT, leases, 6), 6);
+    check_int(lease_fixture_take(fixture, CARL, leases, 1), 1);
 
     check_int(heartbeat(fixture, ANNA, 9).surplus, 3);
 }
@@ -291,7 +295,7 @@ OUTBOX_TEST(member, measures_each_by_its_own_share)
 
     open_queue(fixture, 3);
     (void)heartbeat(fixture, BERT, 3);
-    check_int(desk_take(fixture, BERT, leases, 2), 2);
+    check_int(lease_fixture_take(fixture, BERT, leases, 2), 2);
 
     anna = heartbeat(fixture, ANNA, 3);
 
@@ -304,8 +308,9 @@ OUTBOX_TEST(member, knows_when_the_next_lease_of_others_runs_out)
     int64_t left_us;
 
     open_queue(fixture, 2);
-    check_int(desk_take(fixture, BERT, leases, 2), 2);
-    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = until_us + 999000000"
+    check_int(lease_fixture_take(fixture, BERT, leases, 2), 2);
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_lease SET until_us = until_us + 999000000"
                             " WHERE pid = 128");
 
     left_us = heartbeat(fixture, ANNA, 2).next_free_us;
@@ -426,9 +431,9 @@ OUTBOX_TEST(member, beats_in_many_subscriptions_at_once)
     };
 
     open_queue(fixture, 4);
-    (void)desk_ask(fixture,
-                   "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
-                   " VALUES (4, 2, 'audit', 1, 1)");
+    (void)lease_fixture_ask(
+        fixture, "INSERT INTO weir_subscription (id, queue, name, serving, created_us)"
+                 " VALUES (4, 2, 'audit', 1, 1)");
     check_db(weir_lease_begin(connection, &(struct weir_lease_key){4, PID(0)}, 1,
                               &fixture->error),
              WEIR_OK);

@@ -1,145 +1,177 @@
 /* Tests of db/postgres/driver.c: transactions, the clock, durability, many rows that come back. */
-#include "unit/db/stall.h"
+#include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 
 /* ---- transactions ---- */
 
 WEIR_TEST(pg, begins_at_read_committed)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "SET default_transaction_isolation = 'serializable'");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link,
+                          "SET default_transaction_isolation = 'serializable'");
 
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-    check_str(stall_text(&stall, link, "SHOW transaction_isolation"), "read committed");
-    check_str(stall_text(&stall, link, "SHOW transaction_read_only"), "off");
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
+    check_str(
+        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_isolation"),
+        "read committed");
+    check_str(
+        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_read_only"),
+        "off");
     check_int(pg->transaction(link), WEIR_TRANSACTION_OPEN);
     pg->rollback(link);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
 
-    check_stall(&stall, pg->begin(link, WEIR_READ_ONLY, &stall.error), WEIR_OK);
-    check_str(stall_text(&stall, link, "SHOW transaction_isolation"), "read committed");
-    check_str(stall_text(&stall, link, "SHOW transaction_read_only"), "on");
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_OK);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture.error),
+                           WEIR_OK);
+    check_str(
+        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_isolation"),
+        "read committed");
+    check_str(
+        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_read_only"),
+        "on");
+    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+                           WEIR_OK);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* The server answers COMMIT with ROLLBACK then, and calls that a success. */
 WEIR_TEST(pg, does_not_call_it_a_commit_when_the_transaction_had_failed)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-    check_stall(&stall, stall_try(&stall, link, "SELECT 1/0"), WEIR_INVALID);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
+    check_postgres_fixture(&postgres_fixture,
+                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1/0"),
+                           WEIR_INVALID);
     check_int(pg->transaction(link), WEIR_TRANSACTION_FAILED);
 
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_FAILED);
+    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+                           WEIR_FAILED);
 
-    check_str(stall.error.text, "the transaction had failed and was rolled back");
+    check_str(postgres_fixture.error.text,
+              "the transaction had failed and was rolled back");
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg, reports_constraints_that_are_checked_at_commit)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link,
-               "CREATE TABLE t (a bigint UNIQUE DEFERRABLE INITIALLY DEFERRED)");
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-    stall_exec(&stall, link, "INSERT INTO t VALUES (1), (1)");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(
+        &postgres_fixture, link,
+        "CREATE TABLE t (a bigint UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
+    postgres_fixture_exec(&postgres_fixture, link, "INSERT INTO t VALUES (1), (1)");
 
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_CONSTRAINT);
+    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+                           WEIR_CONSTRAINT);
 
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Its farewell is here: the commit is not even sent. */
 WEIR_TEST(pg, is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     char text[128];
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
     snprintf(text, sizeof text, "SELECT count(*) FROM pg_terminate_backend(%d, 10000) x",
              PQbackendPID(pg->native(link)));
-    check_int(stall_peek(&stall, text), 1);
+    check_int(postgres_fixture_peek(&postgres_fixture, text), 1);
 
     server_await_hangup(PQsocket(pg->native(link)));
 
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_LOST);
+    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+                           WEIR_LOST);
 
-    check_int(stall.error.status, WEIR_LOST);
+    check_int(postgres_fixture.error.status, WEIR_LOST);
     check(link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg, has_no_transaction_after_a_commit_that_could_not_be_sent)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "CREATE TABLE t (a bigint)");
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-    stall_exec(&stall, link, "INSERT INTO t VALUES (1)");
-    weir_fault_points_arm(&stall.points, "db.fail", 2);
-    weir_fault_points_fires(&stall.points,
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t (a bigint)");
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
+    postgres_fixture_exec(&postgres_fixture, link, "INSERT INTO t VALUES (1)");
+    weir_fault_points_arm(&postgres_fixture.points, "db.fail", 2);
+    weir_fault_points_fires(&postgres_fixture.points,
                             "db.fail"); /* the next one, and not the rollback */
 
-    check_stall(&stall, pg->commit(link, &stall.error), WEIR_FAILED);
+    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+                           WEIR_FAILED);
 
-    weir_fault_points_init(&stall.points);
+    weir_fault_points_init(&postgres_fixture.points);
     check(!link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    check_int(stall_ask(&stall, link, "SELECT count(*) FROM t"), 0);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT count(*) FROM t"), 0);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg, is_lost_when_it_cannot_roll_back)
 {
     static const char *const points[] = {"db.fail", "db.lose"};
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
 
-    stall_open(&stall);
+    postgres_fixture_open(&postgres_fixture);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct weir_link *link = stall_link(&stall);
+        struct weir_link *link = postgres_fixture_link(&postgres_fixture);
 
-        check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
-        weir_fault_points_arm(&stall.points, points[i], 1);
+        check_postgres_fixture(&postgres_fixture,
+                               pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                               WEIR_OK);
+        weir_fault_points_arm(&postgres_fixture.points, points[i], 1);
         pg->rollback(link);
-        weir_fault_points_init(&stall.points);
+        weir_fault_points_init(&postgres_fixture.points);
         check(link->lost);
-        stall_unlink(link);
+        postgres_fixture_unlink(link);
     }
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- rows ---- */
 
 WEIR_TEST(pg, reads_many_rows_without_copying)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value value;
@@ -147,16 +179,18 @@ WEIR_TEST(pg, reads_many_rows_without_copying)
     bool fits;
     void *prepared;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    prepared = stall_prepare(&stall, link,
-                             "SELECT i, repeat('x', i::int % 100) FROM"
-                             " generate_series(1::bigint, 100000) i",
-                             "");
-    check_stall(&stall, pg->run(link, prepared, NULL, &cursor, &stall.error), WEIR_OK);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    prepared = postgres_fixture_prepare(&postgres_fixture, link,
+                                        "SELECT i, repeat('x', i::int % 100) FROM"
+                                        " generate_series(1::bigint, 100000) i",
+                                        "");
+    check_postgres_fixture(
+        &postgres_fixture,
+        pg->run(link, prepared, NULL, &cursor, &postgres_fixture.error), WEIR_OK);
     check_int(cursor.column_count, 2);
 
-    while (pg->next(link, &cursor, &stall.error) == WEIR_OK) {
+    while (pg->next(link, &cursor, &postgres_fixture.error) == WEIR_OK) {
         int64_t number;
 
         pg->read(&cursor, 0, WEIR_TYPE_INTEGER, &value, &fits);
@@ -167,35 +201,39 @@ WEIR_TEST(pg, reads_many_rows_without_copying)
     }
 
     check_int(sum, INT64_C(5000050000));
-    check_int(pg->next(link, &cursor, &stall.error), WEIR_NO_ROW);
+    check_int(pg->next(link, &cursor, &postgres_fixture.error), WEIR_NO_ROW);
     pg->finish(link, &cursor);
     pg->unprepare(link, prepared);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- the clock ---- */
 
 WEIR_TEST(pg, tells_the_time_of_the_server_also_inside_a_transaction)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     int64_t first_us = 0;
     int64_t second_us = 0;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    check_stall(&stall, pg->begin(link, WEIR_READ_WRITE, &stall.error), WEIR_OK);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+                           WEIR_OK);
 
-    check_stall(&stall, pg->clock(link, &first_us, &stall.error), WEIR_OK);
-    stall_exec(&stall, link, "SELECT pg_sleep(0.01)");
-    check_stall(&stall, pg->clock(link, &second_us, &stall.error), WEIR_OK);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->clock(link, &first_us, &postgres_fixture.error), WEIR_OK);
+    postgres_fixture_exec(&postgres_fixture, link, "SELECT pg_sleep(0.01)");
+    check_postgres_fixture(&postgres_fixture,
+                           pg->clock(link, &second_us, &postgres_fixture.error), WEIR_OK);
 
     check(second_us >= first_us + 10000);
     check_in_range(first_us - weir_system_wall_us(), -60000000, 60000000);
     pg->rollback(link);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- durability ---- */
@@ -215,44 +253,46 @@ static void note_finding(void *state, const struct weir_finding *finding)
              finding->setting, finding->found, finding->needed);
 }
 
-static struct findings look(struct stall *stall, struct weir_link *link)
+static struct findings look(struct postgres_fixture *postgres_fixture,
+                            struct weir_link *link)
 {
     struct findings findings = {0};
 
-    check_stall(stall, pg->durability(link, note_finding, &findings, &stall->error),
-                WEIR_OK);
+    check_postgres_fixture(
+        postgres_fixture,
+        pg->durability(link, note_finding, &findings, &postgres_fixture->error), WEIR_OK);
     return findings;
 }
 
 WEIR_TEST(pg, finds_nothing_wrong_with_a_durable_server)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    check_str(look(&stall, link).text, "");
-    stall_exec(&stall, link, "SET synchronous_commit = 'local'");
-    check_str(look(&stall, link).text, "");
+    check_str(look(&postgres_fixture, link).text, "");
+    postgres_fixture_exec(&postgres_fixture, link, "SET synchronous_commit = 'local'");
+    check_str(look(&postgres_fixture, link).text, "");
 
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg, finds_commits_that_do_not_wait)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "SET synchronous_commit = off");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link, "SET synchronous_commit = off");
 
-    check_str(look(&stall, link).text, "synchronous_commit=off not on;");
+    check_str(look(&postgres_fixture, link).text, "synchronous_commit=off not on;");
 
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Standbys that are never there would stop every commit: only local ones are made here. */
@@ -263,25 +303,26 @@ WEIR_TEST(pg, finds_every_setting_that_loses_commits)
                                            "synchronous_standby_names=nobody", NULL};
     const struct server_options options = {.settings = settings};
     struct server *server = server_create(WEIR_POSTGRESQL, &options);
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open_on(&stall, server);
-    link = stall_link(&stall);
+    postgres_fixture_open_on(&postgres_fixture, server);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    check_str(look(&stall, link).text, "fsync=off not on;full_page_writes=off not on;"
-                                       "synchronous_commit=local not on;");
+    check_str(look(&postgres_fixture, link).text,
+              "fsync=off not on;full_page_writes=off not on;"
+              "synchronous_commit=local not on;");
 
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
     server_destroy(server);
 }
 
 /* ---- faults ---- */
 
 /* Everything a link does once, until something fails. */
-static enum weir_status do_everything(struct stall *stall, struct weir_link *link,
-                                      void *select, void *insert)
+static enum weir_status do_everything(struct postgres_fixture *postgres_fixture,
+                                      struct weir_link *link, void *select, void *insert)
 {
     const struct weir_value value = weir_integer(7);
     struct weir_driver_step step = {.prepared = select, .values = &value};
@@ -289,61 +330,65 @@ static enum weir_status do_everything(struct stall *stall, struct weir_link *lin
     struct weir_cursor cursor;
     int64_t number;
     size_t failed;
-    enum weir_status status = pg->begin(link, WEIR_READ_WRITE, &stall->error);
+    enum weir_status status = pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error);
 
     if (status == WEIR_OK)
-        status = pg->exec(link, "SAVEPOINT s", &stall->error);
+        status = pg->exec(link, "SAVEPOINT s", &postgres_fixture->error);
     if (status == WEIR_OK)
-        status = pg->run(link, select, &value, &cursor, &stall->error);
+        status = pg->run(link, select, &value, &cursor, &postgres_fixture->error);
     if (status == WEIR_OK)
         pg->finish(link, &cursor);
     if (status == WEIR_OK)
-        status = pg->run_many(link, insert, &value, 1, 1, &number, &stall->error);
+        status =
+            pg->run_many(link, insert, &value, 1, 1, &number, &postgres_fixture->error);
     if (status == WEIR_OK)
-        status = pg->run_steps(link, &step, 1, &failed, &stall->error);
+        status = pg->run_steps(link, &step, 1, &failed, &postgres_fixture->error);
     if (status == WEIR_OK)
-        status = pg->clock(link, &number, &stall->error);
+        status = pg->clock(link, &number, &postgres_fixture->error);
     if (status == WEIR_OK)
-        status = pg->durability(link, note_finding, &findings, &stall->error);
+        status = pg->durability(link, note_finding, &findings, &postgres_fixture->error);
     if (status != WEIR_OK && !link->lost)
         pg->rollback(link);
-    return status != WEIR_OK ? status : pg->commit(link, &stall->error);
+    return status != WEIR_OK ? status : pg->commit(link, &postgres_fixture->error);
 }
 
 /* The nth call fails, for n until all goes well: nothing leaks, no transaction stays open. */
 static void sweep(const char *point, enum weir_status want, enum weir_status at_commit)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     enum weir_status status;
     uint64_t nth = 0;
 
-    stall_open(&stall);
-    server_execute(stall.server, stall.database, "CREATE TABLE t (a bigint)");
+    postgres_fixture_open(&postgres_fixture);
+    server_execute(postgres_fixture.server, postgres_fixture.database,
+                   "CREATE TABLE t (a bigint)");
     do {
-        struct weir_link *link = stall_link(&stall);
-        void *select = stall_prepare(&stall, link, "SELECT $1", "i");
-        void *insert =
-            stall_prepare(&stall, link, "INSERT INTO t SELECT unnest($1)", "I");
+        struct weir_link *link = postgres_fixture_link(&postgres_fixture);
+        void *select =
+            postgres_fixture_prepare(&postgres_fixture, link, "SELECT $1", "i");
+        void *insert = postgres_fixture_prepare(&postgres_fixture, link,
+                                                "INSERT INTO t SELECT unnest($1)", "I");
 
         nth++;
-        weir_fault_points_arm(&stall.points, point, 1000);
+        weir_fault_points_arm(&postgres_fixture.points, point, 1000);
         for (uint64_t i = nth; i < 1000; i++)
-            weir_fault_points_fires(&stall.points, point);
-        status = do_everything(&stall, link, select, insert);
-        weir_fault_points_init(&stall.points);
+            weir_fault_points_fires(&postgres_fixture.points, point);
+        status = do_everything(&postgres_fixture, link, select, insert);
+        weir_fault_points_init(&postgres_fixture.points);
 
         if (status != want && status != at_commit && status != WEIR_OK)
-            check_stall(&stall, status, want);
+            check_postgres_fixture(&postgres_fixture, status, want);
         check_int(link->lost, status == WEIR_LOST || status == WEIR_IN_DOUBT);
         if (!link->lost)
             check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-        check_int(stall_peek(&stall, "SELECT count(*) FROM t"), status == WEIR_OK);
+        check_int(postgres_fixture_peek(&postgres_fixture, "SELECT count(*) FROM t"),
+                  status == WEIR_OK);
         pg->unprepare(link, select);
         pg->unprepare(link, insert);
-        stall_unlink(link);
+        postgres_fixture_unlink(link);
     } while (status != WEIR_OK);
     check_in_range(nth, 9, 20);
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg, survives_a_loss_at_any_call)

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "unit/db/stall.h"
+#include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 
 enum { ROUNDS = 100 };
@@ -10,7 +10,7 @@ enum { ROUNDS = 100 };
 /* Somebody who cancels what runs on a link. */
 struct canceller {
     struct weir_link *link;
-    struct stall *stall;
+    struct postgres_fixture *postgres_fixture;
     _Atomic bool stop;
     pthread_t thread;
 };
@@ -19,7 +19,7 @@ struct canceller {
 static void *cancel_when_running(void *argument)
 {
     struct canceller *self = argument;
-    PGconn *connection = PQconnectdb(self->stall->url);
+    PGconn *connection = PQconnectdb(self->postgres_fixture->url);
     char text[160];
     bool running = false;
 
@@ -67,125 +67,141 @@ static void join(struct canceller *self)
 
 WEIR_TEST(pg_cancel, ends_the_statement_that_runs)
 {
-    struct stall stall;
-    struct canceller canceller = {.stall = &stall};
+    struct postgres_fixture postgres_fixture;
+    struct canceller canceller = {.postgres_fixture = &postgres_fixture};
     int64_t begin_ns = weir_system_now_ns();
 
-    stall_open(&stall);
-    canceller.link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    canceller.link = postgres_fixture_link(&postgres_fixture);
     start(&canceller, cancel_when_running);
 
-    check_stall(&stall, stall_try(&stall, canceller.link, "SELECT pg_sleep(60)"),
-                WEIR_CANCELLED);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, canceller.link, "SELECT pg_sleep(60)"),
+        WEIR_CANCELLED);
 
     join(&canceller);
-    check_str(stall.error.sqlstate, "57014");
+    check_str(postgres_fixture.error.sqlstate, "57014");
     check(weir_system_now_ns() - begin_ns < WEIR_SECONDS(30));
-    check_int(stall_ask(&stall, canceller.link, "SELECT 7"), 7);
-    stall_unlink(canceller.link);
-    stall_close(&stall);
+    check_int(postgres_fixture_ask(&postgres_fixture, canceller.link, "SELECT 7"), 7);
+    postgres_fixture_unlink(canceller.link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_cancel, ends_a_statement_on_an_adopted_connection)
 {
-    struct stall stall;
-    struct canceller canceller = {.stall = &stall};
+    struct postgres_fixture postgres_fixture;
+    struct canceller canceller = {.postgres_fixture = &postgres_fixture};
     PGconn *application;
 
-    stall_open(&stall);
-    application = stall_application(&stall);
-    canceller.link = stall_adopt(&stall, application);
+    postgres_fixture_open(&postgres_fixture);
+    application = postgres_fixture_application(&postgres_fixture);
+    canceller.link = postgres_fixture_adopt(&postgres_fixture, application);
     start(&canceller, cancel_when_running);
 
-    check_stall(&stall, stall_try(&stall, canceller.link, "SELECT pg_sleep(60)"),
-                WEIR_CANCELLED);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, canceller.link, "SELECT pg_sleep(60)"),
+        WEIR_CANCELLED);
 
     join(&canceller);
-    stall_unlink(canceller.link);
+    postgres_fixture_unlink(canceller.link);
     PQfinish(application);
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_cancel, of_nothing_is_forgotten)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    stall.config.statement_timeout_ns = WEIR_MILLISECONDS(50);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    postgres_fixture.config.statement_timeout_ns = WEIR_MILLISECONDS(50);
+    link = postgres_fixture_link(&postgres_fixture);
 
     pg->cancel(link);
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT pg_sleep(60)"), WEIR_TIMEOUT);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "SELECT pg_sleep(60)"),
+        WEIR_TIMEOUT);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Whatever the link is doing, a statement ends well or is cancelled, and nothing else. */
 WEIR_TEST(pg_cancel, may_come_at_any_time)
 {
-    struct stall stall;
-    struct canceller canceller = {.stall = &stall};
+    struct postgres_fixture postgres_fixture;
+    struct canceller canceller = {.postgres_fixture = &postgres_fixture};
     const struct weir_value value = weir_integer(1);
     struct weir_driver_step steps[3];
     size_t failed;
     void *prepared;
 
-    stall_open(&stall);
-    canceller.link = stall_link(&stall);
-    prepared = stall_prepare(&stall, canceller.link, "SELECT $1", "i");
+    postgres_fixture_open(&postgres_fixture);
+    canceller.link = postgres_fixture_link(&postgres_fixture);
+    prepared =
+        postgres_fixture_prepare(&postgres_fixture, canceller.link, "SELECT $1", "i");
     for (int i = 0; i < 3; i++)
         steps[i] = (struct weir_driver_step){.prepared = prepared, .values = &value};
     start(&canceller, cancel_all_the_time);
 
     for (int i = 0; i < ROUNDS; i++) {
         enum weir_status status =
-            i % 2 == 0 ? stall_run(&stall, canceller.link, prepared, &value)
-                       : pg->run_steps(canceller.link, steps, 3, &failed, &stall.error);
+            i % 2 == 0 ? postgres_fixture_run(&postgres_fixture, canceller.link, prepared,
+                                              &value)
+                       : pg->run_steps(canceller.link, steps, 3, &failed,
+                                       &postgres_fixture.error);
 
         if (status != WEIR_OK)
-            check_stall(&stall, status, WEIR_CANCELLED);
+            check_postgres_fixture(&postgres_fixture, status, WEIR_CANCELLED);
     }
 
     join(&canceller);
-    check_stall(&stall, stall_run(&stall, canceller.link, prepared, &value), WEIR_OK);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_run(&postgres_fixture, canceller.link, prepared, &value),
+        WEIR_OK);
     pg->unprepare(canceller.link, prepared);
-    stall_unlink(canceller.link);
-    stall_close(&stall);
+    postgres_fixture_unlink(canceller.link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* The flag rises under the lock that close() needs: whoever sees it closes after the cancel. */
 WEIR_TEST(pg_cancel, under_way_is_waited_for_by_close)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
 
-    stall_open(&stall);
+    postgres_fixture_open(&postgres_fixture);
     for (int i = 0; i < ROUNDS / 4; i++) {
-        struct canceller canceller = {.stall = &stall, .link = stall_link(&stall)};
+        struct canceller canceller = {.postgres_fixture = &postgres_fixture,
+                                      .link = postgres_fixture_link(&postgres_fixture)};
 
         start(&canceller, cancel_once);
         while (!atomic_load(&canceller.link->cancelled))
             ;
-        stall_unlink(canceller.link);
+        postgres_fixture_unlink(canceller.link);
         join(&canceller);
     }
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_cancel, of_a_lost_link_does_nothing)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    check_stall(&stall,
-                stall_try(&stall, link, "SELECT pg_terminate_backend(pg_backend_pid())"),
-                WEIR_LOST);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link,
+                             "SELECT pg_terminate_backend(pg_backend_pid())"),
+        WEIR_LOST);
 
     pg->cancel(link);
 
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }

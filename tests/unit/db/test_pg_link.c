@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "unit/db/stall.h"
+#include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 
 static int64_t backend_of(struct weir_link *link)
@@ -13,33 +13,35 @@ static int64_t backend_of(struct weir_link *link)
     return PQbackendPID(pg->native(link));
 }
 
-static void terminate(struct stall *stall, struct weir_link *link)
+static void terminate(struct postgres_fixture *postgres_fixture, struct weir_link *link)
 {
     char text[128];
 
     snprintf(text, sizeof text,
              "SELECT count(*) FROM pg_terminate_backend(%lld, 10000) x",
              (long long)backend_of(link));
-    check_int(stall_peek(stall, text), 1);
+    check_int(postgres_fixture_peek(postgres_fixture, text), 1);
 }
 
 /* ---- connections that end ---- */
 
 WEIR_TEST(pg_link, is_lost_when_the_server_ends_it)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    terminate(&stall, link);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    terminate(&postgres_fixture, link);
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT 1"), WEIR_LOST);
+    check_postgres_fixture(&postgres_fixture,
+                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1"),
+                           WEIR_LOST);
 
     check(link->lost);
-    check_str(stall.error.sqlstate, "57P01");
-    stall_unlink(link);
-    stall_close(&stall);
+    check_str(postgres_fixture.error.sqlstate, "57P01");
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Writing into a connection that is gone raises SIGPIPE, which would end the host. */
@@ -47,83 +49,90 @@ WEIR_TEST(pg_link, does_not_die_of_a_broken_pipe)
 {
     static char bytes[4 * 1024 * 1024];
     const struct weir_value value = weir_bytes(bytes, sizeof bytes);
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     struct sigaction action;
     void *prepared;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    prepared = stall_prepare(&stall, link, "SELECT length($1)", "b");
-    check_stall(&stall, stall_run(&stall, link, prepared, &value), WEIR_OK);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    prepared =
+        postgres_fixture_prepare(&postgres_fixture, link, "SELECT length($1)", "b");
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_OK);
     check_int(sigaction(SIGPIPE, NULL, &action), 0);
     check(action.sa_handler == SIG_DFL);
-    terminate(&stall, link);
+    terminate(&postgres_fixture, link);
 
-    check_stall(&stall, stall_run(&stall, link, prepared, &value), WEIR_LOST);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_LOST);
 
     check(link->lost);
     pg->unprepare(link, prepared);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, is_lost_when_a_statement_ends_it)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    check_stall(&stall,
-                stall_try(&stall, link, "SELECT pg_terminate_backend(pg_backend_pid())"),
-                WEIR_LOST);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link,
+                             "SELECT pg_terminate_backend(pg_backend_pid())"),
+        WEIR_LOST);
 
     check(link->lost);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Without asking the server. */
 WEIR_TEST(pg_link, can_tell_that_the_server_has_hung_up)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
     check(weir_pg_is_alive(link));
-    check_int(stall_ask(&stall, link, "SELECT 7"), 7);
-    terminate(&stall, link);
+    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
+    terminate(&postgres_fixture, link);
 
     check(!weir_pg_is_alive(link));
 
     check(link->lost);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* A notification is no farewell, and is not lost by looking. */
 WEIR_TEST(pg_link, is_alive_when_something_came_in_unasked)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     PGnotify *notification;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "LISTEN bell");
-    server_execute(stall.server, stall.database, "NOTIFY bell");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link, "LISTEN bell");
+    server_execute(postgres_fixture.server, postgres_fixture.database, "NOTIFY bell");
 
     check(weir_pg_is_alive(link));
 
-    check_int(stall_ask(&stall, link, "SELECT 7"), 7);
+    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
     notification = PQnotifies(pg->native(link));
     check(notification != NULL);
     PQfreemem(notification);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- silence ---- */
@@ -131,26 +140,28 @@ WEIR_TEST(pg_link, is_alive_when_something_came_in_unasked)
 /* The backend stands still, as a frozen machine would; TCP does not notice. */
 WEIR_TEST(pg_link, is_lost_when_the_server_is_silent_for_too_long)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     pid_t backend;
     int64_t begin_ns;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_inside(link)->silence_ns = WEIR_MILLISECONDS(300);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_inside(link)->silence_ns = WEIR_MILLISECONDS(300);
     backend = (pid_t)backend_of(link);
     check_int(kill(backend, SIGSTOP), 0);
     begin_ns = weir_system_now_ns();
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT 1"), WEIR_LOST);
+    check_postgres_fixture(&postgres_fixture,
+                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1"),
+                           WEIR_LOST);
 
     check_in_range(weir_system_now_ns() - begin_ns, WEIR_MILLISECONDS(300),
                    WEIR_SECONDS(9));
     check(link->lost);
-    stall_unlink(link);
+    postgres_fixture_unlink(link);
     check_int(kill(backend, SIGCONT), 0);
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* The same while there is more to be sent than anybody takes. */
@@ -158,62 +169,70 @@ WEIR_TEST(pg_link, is_lost_when_the_server_stops_reading)
 {
     static char bytes[16 * 1024 * 1024];
     const struct weir_value value = weir_bytes(bytes, sizeof bytes);
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     pid_t backend;
     void *prepared;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    prepared = stall_prepare(&stall, link, "SELECT length($1)", "b");
-    check_stall(&stall, stall_run(&stall, link, prepared, &value), WEIR_OK);
-    stall_inside(link)->silence_ns = WEIR_MILLISECONDS(300);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    prepared =
+        postgres_fixture_prepare(&postgres_fixture, link, "SELECT length($1)", "b");
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_OK);
+    postgres_fixture_inside(link)->silence_ns = WEIR_MILLISECONDS(300);
     backend = (pid_t)backend_of(link);
     check_int(kill(backend, SIGSTOP), 0);
 
-    check_stall(&stall, stall_run(&stall, link, prepared, &value), WEIR_LOST);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_LOST);
 
     pg->unprepare(link, prepared);
-    stall_unlink(link); /* does not wait for anybody either */
+    postgres_fixture_unlink(link); /* does not wait for anybody either */
     check_int(kill(backend, SIGCONT), 0);
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Silence counts from the last sign of life: notices, here. */
 WEIR_TEST(pg_link, waits_for_a_server_that_gives_signs_of_life)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_inside(link)->silence_ns = WEIR_SECONDS(2);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_inside(link)->silence_ns = WEIR_SECONDS(2);
 
-    stall_exec(&stall, link,
-               "DO $$BEGIN FOR i IN 1..12 LOOP PERFORM pg_sleep(0.25);"
-               " RAISE NOTICE 'tick'; END LOOP; END$$");
+    postgres_fixture_exec(&postgres_fixture, link,
+                          "DO $$BEGIN FOR i IN 1..12 LOOP PERFORM pg_sleep(0.25);"
+                          " RAISE NOTICE 'tick'; END LOOP; END$$");
 
-    check_int(journal_count(&stall.journal, WEIR_LOG_DEBUG, "tick"), 12);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_int(journal_count(&postgres_fixture.journal, WEIR_LOG_DEBUG, "tick"), 12);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, waits_a_while_longer_than_a_statement_may_take)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    stall.config.statement_timeout_ns = WEIR_MILLISECONDS(100);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    postgres_fixture.config.statement_timeout_ns = WEIR_MILLISECONDS(100);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT pg_sleep(60)"), WEIR_TIMEOUT);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "SELECT pg_sleep(60)"),
+        WEIR_TIMEOUT);
 
-    check_str(stall.error.sqlstate, "57014");
-    check_int(stall_inside(link)->silence_ns, WEIR_MILLISECONDS(15100));
-    check_int(stall_ask(&stall, link, "SELECT 7"), 7);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_str(postgres_fixture.error.sqlstate, "57014");
+    check_int(postgres_fixture_inside(link)->silence_ns, WEIR_MILLISECONDS(15100));
+    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- a mess ---- */
@@ -221,167 +240,190 @@ WEIR_TEST(pg_link, waits_a_while_longer_than_a_statement_may_take)
 WEIR_TEST(pg_link, does_not_copy)
 {
     static const char *const texts[] = {"COPY t TO STDOUT", "COPY t FROM STDIN"};
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
 
-    stall_open(&stall);
-    server_execute(stall.server, stall.database, "CREATE TABLE t (a bigint)");
+    postgres_fixture_open(&postgres_fixture);
+    server_execute(postgres_fixture.server, postgres_fixture.database,
+                   "CREATE TABLE t (a bigint)");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct weir_link *link = stall_link(&stall);
+        struct weir_link *link = postgres_fixture_link(&postgres_fixture);
 
-        check_stall(&stall, stall_try(&stall, link, texts[i]), WEIR_LOST);
-        check_str(stall.error.text, "COPY cannot be done here");
-        stall_unlink(link);
+        check_postgres_fixture(&postgres_fixture,
+                               postgres_fixture_try(&postgres_fixture, link, texts[i]),
+                               WEIR_LOST);
+        check_str(postgres_fixture.error.text, "COPY cannot be done here");
+        postgres_fixture_unlink(link);
     }
-    stall_close(&stall);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* A handler that was given the connection did not clean up after itself. */
 WEIR_TEST(pg_link, is_lost_when_somebody_left_it_busy)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
     check_int(PQsendQuery(pg->native(link), "SELECT pg_sleep(60)"), 1);
 
     check_int(pg->transaction(link), WEIR_TRANSACTION_OPEN);
     pg->rollback(link);
 
     check(link->lost);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, is_lost_when_somebody_left_it_in_pipeline_mode)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
     check_int(PQenterPipelineMode(pg->native(link)), 1);
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT 1"), WEIR_LOST);
+    check_postgres_fixture(&postgres_fixture,
+                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1"),
+                           WEIR_LOST);
 
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, runs_several_statements_of_one_text)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    stall_exec(&stall, link,
-               "CREATE TABLE t (a bigint); INSERT INTO t VALUES (1); SELECT 1");
-    stall_exec(&stall, link, "");
-    check_stall(&stall,
-                stall_try(&stall, link, "INSERT INTO t VALUES (2); SELECT 1/0; SELECT 1"),
-                WEIR_INVALID);
+    postgres_fixture_exec(
+        &postgres_fixture, link,
+        "CREATE TABLE t (a bigint); INSERT INTO t VALUES (1); SELECT 1");
+    postgres_fixture_exec(&postgres_fixture, link, "");
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link,
+                             "INSERT INTO t VALUES (2); SELECT 1/0; SELECT 1"),
+        WEIR_INVALID);
 
-    check_str(stall.error.text, "division by zero (22012)");
-    check_int(stall_peek(&stall, "SELECT count(*) FROM t"), 1);
-    stall_unlink(link);
-    stall_close(&stall);
+    check_str(postgres_fixture.error.text, "division by zero (22012)");
+    check_int(postgres_fixture_peek(&postgres_fixture, "SELECT count(*) FROM t"), 1);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- errors ---- */
 
 WEIR_TEST(pg_link, fills_in_the_error)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
 
-    check_stall(&stall, stall_try(&stall, link, "SELECT * FROM nowhere"), WEIR_SCHEMA);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "SELECT * FROM nowhere"),
+        WEIR_SCHEMA);
 
-    check_int(stall.error.status, WEIR_SCHEMA);
-    check_int(stall.error.native_code, 0);
-    check_str(stall.error.sqlstate, "42P01");
-    check_str(stall.error.text, "relation \"nowhere\" does not exist (42P01)");
+    check_int(postgres_fixture.error.status, WEIR_SCHEMA);
+    check_int(postgres_fixture.error.native_code, 0);
+    check_str(postgres_fixture.error.sqlstate, "42P01");
+    check_str(postgres_fixture.error.text, "relation \"nowhere\" does not exist (42P01)");
     check(!link->lost);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Details hold values of rows: only the message is shown. */
 WEIR_TEST(pg_link, does_not_show_what_is_in_the_rows)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link,
-               "CREATE TABLE t (a text UNIQUE); INSERT INTO t VALUES ('SECRET')");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(
+        &postgres_fixture, link,
+        "CREATE TABLE t (a text UNIQUE); INSERT INTO t VALUES ('SECRET')");
 
-    check_stall(&stall, stall_try(&stall, link, "INSERT INTO t VALUES ('SECRET')"),
-                WEIR_CONSTRAINT);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "INSERT INTO t VALUES ('SECRET')"),
+        WEIR_CONSTRAINT);
 
-    check(strstr(stall.error.text, "SECRET") == NULL);
-    check_str(stall.error.sqlstate, "23505");
-    stall_unlink(link);
-    stall_close(&stall);
+    check(strstr(postgres_fixture.error.text, "SECRET") == NULL);
+    check_str(postgres_fixture.error.sqlstate, "23505");
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* After a failover we may be on a standby, and must look for the primary again. */
 WEIR_TEST(pg_link, is_lost_when_the_server_turns_out_to_be_read_only)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "SET default_transaction_read_only = on");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link,
+                          "SET default_transaction_read_only = on");
 
-    check_stall(&stall, stall_try(&stall, link, "CREATE TABLE t ()"), WEIR_LOST);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "CREATE TABLE t ()"), WEIR_LOST);
 
     check(link->lost);
-    check_str(stall.error.sqlstate, "25006");
-    stall_unlink(link);
-    stall_close(&stall);
+    check_str(postgres_fixture.error.sqlstate, "25006");
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, is_not_lost_by_writing_in_a_transaction_for_reading)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    check_stall(&stall, pg->begin(link, WEIR_READ_ONLY, &stall.error), WEIR_OK);
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    check_postgres_fixture(&postgres_fixture,
+                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture.error),
+                           WEIR_OK);
 
-    check_stall(&stall, stall_try(&stall, link, "CREATE TABLE t ()"), WEIR_INVALID);
+    check_postgres_fixture(
+        &postgres_fixture,
+        postgres_fixture_try(&postgres_fixture, link, "CREATE TABLE t ()"), WEIR_INVALID);
 
     check(!link->lost);
     pg->rollback(link);
-    stall_exec(&stall, link, "CREATE TABLE t ()");
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t ()");
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Two links that both prepare "weir_1" on one session. */
 WEIR_TEST(pg_link, suspects_a_pooler_when_a_name_is_taken)
 {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     struct weir_link *link;
     void *prepared;
 
-    stall_open(&stall);
-    link = stall_link(&stall);
-    stall_exec(&stall, link, "PREPARE weir_1 AS SELECT 1");
-    prepared = stall_prepare(&stall, link, "SELECT 1", "");
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    postgres_fixture_exec(&postgres_fixture, link, "PREPARE weir_1 AS SELECT 1");
+    prepared = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 1", "");
 
-    check_stall(&stall, stall_run(&stall, link, prepared, NULL), WEIR_SCHEMA);
+    check_postgres_fixture(&postgres_fixture,
+                           postgres_fixture_run(&postgres_fixture, link, prepared, NULL),
+                           WEIR_SCHEMA);
 
-    check(strstr(stall.error.text, "pooler=transaction") != NULL);
+    check(strstr(postgres_fixture.error.text, "pooler=transaction") != NULL);
     pg->unprepare(link, prepared);
-    stall_unlink(link);
-    stall_close(&stall);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
 }

@@ -5,11 +5,11 @@
 #include "lib/place.h"
 #include "lib/pooler.h"
 #include "lib/process.h"
-#include "unit/db/stall.h"
+#include "unit/db/postgres_fixture.h"
 
 /* A stall whose links go through a pooler. */
 struct pooled {
-    struct stall stall;
+    struct postgres_fixture postgres_fixture;
     pid_t pooler;
     char folder[PLACE_SIZE + 32];
     char url[SERVER_URL_SIZE];
@@ -22,10 +22,10 @@ static void open_pooled(struct pooled *self)
     struct pooler_options options = {.pool_size = 1, .keeps_no_statements = true};
 
     memset(self, 0, sizeof *self);
-    stall_open(&self->stall);
+    postgres_fixture_open(&self->postgres_fixture);
     snprintf(self->folder, sizeof self->folder, "%s/pooler-%u", place_of_program(),
              ++number);
-    options.server_port = server_port(self->stall.server);
+    options.server_port = server_port(self->postgres_fixture.server);
     options.folder = self->folder;
     for (int i = 0; i < 20 && self->pooler == 0; i++) {
         options.port = (uint16_t)(20000 + (getpid() * 7 + i) % 10000);
@@ -35,16 +35,16 @@ static void open_pooled(struct pooled *self)
     snprintf(self->url, sizeof self->url,
              "postgresql://" SERVER_USER ":" SERVER_PASSWORD
              "@127.0.0.1:%u/%s?connect_timeout=5",
-             options.port, self->stall.database);
-    self->stall.config.url.conninfo = self->url;
-    self->stall.config.url.transaction_pooler = true;
+             options.port, self->postgres_fixture.database);
+    self->postgres_fixture.config.url.conninfo = self->url;
+    self->postgres_fixture.config.url.transaction_pooler = true;
 }
 
 static void close_pooled(struct pooled *self)
 {
     (void)process_end(self->pooler, SIGTERM);
     place_remove(self->folder);
-    stall_close(&self->stall);
+    postgres_fixture_close(&self->postgres_fixture);
 }
 
 WEIR_TEST(pg_pooler, works_with_links_that_take_turns_on_one_session)
@@ -54,12 +54,12 @@ WEIR_TEST(pg_pooler, works_with_links_that_take_turns_on_one_session)
     void *inserts[3];
 
     open_pooled(&pooled);
-    server_execute(pooled.stall.server, pooled.stall.database,
+    server_execute(pooled.postgres_fixture.server, pooled.postgres_fixture.database,
                    "CREATE TABLE t (a bigint, b text)");
     for (int i = 0; i < 3; i++) {
-        links[i] = stall_link(&pooled.stall);
-        inserts[i] =
-            stall_prepare(&pooled.stall, links[i], "INSERT INTO t VALUES ($1, $2)", "it");
+        links[i] = postgres_fixture_link(&pooled.postgres_fixture);
+        inserts[i] = postgres_fixture_prepare(&pooled.postgres_fixture, links[i],
+                                              "INSERT INTO t VALUES ($1, $2)", "it");
     }
 
     for (int round = 0; round < 10; round++) {
@@ -67,23 +67,28 @@ WEIR_TEST(pg_pooler, works_with_links_that_take_turns_on_one_session)
             const struct weir_value values[] = {weir_integer(round),
                                                 weir_text(weir_str("a"))};
 
-            check_stall(&pooled.stall,
-                        pg->begin(links[i], WEIR_READ_WRITE, &pooled.stall.error),
-                        WEIR_OK);
-            check_stall(&pooled.stall,
-                        stall_run(&pooled.stall, links[i], inserts[i], values), WEIR_OK);
-            check_stall(&pooled.stall, pg->commit(links[i], &pooled.stall.error),
-                        WEIR_OK);
+            check_postgres_fixture(
+                &pooled.postgres_fixture,
+                pg->begin(links[i], WEIR_READ_WRITE, &pooled.postgres_fixture.error),
+                WEIR_OK);
+            check_postgres_fixture(&pooled.postgres_fixture,
+                                   postgres_fixture_run(&pooled.postgres_fixture,
+                                                        links[i], inserts[i], values),
+                                   WEIR_OK);
+            check_postgres_fixture(&pooled.postgres_fixture,
+                                   pg->commit(links[i], &pooled.postgres_fixture.error),
+                                   WEIR_OK);
         }
     }
 
-    check_int(stall_peek(&pooled.stall, "SELECT count(*) FROM t"), 30);
-    check_int(
-        stall_ask(&pooled.stall, links[0], "SELECT count(*) FROM pg_prepared_statements"),
-        0);
+    check_int(postgres_fixture_peek(&pooled.postgres_fixture, "SELECT count(*) FROM t"),
+              30);
+    check_int(postgres_fixture_ask(&pooled.postgres_fixture, links[0],
+                                   "SELECT count(*) FROM pg_prepared_statements"),
+              0);
     for (int i = 0; i < 3; i++) {
         pg->unprepare(links[i], inserts[i]);
-        stall_unlink(links[i]);
+        postgres_fixture_unlink(links[i]);
     }
     close_pooled(&pooled);
 }
@@ -94,24 +99,34 @@ WEIR_TEST(pg_pooler, has_its_timeouts_inside_a_transaction_and_leaves_none)
     struct weir_link *link;
 
     open_pooled(&pooled);
-    pooled.stall.config.statement_timeout_ns = WEIR_MILLISECONDS(200);
-    pooled.stall.config.lock_timeout_ns = WEIR_SECONDS(3);
-    link = stall_link(&pooled.stall);
+    pooled.postgres_fixture.config.statement_timeout_ns = WEIR_MILLISECONDS(200);
+    pooled.postgres_fixture.config.lock_timeout_ns = WEIR_SECONDS(3);
+    link = postgres_fixture_link(&pooled.postgres_fixture);
 
-    check_stall(&pooled.stall, pg->begin(link, WEIR_READ_ONLY, &pooled.stall.error),
-                WEIR_OK);
-    check_str(stall_text(&pooled.stall, link, "SHOW lock_timeout"), "3s");
-    check_str(stall_text(&pooled.stall, link, "SHOW TimeZone"), "UTC");
-    check_str(stall_text(&pooled.stall, link, "SHOW transaction_read_only"), "on");
-    check_str(stall_text(&pooled.stall, link, "SHOW jit"), "off");
-    check_stall(&pooled.stall, stall_try(&pooled.stall, link, "SELECT pg_sleep(60)"),
-                WEIR_TIMEOUT);
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        pg->begin(link, WEIR_READ_ONLY, &pooled.postgres_fixture.error), WEIR_OK);
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW lock_timeout"),
+              "3s");
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW TimeZone"),
+              "UTC");
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link,
+                                    "SHOW transaction_read_only"),
+              "on");
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW jit"), "off");
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        postgres_fixture_try(&pooled.postgres_fixture, link, "SELECT pg_sleep(60)"),
+        WEIR_TIMEOUT);
     pg->rollback(link);
 
-    check_str(stall_text(&pooled.stall, link, "SHOW statement_timeout"), "0");
-    check_str(stall_text(&pooled.stall, link, "SHOW lock_timeout"), "0");
-    check_str(stall_text(&pooled.stall, link, "SHOW jit"), "on");
-    stall_unlink(link);
+    check_str(
+        postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW statement_timeout"),
+        "0");
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW lock_timeout"),
+              "0");
+    check_str(postgres_fixture_text(&pooled.postgres_fixture, link, "SHOW jit"), "on");
+    postgres_fixture_unlink(link);
     close_pooled(&pooled);
 }
 
@@ -128,32 +143,39 @@ WEIR_TEST(pg_pooler, runs_steps_and_arrays)
     void *many;
 
     open_pooled(&pooled);
-    server_execute(pooled.stall.server, pooled.stall.database,
+    server_execute(pooled.postgres_fixture.server, pooled.postgres_fixture.database,
                    "CREATE TABLE t (a bigint UNIQUE)");
-    link = stall_link(&pooled.stall);
-    one = stall_prepare(&pooled.stall, link, "INSERT INTO t VALUES ($1)", "i");
-    many = stall_prepare(&pooled.stall, link, "INSERT INTO t SELECT unnest($1)", "I");
+    link = postgres_fixture_link(&pooled.postgres_fixture);
+    one = postgres_fixture_prepare(&pooled.postgres_fixture, link,
+                                   "INSERT INTO t VALUES ($1)", "i");
+    many = postgres_fixture_prepare(&pooled.postgres_fixture, link,
+                                    "INSERT INTO t SELECT unnest($1)", "I");
     for (int i = 0; i < COUNT; i++) {
         values[i] = weir_integer(i);
         steps[i] = (struct weir_driver_step){.prepared = one, .values = &values[i]};
     }
 
-    check_stall(&pooled.stall,
-                pg->run_many(link, many, values, COUNT, 1, &changed, &pooled.stall.error),
-                WEIR_OK);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           pg->run_many(link, many, values, COUNT, 1, &changed,
+                                        &pooled.postgres_fixture.error),
+                           WEIR_OK);
     check_int(changed, COUNT);
-    check_stall(&pooled.stall,
-                pg->run_steps(link, steps, COUNT, &failed, &pooled.stall.error),
-                WEIR_CONSTRAINT);
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        pg->run_steps(link, steps, COUNT, &failed, &pooled.postgres_fixture.error),
+        WEIR_CONSTRAINT);
     check_int(failed, 0);
-    stall_exec(&pooled.stall, link, "DELETE FROM t");
-    check_stall(&pooled.stall,
-                pg->run_steps(link, steps, COUNT, &failed, &pooled.stall.error), WEIR_OK);
+    postgres_fixture_exec(&pooled.postgres_fixture, link, "DELETE FROM t");
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        pg->run_steps(link, steps, COUNT, &failed, &pooled.postgres_fixture.error),
+        WEIR_OK);
 
-    check_int(stall_peek(&pooled.stall, "SELECT count(*) FROM t"), COUNT);
+    check_int(postgres_fixture_peek(&pooled.postgres_fixture, "SELECT count(*) FROM t"),
+              COUNT);
     pg->unprepare(link, one);
     pg->unprepare(link, many);
-    stall_unlink(link);
+    postgres_fixture_unlink(link);
     close_pooled(&pooled);
 }
 
@@ -167,21 +189,24 @@ WEIR_TEST(pg_pooler, is_suspected_when_it_was_not_announced)
     void *of_bert;
 
     open_pooled(&pooled);
-    pooled.stall.config.url.transaction_pooler = false;
-    anna = stall_link(&pooled.stall);
-    bert = stall_link(&pooled.stall);
-    of_anna = stall_prepare(&pooled.stall, anna, "SELECT 1", "");
-    of_bert = stall_prepare(&pooled.stall, bert, "SELECT 1", "");
+    pooled.postgres_fixture.config.url.transaction_pooler = false;
+    anna = postgres_fixture_link(&pooled.postgres_fixture);
+    bert = postgres_fixture_link(&pooled.postgres_fixture);
+    of_anna = postgres_fixture_prepare(&pooled.postgres_fixture, anna, "SELECT 1", "");
+    of_bert = postgres_fixture_prepare(&pooled.postgres_fixture, bert, "SELECT 1", "");
 
-    check_stall(&pooled.stall, stall_run(&pooled.stall, anna, of_anna, NULL), WEIR_OK);
-    check_stall(&pooled.stall, stall_run(&pooled.stall, bert, of_bert, NULL),
-                WEIR_SCHEMA);
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        postgres_fixture_run(&pooled.postgres_fixture, anna, of_anna, NULL), WEIR_OK);
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        postgres_fixture_run(&pooled.postgres_fixture, bert, of_bert, NULL), WEIR_SCHEMA);
 
-    check(strstr(pooled.stall.error.text, "pooler=transaction") != NULL);
+    check(strstr(pooled.postgres_fixture.error.text, "pooler=transaction") != NULL);
     pg->unprepare(anna, of_anna);
     pg->unprepare(bert, of_bert);
-    stall_unlink(anna);
-    stall_unlink(bert);
+    postgres_fixture_unlink(anna);
+    postgres_fixture_unlink(bert);
     close_pooled(&pooled);
 }
 
@@ -192,15 +217,17 @@ WEIR_TEST(pg_pooler, is_lost_with_the_pooler)
     struct weir_link *link;
 
     open_pooled(&pooled);
-    link = stall_link(&pooled.stall);
-    check_stall(&pooled.stall, pg->begin(link, WEIR_READ_WRITE, &pooled.stall.error),
-                WEIR_OK);
+    link = postgres_fixture_link(&pooled.postgres_fixture);
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        pg->begin(link, WEIR_READ_WRITE, &pooled.postgres_fixture.error), WEIR_OK);
     (void)process_end(pooled.pooler, SIGKILL);
     server_await_hangup(PQsocket(pg->native(link)));
 
-    check_stall(&pooled.stall, pg->commit(link, &pooled.stall.error), WEIR_LOST);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           pg->commit(link, &pooled.postgres_fixture.error), WEIR_LOST);
 
-    stall_unlink(link);
+    postgres_fixture_unlink(link);
     place_remove(pooled.folder);
-    stall_close(&pooled.stall);
+    postgres_fixture_close(&pooled.postgres_fixture);
 }

@@ -8,23 +8,25 @@
 #include "db/connection.h"
 #include "lib/sweep.h"
 #include "lib/test.h"
-#include "unit/db/desk.h"
+#include "unit/db/sqlite_fixture.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;
 
-static struct weir_link *adopt(struct desk *desk, sqlite3 *db)
+static struct weir_link *adopt(struct sqlite_fixture *sqlite_fixture, sqlite3 *db)
 {
     struct weir_link *link = NULL;
 
-    check_status(driver->adopt(&desk->config, db, &link, &desk->error), WEIR_OK);
+    check_status(
+        driver->adopt(&sqlite_fixture->config, db, &link, &sqlite_fixture->error),
+        WEIR_OK);
     return link;
 }
 
-static sqlite3 *open_as_application(const struct desk *desk)
+static sqlite3 *open_as_application(const struct sqlite_fixture *sqlite_fixture)
 {
     sqlite3 *db = NULL;
 
-    check_int(sqlite3_open(desk->path, &db), SQLITE_OK);
+    check_int(sqlite3_open(sqlite_fixture->path, &db), SQLITE_OK);
     return db;
 }
 
@@ -35,92 +37,93 @@ static void run_as_application(sqlite3 *db, const char *text)
 
 /* ---- permissions ---- */
 
-static int permissions_of(const struct desk *desk, const char *end)
+static int permissions_of(const struct sqlite_fixture *sqlite_fixture, const char *end)
 {
     char name[300];
     struct stat about;
 
-    snprintf(name, sizeof name, "%s%s", desk->path, end);
+    snprintf(name, sizeof name, "%s%s", sqlite_fixture->path, end);
     check_int(stat(name, &about), 0);
     return about.st_mode & 0777;
 }
 
 /* Under a umask that would let everybody write. */
-static struct weir_link *link_without_umask(struct desk *desk)
+static struct weir_link *link_without_umask(struct sqlite_fixture *sqlite_fixture)
 {
     mode_t mask = umask(0);
-    struct weir_link *link = desk_link(desk);
+    struct weir_link *link = sqlite_fixture_link(sqlite_fixture);
 
-    desk_exec(desk, link, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    sqlite_fixture_exec(sqlite_fixture, link,
+                        "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
     umask(mask);
     return link;
 }
 
 WEIR_TEST(sqlite, makes_files_for_their_owner_alone)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    link = link_without_umask(&desk);
-    check_int(permissions_of(&desk, ""), 0600);
-    check_int(permissions_of(&desk, "-wal"), 0600);
-    check_int(permissions_of(&desk, "-shm"), 0600);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = link_without_umask(&sqlite_fixture);
+    check_int(permissions_of(&sqlite_fixture, ""), 0600);
+    check_int(permissions_of(&sqlite_fixture, "-wal"), 0600);
+    check_int(permissions_of(&sqlite_fixture, "-shm"), 0600);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite, makes_files_with_the_permissions_that_are_asked_for)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     mode_t mask = umask(077);
 
-    desk_open(&desk, A_FILE);
-    desk.config.url.permissions = 0660;
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    sqlite_fixture.config.url.permissions = 0660;
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
     umask(mask);
-    check_int(permissions_of(&desk, ""), 0660);
-    check_int(permissions_of(&desk, "-wal"), 0660);
-    check_int(permissions_of(&desk, "-shm"), 0660);
-    desk_unlink(link);
-    desk_close(&desk);
+    check_int(permissions_of(&sqlite_fixture, ""), 0660);
+    check_int(permissions_of(&sqlite_fixture, "-wal"), 0660);
+    check_int(permissions_of(&sqlite_fixture, "-shm"), 0660);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite, leaves_the_permissions_of_a_file_that_is_there)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     sqlite3 *application;
 
-    desk_open(&desk, A_FILE);
-    application = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    application = open_as_application(&sqlite_fixture);
     run_as_application(application, "CREATE TABLE a (b)");
     check_int(sqlite3_close(application), SQLITE_OK);
-    check_int(chmod(desk.path, 0644), 0);
-    link = link_without_umask(&desk);
-    check_int(permissions_of(&desk, ""), 0644);
-    desk_unlink(link);
-    desk_close(&desk);
+    check_int(chmod(sqlite_fixture.path, 0644), 0);
+    link = link_without_umask(&sqlite_fixture);
+    check_int(permissions_of(&sqlite_fixture, ""), 0644);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite, makes_the_file_behind_a_symbolic_link_for_its_owner_alone)
 {
     char behind[300];
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    snprintf(behind, sizeof behind, "%s-real", strrchr(desk.path, '/') + 1);
-    check_int(symlink(behind, desk.path), 0);
-    link = link_without_umask(&desk);
-    check_int(permissions_of(&desk, "-real"), 0600);
-    check_int(permissions_of(&desk, "-real-wal"), 0600);
-    desk_unlink(link);
-    snprintf(behind, sizeof behind, "%s-real", desk.path);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    snprintf(behind, sizeof behind, "%s-real", strrchr(sqlite_fixture.path, '/') + 1);
+    check_int(symlink(behind, sqlite_fixture.path), 0);
+    link = link_without_umask(&sqlite_fixture);
+    check_int(permissions_of(&sqlite_fixture, "-real"), 0600);
+    check_int(permissions_of(&sqlite_fixture, "-real-wal"), 0600);
+    sqlite_fixture_unlink(link);
+    snprintf(behind, sizeof behind, "%s-real", sqlite_fixture.path);
     check_int(remove(behind), 0);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Nothing else is left in the folder. */
@@ -128,54 +131,55 @@ WEIR_TEST(sqlite, makes_a_file_under_its_own_name_only)
 {
     char pattern[300];
     glob_t found;
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    snprintf(pattern, sizeof pattern, "%s-new*", desk.path);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    snprintf(pattern, sizeof pattern, "%s-new*", sqlite_fixture.path);
     check_int(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* ---- opening ---- */
 
 WEIR_TEST(sqlite, shares_a_memory_database_between_its_connections)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *anna, *bert;
 
-    desk_open(&desk, IN_MEMORY);
-    anna = desk_link(&desk);
-    bert = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    anna = sqlite_fixture_link(&sqlite_fixture);
+    bert = sqlite_fixture_link(&sqlite_fixture);
 
-    desk_exec(&desk, anna, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
-    check_int(desk_ask(&desk, bert, "SELECT count(*) FROM t"), 2);
+    sqlite_fixture_exec(&sqlite_fixture, anna,
+                        "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
+    check_int(sqlite_fixture_ask(&sqlite_fixture, bert, "SELECT count(*) FROM t"), 2);
 
-    desk_unlink(anna);
-    check_int(desk_ask(&desk, bert, "SELECT count(*) FROM t"), 2);
-    desk_unlink(bert);
-    desk_close(&desk);
+    sqlite_fixture_unlink(anna);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, bert, "SELECT count(*) FROM t"), 2);
+    sqlite_fixture_unlink(bert);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite, keeps_memory_databases_apart_by_name)
 {
-    struct desk mine, yours;
+    struct sqlite_fixture mine, yours;
     struct weir_link *anna, *bert;
 
-    desk_open(&mine, IN_MEMORY);
-    desk_open(&yours, IN_MEMORY);
-    anna = desk_link(&mine);
-    bert = desk_link(&yours);
+    sqlite_fixture_open(&mine, IN_MEMORY);
+    sqlite_fixture_open(&yours, IN_MEMORY);
+    anna = sqlite_fixture_link(&mine);
+    bert = sqlite_fixture_link(&yours);
 
-    desk_exec(&mine, anna, "CREATE TABLE t (a)");
-    check_status(desk_try(&yours, bert, "SELECT a FROM t"), WEIR_SCHEMA);
+    sqlite_fixture_exec(&mine, anna, "CREATE TABLE t (a)");
+    check_status(sqlite_fixture_try(&yours, bert, "SELECT a FROM t"), WEIR_SCHEMA);
 
-    desk_unlink(anna);
-    desk_unlink(bert);
-    desk_close(&mine);
-    desk_close(&yours);
+    sqlite_fixture_unlink(anna);
+    sqlite_fixture_unlink(bert);
+    sqlite_fixture_close(&mine);
+    sqlite_fixture_close(&yours);
 }
 
 static int option_of(sqlite3 *db, int name)
@@ -188,60 +192,61 @@ static int option_of(sqlite3 *db, int name)
 
 WEIR_TEST(sqlite, really_has_the_settings_it_asks_for)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     sqlite3 *db;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    db = desk_native(link);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    db = sqlite_fixture_native(link);
 
-    check_str(desk_peek(db, "PRAGMA journal_mode"), "wal");
-    check_str(desk_peek(db, "PRAGMA synchronous"), "2");
-    check_str(desk_peek(db, "PRAGMA foreign_keys"), "1");
-    check_str(desk_peek(db, "PRAGMA temp_store"), "2");
-    check_str(desk_peek(db, "PRAGMA wal_autocheckpoint"), "0");
-    check_str(desk_peek(db, "PRAGMA journal_size_limit"), "33554432");
+    check_str(sqlite_fixture_peek(db, "PRAGMA journal_mode"), "wal");
+    check_str(sqlite_fixture_peek(db, "PRAGMA synchronous"), "2");
+    check_str(sqlite_fixture_peek(db, "PRAGMA foreign_keys"), "1");
+    check_str(sqlite_fixture_peek(db, "PRAGMA temp_store"), "2");
+    check_str(sqlite_fixture_peek(db, "PRAGMA wal_autocheckpoint"), "0");
+    check_str(sqlite_fixture_peek(db, "PRAGMA journal_size_limit"), "33554432");
     check_int(option_of(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 1);
     check_int(option_of(db, SQLITE_DBCONFIG_DEFENSIVE), 1);
     check_int(option_of(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA), 0);
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Far more pages than an automatic checkpoint waits for, and then the last close. */
 WEIR_TEST(sqlite, never_checkpoints_by_itself)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     int64_t database_size;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a)");
-    database_size = desk_file_size(&desk, "");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    database_size = sqlite_fixture_file_size(&sqlite_fixture, "");
     for (int i = 0; i < 5; i++)
-        desk_exec(&desk, link, "INSERT INTO t VALUES (zeroblob(2000000))");
+        sqlite_fixture_exec(&sqlite_fixture, link,
+                            "INSERT INTO t VALUES (zeroblob(2000000))");
 
-    desk_unlink(link);
+    sqlite_fixture_unlink(link);
 
-    check_int(desk_file_size(&desk, ""), database_size);
-    check(desk_file_size(&desk, "-wal") > 10000000);
-    desk_close(&desk);
+    check_int(sqlite_fixture_file_size(&sqlite_fixture, ""), database_size);
+    check(sqlite_fixture_file_size(&sqlite_fixture, "-wal") > 10000000);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
-static enum weir_status open_path(struct desk *desk, const char *path)
+static enum weir_status open_path(struct sqlite_fixture *sqlite_fixture, const char *path)
 {
     struct weir_link *link = NULL;
     enum weir_status status;
 
-    desk->config.url.path = (char *)(uintptr_t)path;
-    status = driver->open(&desk->config, &link, &desk->error);
+    sqlite_fixture->config.url.path = (char *)(uintptr_t)path;
+    status = driver->open(&sqlite_fixture->config, &link, &sqlite_fixture->error);
     check((status == WEIR_OK) == (link != NULL));
     if (link != NULL)
-        desk_unlink(link);
-    desk->config.url.path = desk->path;
+        sqlite_fixture_unlink(link);
+    sqlite_fixture->config.url.path = sqlite_fixture->path;
     return status;
 }
 
@@ -256,64 +261,64 @@ static void write_file(const char *path, const char *content)
 
 WEIR_TEST(sqlite, says_what_is_wrong_with_a_path)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     char path[300];
 
-    desk_open(&desk, A_FILE);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
 
-    snprintf(path, sizeof path, "%s-no-such-folder/app.db", desk.path);
-    check_status(open_path(&desk, path), WEIR_SCHEMA);
-    check_int(desk.error.native_code & 0xff, SQLITE_CANTOPEN);
-    check(strncmp(desk.error.text, "open: ", 6) == 0);
+    snprintf(path, sizeof path, "%s-no-such-folder/app.db", sqlite_fixture.path);
+    check_status(open_path(&sqlite_fixture, path), WEIR_SCHEMA);
+    check_int(sqlite_fixture.error.native_code & 0xff, SQLITE_CANTOPEN);
+    check(strncmp(sqlite_fixture.error.text, "open: ", 6) == 0);
 
-    check_status(open_path(&desk, place_of_program()), WEIR_SCHEMA);
+    check_status(open_path(&sqlite_fixture, place_of_program()), WEIR_SCHEMA);
 
-    write_file(desk.path,
+    write_file(sqlite_fixture.path,
                "This is a letter and no database, and long enough for a header. "
                "Dear reader, many thanks for yours of the 4th.");
-    check_status(open_path(&desk, desk.path), WEIR_SCHEMA);
-    check_int(desk.error.native_code, SQLITE_NOTADB);
+    check_status(open_path(&sqlite_fixture, sqlite_fixture.path), WEIR_SCHEMA);
+    check_int(sqlite_fixture.error.native_code, SQLITE_NOTADB);
 
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Permissions mean nothing to root, so somebody else opens it. */
-static enum weir_status open_with_mode(struct desk *desk, mode_t mode)
+static enum weir_status open_with_mode(struct sqlite_fixture *sqlite_fixture, mode_t mode)
 {
     bool is_root = geteuid() == 0;
     enum weir_status status;
 
-    check_int(chmod(desk->path, mode), 0);
+    check_int(chmod(sqlite_fixture->path, mode), 0);
     check_int(is_root ? seteuid(65534) : 0, 0);
-    status = open_path(desk, desk->path);
+    status = open_path(sqlite_fixture, sqlite_fixture->path);
     check_int(is_root ? seteuid(0) : 0, 0);
     return status;
 }
 
 WEIR_TEST(sqlite, is_denied_a_file_it_may_not_write)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
 
-    desk_open(&desk, A_FILE);
-    write_file(desk.path, "");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    write_file(sqlite_fixture.path, "");
 
-    check_status(open_with_mode(&desk, 0444), WEIR_DENIED);
-    check_status(open_with_mode(&desk, 0000), WEIR_DENIED);
+    check_status(open_with_mode(&sqlite_fixture, 0444), WEIR_DENIED);
+    check_status(open_with_mode(&sqlite_fixture, 0000), WEIR_DENIED);
 
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* With Debian's SQLite this would otherwise be a database in memory. */
 WEIR_TEST(sqlite, takes_a_path_for_a_path_and_not_for_a_uri)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     int here = open(".", O_RDONLY | O_DIRECTORY);
 
-    desk_open(&desk, A_FILE);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
     check(here >= 0);
     check_int(chdir(place_of_program()), 0);
 
-    check_status(open_path(&desk, "file:app.db?mode=memory"), WEIR_OK);
+    check_status(open_path(&sqlite_fixture, "file:app.db?mode=memory"), WEIR_OK);
     check_int(access("file:app.db?mode=memory", F_OK), 0);
 
     check_int(remove("file:app.db?mode=memory"), 0);
@@ -321,21 +326,21 @@ WEIR_TEST(sqlite, takes_a_path_for_a_path_and_not_for_a_uri)
     (void)remove("file:app.db?mode=memory-shm");
     check_int(fchdir(here), 0);
     close(here);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Each of them wants to switch the new file to WAL. They start when the pipe is closed. */
 WEIR_TEST(sqlite, is_opened_first_by_many_processes_at_once)
 {
     enum { PROCESSES = 8, ROUNDS = 10 };
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
 
     for (int round = 0; round < ROUNDS; round++) {
         pid_t children[PROCESSES];
         int start[2];
         char byte;
 
-        desk_open(&desk, A_FILE);
+        sqlite_fixture_open(&sqlite_fixture, A_FILE);
         check_int(pipe(start), 0);
         for (int i = 0; i < PROCESSES; i++) {
             children[i] = fork();
@@ -343,7 +348,7 @@ WEIR_TEST(sqlite, is_opened_first_by_many_processes_at_once)
             if (children[i] == 0) {
                 close(start[1]);
                 (void)!read(start[0], &byte, 1);
-                _exit((int)open_path(&desk, desk.path));
+                _exit((int)open_path(&sqlite_fixture, sqlite_fixture.path));
             }
         }
         close(start[0]);
@@ -355,22 +360,22 @@ WEIR_TEST(sqlite, is_opened_first_by_many_processes_at_once)
             check(WIFEXITED(how));
             check_status((enum weir_status)WEXITSTATUS(how), WEIR_OK);
         }
-        desk_close(&desk);
+        sqlite_fixture_close(&sqlite_fixture);
     }
 }
 
 static enum weir_status open_and_close(const struct weir_heap *heap)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link = NULL;
     enum weir_status status;
 
-    desk_open(&desk, IN_MEMORY);
-    desk.config.heap = heap;
-    status = driver->open(&desk.config, &link, &desk.error);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    sqlite_fixture.config.heap = heap;
+    status = driver->open(&sqlite_fixture.config, &link, &sqlite_fixture.error);
     if (link != NULL)
-        desk_unlink(link);
-    desk_close(&desk);
+        sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
     return status;
 }
 
@@ -384,37 +389,40 @@ WEIR_TEST(sqlite, survives_any_failing_allocation)
 /* The first test that adopts: what it looks for happens once in a process. */
 WEIR_TEST(sqlite_adopted, warns_once_of_automatic_checkpoints)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
 
-    desk_open(&desk, A_FILE);
-    db = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    db = open_as_application(&sqlite_fixture);
 
     run_as_application(db, "PRAGMA wal_autocheckpoint=0");
-    desk_unlink(adopt(&desk, db));
-    check_int(journal_count(&desk.journal, WEIR_LOG_WARNING, "checkpoint"), 0);
+    sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
+    check_int(journal_count(&sqlite_fixture.journal, WEIR_LOG_WARNING, "checkpoint"), 0);
 
     run_as_application(db, "PRAGMA wal_autocheckpoint=500");
-    desk_unlink(adopt(&desk, db));
-    desk_unlink(adopt(&desk, db));
-    check_int(journal_count(&desk.journal, WEIR_LOG_WARNING, "wal_autocheckpoint=500"),
+    sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
+    sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
+    check_int(journal_count(&sqlite_fixture.journal, WEIR_LOG_WARNING,
+                            "wal_autocheckpoint=500"),
               sqlite3_libversion_number() < 3051003 ? 1 : 0);
 
     sqlite3_close(db);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_adopted, refuses_a_handle_that_is_none)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link = NULL;
 
-    desk_open(&desk, A_FILE);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
 
-    check_status(driver->adopt(&desk.config, NULL, &link, &desk.error), WEIR_INVALID);
+    check_status(
+        driver->adopt(&sqlite_fixture.config, NULL, &link, &sqlite_fixture.error),
+        WEIR_INVALID);
 
     check(link == NULL);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 static const char *const LOOKED_AT[] = {
@@ -427,38 +435,38 @@ enum { LOOKED_AT_COUNT = sizeof LOOKED_AT / sizeof LOOKED_AT[0] };
 
 WEIR_TEST(sqlite_adopted, leaves_every_setting_and_no_statement_behind)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
     struct weir_link *link;
     char before[LOOKED_AT_COUNT][128];
     void *prepared = NULL;
     struct weir_cursor cursor;
 
-    desk_open(&desk, A_FILE);
-    desk.config.log = NULL;
-    db = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    sqlite_fixture.config.log = NULL;
+    db = open_as_application(&sqlite_fixture);
     run_as_application(db, "CREATE TABLE t (a); PRAGMA busy_timeout=1234");
     for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
-        strcpy(before[i], desk_peek(db, LOOKED_AT[i]));
+        strcpy(before[i], sqlite_fixture_peek(db, LOOKED_AT[i]));
 
-    link = adopt(&desk, db);
-    check_status(
-        driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared, &desk.error),
-        WEIR_OK);
+    link = adopt(&sqlite_fixture, db);
+    check_status(driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared,
+                                 &sqlite_fixture.error),
+                 WEIR_OK);
     check_status(driver->run(link, prepared, (struct weir_value[]){weir_integer(7)},
-                             &cursor, &desk.error),
+                             &cursor, &sqlite_fixture.error),
                  WEIR_OK);
     driver->finish(link, &cursor);
     driver->unprepare(link, prepared);
     driver->close(link);
 
     for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
-        check_str(desk_peek(db, LOOKED_AT[i]), before[i]);
+        check_str(sqlite_fixture_peek(db, LOOKED_AT[i]), before[i]);
     check_int(option_of(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 0);
     check_int(option_of(db, SQLITE_DBCONFIG_DEFENSIVE), 0);
     check(sqlite3_next_stmt(db, NULL) == NULL);
     check_int(sqlite3_close(db), SQLITE_OK);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 static int count_call(void *argument)
@@ -476,67 +484,70 @@ static int count_busy(void *argument, int attempt)
 
 WEIR_TEST(sqlite_adopted, asks_the_applications_handlers_and_not_ours)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
     struct weir_link *other, *link;
     int busy_count = 0, progress_count = 0;
 
-    desk_open(&desk, A_FILE);
-    other = desk_link(&desk);
-    desk_exec(&desk, other, "CREATE TABLE t (a)");
-    db = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    other = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, other, "CREATE TABLE t (a)");
+    db = open_as_application(&sqlite_fixture);
     sqlite3_busy_handler(db, count_busy, &busy_count);
     sqlite3_progress_handler(db, 1, count_call, &progress_count);
-    link = adopt(&desk, db);
-    check_status(driver->begin(other, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+    link = adopt(&sqlite_fixture, db);
+    check_status(driver->begin(other, WEIR_READ_WRITE, &sqlite_fixture.error), WEIR_OK);
 
-    check_status(desk_try(&desk, link, "INSERT INTO t VALUES (1)"), WEIR_LOCKED);
+    check_status(sqlite_fixture_try(&sqlite_fixture, link, "INSERT INTO t VALUES (1)"),
+                 WEIR_LOCKED);
     check_int(busy_count, 1);
     check(progress_count > 0);
 
-    desk_unlink(link);
-    desk_unlink(other);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_unlink(other);
     sqlite3_close(db);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* The third row violates the constraint: the first two go too, what the application did stays. */
 WEIR_TEST(sqlite_adopted, takes_back_a_failed_batch_and_nothing_else)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
     struct weir_link *link;
     struct weir_value rows[] = {weir_integer(2), weir_integer(3), weir_integer(1)};
     void *prepared = NULL;
     int64_t changed = -1;
 
-    desk_open(&desk, A_FILE);
-    db = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    db = open_as_application(&sqlite_fixture);
     run_as_application(db, "CREATE TABLE t (a UNIQUE); BEGIN; INSERT INTO t VALUES (1)");
-    link = adopt(&desk, db);
-    check_status(
-        driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared, &desk.error),
-        WEIR_OK);
-
-    check_status(driver->run_many(link, prepared, rows, 3, 1, &changed, &desk.error),
-                 WEIR_CONSTRAINT);
-    check_int(changed, 0);
-    check_status(driver->run_many(link, prepared, rows, 2, 1, &changed, &desk.error),
+    link = adopt(&sqlite_fixture, db);
+    check_status(driver->prepare(link, "INSERT INTO t VALUES (?1)", "i", &prepared,
+                                 &sqlite_fixture.error),
                  WEIR_OK);
+
+    check_status(
+        driver->run_many(link, prepared, rows, 3, 1, &changed, &sqlite_fixture.error),
+        WEIR_CONSTRAINT);
+    check_int(changed, 0);
+    check_status(
+        driver->run_many(link, prepared, rows, 2, 1, &changed, &sqlite_fixture.error),
+        WEIR_OK);
     check_int(changed, 2);
 
     driver->unprepare(link, prepared);
-    desk_unlink(link);
+    sqlite_fixture_unlink(link);
     check_int(sqlite3_get_autocommit(db), 0);
     run_as_application(db, "COMMIT");
-    check_str(desk_peek(db, "SELECT group_concat(a) FROM t"), "1,2,3");
+    check_str(sqlite_fixture_peek(db, "SELECT group_concat(a) FROM t"), "1,2,3");
     sqlite3_close(db);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_adopted, reads_the_text_of_a_utf16_file_as_utf8)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
     struct weir_link *link;
     void *prepared = NULL;
@@ -544,15 +555,17 @@ WEIR_TEST(sqlite_adopted, reads_the_text_of_a_utf16_file_as_utf8)
     struct weir_value value;
     bool fits;
 
-    desk_open(&desk, A_FILE);
-    db = open_as_application(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    db = open_as_application(&sqlite_fixture);
     run_as_application(db, "PRAGMA encoding='UTF-16le'; CREATE TABLE t (a);"
                            "INSERT INTO t VALUES ('gr\xc3\xbc\xc3\x9f')");
-    link = adopt(&desk, db);
-    check_status(driver->prepare(link, "SELECT a FROM t", "", &prepared, &desk.error),
+    link = adopt(&sqlite_fixture, db);
+    check_status(
+        driver->prepare(link, "SELECT a FROM t", "", &prepared, &sqlite_fixture.error),
+        WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
                  WEIR_OK);
-    check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
-    check_status(driver->next(link, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->next(link, &cursor, &sqlite_fixture.error), WEIR_OK);
 
     driver->read(&cursor, 0, WEIR_TYPE_BYTES, &value, &fits);
     check(fits);
@@ -560,9 +573,9 @@ WEIR_TEST(sqlite_adopted, reads_the_text_of_a_utf16_file_as_utf8)
 
     driver->finish(link, &cursor);
     driver->unprepare(link, prepared);
-    desk_unlink(link);
+    sqlite_fixture_unlink(link);
     sqlite3_close(db);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* ---- durability ---- */
@@ -581,44 +594,45 @@ static void note_finding(void *state, const struct weir_finding *finding)
              finding->found, finding->needed);
 }
 
-static struct findings find(struct desk *desk, struct weir_link *link)
+static struct findings find(struct sqlite_fixture *sqlite_fixture, struct weir_link *link)
 {
     struct findings findings = {0};
 
-    check_status(driver->durability(link, note_finding, &findings, &desk->error),
-                 WEIR_OK);
+    check_status(
+        driver->durability(link, note_finding, &findings, &sqlite_fixture->error),
+        WEIR_OK);
     return findings;
 }
 
 WEIR_TEST(sqlite_durability, has_nothing_to_say_of_our_own_files)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
-    check_int(find(&desk, link).count, 0);
+    check_int(find(&sqlite_fixture, link).count, 0);
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_durability, says_that_memory_forgets)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct findings findings;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
-    findings = find(&desk, link);
+    findings = find(&sqlite_fixture, link);
     check_int(findings.count, 1);
     check_str(findings.last, "memory database: yes, not a file");
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_durability, finds_weak_settings_of_the_application)
@@ -637,24 +651,24 @@ WEIR_TEST(sqlite_durability, finds_weak_settings_of_the_application)
         {"PRAGMA journal_mode=MEMORY", "journal_mode: memory, not wal"},
         {"PRAGMA journal_mode=OFF", "journal_mode: off, not wal"},
     };
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    db = open_as_application(&desk);
-    link = adopt(&desk, db);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    db = open_as_application(&sqlite_fixture);
+    link = adopt(&sqlite_fixture, db);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct findings findings;
 
         run_as_application(db, cases[i].set);
-        findings = find(&desk, link);
+        findings = find(&sqlite_fixture, link);
         check_str(findings.last, cases[i].finding);
         check_int(findings.count, cases[i].finding[0] != '\0');
     }
 
-    desk_unlink(link);
+    sqlite_fixture_unlink(link);
     sqlite3_close(db);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }

@@ -7,7 +7,7 @@
 #include "db/clock.h"
 #include "lib/stage.h"
 #include "lib/test.h"
-#include "unit/db/desk.h"
+#include "unit/db/sqlite_fixture.h"
 #include "ward/system.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;
@@ -16,7 +16,7 @@ static const struct weir_driver *const driver = &weir_driver_sqlite;
 
 /* Takes the write lock after a while, keeps it, and gives it back. */
 struct guest {
-    struct desk *desk;
+    struct sqlite_fixture *sqlite_fixture;
     struct weir_link *link;
     int64_t comes_ns;
     int64_t stays_ns;
@@ -54,19 +54,19 @@ static void invite(struct stage *stage, struct guest *guest)
 }
 
 /* Anna comes at once and stays three seconds, Bert comes after one. */
-static void let_them_meet(enum desk_kind kind, int64_t lock_timeout_ns,
+static void let_them_meet(enum sqlite_fixture_kind kind, int64_t lock_timeout_ns,
                           struct guest *bert, int64_t run_ns)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct stage stage;
     struct guest anna = {.stays_ns = WEIR_SECONDS(3)};
     int64_t began_ns = weir_system_now_ns();
 
-    desk_open(&desk, kind);
-    desk.config.lock_timeout_ns = lock_timeout_ns;
-    anna.desk = bert->desk = &desk;
-    anna.link = desk_link(&desk);
-    bert->link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, kind);
+    sqlite_fixture.config.lock_timeout_ns = lock_timeout_ns;
+    anna.sqlite_fixture = bert->sqlite_fixture = &sqlite_fixture;
+    anna.link = sqlite_fixture_link(&sqlite_fixture);
+    bert->link = sqlite_fixture_link(&sqlite_fixture);
     bert->comes_ns = WEIR_SECONDS(1);
     stage_open(&stage, IN_SIMULATION);
     invite(&stage, &anna);
@@ -82,14 +82,14 @@ static void let_them_meet(enum desk_kind kind, int64_t lock_timeout_ns,
     check(weir_sim_steps(stage.sim) < 10000);
     check(weir_system_now_ns() - began_ns < WEIR_SECONDS(30));
     stage_close(&stage);
-    desk_unlink(anna.link);
-    desk_unlink(bert->link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(anna.link);
+    sqlite_fixture_unlink(bert->link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_patience, waits_for_the_write_lock_in_virtual_time)
 {
-    for (enum desk_kind kind = A_FILE; kind <= IN_MEMORY; kind++) {
+    for (enum sqlite_fixture_kind kind = A_FILE; kind <= IN_MEMORY; kind++) {
         struct guest bert = {0};
 
         let_them_meet(kind, WEIR_SECONDS(10), &bert, WEIR_SECONDS(20));
@@ -122,21 +122,22 @@ WEIR_TEST(sqlite_patience, stops_waiting_when_its_worker_is_cancelled)
 /* Waiting for a lock is part of the statement. */
 WEIR_TEST(sqlite_patience, counts_waiting_as_time_of_the_statement)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *anna, *bert;
 
-    desk_open(&desk, A_FILE);
-    desk.config.lock_timeout_ns = 0;
-    desk.config.statement_timeout_ns = MS(5);
-    anna = desk_link(&desk);
-    bert = desk_link(&desk);
-    check_status(driver->begin(anna, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    sqlite_fixture.config.lock_timeout_ns = 0;
+    sqlite_fixture.config.statement_timeout_ns = MS(5);
+    anna = sqlite_fixture_link(&sqlite_fixture);
+    bert = sqlite_fixture_link(&sqlite_fixture);
+    check_status(driver->begin(anna, WEIR_READ_WRITE, &sqlite_fixture.error), WEIR_OK);
 
-    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_TIMEOUT);
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &sqlite_fixture.error),
+                 WEIR_TIMEOUT);
 
-    desk_unlink(anna);
-    desk_unlink(bert);
-    desk_close(&desk);
+    sqlite_fixture_unlink(anna);
+    sqlite_fixture_unlink(bert);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Between two rows ten timeouts pass; the rows themselves take no virtual time. */
@@ -169,15 +170,15 @@ static enum weir_status read_slowly(struct weir_context *context, void *state,
 
 WEIR_TEST(sqlite_patience, does_not_count_the_callers_time_between_rows)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct stage stage;
     struct guest reader = {.status = WEIR_FAILED};
     struct weir_worker_options options;
     struct weir_notifier *bell;
 
-    desk_open(&desk, IN_MEMORY);
-    desk.config.statement_timeout_ns = WEIR_SECONDS(1);
-    reader.link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    sqlite_fixture.config.statement_timeout_ns = WEIR_SECONDS(1);
+    reader.link = sqlite_fixture_link(&sqlite_fixture);
     stage_open(&stage, IN_SIMULATION);
     bell = stage_bell(&stage);
     weir_worker_options_init(&options);
@@ -192,28 +193,29 @@ WEIR_TEST(sqlite_patience, does_not_count_the_callers_time_between_rows)
 
     check_status(reader.status, WEIR_NO_ROW);
     stage_close(&stage);
-    desk_unlink(reader.link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(reader.link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* ---- in real time ---- */
 
 WEIR_TEST(sqlite_patience, ends_a_statement_that_takes_too_long)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     int64_t answer;
 
-    desk_open(&desk, IN_MEMORY);
-    desk.config.statement_timeout_ns = MS(5);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    sqlite_fixture.config.statement_timeout_ns = MS(5);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
-    check_status(desk_try_ask(&desk, link, ENDLESS, &answer), WEIR_TIMEOUT);
-    check_int(desk.error.native_code, SQLITE_INTERRUPT);
-    check_int(desk_ask(&desk, link, "SELECT 7"), 7);
+    check_status(sqlite_fixture_try_ask(&sqlite_fixture, link, ENDLESS, &answer),
+                 WEIR_TIMEOUT);
+    check_int(sqlite_fixture.error.native_code, SQLITE_INTERRUPT);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT 7"), 7);
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Called by a statement, as by another thread in just that moment. */
@@ -229,31 +231,32 @@ static void call_off(sqlite3_context *context, int count, sqlite3_value **argume
  * committed must not be told as a failure. */
 WEIR_TEST(sqlite_patience, never_fails_a_statement_that_is_done)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value value = weir_integer(1);
     void *prepared = NULL;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a)");
-    check_int(sqlite3_create_function(desk_native(link), "call_off", 1, SQLITE_UTF8, link,
-                                      call_off, NULL, NULL),
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    check_int(sqlite3_create_function(sqlite_fixture_native(link), "call_off", 1,
+                                      SQLITE_UTF8, link, call_off, NULL, NULL),
               SQLITE_OK);
     check_status(driver->prepare(link, "INSERT INTO t VALUES (call_off(?1))", "i",
-                                 &prepared, &desk.error),
+                                 &prepared, &sqlite_fixture.error),
                  WEIR_OK);
 
     for (int i = 0; i < 1000; i++) { /* long enough for several looks */
-        check_status(driver->run(link, prepared, &value, &cursor, &desk.error), WEIR_OK);
+        check_status(driver->run(link, prepared, &value, &cursor, &sqlite_fixture.error),
+                     WEIR_OK);
         driver->finish(link, &cursor);
     }
 
-    check_int(desk_ask(&desk, link, "SELECT count(*) FROM t"), 1000);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT count(*) FROM t"), 1000);
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 struct canceller {
@@ -288,47 +291,49 @@ static void canceller_stop(struct canceller *self)
 
 WEIR_TEST(sqlite_patience, ends_a_statement_that_another_thread_cancels)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct canceller canceller;
     int64_t answer;
 
-    desk_open(&desk, IN_MEMORY);
-    desk.config.statement_timeout_ns = 0;
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    sqlite_fixture.config.statement_timeout_ns = 0;
+    link = sqlite_fixture_link(&sqlite_fixture);
 
     canceller_start(&canceller, link);
-    check_status(desk_try_ask(&desk, link, ENDLESS, &answer), WEIR_CANCELLED);
+    check_status(sqlite_fixture_try_ask(&sqlite_fixture, link, ENDLESS, &answer),
+                 WEIR_CANCELLED);
     canceller_stop(&canceller);
 
-    check_int(desk_ask(&desk, link, "SELECT 7"), 7);
-    desk_unlink(link);
-    desk_close(&desk);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT 7"), 7);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* sqlite3_interrupt() does not reach a busy handler. */
 WEIR_TEST(sqlite_patience, ends_a_wait_for_a_lock_that_another_thread_cancels)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *anna, *bert;
     struct canceller canceller;
 
-    desk_open(&desk, A_FILE);
-    desk.config.lock_timeout_ns = 0;
-    desk.config.statement_timeout_ns = 0;
-    anna = desk_link(&desk);
-    bert = desk_link(&desk);
-    check_status(driver->begin(anna, WEIR_READ_WRITE, &desk.error), WEIR_OK);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    sqlite_fixture.config.lock_timeout_ns = 0;
+    sqlite_fixture.config.statement_timeout_ns = 0;
+    anna = sqlite_fixture_link(&sqlite_fixture);
+    bert = sqlite_fixture_link(&sqlite_fixture);
+    check_status(driver->begin(anna, WEIR_READ_WRITE, &sqlite_fixture.error), WEIR_OK);
 
     canceller_start(&canceller, bert);
-    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_CANCELLED);
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &sqlite_fixture.error),
+                 WEIR_CANCELLED);
     canceller_stop(&canceller);
 
     driver->rollback(anna);
-    check_status(driver->begin(bert, WEIR_READ_WRITE, &desk.error), WEIR_OK);
-    desk_unlink(anna);
-    desk_unlink(bert);
-    desk_close(&desk);
+    check_status(driver->begin(bert, WEIR_READ_WRITE, &sqlite_fixture.error), WEIR_OK);
+    sqlite_fixture_unlink(anna);
+    sqlite_fixture_unlink(bert);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_patience, waits_longer_each_time_and_never_long)

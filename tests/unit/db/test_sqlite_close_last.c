@@ -7,7 +7,7 @@
 #include "contract/db/child.h"
 #include "db/connection.h"
 #include "db/db.h"
-#include "unit/db/desk.h"
+#include "unit/db/sqlite_fixture.h"
 
 enum { PROCESSES = 20, CLOSINGS = 5, PATH_SIZE = 320 };
 
@@ -40,7 +40,7 @@ static void execute(struct weir_db *db, const char *text)
 
 /* What somebody has who copies the database file and nothing else: rows of t, -1 if it is not
  * even a table. */
-static int64_t rows_of_a_copy(const struct desk *desk)
+static int64_t rows_of_a_copy(const struct sqlite_fixture *sqlite_fixture)
 {
     char command[2 * PATH_SIZE];
     char copy[PATH_SIZE];
@@ -48,11 +48,11 @@ static int64_t rows_of_a_copy(const struct desk *desk)
     sqlite3_stmt *stmt = NULL;
     int64_t rows = -1;
 
-    snprintf(copy, sizeof copy, "%s-copy", desk->path);
-    snprintf(command, sizeof command, "cp %s %s", desk->path, copy);
+    snprintf(copy, sizeof copy, "%s-copy", sqlite_fixture->path);
+    snprintf(command, sizeof command, "cp %s %s", sqlite_fixture->path, copy);
     check_int(system(command), 0);
     check_int(sqlite3_open_v2(copy, &handle, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    check_str(desk_peek(handle, "PRAGMA integrity_check"), "ok");
+    check_str(sqlite_fixture_peek(handle, "PRAGMA integrity_check"), "ok");
     if (sqlite3_prepare_v2(handle, "SELECT count(*) FROM t", -1, &stmt, NULL) ==
             SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW)
@@ -65,26 +65,26 @@ static int64_t rows_of_a_copy(const struct desk *desk)
 
 WEIR_TEST(sqlite_last, end_of_a_process_leaves_a_file_with_everything)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_db *db;
 
-    desk_open(&desk, A_FILE);
-    db = open_db(desk.path);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    db = open_db(sqlite_fixture.path);
     execute(db, "CREATE TABLE t (a)");
     execute(db, "INSERT INTO t VALUES (1)");
 
     weir_db_destroy(db);
 
-    check_int(rows_of_a_copy(&desk), 1);
-    check_int(desk_file_size(&desk, "-wal"), -1);
-    desk_close(&desk);
+    check_int(rows_of_a_copy(&sqlite_fixture), 1);
+    check_int(sqlite_fixture_file_size(&sqlite_fixture, "-wal"), -1);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* ---- many at once ---- */
 
 /* In memory that all processes see. */
 struct crowd {
-    const struct desk *desk;
+    const struct sqlite_fixture *sqlite_fixture;
     _Atomic bool over;
     _Atomic int64_t inserted;
 };
@@ -93,7 +93,7 @@ struct crowd {
 static int write_until_over(void *argument)
 {
     struct crowd *crowd = argument;
-    struct weir_db *db = open_db(crowd->desk->path);
+    struct weir_db *db = open_db(crowd->sqlite_fixture->path);
     struct weir_connection *idle = NULL;
 
     check_status(weir_db_acquire(db, &idle, NULL), WEIR_OK);
@@ -124,23 +124,23 @@ static void write_and_close_at_once(struct crowd *crowd)
 /* Whoever is last gets the file for itself, however close behind the others it comes. */
 WEIR_TEST(sqlite_last, of_many_processes_that_close_at_once_moves_the_log)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_db *db;
     struct crowd *crowd = mmap(NULL, sizeof *crowd, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     check(crowd != MAP_FAILED);
-    desk_open(&desk, A_FILE);
-    crowd->desk = &desk;
-    db = open_db(desk.path);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    crowd->sqlite_fixture = &sqlite_fixture;
+    db = open_db(sqlite_fixture.path);
     execute(db, "CREATE TABLE t (a)");
     weir_db_destroy(db); /* no connection crosses the fork */
 
     for (int i = 0; i < CLOSINGS; i++) {
         write_and_close_at_once(crowd);
-        check_int(rows_of_a_copy(&desk), atomic_load(&crowd->inserted));
+        check_int(rows_of_a_copy(&sqlite_fixture), atomic_load(&crowd->inserted));
     }
 
     munmap(crowd, sizeof *crowd);
-    desk_close(&desk);
+    sqlite_fixture_close(&sqlite_fixture);
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/test.h"
-#include "unit/db/desk.h"
+#include "unit/db/sqlite_fixture.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;
 
@@ -91,140 +91,150 @@ WEIR_TEST(sqlite_error, is_the_status_of_each_failure)
         {"PRAGMA query_only=ON; INSERT INTO t VALUES (3, 'x')", WEIR_DENIED,
          SQLITE_READONLY},
     };
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    desk_exec(&desk, link,
-              "CREATE TABLE t (a INTEGER PRIMARY KEY, b NOT NULL CHECK (b <> ''));"
-              "CREATE TABLE u (a REFERENCES t); INSERT INTO t VALUES (1, 'x')");
-    sqlite3_limit(desk_native(link), SQLITE_LIMIT_LENGTH, 1000);
-    sqlite3_set_authorizer(desk_native(link), deny, NULL);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(
+        &sqlite_fixture, link,
+        "CREATE TABLE t (a INTEGER PRIMARY KEY, b NOT NULL CHECK (b <> ''));"
+        "CREATE TABLE u (a REFERENCES t); INSERT INTO t VALUES (1, 'x')");
+    sqlite3_limit(sqlite_fixture_native(link), SQLITE_LIMIT_LENGTH, 1000);
+    sqlite3_set_authorizer(sqlite_fixture_native(link), deny, NULL);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        check_status(desk_try(&desk, link, cases[i].text), cases[i].status);
-        check_int(desk.error.native_code, cases[i].code);
-        check_status(desk.error.status, cases[i].status);
-        check_str(desk.error.sqlstate, "");
+        check_status(sqlite_fixture_try(&sqlite_fixture, link, cases[i].text),
+                     cases[i].status);
+        check_int(sqlite_fixture.error.native_code, cases[i].code);
+        check_status(sqlite_fixture.error.status, cases[i].status);
+        check_str(sqlite_fixture.error.sqlstate, "");
         check(!link->lost);
     }
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* The reader's snapshot is older than what somebody else has written: it can never write. */
 WEIR_TEST(sqlite_error, is_a_conflict_when_a_reader_wants_to_write_too_late)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *reader, *writer;
 
-    desk_open(&desk, A_FILE);
-    reader = desk_link(&desk);
-    writer = desk_link(&desk);
-    desk_exec(&desk, writer, "CREATE TABLE t (a)");
-    check_status(driver->begin(reader, WEIR_READ_ONLY, &desk.error), WEIR_OK);
-    check_int(desk_ask(&desk, reader, "SELECT count(*) FROM t"), 0);
-    desk_exec(&desk, writer, "INSERT INTO t VALUES (1)");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    reader = sqlite_fixture_link(&sqlite_fixture);
+    writer = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, writer, "CREATE TABLE t (a)");
+    check_status(driver->begin(reader, WEIR_READ_ONLY, &sqlite_fixture.error), WEIR_OK);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, reader, "SELECT count(*) FROM t"), 0);
+    sqlite_fixture_exec(&sqlite_fixture, writer, "INSERT INTO t VALUES (1)");
 
-    check_status(desk_try(&desk, reader, "INSERT INTO t VALUES (2)"), WEIR_CONFLICT);
-    check_int(desk.error.native_code, SQLITE_BUSY_SNAPSHOT);
+    check_status(sqlite_fixture_try(&sqlite_fixture, reader, "INSERT INTO t VALUES (2)"),
+                 WEIR_CONFLICT);
+    check_int(sqlite_fixture.error.native_code, SQLITE_BUSY_SNAPSHOT);
     check_int(driver->transaction(reader), WEIR_TRANSACTION_OPEN);
     driver->rollback(reader);
-    desk_exec(&desk, reader, "INSERT INTO t VALUES (2)");
+    sqlite_fixture_exec(&sqlite_fixture, reader, "INSERT INTO t VALUES (2)");
 
-    desk_unlink(reader);
-    desk_unlink(writer);
-    desk_close(&desk);
+    sqlite_fixture_unlink(reader);
+    sqlite_fixture_unlink(writer);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* A table cannot be dropped from under its own connection's rows. */
 WEIR_TEST(sqlite_error, is_locked_by_rows_of_the_same_connection)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared = NULL;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
-    check_status(driver->prepare(link, "SELECT a FROM t", "", &prepared, &desk.error),
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link,
+                        "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
+    check_status(
+        driver->prepare(link, "SELECT a FROM t", "", &prepared, &sqlite_fixture.error),
+        WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
                  WEIR_OK);
-    check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
 
-    check_status(desk_try(&desk, link, "DROP TABLE t"), WEIR_LOCKED);
+    check_status(sqlite_fixture_try(&sqlite_fixture, link, "DROP TABLE t"), WEIR_LOCKED);
 
     driver->finish(link, &cursor);
-    desk_exec(&desk, link, "DROP TABLE t");
+    sqlite_fixture_exec(&sqlite_fixture, link, "DROP TABLE t");
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_error, is_disk_full_when_no_page_is_left)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a); PRAGMA max_page_count=10");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link,
+                        "CREATE TABLE t (a); PRAGMA max_page_count=10");
 
-    check_status(desk_try(&desk, link, "INSERT INTO t VALUES (zeroblob(1000000))"),
+    check_status(sqlite_fixture_try(&sqlite_fixture, link,
+                                    "INSERT INTO t VALUES (zeroblob(1000000))"),
                  WEIR_DISK_FULL);
-    check_int(desk.error.native_code, SQLITE_FULL);
-    desk_exec(&desk, link, "INSERT INTO t VALUES (1)");
+    check_int(sqlite_fixture.error.native_code, SQLITE_FULL);
+    sqlite_fixture_exec(&sqlite_fixture, link, "INSERT INTO t VALUES (1)");
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Damaged while nobody has it open: the pages behind the first are overwritten. */
 WEIR_TEST(sqlite_error, stops_at_a_corrupt_file)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     sqlite3 *db = NULL;
     struct weir_link *link;
     char rubbish[4096];
     int file;
 
-    desk_open(&desk, A_FILE);
-    check_int(sqlite3_open(desk.path, &db), SQLITE_OK);
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    check_int(sqlite3_open(sqlite_fixture.path, &db), SQLITE_OK);
     check_int(sqlite3_exec(db, "CREATE TABLE t (a); INSERT INTO t VALUES (1)", NULL, NULL,
                            NULL),
               SQLITE_OK);
     sqlite3_close(db);
     memset(rubbish, 0x5a, sizeof rubbish);
-    file = open(desk.path, O_WRONLY);
+    file = open(sqlite_fixture.path, O_WRONLY);
     check_int(pwrite(file, rubbish, sizeof rubbish, 4096), 4096);
     close(file);
 
-    link = desk_link(&desk);
-    check_status(desk_try(&desk, link, "SELECT a FROM t"), WEIR_SCHEMA);
-    check_int(desk.error.native_code & 0xff, SQLITE_CORRUPT);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    check_status(sqlite_fixture_try(&sqlite_fixture, link, "SELECT a FROM t"),
+                 WEIR_SCHEMA);
+    check_int(sqlite_fixture.error.native_code & 0xff, SQLITE_CORRUPT);
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* SQLite's own memory has an end, too. */
 WEIR_TEST(sqlite_error, is_no_memory_when_sqlite_gets_none)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a)");
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
     sqlite3_hard_heap_limit64(sqlite3_memory_used() + 100000);
 
-    check_status(desk_try(&desk, link, "SELECT length(hex(randomblob(1000000)))"),
+    check_status(sqlite_fixture_try(&sqlite_fixture, link,
+                                    "SELECT length(hex(randomblob(1000000)))"),
                  WEIR_NO_MEMORY);
 
     sqlite3_hard_heap_limit64(0);
-    desk_exec(&desk, link, "INSERT INTO t VALUES (1)");
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_exec(&sqlite_fixture, link, "INSERT INTO t VALUES (1)");
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }

@@ -4,30 +4,33 @@
 #include <math.h>
 
 #include "lib/test.h"
-#include "unit/db/desk.h"
+#include "unit/db/sqlite_fixture.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;
 
-static void *prepare(struct desk *desk, struct weir_link *link, const char *text,
-                     const char *parameters)
+static void *prepare(struct sqlite_fixture *sqlite_fixture, struct weir_link *link,
+                     const char *text, const char *parameters)
 {
     void *prepared = NULL;
 
-    check_status(driver->prepare(link, text, parameters, &prepared, &desk->error),
-                 WEIR_OK);
+    check_status(
+        driver->prepare(link, text, parameters, &prepared, &sqlite_fixture->error),
+        WEIR_OK);
     return prepared;
 }
 
 /* Run to the end; returns the changed rows. */
-static int64_t run(struct desk *desk, struct weir_link *link, const char *text)
+static int64_t run(struct sqlite_fixture *sqlite_fixture, struct weir_link *link,
+                   const char *text)
 {
-    void *prepared = prepare(desk, link, text, "");
+    void *prepared = prepare(sqlite_fixture, link, text, "");
     struct weir_cursor cursor;
     enum weir_status status;
 
-    check_status(driver->run(link, prepared, NULL, &cursor, &desk->error), WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture->error),
+                 WEIR_OK);
     do {
-        status = driver->next(link, &cursor, &desk->error);
+        status = driver->next(link, &cursor, &sqlite_fixture->error);
     } while (status == WEIR_OK);
     check_status(status, WEIR_NO_ROW);
     driver->finish(link, &cursor);
@@ -44,75 +47,77 @@ WEIR_TEST(sqlite_statement, refuses_what_is_not_one_statement)
         {"", ""},          {"  -- nothing", ""}, {"SELECT 1; SELECT 2", ""},
         {"SELECT ?1", ""}, {"SELECT ?1", "ii"},  {"SELECT 1", "i"},
     };
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        void *prepared = &desk;
+        void *prepared = &sqlite_fixture;
 
         check_status(driver->prepare(link, cases[i].text, cases[i].parameters, &prepared,
-                                     &desk.error),
+                                     &sqlite_fixture.error),
                      WEIR_INVALID);
         check(prepared == NULL);
     }
-    driver->unprepare(link, prepare(&desk, link, "SELECT 1 ; \n", ""));
+    driver->unprepare(link, prepare(&sqlite_fixture, link, "SELECT 1 ; \n", ""));
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* SQLite's own count speaks of the last change, whoever made it. */
 WEIR_TEST(sqlite_statement, counts_only_its_own_changes)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
-    check_int(run(&desk, link, "CREATE TABLE t (a)"), 0);
-    check_int(run(&desk, link, "INSERT INTO t VALUES (1), (2), (3)"), 3);
-    check_int(run(&desk, link, "CREATE TABLE u (a)"), 0);
-    check_int(run(&desk, link, "SELECT a FROM t"), 0);
-    check_int(run(&desk, link, "UPDATE t SET a = 4 WHERE a > 1"), 2);
-    check_int(run(&desk, link, "UPDATE t SET a = 4 WHERE a > 100"), 0);
-    check_int(run(&desk, link, "DELETE FROM t RETURNING a"), 3);
-    check_int(run(&desk, link, "DROP TABLE t"), 0);
+    check_int(run(&sqlite_fixture, link, "CREATE TABLE t (a)"), 0);
+    check_int(run(&sqlite_fixture, link, "INSERT INTO t VALUES (1), (2), (3)"), 3);
+    check_int(run(&sqlite_fixture, link, "CREATE TABLE u (a)"), 0);
+    check_int(run(&sqlite_fixture, link, "SELECT a FROM t"), 0);
+    check_int(run(&sqlite_fixture, link, "UPDATE t SET a = 4 WHERE a > 1"), 2);
+    check_int(run(&sqlite_fixture, link, "UPDATE t SET a = 4 WHERE a > 100"), 0);
+    check_int(run(&sqlite_fixture, link, "DELETE FROM t RETURNING a"), 3);
+    check_int(run(&sqlite_fixture, link, "DROP TABLE t"), 0);
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_statement, writes_all_also_when_its_rows_are_not_read)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a)");
-    prepared = prepare(&desk, link, "INSERT INTO t VALUES (1), (2) RETURNING a", "");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    prepared =
+        prepare(&sqlite_fixture, link, "INSERT INTO t VALUES (1), (2) RETURNING a", "");
 
-    check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
+                 WEIR_OK);
     driver->finish(link, &cursor);
 
     check_int(driver->transaction(link), WEIR_TRANSACTION_NONE);
-    check_int(desk_ask(&desk, link, "SELECT count(*) FROM t"), 2);
+    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT count(*) FROM t"), 2);
     check(!link->lost);
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Rows are stepped to when they are asked for; the parameter may be gone by then. */
 WEIR_TEST(sqlite_statement, keeps_its_parameters_until_the_last_row)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value value;
@@ -120,46 +125,51 @@ WEIR_TEST(sqlite_statement, keeps_its_parameters_until_the_last_row)
     void *prepared;
     bool fits;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
-    prepared = prepare(&desk, link, "SELECT a || ?1 FROM t ORDER BY rowid", "t");
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link,
+                        "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
+    prepared =
+        prepare(&sqlite_fixture, link, "SELECT a || ?1 FROM t ORDER BY rowid", "t");
     value = weir_text(weir_str(text));
 
-    check_status(driver->run(link, prepared, &value, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->run(link, prepared, &value, &cursor, &sqlite_fixture.error),
+                 WEIR_OK);
     memcpy(text, "gone", 4);
 
-    check_status(driver->next(link, &cursor, &desk.error), WEIR_OK);
-    check_status(driver->next(link, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->next(link, &cursor, &sqlite_fixture.error), WEIR_OK);
+    check_status(driver->next(link, &cursor, &sqlite_fixture.error), WEIR_OK);
     driver->read(&cursor, 0, WEIR_TYPE_TEXT, &value, &fits);
     check(fits && weir_str_equal(value.as.text, weir_str("2mine")));
     driver->finish(link, &cursor);
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 WEIR_TEST(sqlite_statement, refuses_what_not_every_engine_can_store)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value nan = weir_real(NAN), infinity = weir_real(INFINITY);
     struct weir_value array = weir_array(WEIR_TYPE_INTEGER, NULL, 0);
     void *prepared;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
-    prepared = prepare(&desk, link, "SELECT ?1", "r");
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    prepared = prepare(&sqlite_fixture, link, "SELECT ?1", "r");
 
-    check_status(driver->run(link, prepared, &nan, &cursor, &desk.error), WEIR_INVALID);
-    check_status(driver->run(link, prepared, &array, &cursor, &desk.error), WEIR_INVALID);
-    check_status(driver->run(link, prepared, &infinity, &cursor, &desk.error),
+    check_status(driver->run(link, prepared, &nan, &cursor, &sqlite_fixture.error),
+                 WEIR_INVALID);
+    check_status(driver->run(link, prepared, &array, &cursor, &sqlite_fixture.error),
+                 WEIR_INVALID);
+    check_status(driver->run(link, prepared, &infinity, &cursor, &sqlite_fixture.error),
                  WEIR_INVALID);
 
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Which columns can be had as what: rows of the table, columns of the letters n i r t b f m. */
@@ -179,19 +189,20 @@ WEIR_TEST(sqlite_statement, reads_a_column_only_as_what_it_is)
         {"SELECT ''", "---yy--"},   {"SELECT x'31'", "----y--"},
         {"SELECT x''", "----y--"},
     };
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link;
 
-    desk_open(&desk, IN_MEMORY);
-    link = desk_link(&desk);
+    sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
+    link = sqlite_fixture_link(&sqlite_fixture);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        void *prepared = prepare(&desk, link, cases[i].text, "");
+        void *prepared = prepare(&sqlite_fixture, link, cases[i].text, "");
         struct weir_cursor cursor;
         char fits[sizeof wanted / sizeof wanted[0] + 1] = {0};
 
-        check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
-        check_status(driver->next(link, &cursor, &desk.error), WEIR_OK);
+        check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
+                     WEIR_OK);
+        check_status(driver->next(link, &cursor, &sqlite_fixture.error), WEIR_OK);
         for (size_t j = 0; j < sizeof wanted / sizeof wanted[0]; j++) {
             struct weir_value value;
             bool fit = false;
@@ -205,31 +216,33 @@ WEIR_TEST(sqlite_statement, reads_a_column_only_as_what_it_is)
         driver->unprepare(link, prepared);
     }
 
-    desk_unlink(link);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* The schema changes under a statement that is prepared: it is prepared anew, unseen. */
 WEIR_TEST(sqlite_statement, follows_a_changed_schema)
 {
-    struct desk desk;
+    struct sqlite_fixture sqlite_fixture;
     struct weir_link *link, *other;
     struct weir_cursor cursor;
     void *prepared;
 
-    desk_open(&desk, A_FILE);
-    link = desk_link(&desk);
-    other = desk_link(&desk);
-    desk_exec(&desk, link, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
-    prepared = prepare(&desk, link, "SELECT * FROM t", "");
-    desk_exec(&desk, other, "ALTER TABLE t ADD COLUMN b");
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    other = sqlite_fixture_link(&sqlite_fixture);
+    sqlite_fixture_exec(&sqlite_fixture, link,
+                        "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    prepared = prepare(&sqlite_fixture, link, "SELECT * FROM t", "");
+    sqlite_fixture_exec(&sqlite_fixture, other, "ALTER TABLE t ADD COLUMN b");
 
-    check_status(driver->run(link, prepared, NULL, &cursor, &desk.error), WEIR_OK);
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
+                 WEIR_OK);
     check_int(cursor.column_count, 2);
 
     driver->finish(link, &cursor);
     driver->unprepare(link, prepared);
-    desk_unlink(link);
-    desk_unlink(other);
-    desk_close(&desk);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_unlink(other);
+    sqlite_fixture_close(&sqlite_fixture);
 }

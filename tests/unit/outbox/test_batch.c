@@ -15,7 +15,7 @@
 enum { MESSAGES_MAX = 10 };
 
 /* A batch of messages with seq 1, 2, 3, ..., and a handler that follows a script. */
-struct desk {
+struct setup {
     struct weir_faulty_heap heap;
     struct weir_sim *sim; /* NULL: no clock */
     struct weir_message messages[MESSAGES_MAX];
@@ -30,7 +30,7 @@ struct desk {
     size_t calls;
 };
 
-static void desk_fill(struct desk *self, size_t count, int64_t deadline_ns)
+static void setup_fill(struct setup *self, size_t count, int64_t deadline_ns)
 {
     for (size_t i = 0; i < count; i++)
         self->messages[i] =
@@ -40,31 +40,31 @@ static void desk_fill(struct desk *self, size_t count, int64_t deadline_ns)
                     self->messages, count, deadline_ns);
 }
 
-static void desk_open(struct desk *self, size_t count)
+static void setup_open(struct setup *self, size_t count)
 {
-    *self = (struct desk){.sim = NULL};
+    *self = (struct setup){.sim = NULL};
     weir_faulty_heap_init(&self->heap);
-    desk_fill(self, count, 0); /* a deadline that never comes without a clock */
+    setup_fill(self, count, 0); /* a deadline that never comes without a clock */
 }
 
 /* The same with a clock that stands at 0. */
-static void desk_open_until(struct desk *self, size_t count, int64_t deadline_ns)
+static void setup_open_until(struct setup *self, size_t count, int64_t deadline_ns)
 {
-    *self = (struct desk){.sim = NULL};
+    *self = (struct setup){.sim = NULL};
     weir_faulty_heap_init(&self->heap);
     check_status(weir_sim_create(&(struct weir_sim_options){.seed = 1}, &self->sim, NULL),
                  WEIR_OK);
-    desk_fill(self, count, deadline_ns);
+    setup_fill(self, count, deadline_ns);
 }
 
-static void desk_close(struct desk *self)
+static void setup_close(struct setup *self)
 {
     weir_batch_fini(&self->batch);
     weir_sim_destroy(self->sim);
     check_int(self->heap.outstanding, 0);
 }
 
-static void take(struct desk *self, size_t count)
+static void take(struct setup *self, size_t count)
 {
     const struct weir_message *chunk;
 
@@ -75,7 +75,7 @@ static enum weir_outcome follow_script(struct weir_context *context, void *state
                                        const struct weir_message *message,
                                        struct weir_reason *reason)
 {
-    struct desk *self = state;
+    struct setup *self = state;
     size_t index = (size_t)message->seq - 1;
 
     check(context == NULL);
@@ -92,7 +92,7 @@ static enum weir_outcome follow_script(struct weir_context *context, void *state
     return self->script[index];
 }
 
-static enum weir_outcome each(struct desk *self)
+static enum weir_outcome each(struct setup *self)
 {
     memset(&self->reason, 'x', sizeof self->reason); /* of an earlier call */
     return weir_batch_each(&self->batch, NULL, follow_script, self, &self->reason);
@@ -102,136 +102,136 @@ static enum weir_outcome each(struct desk *self)
 
 WEIR_TEST(batch, gives_its_messages_in_order)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
-    check_int(weir_batch_count(&desk.batch), 3);
+    setup_open(&setup, 3);
+    check_int(weir_batch_count(&setup.batch), 3);
     for (size_t i = 0; i < 3; i++) {
-        check_int(weir_batch_left(&desk.batch), 3 - i);
-        check(weir_batch_next(&desk.batch) == &desk.messages[i]);
+        check_int(weir_batch_left(&setup.batch), 3 - i);
+        check(weir_batch_next(&setup.batch) == &setup.messages[i]);
     }
 
-    check_int(weir_batch_left(&desk.batch), 0);
-    check(weir_batch_next(&desk.batch) == NULL);
-    check(weir_batch_next(&desk.batch) == NULL);
-    check_int(weir_batch_count(&desk.batch), 3);
-    check_int(weir_batch_processed(&desk.batch), 0);
-    desk_close(&desk);
+    check_int(weir_batch_left(&setup.batch), 0);
+    check(weir_batch_next(&setup.batch) == NULL);
+    check(weir_batch_next(&setup.batch) == NULL);
+    check_int(weir_batch_count(&setup.batch), 3);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, gives_chunks_of_3_over_7_as_3_3_and_1)
 {
-    struct desk desk;
+    struct setup setup;
     const struct weir_message *chunk;
 
-    desk_open(&desk, 7);
-    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 3);
-    check(chunk == &desk.messages[0]);
-    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 3);
-    check(chunk == &desk.messages[3]);
-    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 1);
-    check(chunk == &desk.messages[6]);
+    setup_open(&setup, 7);
+    check_int(weir_batch_next_chunk(&setup.batch, 3, &chunk), 3);
+    check(chunk == &setup.messages[0]);
+    check_int(weir_batch_next_chunk(&setup.batch, 3, &chunk), 3);
+    check(chunk == &setup.messages[3]);
+    check_int(weir_batch_next_chunk(&setup.batch, 3, &chunk), 1);
+    check(chunk == &setup.messages[6]);
     check_int(chunk->seq, 7);
 
-    check_int(weir_batch_next_chunk(&desk.batch, 3, &chunk), 0);
+    check_int(weir_batch_next_chunk(&setup.batch, 3, &chunk), 0);
     check(chunk == NULL);
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, gives_chunks_of_any_size)
 {
-    struct desk desk;
+    struct setup setup;
     const struct weir_message *chunk;
 
-    desk_open(&desk, 5);
-    check_int(weir_batch_next_chunk(&desk.batch, 0, &chunk), 0);
-    check_int(weir_batch_left(&desk.batch), 5);
-    check_int(weir_batch_next_chunk(&desk.batch, SIZE_MAX, &chunk), 5);
-    check(chunk == desk.messages);
-    desk_close(&desk);
+    setup_open(&setup, 5);
+    check_int(weir_batch_next_chunk(&setup.batch, 0, &chunk), 0);
+    check_int(weir_batch_left(&setup.batch), 5);
+    check_int(weir_batch_next_chunk(&setup.batch, SIZE_MAX, &chunk), 5);
+    check(chunk == setup.messages);
+    setup_close(&setup);
 }
 
 /* ---- acking ------------------------------------------------------------------------------- */
 
 WEIR_TEST(batch, counts_acks_of_one_and_of_chunks)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    take(&desk, 4);
+    setup_open(&setup, 5);
+    take(&setup, 4);
 
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check_int(weir_batch_processed(&desk.batch), 1);
-    check_status(weir_batch_ack_chunk(&desk.batch, 3, NULL), WEIR_OK);
-    check_int(weir_batch_processed(&desk.batch), 4);
-    desk_close(&desk);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&setup.batch), 1);
+    check_status(weir_batch_ack_chunk(&setup.batch, 3, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&setup.batch), 4);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, counts_a_rejected_message_as_processed)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
-    take(&desk, 3);
+    setup_open(&setup, 3);
+    take(&setup, 3);
 
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check_status(weir_batch_reject(&desk.batch, "no address", NULL), WEIR_OK);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, "no address", NULL), WEIR_OK);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
 
-    check_int(weir_batch_processed(&desk.batch), 3);
-    check_int(desk.batch.rejection_count, 1);
-    check_int(desk.batch.rejections[0].index, 1);
-    check_str(desk.batch.rejections[0].reason, "no address");
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 3);
+    check_int(setup.batch.rejection_count, 1);
+    check_int(setup.batch.rejections[0].index, 1);
+    check_str(setup.batch.rejections[0].reason, "no address");
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, refuses_to_ack_what_was_not_taken)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
+    setup_open(&setup, 3);
 
-    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_INVALID);
-    check_status(desk.error.status, WEIR_INVALID);
-    check_str(desk.error.text,
+    check_status(weir_batch_ack(&setup.batch, &setup.error), WEIR_INVALID);
+    check_status(setup.error.status, WEIR_INVALID);
+    check_str(setup.error.text,
               "ack of 1 messages, must be at most 0: the others were not "
               "taken or are answered for");
-    check_status(weir_batch_reject(&desk.batch, "no", &desk.error), WEIR_INVALID);
-    check_status(weir_batch_ack_chunk(&desk.batch, SIZE_MAX, NULL), WEIR_INVALID);
+    check_status(weir_batch_reject(&setup.batch, "no", &setup.error), WEIR_INVALID);
+    check_status(weir_batch_ack_chunk(&setup.batch, SIZE_MAX, NULL), WEIR_INVALID);
 
-    check_int(weir_batch_processed(&desk.batch), 0);
-    check_int(desk.batch.rejection_count, 0);
-    check_int(weir_batch_left(&desk.batch), 3);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    check_int(setup.batch.rejection_count, 0);
+    check_int(weir_batch_left(&setup.batch), 3);
+    setup_close(&setup);
 }
 
 /* An ack too many counts for nothing, and what is there is still to be had. */
 WEIR_TEST(batch, loses_nothing_by_an_ack_too_many)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
-    take(&desk, 2);
-    check_status(weir_batch_ack_chunk(&desk.batch, 3, &desk.error), WEIR_INVALID);
-    check_int(weir_batch_processed(&desk.batch), 0);
+    setup_open(&setup, 3);
+    take(&setup, 2);
+    check_status(weir_batch_ack_chunk(&setup.batch, 3, &setup.error), WEIR_INVALID);
+    check_int(weir_batch_processed(&setup.batch), 0);
 
-    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_OK);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_INVALID);
-    check_int(weir_batch_processed(&desk.batch), 2);
-    check(weir_batch_next(&desk.batch) == &desk.messages[2]);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check_int(weir_batch_processed(&desk.batch), 3);
-    desk_close(&desk);
+    check_status(weir_batch_ack_chunk(&setup.batch, 2, NULL), WEIR_OK);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_INVALID);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    check(weir_batch_next(&setup.batch) == &setup.messages[2]);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&setup.batch), 3);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, acks_nothing_on_request)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 1);
-    check_status(weir_batch_ack_chunk(&desk.batch, 0, NULL), WEIR_OK);
-    check_int(weir_batch_processed(&desk.batch), 0);
-    desk_close(&desk);
+    setup_open(&setup, 1);
+    check_status(weir_batch_ack_chunk(&setup.batch, 0, NULL), WEIR_OK);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    setup_close(&setup);
 }
 
 /* ---- reasons ------------------------------------------------------------------------------ */
@@ -293,25 +293,25 @@ WEIR_TEST(reason, without_end_gets_one)
 
 WEIR_TEST(rejection, keeps_a_copy_of_its_reason)
 {
-    struct desk desk;
+    struct setup setup;
     char reason[] = "first";
 
-    desk_open(&desk, 4);
-    take(&desk, 4);
-    check_status(weir_batch_reject(&desk.batch, reason, NULL), WEIR_OK);
+    setup_open(&setup, 4);
+    take(&setup, 4);
+    check_status(weir_batch_reject(&setup.batch, reason, NULL), WEIR_OK);
     reason[0] = 'F';
-    check_status(weir_batch_reject(&desk.batch, NULL, NULL), WEIR_OK);
-    check_status(weir_batch_reject(&desk.batch, "", NULL), WEIR_OK);
-    check_status(weir_batch_reject(&desk.batch, "\xff", NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, NULL, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, "", NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, "\xff", NULL), WEIR_OK);
 
-    check_int(desk.batch.rejection_count, 4);
-    check_str(desk.batch.rejections[0].reason, "first");
-    check_str(desk.batch.rejections[1].reason, "handler rejected the message");
-    check_str(desk.batch.rejections[2].reason, "handler rejected the message");
-    check_str(desk.batch.rejections[3].reason, "?");
+    check_int(setup.batch.rejection_count, 4);
+    check_str(setup.batch.rejections[0].reason, "first");
+    check_str(setup.batch.rejections[1].reason, "handler rejected the message");
+    check_str(setup.batch.rejections[2].reason, "handler rejected the message");
+    check_str(setup.batch.rejections[3].reason, "?");
     for (size_t i = 0; i < 4; i++)
-        check_int(desk.batch.rejections[i].index, i);
-    desk_close(&desk);
+        check_int(setup.batch.rejections[i].index, i);
+    setup_close(&setup);
 }
 
 /* ---- effects ------------------------------------------------------------------------------ */
@@ -341,9 +341,9 @@ static enum weir_status undo_effect(void *state, struct weir_error *error)
     return note_effect(state, "u", error);
 }
 
-static void desk_open_with(struct desk *self, struct effects *effects, size_t count)
+static void setup_open_with(struct setup *self, struct effects *effects, size_t count)
 {
-    desk_open(self, count);
+    setup_open(self, count);
     self->batch.effects = (struct weir_batch_effects){
         .keep = keep_effect, .undo = undo_effect, .state = effects};
 }
@@ -351,375 +351,375 @@ static void desk_open_with(struct desk *self, struct effects *effects, size_t co
 WEIR_TEST(batch, keeps_with_each_ack_and_undoes_with_each_rejection)
 {
     struct effects effects = {.status = WEIR_OK};
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_with(&desk, &effects, 7);
-    take(&desk, 5);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
-    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_OK);
-    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_INVALID);
-    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
+    setup_open_with(&setup, &effects, 7);
+    take(&setup, 5);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, "no", NULL), WEIR_OK);
+    check_status(weir_batch_ack_chunk(&setup.batch, 2, NULL), WEIR_OK);
+    check_status(weir_batch_ack_chunk(&setup.batch, 2, NULL), WEIR_INVALID);
+    check_status(weir_batch_ack_rest(&setup.batch, NULL), WEIR_OK);
 
     check_str(effects.done, "kukk");
-    desk_close(&desk);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, answers_nothing_when_the_effect_fails)
 {
     struct effects effects = {.status = WEIR_LOST};
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_with(&desk, &effects, 3);
-    take(&desk, 1);
+    setup_open_with(&setup, &effects, 3);
+    take(&setup, 1);
 
-    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_LOST);
-    check_str(desk.error.text, "no effect");
-    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_LOST);
-    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_LOST);
-    check_status(weir_batch_reject_rest(&desk.batch, "no", NULL), WEIR_LOST);
+    check_status(weir_batch_ack(&setup.batch, &setup.error), WEIR_LOST);
+    check_str(setup.error.text, "no effect");
+    check_status(weir_batch_reject(&setup.batch, "no", NULL), WEIR_LOST);
+    check_status(weir_batch_ack_rest(&setup.batch, NULL), WEIR_LOST);
+    check_status(weir_batch_reject_rest(&setup.batch, "no", NULL), WEIR_LOST);
 
-    check_int(weir_batch_processed(&desk.batch), 0);
-    check_int(weir_batch_left(&desk.batch), 2);
-    check_int(desk.batch.rejection_count, 0);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    check_int(weir_batch_left(&setup.batch), 2);
+    check_int(setup.batch.rejection_count, 0);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, that_is_forgotten_has_answered_nothing)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
-    take(&desk, 2);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
+    setup_open(&setup, 3);
+    take(&setup, 2);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check_status(weir_batch_reject(&setup.batch, "no", NULL), WEIR_OK);
 
-    weir_batch_forget(&desk.batch);
+    weir_batch_forget(&setup.batch);
 
-    check_int(weir_batch_processed(&desk.batch), 0);
-    check_int(desk.batch.rejection_count, 0);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    check_int(setup.batch.rejection_count, 0);
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, retries_with_the_text_of_an_effect_that_fails)
 {
     struct effects effects = {.status = WEIR_FAILED};
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_with(&desk, &effects, 3);
+    setup_open_with(&setup, &effects, 3);
 
-    check_int(each(&desk), WEIR_RETRY);
+    check_int(each(&setup), WEIR_RETRY);
 
-    check_str(desk.reason.text, "no effect");
-    check_int(desk.calls, 1);
-    desk_close(&desk);
+    check_str(setup.reason.text, "no effect");
+    check_int(setup.calls, 1);
+    setup_close(&setup);
 }
 
 /* ---- the rest ----------------------------------------------------------------------------- */
 
 WEIR_TEST(batch, acks_the_rest_at_once)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    take(&desk, 2);
-    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_OK);
+    setup_open(&setup, 5);
+    take(&setup, 2);
+    check_status(weir_batch_reject(&setup.batch, "no", NULL), WEIR_OK);
 
-    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_ack_rest(&setup.batch, NULL), WEIR_OK);
 
-    check_int(weir_batch_processed(&desk.batch), 5);
-    check_int(weir_batch_left(&desk.batch), 0);
-    check_int(desk.batch.rejection_count, 1);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 5);
+    check_int(weir_batch_left(&setup.batch), 0);
+    check_int(setup.batch.rejection_count, 1);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, rejects_the_rest_at_once)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 4);
-    take(&desk, 2);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
+    setup_open(&setup, 4);
+    take(&setup, 2);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
 
-    check_status(weir_batch_reject_rest(&desk.batch, "poison", NULL), WEIR_OK);
+    check_status(weir_batch_reject_rest(&setup.batch, "poison", NULL), WEIR_OK);
 
-    check_int(weir_batch_processed(&desk.batch), 4);
-    check_int(weir_batch_left(&desk.batch), 0);
-    check_int(desk.batch.rejection_count, 3);
+    check_int(weir_batch_processed(&setup.batch), 4);
+    check_int(weir_batch_left(&setup.batch), 0);
+    check_int(setup.batch.rejection_count, 3);
     for (size_t i = 0; i < 3; i++) {
-        check_int(desk.batch.rejections[i].index, i + 1);
-        check_str(desk.batch.rejections[i].reason, "poison");
+        check_int(setup.batch.rejections[i].index, i + 1);
+        check_str(setup.batch.rejections[i].reason, "poison");
     }
-    check_status(weir_batch_reject_rest(&desk.batch, "poison", NULL), WEIR_OK);
-    check_int(desk.batch.rejection_count, 3);
-    desk_close(&desk);
+    check_status(weir_batch_reject_rest(&setup.batch, "poison", NULL), WEIR_OK);
+    check_int(setup.batch.rejection_count, 3);
+    setup_close(&setup);
 }
 
 /* ---- the budget --------------------------------------------------------------------------- */
 
 WEIR_TEST(batch, tells_the_time_until_its_deadline)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 1, WEIR_SECONDS(10));
-    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(10));
-    weir_sim_run_until(desk.sim, WEIR_SECONDS(4));
-    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(6));
-    check(!weir_batch_stopped(&desk.batch));
+    setup_open_until(&setup, 1, WEIR_SECONDS(10));
+    check_int(weir_batch_remaining_ns(&setup.batch), WEIR_SECONDS(10));
+    weir_sim_run_until(setup.sim, WEIR_SECONDS(4));
+    check_int(weir_batch_remaining_ns(&setup.batch), WEIR_SECONDS(6));
+    check(!weir_batch_stopped(&setup.batch));
 
-    weir_sim_run_until(desk.sim, WEIR_SECONDS(10));
-    check_int(weir_batch_remaining_ns(&desk.batch), 0);
-    check(weir_batch_stopped(&desk.batch));
-    weir_sim_run_until(desk.sim, WEIR_SECONDS(20));
-    check_int(weir_batch_remaining_ns(&desk.batch), 0);
-    desk_close(&desk);
+    weir_sim_run_until(setup.sim, WEIR_SECONDS(10));
+    check_int(weir_batch_remaining_ns(&setup.batch), 0);
+    check(weir_batch_stopped(&setup.batch));
+    weir_sim_run_until(setup.sim, WEIR_SECONDS(20));
+    check_int(weir_batch_remaining_ns(&setup.batch), 0);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, has_no_time_left_when_its_deadline_is_now)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 1, 0);
-    check_int(weir_batch_remaining_ns(&desk.batch), 0);
-    desk_close(&desk);
+    setup_open_until(&setup, 1, 0);
+    check_int(weir_batch_remaining_ns(&setup.batch), 0);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, has_for_ever_without_clock_or_deadline)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 1);
-    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_FOREVER);
-    check(!weir_batch_stopped(&desk.batch));
-    desk_close(&desk);
+    setup_open(&setup, 1);
+    check_int(weir_batch_remaining_ns(&setup.batch), WEIR_FOREVER);
+    check(!weir_batch_stopped(&setup.batch));
+    setup_close(&setup);
 
-    desk_open_until(&desk, 1, WEIR_FOREVER);
-    weir_sim_run_until(desk.sim, WEIR_HOURS(1));
-    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_FOREVER);
-    desk_close(&desk);
+    setup_open_until(&setup, 1, WEIR_FOREVER);
+    weir_sim_run_until(setup.sim, WEIR_HOURS(1));
+    check_int(weir_batch_remaining_ns(&setup.batch), WEIR_FOREVER);
+    setup_close(&setup);
 }
 
 WEIR_TEST(batch, refuses_acks_at_and_after_its_deadline)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 4, WEIR_SECONDS(1));
-    take(&desk, 4);
-    weir_sim_run_until(desk.sim, WEIR_SECONDS(1) - 1);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    check(!desk.batch.expired);
+    setup_open_until(&setup, 4, WEIR_SECONDS(1));
+    take(&setup, 4);
+    weir_sim_run_until(setup.sim, WEIR_SECONDS(1) - 1);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    check(!setup.batch.expired);
 
-    weir_sim_run_until(desk.sim, WEIR_SECONDS(1));
-    check_status(weir_batch_ack(&desk.batch, &desk.error), WEIR_FENCED);
-    check_str(desk.error.text, "the time for this batch is over");
-    check(desk.batch.expired);
-    check_status(weir_batch_ack_chunk(&desk.batch, 2, NULL), WEIR_FENCED);
-    check_status(weir_batch_reject(&desk.batch, "no", NULL), WEIR_FENCED);
-    check_status(weir_batch_reject_rest(&desk.batch, "no", NULL), WEIR_FENCED);
-    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_FENCED);
+    weir_sim_run_until(setup.sim, WEIR_SECONDS(1));
+    check_status(weir_batch_ack(&setup.batch, &setup.error), WEIR_FENCED);
+    check_str(setup.error.text, "the time for this batch is over");
+    check(setup.batch.expired);
+    check_status(weir_batch_ack_chunk(&setup.batch, 2, NULL), WEIR_FENCED);
+    check_status(weir_batch_reject(&setup.batch, "no", NULL), WEIR_FENCED);
+    check_status(weir_batch_reject_rest(&setup.batch, "no", NULL), WEIR_FENCED);
+    check_status(weir_batch_ack_rest(&setup.batch, NULL), WEIR_FENCED);
 
-    check_int(weir_batch_processed(&desk.batch), 1);
-    check_int(desk.batch.rejection_count, 0);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 1);
+    check_int(setup.batch.rejection_count, 0);
+    setup_close(&setup);
 }
 
 /* Whoever watches the lease may know before the clock does. */
 WEIR_TEST(batch, refuses_acks_when_it_was_told_that_it_has_expired)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 1, WEIR_SECONDS(1));
-    take(&desk, 1);
-    desk.batch.expired = true;
+    setup_open_until(&setup, 1, WEIR_SECONDS(1));
+    take(&setup, 1);
+    setup.batch.expired = true;
 
-    check(weir_batch_stopped(&desk.batch));
-    check_int(weir_batch_remaining_ns(&desk.batch), 0);
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_FENCED);
-    check_int(weir_batch_processed(&desk.batch), 0);
-    desk_close(&desk);
+    check(weir_batch_stopped(&setup.batch));
+    check_int(weir_batch_remaining_ns(&setup.batch), 0);
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_FENCED);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    setup_close(&setup);
 }
 
 /* A stop asks to return soon; what is done by then is done. */
 WEIR_TEST(batch, that_is_stopped_still_takes_acks)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 1, WEIR_SECONDS(1));
-    take(&desk, 1);
-    desk.batch.stopped = true;
+    setup_open_until(&setup, 1, WEIR_SECONDS(1));
+    take(&setup, 1);
+    setup.batch.stopped = true;
 
-    check(weir_batch_stopped(&desk.batch));
-    check_int(weir_batch_remaining_ns(&desk.batch), WEIR_SECONDS(1));
-    check_status(weir_batch_ack(&desk.batch, NULL), WEIR_OK);
-    desk_close(&desk);
+    check(weir_batch_stopped(&setup.batch));
+    check_int(weir_batch_remaining_ns(&setup.batch), WEIR_SECONDS(1));
+    check_status(weir_batch_ack(&setup.batch, NULL), WEIR_OK);
+    setup_close(&setup);
 }
 
 /* ---- one by one --------------------------------------------------------------------------- */
 
 WEIR_TEST(each, acks_what_is_done)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
+    setup_open(&setup, 5);
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_int(desk.calls, 5);
-    check_int(weir_batch_processed(&desk.batch), 5);
-    check_int(desk.batch.rejection_count, 0);
-    check_str(desk.reason.text, "");
-    desk_close(&desk);
+    check_int(setup.calls, 5);
+    check_int(weir_batch_processed(&setup.batch), 5);
+    check_int(setup.batch.rejection_count, 0);
+    check_str(setup.reason.text, "");
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, stops_at_a_retry_with_its_reason)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    desk.script[2] = WEIR_RETRY;
-    desk.reasons[2] = "mail server is down";
+    setup_open(&setup, 5);
+    setup.script[2] = WEIR_RETRY;
+    setup.reasons[2] = "mail server is down";
 
-    check_int(each(&desk), WEIR_RETRY);
+    check_int(each(&setup), WEIR_RETRY);
 
-    check_int(desk.calls, 3);
-    check_int(weir_batch_processed(&desk.batch), 2);
-    check_str(desk.reason.text, "mail server is down");
-    desk_close(&desk);
+    check_int(setup.calls, 3);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    check_str(setup.reason.text, "mail server is down");
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, gives_a_retry_without_reason_one)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 1);
-    desk.script[0] = WEIR_RETRY;
+    setup_open(&setup, 1);
+    setup.script[0] = WEIR_RETRY;
 
-    check_int(each(&desk), WEIR_RETRY);
+    check_int(each(&setup), WEIR_RETRY);
 
-    check_str(desk.reason.text, "handler asked for a retry");
-    desk_close(&desk);
+    check_str(setup.reason.text, "handler asked for a retry");
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, goes_on_after_a_reject)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    desk.script[1] = WEIR_REJECT;
-    desk.reasons[1] = "no address";
+    setup_open(&setup, 5);
+    setup.script[1] = WEIR_REJECT;
+    setup.reasons[1] = "no address";
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_int(desk.calls, 5);
-    check_int(weir_batch_processed(&desk.batch), 5);
-    check_int(desk.batch.rejection_count, 1);
-    check_int(desk.batch.rejections[0].index, 1);
-    check_str(desk.batch.rejections[0].reason, "no address");
-    check_str(desk.reason.text, "");
-    desk_close(&desk);
+    check_int(setup.calls, 5);
+    check_int(weir_batch_processed(&setup.batch), 5);
+    check_int(setup.batch.rejection_count, 1);
+    check_int(setup.batch.rejections[0].index, 1);
+    check_str(setup.batch.rejections[0].reason, "no address");
+    check_str(setup.reason.text, "");
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, gives_a_reject_without_reason_one)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 1);
-    desk.script[0] = WEIR_REJECT;
+    setup_open(&setup, 1);
+    setup.script[0] = WEIR_REJECT;
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_str(desk.batch.rejections[0].reason, "handler rejected the message");
-    desk_close(&desk);
+    check_str(setup.batch.rejections[0].reason, "handler rejected the message");
+    setup_close(&setup);
 }
 
 /* The third call ends at the deadline: too late for its own ack. */
 WEIR_TEST(each, stops_when_the_budget_is_over_and_leaves_the_rest)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open_until(&desk, 5, WEIR_SECONDS(3));
-    desk.takes_ns = WEIR_SECONDS(1);
+    setup_open_until(&setup, 5, WEIR_SECONDS(3));
+    setup.takes_ns = WEIR_SECONDS(1);
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_int(desk.calls, 3);
-    check_int(weir_batch_processed(&desk.batch), 2);
-    check(desk.batch.expired);
-    desk_close(&desk);
+    check_int(setup.calls, 3);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    check(setup.batch.expired);
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, stops_when_it_is_told_to_and_leaves_the_rest)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    desk.stop_in = 2;
+    setup_open(&setup, 5);
+    setup.stop_in = 2;
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_int(desk.calls, 2);
-    check_int(weir_batch_processed(&desk.batch), 2);
-    desk_close(&desk);
+    check_int(setup.calls, 2);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    setup_close(&setup);
 }
 
 /* "Done" of a handler for batches covers all it did not ack; here it must not. */
 WEIR_TEST(each, that_stopped_early_does_not_answer_for_the_rest)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 5);
-    desk.stop_in = 2;
-    check_int(each(&desk), WEIR_DONE);
+    setup_open(&setup, 5);
+    setup.stop_in = 2;
+    check_int(each(&setup), WEIR_DONE);
 
-    check_status(weir_batch_ack_rest(&desk.batch, NULL), WEIR_OK);
+    check_status(weir_batch_ack_rest(&setup.batch, NULL), WEIR_OK);
 
-    check_int(weir_batch_processed(&desk.batch), 2);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, that_was_stopped_at_the_last_message_is_done)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 2);
-    desk.stop_in = 2;
+    setup_open(&setup, 2);
+    setup.stop_in = 2;
 
-    check_int(each(&desk), WEIR_DONE);
+    check_int(each(&setup), WEIR_DONE);
 
-    check_int(weir_batch_processed(&desk.batch), 2);
-    check(!desk.batch.cut_short);
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 2);
+    check(!setup.batch.cut_short);
+    setup_close(&setup);
 }
 
 WEIR_TEST(each, takes_an_answer_that_is_none_for_a_retry)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 2);
-    desk.script[0] = (enum weir_outcome)3;
+    setup_open(&setup, 2);
+    setup.script[0] = (enum weir_outcome)3;
 
-    check_int(each(&desk), WEIR_RETRY);
+    check_int(each(&setup), WEIR_RETRY);
 
-    check_int(desk.calls, 1);
-    check_int(weir_batch_processed(&desk.batch), 0);
-    check_str(desk.reason.text, "handler answered 3, which is no outcome");
-    desk_close(&desk);
+    check_int(setup.calls, 1);
+    check_int(weir_batch_processed(&setup.batch), 0);
+    check_str(setup.reason.text, "handler answered 3, which is no outcome");
+    setup_close(&setup);
 }
 
 /* A dead letter that cannot be kept is not passed. */
 WEIR_TEST(each, retries_when_there_is_no_memory_for_a_rejection)
 {
-    struct desk desk;
+    struct setup setup;
 
-    desk_open(&desk, 3);
-    desk.script[1] = WEIR_REJECT;
-    weir_faulty_heap_fail_at(&desk.heap, 1);
+    setup_open(&setup, 3);
+    setup.script[1] = WEIR_REJECT;
+    weir_faulty_heap_fail_at(&setup.heap, 1);
 
-    check_int(each(&desk), WEIR_RETRY);
+    check_int(each(&setup), WEIR_RETRY);
 
-    check_int(weir_batch_processed(&desk.batch), 1);
-    check_str(desk.reason.text, "reject: out of memory");
-    desk_close(&desk);
+    check_int(weir_batch_processed(&setup.batch), 1);
+    check_str(setup.reason.text, "reject: out of memory");
+    setup_close(&setup);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */

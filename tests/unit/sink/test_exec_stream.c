@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 /* A stream that says `answer` to every line. */
 #define EACH(answer) "exec-stream:while read -r line; do " answer "; done"
@@ -16,108 +16,112 @@ enum { PROCESSES_EACH = 2 };
 
 WEIR_TEST(exec_stream, acks_by_ok)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("echo ok"));
+    sink_fixture_open(&sink_fixture, EACH("echo ok"));
     for (int i = 0; i < 3; i++) {
-        desk_fill(&desk, 100);
-        check_answer(&desk, WEIR_DONE, 100, "");
+        sink_fixture_fill(&sink_fixture, 100);
+        check_answer(&sink_fixture, WEIR_DONE, 100, "");
     }
-    check_int(count_children(), desk.children + PROCESSES_EACH);
-    desk_close(&desk);
+    check_int(count_children(), sink_fixture.children + PROCESSES_EACH);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, understands_retry_and_reject)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("case $line in *'message 2'*) echo reject  bad thing;;"
-                          " *'message 4'*) echo retry not now;; *) echo ok;; esac"));
-    desk_fill(&desk, 5);
-    check_answer(&desk, WEIR_RETRY, 3, "not now");
-    check_int(desk.batch.rejection_count, 1);
-    check_int(desk.batch.rejections[0].index, 1);
-    check_str(desk.batch.rejections[0].reason, "bad thing");
-    check_int(count_children(), desk.children + PROCESSES_EACH); /* it may stay */
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture,
+                      EACH("case $line in *'message 2'*) echo reject  bad thing;;"
+                           " *'message 4'*) echo retry not now;; *) echo ok;; esac"));
+    sink_fixture_fill(&sink_fixture, 5);
+    check_answer(&sink_fixture, WEIR_RETRY, 3, "not now");
+    check_int(sink_fixture.batch.rejection_count, 1);
+    check_int(sink_fixture.batch.rejections[0].index, 1);
+    check_str(sink_fixture.batch.rejections[0].reason, "bad thing");
+    check_int(count_children(), sink_fixture.children + PROCESSES_EACH); /* it may stay */
+    sink_fixture_close(&sink_fixture);
 
-    desk_open(&desk, EACH("echo retry"));
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_RETRY, 0, "handler asked for a retry");
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("echo retry"));
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "handler asked for a retry");
+    sink_fixture_close(&sink_fixture);
 }
 
 /* The second message must not be seen before the first one is answered for. */
 WEIR_TEST(exec_stream, sends_one_message_at_a_time)
 {
-    char path[DESK_PATH_SIZE];
-    struct desk desk;
+    char path[SINK_FIXTURE_PATH_SIZE];
+    struct sink_fixture sink_fixture;
 
     make_path(path, "ahead");
-    desk_open(
-        &desk,
+    sink_fixture_open(
+        &sink_fixture,
         "exec-stream:while read -r line; do echo >> %s;"
         " if read -t 0.1 -r next; then echo reject ahead; else echo retry; fi; done",
         path);
-    desk_fill(&desk, 5);
-    check_answer(&desk, WEIR_RETRY, 0, "");
-    check_int(desk.batch.rejection_count, 0);
+    sink_fixture_fill(&sink_fixture, 5);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "");
+    check_int(sink_fixture.batch.rejection_count, 0);
     check_int(count_lines_in(path), 1);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, replaces_one_that_says_something_else)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("echo okay; echo no >&2"));
-    desk_fill(&desk, 2);
-    check_answer(&desk, WEIR_RETRY, 0, "answered \"okay\", must be ok, retry or reject");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("echo okay; echo no >&2"));
+    sink_fixture_fill(&sink_fixture, 2);
+    check_answer(&sink_fixture, WEIR_RETRY, 0,
+                 "answered \"okay\", must be ok, retry or reject");
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 
-    desk_open(&desk, EACH("head -c 5000 /dev/zero"));
-    desk_fill(&desk, 2);
-    check_answer(&desk, WEIR_RETRY, 0, "must be one line of ok, retry or reject");
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("head -c 5000 /dev/zero"));
+    sink_fixture_fill(&sink_fixture, 2);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "must be one line of ok, retry or reject");
+    sink_fixture_close(&sink_fixture);
 }
 
 /* The tail of a long answer came as the answer to the next message. */
 WEIR_TEST(exec_stream, takes_one_line_for_one_answer)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("printf 'retry %%1018s' x; sleep 0.2; echo ok"));
+    sink_fixture_open(&sink_fixture,
+                      EACH("printf 'retry %%1018s' x; sleep 0.2; echo ok"));
     for (int i = 0; i < 2; i++) {
-        desk_fill(&desk, 1);
-        check_answer(&desk, WEIR_RETRY, 0,
+        sink_fixture_fill(&sink_fixture, 1);
+        check_answer(&sink_fixture, WEIR_RETRY, 0,
                      "answered with more than 1023 bytes, must be one line of ok, retry "
                      "or reject");
-        check_int(count_children(), desk.children);
+        check_int(count_children(), sink_fixture.children);
     }
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, takes_an_answer_of_1023_bytes)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("printf 'retry %%1017s\\n' x"));
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_RETRY, 0, "x");
-    check_int(count_children(), desk.children + PROCESSES_EACH);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("printf 'retry %%1017s\\n' x"));
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "x");
+    check_int(count_children(), sink_fixture.children + PROCESSES_EACH);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, takes_no_answer_with_a_zero_byte_for_ok)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("printf 'ok\\0no\\n'"));
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_RETRY, 0, "answered \"ok?no\", must be ok, retry or reject");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("printf 'ok\\0no\\n'"));
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_RETRY, 0,
+                 "answered \"ok?no\", must be ok, retry or reject");
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* ---- answers with an id ---------------------------------------------------------------- */
@@ -125,123 +129,126 @@ WEIR_TEST(exec_stream, takes_no_answer_with_a_zero_byte_for_ok)
 /* In a stream: the id of the message in `line`. */
 #define ITS_ID "rest=${line#*\\\"id\\\":\\\"}; id=${rest%%%%\\\"*}"
 
-static void give_ids(struct desk *desk, size_t count)
+static void give_ids(struct sink_fixture *sink_fixture, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        desk->messages[i].uid[0] = (uint8_t)(0xa0 + i);
+        sink_fixture->messages[i].uid[0] = (uint8_t)(0xa0 + i);
 }
 
 WEIR_TEST(exec_stream, understands_answers_that_repeat_the_id)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH(ITS_ID "; case $line in *'message 2'*) echo reject $id bad;;"
-                                 " *'message 3'*) echo retry $id; exit;;"
-                                 " *) echo ok $id;; esac"));
-    desk_fill(&desk, 3);
-    give_ids(&desk, 3);
-    check_answer(&desk, WEIR_RETRY, 2, "handler asked for a retry");
-    check_int(desk.batch.rejection_count, 1);
-    check_str(desk.batch.rejections[0].reason, "bad");
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture,
+                      EACH(ITS_ID "; case $line in *'message 2'*) echo reject $id bad;;"
+                                  " *'message 3'*) echo retry $id; exit;;"
+                                  " *) echo ok $id;; esac"));
+    sink_fixture_fill(&sink_fixture, 3);
+    give_ids(&sink_fixture, 3);
+    check_answer(&sink_fixture, WEIR_RETRY, 2, "handler asked for a retry");
+    check_int(sink_fixture.batch.rejection_count, 1);
+    check_str(sink_fixture.batch.rejections[0].reason, "bad");
+    sink_fixture_close(&sink_fixture);
 }
 
 /* It answers the first message a second time when the next one is there. */
 WEIR_TEST(exec_stream, takes_no_late_second_answer_for_the_next_message)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH(ITS_ID "; echo ok ${old:-$id}; old=$id"));
-    desk_fill(&desk, 3);
-    give_ids(&desk, 3);
+    sink_fixture_open(&sink_fixture, EACH(ITS_ID "; echo ok ${old:-$id}; old=$id"));
+    sink_fixture_fill(&sink_fixture, 3);
+    give_ids(&sink_fixture, 3);
     check_answer(
-        &desk, WEIR_RETRY, 1,
+        &sink_fixture, WEIR_RETRY, 1,
         "answered for message a0000000000000000000000000000000, not for this one");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* ---- its end --------------------------------------------------------------------------- */
 
 WEIR_TEST(exec_stream, replaces_one_that_says_too_much)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("printf 'ok\\nok\\n'"));
-    desk_fill(&desk, 5);
-    check_answer(&desk, WEIR_RETRY, 1, "said something unasked for");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("printf 'ok\\nok\\n'"));
+    sink_fixture_fill(&sink_fixture, 5);
+    check_answer(&sink_fixture, WEIR_RETRY, 1, "said something unasked for");
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, retries_what_a_crash_left_unanswered)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("case $line in *'message 3'*) echo oops >&2; kill -9 $$;; esac;"
-                          " echo ok"));
-    desk_fill(&desk, 5);
-    check_answer(&desk, WEIR_RETRY, 2,
+    sink_fixture_open(
+        &sink_fixture,
+        EACH("case $line in *'message 3'*) echo oops >&2; kill -9 $$;; esac;"
+             " echo ok"));
+    sink_fixture_fill(&sink_fixture, 5);
+    check_answer(&sink_fixture, WEIR_RETRY, 2,
                  "ended without an answer, killed by signal 9 (Killed): oops");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* It ends after each batch, so to say; nobody has to notice. */
 WEIR_TEST(exec_stream, starts_a_new_one_when_an_idle_one_has_ended)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, "exec-stream:read -r line; echo ok");
+    sink_fixture_open(&sink_fixture, "exec-stream:read -r line; echo ok");
     for (int i = 0; i < 5; i++) {
-        desk_fill(&desk, 1);
-        check_answer(&desk, WEIR_DONE, 1, "");
+        sink_fixture_fill(&sink_fixture, 1);
+        check_answer(&sink_fixture, WEIR_DONE, 1, "");
         for (int n = 0; n < 20; n++)
-            desk_nap();
+            sink_fixture_nap();
     }
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, kills_what_hangs_at_the_deadline)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("echo stuck >&2; sleep 1000"));
-    desk_fill_for(&desk, 2, WEIR_MILLISECONDS(300));
-    check_answer(&desk, WEIR_RETRY, 0, "killed, since its time was over: stuck");
-    check_int(count_children(), desk.children);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, EACH("echo stuck >&2; sleep 1000"));
+    sink_fixture_fill_for(&sink_fixture, 2, WEIR_MILLISECONDS(300));
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "killed, since its time was over: stuck");
+    check_int(count_children(), sink_fixture.children);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, cannot_be_started_without_a_command)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, "exec-stream:no-such-command-here");
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_RETRY, 0, "exit code 127");
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture, "exec-stream:no-such-command-here");
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "exit code 127");
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(exec_stream, gets_a_large_message_as_a_whole)
 {
     enum { SIZE = 3 * 1000 * 1000 };
     char *payload = malloc(SIZE);
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
     check(payload != NULL);
     memset(payload, 'x', SIZE);
-    desk_open(&desk,
-              "exec-stream:awk 'length($0) > %d { print \"ok\"; fflush(); next }"
-              " { print \"reject\"; fflush() }'",
-              SIZE);
-    desk_fill(&desk, 2);
-    desk.messages[0].payload = payload;
-    desk.messages[0].payload_size = SIZE;
-    check_answer(&desk, WEIR_DONE, 2, "");
-    check_int(desk.batch.rejection_count, 1);
-    check_int(desk.batch.rejections[0].index, 1);
-    desk_close(&desk);
+    sink_fixture_open(&sink_fixture,
+                      "exec-stream:awk 'length($0) > %d { print \"ok\"; fflush(); next }"
+                      " { print \"reject\"; fflush() }'",
+                      SIZE);
+    sink_fixture_fill(&sink_fixture, 2);
+    sink_fixture.messages[0].payload = payload;
+    sink_fixture.messages[0].payload_size = SIZE;
+    check_answer(&sink_fixture, WEIR_DONE, 2, "");
+    check_int(sink_fixture.batch.rejection_count, 1);
+    check_int(sink_fixture.batch.rejections[0].index, 1);
+    sink_fixture_close(&sink_fixture);
     free(payload);
 }
 
@@ -250,7 +257,7 @@ __attribute__((format(printf, 2, 3))) static void
 deliver_and_die(const char *path, const char *command, ...)
 {
     va_list arguments;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     char url[4096];
     pid_t pid = fork();
 
@@ -259,13 +266,13 @@ deliver_and_die(const char *path, const char *command, ...)
         va_start(arguments, command);
         vsnprintf(url, sizeof url, command, arguments);
         va_end(arguments);
-        desk_open(&desk, "%s", url);
-        desk_fill(&desk, 1);
-        (void)desk_deliver(&desk);
+        sink_fixture_open(&sink_fixture, "%s", url);
+        sink_fixture_fill(&sink_fixture, 1);
+        (void)sink_fixture_deliver(&sink_fixture);
         _exit(0);
     }
     while (access(path, F_OK) != 0)
-        desk_nap();
+        sink_fixture_nap();
     check_int(kill(pid, SIGKILL), 0);
     check_int(waitpid(pid, NULL, 0), pid);
 }
@@ -273,7 +280,7 @@ deliver_and_die(const char *path, const char *command, ...)
 /* It works on a line and does not look at its input. */
 WEIR_TEST(exec_stream, ends_its_process_when_we_die)
 {
-    char path[DESK_PATH_SIZE];
+    char path[SINK_FIXTURE_PATH_SIZE];
 
     make_path(path, "orphan");
     deliver_and_die(path,
@@ -281,14 +288,14 @@ WEIR_TEST(exec_stream, ends_its_process_when_we_die)
                     " exec sleep 1000",
                     path, path, path);
     for (int i = 0; i < 10000 && is_alive(path); i++)
-        desk_nap();
+        sink_fixture_nap();
     check(!is_alive(path));
 }
 
 /* The shell only waits: the work is done by what it has started. */
 WEIR_TEST(exec_stream, ends_what_its_process_has_started_when_we_die)
 {
-    char path[DESK_PATH_SIZE];
+    char path[SINK_FIXTURE_PATH_SIZE];
 
     make_path(path, "grandchild");
     deliver_and_die(path,
@@ -296,50 +303,51 @@ WEIR_TEST(exec_stream, ends_what_its_process_has_started_when_we_die)
                     " mv %s.new %s; wait",
                     path, path, path);
     for (int i = 0; i < 10000 && is_alive(path); i++)
-        desk_nap();
+        sink_fixture_nap();
     check(!is_alive(path));
 }
 
 static void *deliver_once(void *argument)
 {
-    struct desk *desk = argument;
+    struct sink_fixture *sink_fixture = argument;
 
-    desk_fill(desk, 1);
-    check_answer(desk, WEIR_DONE, 1, "");
+    sink_fixture_fill(sink_fixture, 1);
+    check_answer(sink_fixture, WEIR_DONE, 1, "");
     return NULL;
 }
 
 /* A process belongs to the sink, not to the thread that happened to start it. */
 WEIR_TEST(exec_stream, outlives_the_thread_that_started_its_process)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     pthread_t thread;
 
-    desk_open(&desk, EACH("n=$((n + 1)); [ $n -lt 3 ] || echo retry kept; echo ok"));
+    sink_fixture_open(&sink_fixture,
+                      EACH("n=$((n + 1)); [ $n -lt 3 ] || echo retry kept; echo ok"));
     for (int i = 0; i < 2; i++) {
-        check_int(pthread_create(&thread, NULL, deliver_once, &desk), 0);
+        check_int(pthread_create(&thread, NULL, deliver_once, &sink_fixture), 0);
         check_int(pthread_join(thread, NULL), 0);
     }
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_RETRY, 0, "kept");
-    desk_close(&desk);
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "kept");
+    sink_fixture_close(&sink_fixture);
 }
 
 /* What it does at the end of its input is done before close() returns. */
 WEIR_TEST(exec_stream, ends_by_the_end_of_its_input)
 {
-    char path[DESK_PATH_SIZE];
-    struct desk desk;
+    char path[SINK_FIXTURE_PATH_SIZE];
+    struct sink_fixture sink_fixture;
     char *text;
 
     make_path(path, "end");
-    desk_open(
-        &desk,
+    sink_fixture_open(
+        &sink_fixture,
         "exec-stream:while read -r line; do echo ok; done; sleep 0.2; echo bye > %s",
         path);
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_DONE, 1, "");
-    desk_close(&desk);
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_DONE, 1, "");
+    sink_fixture_close(&sink_fixture);
     text = slurp(path);
     check_str(text, "bye\n");
     free(text);
@@ -347,14 +355,15 @@ WEIR_TEST(exec_stream, ends_by_the_end_of_its_input)
 
 WEIR_TEST(exec_stream, is_killed_when_it_does_not_end)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_init(&desk);
-    desk.options.stop_grace_ns = WEIR_MILLISECONDS(100);
-    check_status(desk_try(&desk, EACH("echo ok") "; sleep 1000"), WEIR_OK);
-    desk_fill(&desk, 1);
-    check_answer(&desk, WEIR_DONE, 1, "");
-    desk_close(&desk);
+    sink_fixture_init(&sink_fixture);
+    sink_fixture.options.stop_grace_ns = WEIR_MILLISECONDS(100);
+    check_status(sink_fixture_try(&sink_fixture, EACH("echo ok") "; sleep 1000"),
+                 WEIR_OK);
+    sink_fixture_fill(&sink_fixture, 1);
+    check_answer(&sink_fixture, WEIR_DONE, 1, "");
+    sink_fixture_close(&sink_fixture);
 }
 
 /* ---- many ------------------------------------------------------------------------------ */
@@ -392,17 +401,17 @@ WEIR_TEST(exec_stream, has_as_many_processes_as_deliveries)
 {
     struct crew crew[THREADS];
     _Atomic size_t done = 0;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, EACH("echo ok"));
+    sink_fixture_open(&sink_fixture, EACH("echo ok"));
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = desk.sink, .done = &done};
+        crew[i] = (struct crew){.sink = sink_fixture.sink, .done = &done};
         check_int(pthread_create(&crew[i].thread, NULL, work, &crew[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
         check_int(pthread_join(crew[i].thread, NULL), 0);
     check_int(done, THREADS * BATCHES * BATCH);
-    check_in_range(count_children(), desk.children + PROCESSES_EACH,
-                   desk.children + THREADS * PROCESSES_EACH);
-    desk_close(&desk);
+    check_in_range(count_children(), sink_fixture.children + PROCESSES_EACH,
+                   sink_fixture.children + THREADS * PROCESSES_EACH);
+    sink_fixture_close(&sink_fixture);
 }

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 enum { WRITERS = 8 };
 
@@ -27,7 +27,7 @@ static int sync_slowly(void *state)
     int number = atomic_fetch_add(&self->begun, 1) + 1;
 
     while (self->let_go < number)
-        desk_nap();
+        sink_fixture_nap();
     return atomic_exchange(&self->failure, 0);
 }
 
@@ -62,13 +62,13 @@ static void begin(struct disk *disk, struct writer *writer)
     *writer = (struct writer){.disk = disk, .answer = -1};
     check_int(pthread_create(&writer->thread, NULL, write_once, writer), 0);
     while (disk->entered == entered)
-        desk_nap();
+        sink_fixture_nap();
 }
 
 static void await(struct disk *disk, int begun)
 {
     while (disk->begun < begun)
-        desk_nap();
+        sink_fixture_nap();
 }
 
 static void finish(struct writer *writer)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "desk.h"
 #include "sink/chunk.h"
+#include "sink_fixture.h"
 
 static struct weir_message sample(void)
 {
@@ -252,41 +252,42 @@ WEIR_TEST(line, gives_the_payload_back_when_read_as_json)
 
 WEIR_TEST(chunk, ends_when_there_is_enough)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct weir_buf buf;
     size_t count = 0;
 
-    desk_init(&desk);
-    desk_fill(&desk, 10);
+    sink_fixture_init(&sink_fixture);
+    sink_fixture_fill(&sink_fixture, 10);
     weir_buf_init(&buf, weir_heap_system(), 1 << 20);
 
-    check_status(weir_chunk_fill(&desk.batch, &buf, 1, &count), WEIR_OK);
+    check_status(weir_chunk_fill(&sink_fixture.batch, &buf, 1, &count), WEIR_OK);
     check_int(count, 1);
     check_int(count_lines(weir_buf_text(&buf)), 1);
-    check_status(weir_chunk_fill(&desk.batch, &buf, 1 << 20, &count), WEIR_OK);
+    check_status(weir_chunk_fill(&sink_fixture.batch, &buf, 1 << 20, &count), WEIR_OK);
     check_int(count, 9);
     check_int(count_lines(weir_buf_text(&buf)), 9);
-    check_status(weir_chunk_fill(&desk.batch, &buf, 1 << 20, &count), WEIR_OK);
+    check_status(weir_chunk_fill(&sink_fixture.batch, &buf, 1 << 20, &count), WEIR_OK);
     check_int(count, 0);
     weir_buf_fini(&buf);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(chunk, has_whole_lines_when_memory_is_out)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct weir_buf buf;
     size_t count = 0;
 
-    desk_init(&desk);
-    desk_fill(&desk, 10);
+    sink_fixture_init(&sink_fixture);
+    sink_fixture_fill(&sink_fixture, 10);
     weir_buf_init(&buf, weir_heap_system(), 1000);
 
-    check_status(weir_chunk_fill(&desk.batch, &buf, 1 << 20, &count), WEIR_NO_MEMORY);
+    check_status(weir_chunk_fill(&sink_fixture.batch, &buf, 1 << 20, &count),
+                 WEIR_NO_MEMORY);
     check_in_range(count, 1, 9);
     check_int(count_lines(buf.data) >= count, 1);
     check(buf.data[buf.size - 1] == '\n');
-    check_int(desk.batch.taken, count + 1);
+    check_int(sink_fixture.batch.taken, count + 1);
     weir_buf_fini(&buf);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 static bool is_pending(int number)
 {
@@ -35,7 +35,7 @@ WEIR_TEST(quiet, survives_a_pipe_without_reader)
 WEIR_TEST(quiet, survives_the_limit_of_a_file)
 {
     struct rlimit before, small;
-    char path[DESK_PATH_SIZE];
+    char path[SINK_FIXTURE_PATH_SIZE];
     int fd;
 
     make_path(path, "limit");

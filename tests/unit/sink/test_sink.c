@@ -3,18 +3,19 @@
  */
 #include "sink/sink.h"
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 static void refuses(const char *url, enum weir_status status, const char *words)
 {
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_init(&desk);
-    check_status(desk_try(&desk, url), status);
-    check(desk.sink == NULL);
-    if (strstr(desk.error.text, words) == NULL)
-        weir_test_fail(__FILE__, __LINE__, "\"%s\" says: %s", url, desk.error.text);
-    desk_close(&desk);
+    sink_fixture_init(&sink_fixture);
+    check_status(sink_fixture_try(&sink_fixture, url), status);
+    check(sink_fixture.sink == NULL);
+    if (strstr(sink_fixture.error.text, words) == NULL)
+        weir_test_fail(__FILE__, __LINE__, "\"%s\" says: %s", url,
+                       sink_fixture.error.text);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(sink, names_the_nearest_scheme)
@@ -55,32 +56,33 @@ WEIR_TEST(sink, lists_its_kinds)
 WEIR_TEST(sink, remembers_how_the_last_delivery_went)
 {
     struct weir_sink_health health;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
 
-    desk_open(&desk, "exec:test $WEIR_SEQ = 2 || { echo no >&2; exit 75; }");
-    check_str(weir_sink_name(desk.sink),
+    sink_fixture_open(&sink_fixture,
+                      "exec:test $WEIR_SEQ = 2 || { echo no >&2; exit 75; }");
+    check_str(weir_sink_name(sink_fixture.sink),
               "exec:test $WEIR_SEQ = 2 || { echo no >&2; exit 75; }");
-    weir_sink_read_health(desk.sink, &health);
+    weir_sink_read_health(sink_fixture.sink, &health);
     check_status(health.status, WEIR_OK);
-    desk_fill(&desk, 1);
-    check_int(desk_deliver(&desk), WEIR_RETRY);
-    weir_sink_read_health(desk.sink, &health);
+    sink_fixture_fill(&sink_fixture, 1);
+    check_int(sink_fixture_deliver(&sink_fixture), WEIR_RETRY);
+    weir_sink_read_health(sink_fixture.sink, &health);
     check_status(health.status, WEIR_FAILED);
     check_str(health.text, "no");
 
-    desk_fill(&desk, 1);
-    desk.messages[0].seq = 2;
-    check_int(desk_deliver(&desk), WEIR_DONE);
-    weir_sink_read_health(desk.sink, &health);
+    sink_fixture_fill(&sink_fixture, 1);
+    sink_fixture.messages[0].seq = 2;
+    check_int(sink_fixture_deliver(&sink_fixture), WEIR_DONE);
+    weir_sink_read_health(sink_fixture.sink, &health);
     check_status(health.status, WEIR_OK);
     check_str(health.text, "");
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* Opening fails cleanly at each allocation. */
 WEIR_TEST(sink, opens_or_leaves_nothing)
 {
-    char path[DESK_PATH_SIZE], url[DESK_PATH_SIZE + 8];
+    char path[SINK_FIXTURE_PATH_SIZE], url[SINK_FIXTURE_PATH_SIZE + 8];
     const char *urls[] = {"stdout:", "exec:true", "exec-stream:cat", url};
 
     make_path(path, "open");
@@ -89,14 +91,14 @@ WEIR_TEST(sink, opens_or_leaves_nothing)
         enum weir_status status = WEIR_NO_MEMORY;
 
         for (uint64_t n = 1; status != WEIR_OK; n++) {
-            struct desk desk;
+            struct sink_fixture sink_fixture;
 
-            desk_init(&desk);
-            weir_faulty_heap_fail_at(&desk.heap, n);
-            status = desk_try(&desk, urls[i]);
+            sink_fixture_init(&sink_fixture);
+            weir_faulty_heap_fail_at(&sink_fixture.heap, n);
+            status = sink_fixture_try(&sink_fixture, urls[i]);
             if (status != WEIR_OK)
                 check_status(status, WEIR_NO_MEMORY);
-            desk_close(&desk);
+            sink_fixture_close(&sink_fixture);
         }
     }
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 /* Standard output as it was, and the end to read from. */
 struct tube {
@@ -56,63 +56,64 @@ static char *tube_drain(struct tube *self)
 WEIR_TEST(stdout_sink, writes_lines)
 {
     enum weir_outcome outcome;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct tube tube;
     char *text;
 
-    desk_open(&desk, "stdout:");
-    desk_fill(&desk, 3);
+    sink_fixture_open(&sink_fixture, "stdout:");
+    sink_fixture_fill(&sink_fixture, 3);
     tube_open(&tube);
-    outcome = desk_deliver(&desk);
+    outcome = sink_fixture_deliver(&sink_fixture);
     text = tube_drain(&tube);
     check_int(outcome, WEIR_DONE);
-    check_int(desk.batch.processed, 3);
+    check_int(sink_fixture.batch.processed, 3);
     check_int(count_lines(text), 3);
     check(strstr(text, "\"payload\":\"message 3\"}\n") != NULL);
     free(text);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(stdout_sink, outlives_its_reader)
 {
     struct weir_sink_health health;
     enum weir_outcome outcome;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct tube tube;
 
-    desk_open(&desk, "stdout:");
-    desk_fill(&desk, 3);
+    sink_fixture_open(&sink_fixture, "stdout:");
+    sink_fixture_fill(&sink_fixture, 3);
     tube_open(&tube);
     close(tube.reader);
-    outcome = desk_deliver(&desk);
+    outcome = sink_fixture_deliver(&sink_fixture);
     tube_restore(&tube);
     check_int(outcome, WEIR_RETRY);
-    check_int(desk.batch.processed, 0);
-    check_str(desk.reason.text, "standard output is closed: its reader has gone");
-    weir_sink_read_health(desk.sink, &health);
+    check_int(sink_fixture.batch.processed, 0);
+    check_str(sink_fixture.reason.text, "standard output is closed: its reader has gone");
+    weir_sink_read_health(sink_fixture.sink, &health);
     check_status(health.status, WEIR_CLOSED);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* Open the sink while standard output is this; -1: closed. */
 static void refuses_standard_output(int instead)
 {
     enum weir_status status;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct tube tube;
 
-    desk_init(&desk);
+    sink_fixture_init(&sink_fixture);
     tube_open(&tube);
     if (instead >= 0)
         dup2(instead, STDOUT_FILENO);
     else
         close(STDOUT_FILENO);
-    status = desk_try(&desk, "stdout:");
+    status = sink_fixture_try(&sink_fixture, "stdout:");
     tube_restore(&tube);
     close(tube.reader);
     check_status(status, WEIR_SYSTEM);
-    check_str(desk.error.text, "sink \"stdout:\": standard output: Bad file descriptor");
-    desk_close(&desk);
+    check_str(sink_fixture.error.text,
+              "sink \"stdout:\": standard output: Bad file descriptor");
+    sink_fixture_close(&sink_fixture);
 }
 
 WEIR_TEST(stdout_sink, must_be_open)
@@ -131,13 +132,13 @@ WEIR_TEST(stdout_sink, must_be_open_for_writing)
 /* ---- slow readers ---------------------------------------------------------------------- */
 
 /* More than a pipe holds, of messages larger than one step. */
-static void fill_large(struct desk *desk, const char *payload, size_t size,
-                       int64_t budget_ns)
+static void fill_large(struct sink_fixture *sink_fixture, const char *payload,
+                       size_t size, int64_t budget_ns)
 {
-    desk_fill_for(desk, 10, budget_ns);
+    sink_fixture_fill_for(sink_fixture, 10, budget_ns);
     for (int i = 0; i < 10; i++) {
-        desk->messages[i].payload = payload;
-        desk->messages[i].payload_size = size;
+        sink_fixture->messages[i].payload = payload;
+        sink_fixture->messages[i].payload_size = size;
     }
 }
 
@@ -146,27 +147,27 @@ WEIR_TEST(stdout_sink, gives_up_when_nobody_reads_and_ends_the_line_later)
     enum { SIZE = 30000 };
     enum weir_outcome first, second;
     size_t processed;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct tube tube;
     char *payload = malloc(SIZE);
     char *text, *line;
 
     memset(payload, 'x', SIZE);
-    desk_open(&desk, "stdout:");
-    fill_large(&desk, payload, SIZE, WEIR_MILLISECONDS(200));
+    sink_fixture_open(&sink_fixture, "stdout:");
+    fill_large(&sink_fixture, payload, SIZE, WEIR_MILLISECONDS(200));
     tube_open(&tube);
-    first = desk_deliver(&desk);
-    processed = desk.batch.processed;
+    first = sink_fixture_deliver(&sink_fixture);
+    processed = sink_fixture.batch.processed;
     fcntl(tube.reader, F_SETPIPE_SZ, 1 << 20); /* room */
-    fill_large(&desk, payload, SIZE, WEIR_SECONDS(60));
-    second = desk_deliver(&desk);
+    fill_large(&sink_fixture, payload, SIZE, WEIR_SECONDS(60));
+    second = sink_fixture_deliver(&sink_fixture);
     text = tube_drain(&tube);
 
     check_int(first, WEIR_RETRY);
-    check_str(desk.reason.text, "");
+    check_str(sink_fixture.reason.text, "");
     check_int(second, WEIR_DONE);
     check_int(processed, 0); /* the first chunk did not fit as a whole */
-    check_int(desk.batch.processed, 10);
+    check_int(sink_fixture.batch.processed, 10);
     check_int(count_lines(text), 3 + 10); /* a chunk is of three */
     line = strtok(text, "\n");
     for (; line != NULL; line = strtok(NULL, "\n")) {
@@ -176,7 +177,7 @@ WEIR_TEST(stdout_sink, gives_up_when_nobody_reads_and_ends_the_line_later)
     }
     free(text);
     free(payload);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }
 
 /* ---- threads --------------------------------------------------------------------------- */
@@ -239,17 +240,17 @@ WEIR_TEST(stdout_sink, keeps_lines_of_several_threads_whole_and_in_order)
     int last[THREADS] = {0};
     struct crew crew[THREADS];
     struct listener listener;
-    struct desk desk;
+    struct sink_fixture sink_fixture;
     struct tube tube;
     char *line;
     int count = 0;
 
-    desk_open(&desk, "stdout:");
+    sink_fixture_open(&sink_fixture, "stdout:");
     tube_open(&tube);
     listener = (struct listener){.fd = tube.reader};
     pthread_create(&listener.thread, NULL, listen_all, &listener);
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = desk.sink, .partition = i};
+        crew[i] = (struct crew){.sink = sink_fixture.sink, .partition = i};
         pthread_create(&crew[i].thread, NULL, work, &crew[i]);
     }
     for (int i = 0; i < THREADS; i++)
@@ -270,5 +271,5 @@ WEIR_TEST(stdout_sink, keeps_lines_of_several_threads_whole_and_in_order)
     }
     check_int(count, THREADS * BATCHES * BATCH);
     free(listener.text);
-    desk_close(&desk);
+    sink_fixture_close(&sink_fixture);
 }

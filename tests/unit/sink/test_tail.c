@@ -5,12 +5,12 @@
 
 #include <errno.h>
 
-#include "desk.h"
+#include "sink_fixture.h"
 
 /* A file with this text becomes one with that. */
 static void mends(const char *text, const char *want)
 {
-    char path[DESK_PATH_SIZE];
+    char path[SINK_FIXTURE_PATH_SIZE];
     int64_t size, cut;
     char *got;
     int fd;
@@ -61,7 +61,7 @@ WEIR_TEST(tail, cuts_a_torn_line_of_any_length)
 
 WEIR_TEST(tail, is_locked_by_one_at_a_time)
 {
-    char path[DESK_PATH_SIZE];
+    char path[SINK_FIXTURE_PATH_SIZE];
     int a, b;
 
     make_path(path, "lock");

@@ -1,9 +1,9 @@
 /*
- * desk.h - what tests of leases and acks begin with: partitions of a subscription, straight into
+ * lease_fixture.h - what tests of leases and acks begin with: partitions of a subscription, straight into
  * the tables, and a look at them from outside.
  */
-#ifndef WEIR_TEST_DESK_H
-#define WEIR_TEST_DESK_H
+#ifndef WEIR_TEST_LEASE_FIXTURE_H
+#define WEIR_TEST_LEASE_FIXTURE_H
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
 
-enum { DESK_PARTITIONS_MAX = 64, DESK_CALLS_MAX = 200 };
+enum { LEASE_FIXTURE_PARTITIONS_MAX = 64, LEASE_FIXTURE_CALLS_MAX = 200 };
 
 #define SUBSCRIPTION INT64_C(3)
 #define QUEUE INT64_C(2)
@@ -27,9 +27,9 @@ enum { DESK_PARTITIONS_MAX = 64, DESK_CALLS_MAX = 200 };
 #define BERT INT64_C(-7002)
 
 /* A subscription with so many partitions, positions at {4, 100}. */
-static inline void desk_open(struct fixture *fixture, int32_t partitions)
+static inline void lease_fixture_open(struct fixture *fixture, int32_t partitions)
 {
-    struct weir_lease_key keys[DESK_PARTITIONS_MAX];
+    struct weir_lease_key keys[LEASE_FIXTURE_PARTITIONS_MAX];
     struct weir_connection *connection = fixture_take(fixture);
 
     for (int32_t i = 0; i < partitions; i++)
@@ -44,7 +44,7 @@ static inline void desk_open(struct fixture *fixture, int32_t partitions)
 
 /* An integer, from outside. */
 __attribute__((format(printf, 2, 3))) static inline int64_t
-desk_ask(struct fixture *fixture, const char *format, ...)
+lease_fixture_ask(struct fixture *fixture, const char *format, ...)
 {
     char sql[1024];
     va_list arguments;
@@ -55,28 +55,30 @@ desk_ask(struct fixture *fixture, const char *format, ...)
     return fixture_ask(fixture, sql);
 }
 
-static inline int64_t desk_lease(struct fixture *fixture, const char *column, int32_t n)
+static inline int64_t lease_fixture_lease(struct fixture *fixture, const char *column,
+                                          int32_t n)
 {
-    return desk_ask(fixture, "SELECT %s FROM weir_lease WHERE pid = %d", column,
-                    (int)PID(n));
+    return lease_fixture_ask(fixture, "SELECT %s FROM weir_lease WHERE pid = %d", column,
+                             (int)PID(n));
 }
 
 /* Its time is over. */
-static inline void desk_expire(struct fixture *fixture, int32_t n)
+static inline void lease_fixture_expire(struct fixture *fixture, int32_t n)
 {
-    (void)desk_ask(fixture, "UPDATE weir_lease SET until_us = 1 WHERE pid = %d",
-                   (int)PID(n));
+    (void)lease_fixture_ask(fixture, "UPDATE weir_lease SET until_us = 1 WHERE pid = %d",
+                            (int)PID(n));
 }
 
 /* It was taken before a standby was promoted. */
-static inline void desk_promote(struct fixture *fixture, int32_t n)
+static inline void lease_fixture_promote(struct fixture *fixture, int32_t n)
 {
-    (void)desk_ask(fixture, "UPDATE weir_lease SET incarnation = 'before' WHERE pid = %d",
-                   (int)PID(n));
+    (void)lease_fixture_ask(fixture,
+                            "UPDATE weir_lease SET incarnation = 'before' WHERE pid = %d",
+                            (int)PID(n));
 }
 
-static inline size_t desk_take(struct fixture *fixture, int64_t owner,
-                               struct weir_lease *out, size_t count)
+static inline size_t lease_fixture_take(struct fixture *fixture, int64_t owner,
+                                        struct weir_lease *out, size_t count)
 {
     struct weir_connection *connection = fixture_take(fixture);
     size_t taken = 99;
@@ -89,7 +91,7 @@ static inline size_t desk_take(struct fixture *fixture, int64_t owner,
 }
 
 /* Somebody waits for a lock (PostgreSQL: of this database). */
-static inline bool desk_somebody_waits(struct fixture *fixture)
+static inline bool lease_fixture_somebody_waits(struct fixture *fixture)
 {
     return fixture_ask(fixture,
                        fixture_choose(fixture, "",
@@ -102,7 +104,7 @@ static inline bool desk_somebody_waits(struct fixture *fixture)
 }
 
 /* Somebody who may do nothing but what is granted. To be destroyed. */
-static inline struct weir_db *desk_guest(struct fixture *fixture)
+static inline struct weir_db *lease_fixture_guest(struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE];
@@ -115,14 +117,15 @@ static inline struct weir_db *desk_guest(struct fixture *fixture)
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
-typedef enum weir_status (*desk_work_fn)(struct weir_connection *connection,
-                                         struct weir_error *error);
+typedef enum weir_status (*lease_fixture_work_fn)(struct weir_connection *connection,
+                                                  struct weir_error *error);
 
 /* All or nothing, as the status says; and back to the beginning. */
-typedef void (*desk_judge_fn)(struct fixture *fixture, enum weir_status status);
+typedef void (*lease_fixture_judge_fn)(struct fixture *fixture, enum weir_status status);
 
-static inline enum weir_status desk_work_on(struct weir_db *db, desk_work_fn work,
-                                            struct weir_error *error)
+static inline enum weir_status lease_fixture_work_on(struct weir_db *db,
+                                                     lease_fixture_work_fn work,
+                                                     struct weir_error *error)
 {
     struct weir_connection *connection;
     enum weir_status status = weir_db_acquire(db, &connection, error);
@@ -134,8 +137,10 @@ static inline enum weir_status desk_work_on(struct weir_db *db, desk_work_fn wor
 }
 
 /* The n-th call of a driver fails, for n until none does. Returns how many there were. */
-static inline uint64_t desk_sweep_calls(struct fixture *fixture, const char *point,
-                                        desk_work_fn work, desk_judge_fn judge)
+static inline uint64_t lease_fixture_sweep_calls(struct fixture *fixture,
+                                                 const char *point,
+                                                 lease_fixture_work_fn work,
+                                                 lease_fixture_judge_fn judge)
 {
     uint64_t at = 1;
     uint64_t clean = 0;
@@ -148,7 +153,7 @@ static inline uint64_t desk_sweep_calls(struct fixture *fixture, const char *poi
         enum weir_status status;
         int64_t left_over;
 
-        check(at < DESK_CALLS_MAX);
+        check(at < LEASE_FIXTURE_CALLS_MAX);
         weir_faulty_heap_init(&heap);
         options.heap = &heap.heap;
         db = fixture_open(fixture, &options);
@@ -156,7 +161,7 @@ static inline uint64_t desk_sweep_calls(struct fixture *fixture, const char *poi
         weir_fault_points_arm_once(&points, point, at);
         weir_db_set_fault_points(db, &points);
 
-        status = desk_work_on(db, work, &fixture->error);
+        status = lease_fixture_work_on(db, work, &fixture->error);
 
         wait_until(fixture_is_unlocked(fixture, "weir_lease"));
         judge(fixture, status);

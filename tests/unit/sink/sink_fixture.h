@@ -1,16 +1,16 @@
 /*
- * desk.h - a sink with a batch in front of it, for the tests of sinks.
+ * sink_fixture.h - a sink with a batch in front of it, for the tests of sinks.
  *
- *   struct desk desk;
+ *   struct sink_fixture desk;
  *
- *   desk_open(&desk, "file:%s", path);
- *   desk_fill(&desk, 3);                     seq 1 to 3, payload "message 1" and so on
- *   check_int(desk_deliver(&desk), WEIR_DONE);
+ *   sink_fixture_open(&desk, "file:%s", path);
+ *   sink_fixture_fill(&desk, 3);                     seq 1 to 3, payload "message 1" and so on
+ *   check_int(sink_fixture_deliver(&desk), WEIR_DONE);
  *   check_int(desk.batch.processed, 3);
- *   desk_close(&desk);                       nothing may be left: memory, descriptors, children
+ *   sink_fixture_close(&desk);                       nothing may be left: memory, descriptors, children
  */
-#ifndef WEIR_TEST_SINK_DESK_H
-#define WEIR_TEST_SINK_DESK_H
+#ifndef WEIR_TEST_SINK_SINK_FIXTURE_H
+#define WEIR_TEST_SINK_SINK_FIXTURE_H
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -30,18 +30,18 @@
 #include "weir/executor.h"
 #include "weir/time.h"
 
-#define DESK_HELPER __attribute__((unused)) static
+#define SINK_FIXTURE_HELPER __attribute__((unused)) static
 
-enum { DESK_MESSAGES_MAX = 1000, DESK_PATH_SIZE = PLACE_SIZE + 64 };
+enum { SINK_FIXTURE_MESSAGES_MAX = 1000, SINK_FIXTURE_PATH_SIZE = PLACE_SIZE + 64 };
 
-struct desk {
+struct sink_fixture {
     struct weir_faulty_heap heap;
     struct weir_fault_points points;
     struct weir_executor *executor; /* the clock, when one is wanted */
     struct weir_sink_options options;
     struct weir_sink *sink;
-    struct weir_message messages[DESK_MESSAGES_MAX];
-    char payloads[DESK_MESSAGES_MAX][24];
+    struct weir_message messages[SINK_FIXTURE_MESSAGES_MAX];
+    char payloads[SINK_FIXTURE_MESSAGES_MAX][24];
     struct weir_batch batch;
     struct weir_reason reason;
     struct weir_error error;
@@ -51,7 +51,7 @@ struct desk {
 
 /* ---- counting -------------------------------------------------------------------------- */
 
-DESK_HELPER size_t count_fds(void)
+SINK_FIXTURE_HELPER size_t count_fds(void)
 {
     DIR *folder = opendir("/proc/self/fd");
     size_t count = 0;
@@ -63,7 +63,7 @@ DESK_HELPER size_t count_fds(void)
     return count;
 }
 
-DESK_HELPER size_t count_children_of(const char *thread)
+SINK_FIXTURE_HELPER size_t count_children_of(const char *thread)
 {
     char path[300], word[32];
     size_t count = 0;
@@ -79,7 +79,7 @@ DESK_HELPER size_t count_children_of(const char *thread)
 }
 
 /* Of all threads, zombies among them. */
-DESK_HELPER size_t count_children(void)
+SINK_FIXTURE_HELPER size_t count_children(void)
 {
     DIR *folder = opendir("/proc/self/task");
     struct dirent *entry;
@@ -95,15 +95,15 @@ DESK_HELPER size_t count_children(void)
 /* ---- files ----------------------------------------------------------------------------- */
 
 /* A path of this test's own. */
-DESK_HELPER void make_path(char *out, const char *name)
+SINK_FIXTURE_HELPER void make_path(char *out, const char *name)
 {
     static int number;
 
-    snprintf(out, DESK_PATH_SIZE, "%s/%s-%d", place_of_program(), name, ++number);
+    snprintf(out, SINK_FIXTURE_PATH_SIZE, "%s/%s-%d", place_of_program(), name, ++number);
 }
 
 /* All of a file, owned by the caller; it must be there. */
-DESK_HELPER char *slurp(const char *path)
+SINK_FIXTURE_HELPER char *slurp(const char *path)
 {
     FILE *file = fopen(path, "re");
     char *text = NULL;
@@ -118,7 +118,7 @@ DESK_HELPER char *slurp(const char *path)
     return text;
 }
 
-DESK_HELPER void write_file(const char *path, const char *text)
+SINK_FIXTURE_HELPER void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "we");
 
@@ -127,7 +127,7 @@ DESK_HELPER void write_file(const char *path, const char *text)
     check_int(fclose(file), 0);
 }
 
-DESK_HELPER void append_file(const char *path, const char *text)
+SINK_FIXTURE_HELPER void append_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "ae");
 
@@ -136,7 +136,7 @@ DESK_HELPER void append_file(const char *path, const char *text)
     check_int(fclose(file), 0);
 }
 
-DESK_HELPER size_t count_lines(const char *text)
+SINK_FIXTURE_HELPER size_t count_lines(const char *text)
 {
     size_t count = 0;
 
@@ -145,7 +145,7 @@ DESK_HELPER size_t count_lines(const char *text)
     return count;
 }
 
-DESK_HELPER size_t count_lines_in(const char *path)
+SINK_FIXTURE_HELPER size_t count_lines_in(const char *path)
 {
     char *text = slurp(path);
     size_t count = count_lines(text);
@@ -157,7 +157,7 @@ DESK_HELPER size_t count_lines_in(const char *path)
 /* ---- processes ------------------------------------------------------------------------- */
 
 /* The process whose number a file has; one that has ended and waits to be reaped is not. */
-DESK_HELPER bool is_alive(const char *path)
+SINK_FIXTURE_HELPER bool is_alive(const char *path)
 {
     char *text = slurp(path);
     int pid = atoi(text);
@@ -177,7 +177,7 @@ DESK_HELPER bool is_alive(const char *path)
 
 /* ---- the desk -------------------------------------------------------------------------- */
 
-DESK_HELPER void desk_init(struct desk *self)
+SINK_FIXTURE_HELPER void sink_fixture_init(struct sink_fixture *self)
 {
     memset(self, 0, sizeof *self);
     (void)place_of_program(); /* it starts a process of its own */
@@ -190,29 +190,31 @@ DESK_HELPER void desk_init(struct desk *self)
     self->children = count_children();
 }
 
-DESK_HELPER enum weir_status desk_try(struct desk *self, const char *url)
+SINK_FIXTURE_HELPER enum weir_status sink_fixture_try(struct sink_fixture *self,
+                                                      const char *url)
 {
     return weir_sink_open(url, &self->options, &self->sink, &self->error);
 }
 
-__attribute__((format(printf, 2, 3))) DESK_HELPER void desk_open(struct desk *self,
-                                                                 const char *format, ...)
+__attribute__((format(printf, 2, 3))) SINK_FIXTURE_HELPER void
+sink_fixture_open(struct sink_fixture *self, const char *format, ...)
 {
     char url[4096];
     va_list arguments;
 
-    desk_init(self);
+    sink_fixture_init(self);
     va_start(arguments, format);
     vsnprintf(url, sizeof url, format, arguments);
     va_end(arguments);
-    if (desk_try(self, url) != WEIR_OK)
+    if (sink_fixture_try(self, url) != WEIR_OK)
         weir_test_fail(__FILE__, __LINE__, "open \"%s\": %s", url, self->error.text);
 }
 
 /* A new batch of messages 1 to `count`, which must be answered by `deadline_ns`. */
-DESK_HELPER void desk_fill_until(struct desk *self, size_t count, int64_t deadline_ns)
+SINK_FIXTURE_HELPER void sink_fixture_fill_until(struct sink_fixture *self, size_t count,
+                                                 int64_t deadline_ns)
 {
-    check(count <= DESK_MESSAGES_MAX);
+    check(count <= SINK_FIXTURE_MESSAGES_MAX);
     for (size_t i = 0; i < count; i++) {
         snprintf(self->payloads[i], sizeof self->payloads[i], "message %zu", i + 1);
         self->messages[i] =
@@ -230,13 +232,14 @@ DESK_HELPER void desk_fill_until(struct desk *self, size_t count, int64_t deadli
                     deadline_ns);
 }
 
-DESK_HELPER void desk_fill(struct desk *self, size_t count)
+SINK_FIXTURE_HELPER void sink_fixture_fill(struct sink_fixture *self, size_t count)
 {
-    desk_fill_until(self, count, WEIR_FOREVER);
+    sink_fixture_fill_until(self, count, WEIR_FOREVER);
 }
 
 /* A new batch that has so much time. */
-DESK_HELPER void desk_fill_for(struct desk *self, size_t count, int64_t budget_ns)
+SINK_FIXTURE_HELPER void sink_fixture_fill_for(struct sink_fixture *self, size_t count,
+                                               int64_t budget_ns)
 {
     struct weir_executor_options options;
 
@@ -246,25 +249,26 @@ DESK_HELPER void desk_fill_for(struct desk *self, size_t count, int64_t budget_n
         check_status(weir_executor_create(&options, &self->executor, &self->error),
                      WEIR_OK);
     }
-    desk_fill_until(self, count, weir_executor_now(self->executor) + budget_ns);
+    sink_fixture_fill_until(self, count, weir_executor_now(self->executor) + budget_ns);
 }
 
-DESK_HELPER enum weir_outcome desk_deliver(struct desk *self)
+SINK_FIXTURE_HELPER enum weir_outcome sink_fixture_deliver(struct sink_fixture *self)
 {
     self->reason.text[0] = '\0';
     return weir_sink_deliver(self->sink, &self->batch, &self->reason);
 }
 
 /* The answer, how many were acked or rejected, and a piece of the reason. */
-#define check_answer(desk, outcome, count, words)                                        \
+#define check_answer(sink_fixture, outcome, count, words)                                \
     do {                                                                                 \
-        check_int(desk_deliver(desk), (outcome));                                        \
-        check_int((desk)->batch.processed, (count));                                     \
-        if (strstr((desk)->reason.text, (words)) == NULL)                                \
-            weir_test_fail(__FILE__, __LINE__, "reason is \"%s\"", (desk)->reason.text); \
+        check_int(sink_fixture_deliver(sink_fixture), (outcome));                        \
+        check_int((sink_fixture)->batch.processed, (count));                             \
+        if (strstr((sink_fixture)->reason.text, (words)) == NULL)                        \
+            weir_test_fail(__FILE__, __LINE__, "reason is \"%s\"",                       \
+                           (sink_fixture)->reason.text);                                 \
     } while (0)
 
-DESK_HELPER void desk_close(struct desk *self)
+SINK_FIXTURE_HELPER void sink_fixture_close(struct sink_fixture *self)
 {
     weir_batch_fini(&self->batch);
     weir_sink_close(self->sink);
@@ -276,7 +280,7 @@ DESK_HELPER void desk_close(struct desk *self)
 }
 
 /* For a batch that another thread looks at: wait for a state that must come. */
-DESK_HELPER void desk_nap(void)
+SINK_FIXTURE_HELPER void sink_fixture_nap(void)
 {
     usleep(1000);
 }

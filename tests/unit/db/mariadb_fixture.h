@@ -1,18 +1,18 @@
 /*
- * jetty.h - a MariaDB database for one test, used through the bare driver.
+ * mariadb_fixture.h - a MariaDB database for one test, used through the bare driver.
  *
- *   struct jetty jetty;
+ *   struct mariadb_fixture jetty;
  *   struct weir_link *link;
  *
- *   jetty_open(&jetty, server_shared(WEIR_MARIADB));   change jetty.config if need be
- *   link = jetty_link(&jetty);
- *   jetty_exec(&jetty, link, "CREATE TABLE t (a BIGINT)");
- *   check_int(jetty_ask(&jetty, link, "SELECT count(*) FROM t"), 0);
- *   jetty_unlink(link);
- *   jetty_close(&jetty);                               fails when memory of a link is left
+ *   mariadb_fixture_open(&jetty, server_shared(WEIR_MARIADB));   change jetty.config if need be
+ *   link = mariadb_fixture_link(&jetty);
+ *   mariadb_fixture_exec(&jetty, link, "CREATE TABLE t (a BIGINT)");
+ *   check_int(mariadb_fixture_ask(&jetty, link, "SELECT count(*) FROM t"), 0);
+ *   mariadb_fixture_unlink(link);
+ *   mariadb_fixture_close(&jetty);                               fails when memory of a link is left
  */
-#ifndef WEIR_TEST_JETTY_H
-#define WEIR_TEST_JETTY_H
+#ifndef WEIR_TEST_MARIADB_FIXTURE_H
+#define WEIR_TEST_MARIADB_FIXTURE_H
 
 #include <mysql.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "lib/server.h"
 #include "lib/test.h"
 
-struct jetty {
+struct mariadb_fixture {
     struct server *server; /* borrowed */
     char database[64];
     struct weir_faulty_heap heap;
@@ -35,10 +35,12 @@ struct jetty {
 };
 
 /* What a test says about a call, and what it was told when that is not true. */
-#define check_jetty(expr, want) jetty_check(&jetty, __LINE__, #expr, (expr), (want))
+#define check_mariadb_fixture(expr, want)                                                \
+    mariadb_fixture_check(&mariadb_fixture, __LINE__, #expr, (expr), (want))
 
-static inline void jetty_check(const struct jetty *self, int line, const char *text,
-                               enum weir_status got, enum weir_status want)
+static inline void mariadb_fixture_check(const struct mariadb_fixture *self, int line,
+                                         const char *text, enum weir_status got,
+                                         enum weir_status want)
 {
     if (got != want)
         weir_test_fail("jetty", line, "%s: got %s, want %s: %s (%d)", text,
@@ -46,7 +48,8 @@ static inline void jetty_check(const struct jetty *self, int line, const char *t
                        (int)self->error.native_code);
 }
 
-static inline void jetty_open(struct jetty *self, struct server *server)
+static inline void mariadb_fixture_open(struct mariadb_fixture *self,
+                                        struct server *server)
 {
     char url[SERVER_URL_SIZE];
 
@@ -68,46 +71,49 @@ static inline void jetty_open(struct jetty *self, struct server *server)
                  WEIR_OK);
 }
 
-static inline void jetty_close(struct jetty *self)
+static inline void mariadb_fixture_close(struct mariadb_fixture *self)
 {
     server_drop_database(self->server, self->database);
     weir_url_fini(weir_heap_system(), &self->config.url);
     check_int(atomic_load(&self->heap.outstanding), 0);
 }
 
-/* Open one link, which must work. Owes one jetty_unlink(). */
-static inline struct weir_link *jetty_link(struct jetty *self)
+/* Open one link, which must work. Owes one mariadb_fixture_unlink(). */
+static inline struct weir_link *mariadb_fixture_link(struct mariadb_fixture *self)
 {
     struct weir_link *link = NULL;
 
-    jetty_check(self, 0, "open",
-                weir_driver_mariadb.open(&self->config, &link, &self->error), WEIR_OK);
+    mariadb_fixture_check(self, 0, "open",
+                          weir_driver_mariadb.open(&self->config, &link, &self->error),
+                          WEIR_OK);
     return link;
 }
 
-static inline void jetty_unlink(struct weir_link *link)
+static inline void mariadb_fixture_unlink(struct weir_link *link)
 {
     weir_driver_mariadb.close(link);
 }
 
-static inline enum weir_status jetty_try(struct jetty *self, struct weir_link *link,
-                                         const char *text)
+static inline enum weir_status mariadb_fixture_try(struct mariadb_fixture *self,
+                                                   struct weir_link *link,
+                                                   const char *text)
 {
     return weir_driver_mariadb.exec(link, text, &self->error);
 }
 
-static inline void jetty_exec(struct jetty *self, struct weir_link *link,
-                              const char *text)
+static inline void mariadb_fixture_exec(struct mariadb_fixture *self,
+                                        struct weir_link *link, const char *text)
 {
-    jetty_check(self, 0, text, jetty_try(self, link, text), WEIR_OK);
+    mariadb_fixture_check(self, 0, text, mariadb_fixture_try(self, link, text), WEIR_OK);
 }
 
-static inline void *jetty_prepare(struct jetty *self, struct weir_link *link,
-                                  const char *text, const char *parameters)
+static inline void *mariadb_fixture_prepare(struct mariadb_fixture *self,
+                                            struct weir_link *link, const char *text,
+                                            const char *parameters)
 {
     void *prepared = NULL;
 
-    jetty_check(
+    mariadb_fixture_check(
         self, 0, text,
         weir_driver_mariadb.prepare(link, text, parameters, &prepared, &self->error),
         WEIR_OK);
@@ -115,12 +121,12 @@ static inline void *jetty_prepare(struct jetty *self, struct weir_link *link,
 }
 
 /* Prepare and run a statement once and drop its rows. */
-static inline enum weir_status jetty_run(struct jetty *self, struct weir_link *link,
-                                         const char *text, const char *parameters,
-                                         const struct weir_value *values,
-                                         int64_t *changed)
+static inline enum weir_status
+mariadb_fixture_run(struct mariadb_fixture *self, struct weir_link *link,
+                    const char *text, const char *parameters,
+                    const struct weir_value *values, int64_t *changed)
 {
-    void *prepared = jetty_prepare(self, link, text, parameters);
+    void *prepared = mariadb_fixture_prepare(self, link, text, parameters);
     struct weir_cursor cursor = {0};
     enum weir_status status =
         weir_driver_mariadb.run(link, prepared, values, &cursor, &self->error);
@@ -135,19 +141,19 @@ static inline enum weir_status jetty_run(struct jetty *self, struct weir_link *l
 }
 
 /* The first column of the first row. */
-static inline int64_t jetty_ask(struct jetty *self, struct weir_link *link,
-                                const char *text)
+static inline int64_t mariadb_fixture_ask(struct mariadb_fixture *self,
+                                          struct weir_link *link, const char *text)
 {
-    void *prepared = jetty_prepare(self, link, text, "");
+    void *prepared = mariadb_fixture_prepare(self, link, text, "");
     struct weir_cursor cursor = {0};
     struct weir_value value;
     bool fits;
 
-    jetty_check(self, 0, text,
-                weir_driver_mariadb.run(link, prepared, NULL, &cursor, &self->error),
-                WEIR_OK);
-    jetty_check(self, 0, text, weir_driver_mariadb.next(link, &cursor, &self->error),
-                WEIR_OK);
+    mariadb_fixture_check(
+        self, 0, text,
+        weir_driver_mariadb.run(link, prepared, NULL, &cursor, &self->error), WEIR_OK);
+    mariadb_fixture_check(self, 0, text,
+                          weir_driver_mariadb.next(link, &cursor, &self->error), WEIR_OK);
     weir_driver_mariadb.read(&cursor, 0, WEIR_TYPE_INTEGER, &value, &fits);
     check(fits);
     weir_driver_mariadb.finish(link, &cursor);
@@ -156,7 +162,7 @@ static inline int64_t jetty_ask(struct jetty *self, struct weir_link *link,
 }
 
 /* The same past the driver, as a text, which lives until the next call. */
-static inline const char *jetty_peek(MYSQL *mysql, const char *text)
+static inline const char *mariadb_fixture_peek(MYSQL *mysql, const char *text)
 {
     static char answer[512];
     MYSQL_RES *result;
@@ -172,7 +178,8 @@ static inline const char *jetty_peek(MYSQL *mysql, const char *text)
 }
 
 /* A connection of the application's. Owes a mysql_close(). */
-static inline MYSQL *jetty_handle(struct jetty *self, const char *character_set)
+static inline MYSQL *mariadb_fixture_handle(struct mariadb_fixture *self,
+                                            const char *character_set)
 {
     MYSQL *mysql = mysql_init(NULL);
 

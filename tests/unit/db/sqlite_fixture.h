@@ -1,18 +1,18 @@
 /*
- * desk.h - a SQLite database for one test, used through the bare driver.
+ * sqlite_fixture.h - a SQLite database for one test, used through the bare driver.
  *
- *   struct desk desk;
+ *   struct sqlite_fixture desk;
  *   struct weir_link *link;
  *
- *   desk_open(&desk, A_FILE);             change desk.config if need be
- *   link = desk_link(&desk);
- *   desk_exec(&desk, link, "CREATE TABLE t (a)");
- *   check_int(desk_ask(&desk, link, "SELECT count(*) FROM t"), 0);
- *   desk_unlink(link);
- *   desk_close(&desk);                    fails when memory of a link is left
+ *   sqlite_fixture_open(&desk, A_FILE);             change desk.config if need be
+ *   link = sqlite_fixture_link(&desk);
+ *   sqlite_fixture_exec(&desk, link, "CREATE TABLE t (a)");
+ *   check_int(sqlite_fixture_ask(&desk, link, "SELECT count(*) FROM t"), 0);
+ *   sqlite_fixture_unlink(link);
+ *   sqlite_fixture_close(&desk);                    fails when memory of a link is left
  */
-#ifndef WEIR_TEST_DESK_H
-#define WEIR_TEST_DESK_H
+#ifndef WEIR_TEST_SQLITE_FIXTURE_H
+#define WEIR_TEST_SQLITE_FIXTURE_H
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -27,9 +27,9 @@
 #include "lib/test.h"
 #include "unit/ward/journal.h"
 
-enum desk_kind { A_FILE, IN_MEMORY };
+enum sqlite_fixture_kind { A_FILE, IN_MEMORY };
 
-struct desk {
+struct sqlite_fixture {
     struct weir_faulty_heap heap;
     struct journal journal;
     struct weir_log log;
@@ -44,7 +44,7 @@ struct desk {
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "                   \
     "SELECT count(*) FROM n"
 
-static inline void desk_remove_files(const struct desk *self)
+static inline void sqlite_fixture_remove_files(const struct sqlite_fixture *self)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     char name[300];
@@ -55,7 +55,8 @@ static inline void desk_remove_files(const struct desk *self)
     }
 }
 
-static inline void desk_open(struct desk *self, enum desk_kind kind)
+static inline void sqlite_fixture_open(struct sqlite_fixture *self,
+                                       enum sqlite_fixture_kind kind)
 {
     static unsigned number;
 
@@ -79,16 +80,16 @@ static inline void desk_open(struct desk *self, enum desk_kind kind)
              number);
 }
 
-static inline void desk_close(struct desk *self)
+static inline void sqlite_fixture_close(struct sqlite_fixture *self)
 {
     if (self->config.url.path != self->path)
         free(self->config.url.path);
-    desk_remove_files(self);
+    sqlite_fixture_remove_files(self);
     check_int(atomic_load(&self->heap.outstanding), 0);
 }
 
-/* Open one link, which must work. Owes one desk_unlink(). */
-static inline struct weir_link *desk_link(struct desk *self)
+/* Open one link, which must work. Owes one sqlite_fixture_unlink(). */
+static inline struct weir_link *sqlite_fixture_link(struct sqlite_fixture *self)
 {
     struct weir_link *link = NULL;
 
@@ -97,30 +98,32 @@ static inline struct weir_link *desk_link(struct desk *self)
     return link;
 }
 
-static inline void desk_unlink(struct weir_link *link)
+static inline void sqlite_fixture_unlink(struct weir_link *link)
 {
     weir_driver_sqlite.close(link);
 }
 
-static inline sqlite3 *desk_native(struct weir_link *link)
+static inline sqlite3 *sqlite_fixture_native(struct weir_link *link)
 {
     return weir_driver_sqlite.native(link);
 }
 
-static inline enum weir_status desk_try(struct desk *self, struct weir_link *link,
-                                        const char *text)
+static inline enum weir_status
+sqlite_fixture_try(struct sqlite_fixture *self, struct weir_link *link, const char *text)
 {
     return weir_driver_sqlite.exec(link, text, &self->error);
 }
 
-static inline void desk_exec(struct desk *self, struct weir_link *link, const char *text)
+static inline void sqlite_fixture_exec(struct sqlite_fixture *self,
+                                       struct weir_link *link, const char *text)
 {
-    check_status(desk_try(self, link, text), WEIR_OK);
+    check_status(sqlite_fixture_try(self, link, text), WEIR_OK);
 }
 
 /* Prepare and run a statement and read one integer of its first row; -1: there is no row. */
-static inline enum weir_status desk_try_ask(struct desk *self, struct weir_link *link,
-                                            const char *text, int64_t *out)
+static inline enum weir_status sqlite_fixture_try_ask(struct sqlite_fixture *self,
+                                                      struct weir_link *link,
+                                                      const char *text, int64_t *out)
 {
     const struct weir_driver *driver = &weir_driver_sqlite;
     struct weir_cursor cursor = {0};
@@ -147,17 +150,17 @@ static inline enum weir_status desk_try_ask(struct desk *self, struct weir_link 
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static inline int64_t desk_ask(struct desk *self, struct weir_link *link,
-                               const char *text)
+static inline int64_t sqlite_fixture_ask(struct sqlite_fixture *self,
+                                         struct weir_link *link, const char *text)
 {
     int64_t answer;
 
-    check_status(desk_try_ask(self, link, text, &answer), WEIR_OK);
+    check_status(sqlite_fixture_try_ask(self, link, text, &answer), WEIR_OK);
     return answer;
 }
 
 /* The same past the driver, on any handle; text. Lives until the next call. */
-static inline const char *desk_peek(sqlite3 *db, const char *text)
+static inline const char *sqlite_fixture_peek(sqlite3 *db, const char *text)
 {
     static char answer[128];
     sqlite3_stmt *stmt = NULL;
@@ -170,7 +173,8 @@ static inline const char *desk_peek(sqlite3 *db, const char *text)
 }
 
 /* By name: opening and closing the file would drop SQLite's locks. -1: there is none. */
-static inline int64_t desk_file_size(const struct desk *self, const char *end)
+static inline int64_t sqlite_fixture_file_size(const struct sqlite_fixture *self,
+                                               const char *end)
 {
     char name[300];
     struct stat about;
