@@ -21,7 +21,7 @@
 #include "base/random.h"
 #include "contract/flow/works.h"
 #include "db/db.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "weir/flow_worker.h"
 
 /* What a handler does: waits for `go` if it is to, listening to the stop signal, and answers. */
@@ -46,7 +46,7 @@ struct gang {
     struct weir_flow *eyes; /* the test's */
     struct weir_flow_worker_options options;
     struct weir_flow_worker *worker;
-    struct stage *stage; /* of a simulation; NULL: threads */
+    struct script *script; /* of a simulation; NULL: threads */
     struct weir_fault_points points;
     _Atomic bool gone;     /* nobody reaches the database */
     int trouble;           /* of a thousand questions and commits, so many are lost */
@@ -204,12 +204,12 @@ static inline void gang_open_short(struct gang *self, struct fixture *fixture)
 }
 
 static inline void gang_open_in(struct gang *self, struct fixture *fixture,
-                                struct stage *stage)
+                                struct script *script)
 {
     gang_open(self, fixture);
-    stage_open(stage, IN_SIMULATION);
-    self->stage = stage;
-    self->options.executor = stage->executor;
+    script_open(script, IN_SIMULATION);
+    self->script = script;
+    self->options.executor = script->executor;
 }
 
 static inline void gang_add(struct gang *self, const char *kind, struct job *job)
@@ -246,8 +246,8 @@ static inline void gang_dismiss(struct gang *self)
 static inline void gang_close(struct gang *self)
 {
     gang_dismiss(self);
-    if (self->stage != NULL)
-        stage_close(self->stage);
+    if (self->script != NULL)
+        script_close(self->script);
     weir_flow_destroy(self->eyes);
     weir_flow_destroy(self->flow);
     weir_db_destroy(self->db);
@@ -295,7 +295,7 @@ static inline struct weir_flow_worker_stats gang_stats(struct gang *self)
 
 static inline void gang_run(struct gang *self, int64_t duration_ns)
 {
-    weir_sim_run_until(self->stage->sim, weir_sim_now(self->stage->sim) + duration_ns);
+    weir_sim_run_until(self->script->sim, weir_sim_now(self->script->sim) + duration_ns);
 }
 
 #endif

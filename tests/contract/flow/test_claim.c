@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "contract/flow/works.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 
 static const char *const ORDERS = "orders";
 
@@ -430,7 +430,7 @@ FLOW_POSTGRESQL_TEST(claim, that_waits_says_so_to_those_who_commit)
 
 /* One that waits for up to ten seconds, and one that submits after three, if it is there. */
 struct play {
-    struct stage stage;
+    struct script script;
     struct weir_flow *flow;
     size_t count;
     enum weir_status status;
@@ -467,7 +467,7 @@ static enum weir_status play_submitter(struct weir_context *context, void *state
 
 static void play_cast(struct play *self, weir_action_fn action)
 {
-    struct weir_notifier *claim_waiters = stage_bell(&self->stage);
+    struct weir_notifier *claim_waiters = script_bell(&self->script);
     struct weir_worker_options options;
 
     weir_worker_options_init(&options);
@@ -476,21 +476,21 @@ static void play_cast(struct play *self, weir_action_fn action)
     options.state = self;
     options.notifiers = &claim_waiters;
     options.notifier_count = 1;
-    check_status(weir_ward_spawn(self->stage.ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(self->script.ward, &options, NULL, NULL), WEIR_OK);
 }
 
 static void play_open(struct play *self, struct fixture *fixture)
 {
     *self = (struct play){.flow = works_open(fixture)};
-    stage_open(&self->stage, IN_SIMULATION);
+    script_open(&self->script, IN_SIMULATION);
     play_cast(self, play_waiter);
 }
 
 static void play_close(struct play *self)
 {
-    weir_ward_cancel(self->stage.ward);
-    weir_sim_run_until(self->stage.sim, WEIR_SECONDS(60));
-    stage_close(&self->stage);
+    weir_ward_cancel(self->script.ward);
+    weir_sim_run_until(self->script.sim, WEIR_SECONDS(60));
+    script_close(&self->script);
     weir_flow_destroy(self->flow);
 }
 
@@ -499,7 +499,7 @@ FLOW_SQLITE_TEST(claim, that_waits_in_a_simulation_waits_in_virtual_time)
     struct play play;
 
     play_open(&play, fixture);
-    weir_sim_run_until(play.stage.sim, WEIR_SECONDS(30));
+    weir_sim_run_until(play.script.sim, WEIR_SECONDS(30));
 
     check_status(play.status, WEIR_OK);
     check_int(play.count, 0);
@@ -513,7 +513,7 @@ FLOW_SQLITE_TEST(claim, that_waits_in_a_simulation_is_woken_by_a_submit)
 
     play_open(&play, fixture);
     play_cast(&play, play_submitter);
-    weir_sim_run_until(play.stage.sim, WEIR_SECONDS(30));
+    weir_sim_run_until(play.script.sim, WEIR_SECONDS(30));
 
     check_status(play.status, WEIR_OK);
     check_int(play.count, 1);
@@ -526,9 +526,9 @@ FLOW_SQLITE_TEST(claim, that_waits_ends_when_its_worker_is_cancelled)
     struct play play;
 
     play_open(&play, fixture);
-    weir_sim_run_until(play.stage.sim, WEIR_SECONDS(2));
-    weir_ward_cancel(play.stage.ward);
-    weir_sim_run_until(play.stage.sim, WEIR_SECONDS(5));
+    weir_sim_run_until(play.script.sim, WEIR_SECONDS(2));
+    weir_ward_cancel(play.script.ward);
+    weir_sim_run_until(play.script.sim, WEIR_SECONDS(5));
 
     check_status(play.status, WEIR_CANCELLED);
     check_int(play.count, 0);

@@ -5,7 +5,7 @@
 #include "contract/flow/graphs.h"
 #include "contract/flow/yard.h"
 #include "execution/flow/resolve.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 
 enum { HOUR_MS = 3600 * 1000 };
 
@@ -225,22 +225,22 @@ FLOW_SQLITE_TEST(reconcilers, share_their_looks_when_nothing_is_due)
 {
     struct weir_flow_supervisor_options defaults;
     struct patrol patrol;
-    struct stage stage;
+    struct script script;
 
-    stage_open(&stage, IN_SIMULATION);
+    script_open(&script, IN_SIMULATION);
     patrol_init(&patrol, fixture);
     weir_flow_supervisor_options_init(&defaults);
     memcpy(patrol.options.interval_ms, defaults.interval_ms, sizeof defaults.interval_ms);
-    patrol.options.executor = stage.executor;
+    patrol.options.executor = script.executor;
     weir_fault_points_arm(&patrol.points, "next due", UINT64_MAX);
     patrol_start(&patrol);
 
-    weir_sim_run_until(stage.sim, weir_sim_now(stage.sim) + WEIR_SECONDS(60));
+    weir_sim_run_until(script.sim, weir_sim_now(script.sim) + WEIR_SECONDS(60));
 
     check_in_range((int64_t)atomic_load(&patrol.points.armed[0].passed), 60000 / 750,
                    60000 / 750 + 10);
     check_in_range((int64_t)patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles, 40,
                    81);
     patrol_close(&patrol);
-    stage_close(&stage);
+    script_close(&script);
 }

@@ -3,7 +3,7 @@
  * the database, there is no memory, much has piled up, or nothing works at all.
  */
 #include "contract/flow/yard.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 
 enum { HOUR_MS = 3600 * 1000, SHORT_US = 20000, LONG_US = 60000000 };
 
@@ -130,27 +130,27 @@ FLOW_SQLITE_TEST(housekeeping, catches_up_with_whatever_has_piled_up)
 
 /* In virtual time, with due times long past. */
 struct drill {
-    struct stage stage;
+    struct script script;
     struct patrol patrol;
 };
 
 static void drill_open(struct drill *self, struct fixture *fixture)
 {
-    stage_open(&self->stage, IN_SIMULATION);
+    script_open(&self->script, IN_SIMULATION);
     init_sleepy(&self->patrol, fixture);
-    self->patrol.options.executor = self->stage.executor;
+    self->patrol.options.executor = self->script.executor;
     patrol_start(&self->patrol);
 }
 
 static void drill_close(struct drill *self)
 {
     patrol_close(&self->patrol);
-    stage_close(&self->stage);
+    script_close(&self->script);
 }
 
 static void drill_run(struct drill *self, int64_t duration_ns)
 {
-    weir_sim_run_until(self->stage.sim, weir_sim_now(self->stage.sim) + duration_ns);
+    weir_sim_run_until(self->script.sim, weir_sim_now(self->script.sim) + duration_ns);
 }
 
 /* More of them than a batch has rows. Each is tried once a cycle, and a cycle comes at its time. */

@@ -5,7 +5,7 @@
 #include "contract/flow/yard.h"
 #include "db/clock.h"
 #include "execution/reconcile/reconciler.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "ward/executor.h"
 
 enum { HOUR_MS = 3600 * 1000, LONG_US = 60000000 };
@@ -336,23 +336,23 @@ FLOW_POSTGRESQL_TEST(supervisor, does_not_listen_to_its_own_process)
 
 /* Seconds are virtual here. Nobody listens in a simulation, so the test says what is heard. */
 struct watch {
-    struct stage stage;
+    struct script script;
     struct patrol patrol;
 };
 
 static void watch_open(struct watch *self, struct fixture *fixture)
 {
-    stage_open(&self->stage, IN_SIMULATION);
+    script_open(&self->script, IN_SIMULATION);
     init_sleepy(&self->patrol, fixture);
-    self->patrol.options.executor = self->stage.executor;
+    self->patrol.options.executor = self->script.executor;
     patrol_start(&self->patrol);
-    weir_sim_run_until(self->stage.sim, WEIR_SECONDS(1));
+    weir_sim_run_until(self->script.sim, WEIR_SECONDS(1));
 }
 
 static void watch_close(struct watch *self)
 {
     patrol_close(&self->patrol);
-    stage_close(&self->stage);
+    script_close(&self->script);
 }
 
 static void watch_hear(struct watch *self, uint32_t kinds, int64_t silence_ns)
@@ -373,7 +373,7 @@ static void watch_name(struct watch *self, enum weir_due_kind kind)
 
 static void watch_run(struct watch *self, int64_t duration_ns)
 {
-    weir_sim_run_until(self->stage.sim, weir_sim_now(self->stage.sim) + duration_ns);
+    weir_sim_run_until(self->script.sim, weir_sim_now(self->script.sim) + duration_ns);
 }
 
 static int64_t watch_looks(struct watch *self, enum weir_reconciler which)
@@ -427,7 +427,7 @@ FLOW_SQLITE_TEST(attention, is_no_more_for_much_news_than_for_little)
 /* A time that was set without a word. */
 static void set_silently(struct watch *self, struct yard *yard, int64_t delay_us)
 {
-    struct weir_executor *executor = self->stage.executor;
+    struct weir_executor *executor = self->script.executor;
     struct weir_execution_draft draft = yard_draft(NULL);
     char sql[128];
 

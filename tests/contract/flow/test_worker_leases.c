@@ -49,10 +49,10 @@ FLOW_TEST(worker, renews_the_leases_of_all_that_run)
 FLOW_SQLITE_TEST(worker, renews_all_in_one_call_every_third_of_the_lease)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang.options.claim.lease_ms = 3000;
     gang_submit_many(&gang, 3);
     gang_start_with(&gang, &job);
@@ -71,10 +71,10 @@ FLOW_SQLITE_TEST(worker, renews_all_in_one_call_every_third_of_the_lease)
 FLOW_SQLITE_TEST(worker, renews_the_leases_of_what_it_has_prefetched)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang.options.permits = 1;
     gang.options.prefetch = 2;
     gang_submit_many(&gang, 3);
@@ -137,10 +137,10 @@ FLOW_TEST(handler, that_answers_after_its_lease_was_lost_changes_nothing)
 FLOW_SQLITE_TEST(handler, is_stopped_before_a_lease_ends_that_cannot_be_renewed)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang_submit_many(&gang, 1);
     gang_start_with(&gang, &job);
     gang_run(&gang, WEIR_SECONDS(5));
@@ -219,10 +219,10 @@ FLOW_TEST(handler, is_stopped_when_the_time_of_its_attempt_is_over)
 FLOW_SQLITE_TEST(handler, has_the_time_of_its_attempt)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     (void)submit_limited(&gang, 5000);
     gang_start_with(&gang, &job);
     gang_run(&gang, WEIR_SECONDS(20));
@@ -338,11 +338,11 @@ FLOW_TEST(answer, that_can_never_be_stored_keeps_no_other_waiting)
 FLOW_SQLITE_TEST(worker, whose_database_is_gone_asks_less_and_less_often)
 {
     struct job job = {.answer = job_complete};
-    struct stage stage;
+    struct script script;
     struct gang gang;
     int questions;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang_start_with(&gang, &job);
     gang_run(&gang, WEIR_SECONDS(5));
     gang.gone = true;
@@ -425,15 +425,15 @@ FLOW_TEST(stop, lets_handlers_finish_within_the_grace)
 FLOW_SQLITE_TEST(stop, gives_the_signal_when_the_grace_is_over)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct stage stage;
+    struct script script;
     struct gang gang;
     int64_t begun_ns;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang_submit_many(&gang, 1);
     gang_start_with(&gang, &job);
     gang_run(&gang, WEIR_SECONDS(5));
-    begun_ns = weir_sim_now(stage.sim);
+    begun_ns = weir_sim_now(script.sim);
 
     check_int(weir_flow_worker_stop(gang.worker, WEIR_SECONDS(40)), 0);
     check_int(job.stopped, 1);

@@ -177,11 +177,11 @@ FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
 {
     struct office office = {.until = "approved@a", .lingers = true};
     struct weir_execution_id id;
-    struct stage stage;
+    struct script script;
     struct gang gang;
     int loads;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     id = office_open(&office, &gang);
     gang_run(&gang, WEIR_SECONDS(5));
     check_int(office.said, 1);
@@ -272,10 +272,10 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
 {
     struct office office = {.until = "approved@a", .answers = true};
     struct weir_execution_id id;
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     gang.doubtful = 1;
     gang.vanishes = true;
     id = office_open(&office, &gang);
@@ -296,10 +296,10 @@ FLOW_SQLITE_TEST(execution, that_could_not_be_suspended_is_given_back)
 {
     struct office office = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
-    struct stage stage;
+    struct script script;
     struct gang gang;
 
-    gang_open_in(&gang, fixture, &stage);
+    gang_open_in(&gang, fixture, &script);
     id = office_open(&office, &gang);
     gang_run(&gang, WEIR_SECONDS(1));
     check_int(office.asked, 1);

@@ -99,19 +99,19 @@ static int run_world(struct fixture *fixture, uint64_t seed)
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
     struct gang anna, bert;
-    struct stage stage;
+    struct script script;
     int64_t seconds = 0;
     int fenced = 0;
 
     gang_open(&anna, fixture);
     gang_open(&bert, fixture);
-    stage_open_seeded(&stage, seed);
-    anna.stage = &stage;
-    anna.options.executor = bert.options.executor = stage.executor;
+    script_open_seeded(&script, seed);
+    anna.script = &script;
+    anna.options.executor = bert.options.executor = script.executor;
     submit_all(&anna, ids);
     weir_flow_supervisor_options_init(&options);
     options.flow = anna.eyes;
-    options.executor = stage.executor;
+    options.executor = script.executor;
     check_db(weir_flow_supervisor_create(&options, &supervisor, &fixture->error),
              WEIR_OK);
     check_db(weir_flow_supervisor_start(supervisor, &fixture->error), WEIR_OK);

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "db/clock.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "lib/test.h"
 #include "unit/db/sqlite_fixture.h"
 #include "ward/system.h"
@@ -39,9 +39,9 @@ static enum weir_status visit(struct weir_context *context, void *state,
     return driver->commit(self->link, error);
 }
 
-static void invite(struct stage *stage, struct guest *guest)
+static void invite(struct script *script, struct guest *guest)
 {
-    struct weir_notifier *bell = stage_bell(stage);
+    struct weir_notifier *bell = script_bell(script);
     struct weir_worker_options options;
 
     weir_worker_options_init(&options);
@@ -50,7 +50,7 @@ static void invite(struct stage *stage, struct guest *guest)
     options.state = guest;
     options.notifiers = &bell;
     options.notifier_count = 1;
-    check_status(weir_ward_spawn(stage->ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(script->ward, &options, NULL, NULL), WEIR_OK);
 }
 
 /* Anna comes at once and stays three seconds, Bert comes after one. */
@@ -58,7 +58,7 @@ static void let_them_meet(enum sqlite_fixture_kind kind, int64_t lock_timeout_ns
                           struct guest *bert, int64_t run_ns)
 {
     struct sqlite_fixture sqlite_fixture;
-    struct stage stage;
+    struct script script;
     struct guest anna = {.stays_ns = WEIR_SECONDS(3)};
     int64_t began_ns = weir_system_now_ns();
 
@@ -68,20 +68,20 @@ static void let_them_meet(enum sqlite_fixture_kind kind, int64_t lock_timeout_ns
     anna.link = sqlite_fixture_link(&sqlite_fixture);
     bert->link = sqlite_fixture_link(&sqlite_fixture);
     bert->comes_ns = WEIR_SECONDS(1);
-    stage_open(&stage, IN_SIMULATION);
-    invite(&stage, &anna);
-    invite(&stage, bert);
+    script_open(&script, IN_SIMULATION);
+    invite(&script, &anna);
+    invite(&script, bert);
 
-    weir_sim_run_until(stage.sim, run_ns);
-    weir_ward_cancel(stage.ward);
-    weir_sim_run_until(stage.sim, run_ns + WEIR_SECONDS(10));
+    weir_sim_run_until(script.sim, run_ns);
+    weir_ward_cancel(script.ward);
+    weir_sim_run_until(script.sim, run_ns + WEIR_SECONDS(10));
 
     check_status(anna.status, WEIR_OK);
     check_int(anna.entered_ns, 0);
     /* Bert asked about a hundred times; somebody who spins asks a million times. */
-    check(weir_sim_steps(stage.sim) < 10000);
+    check(weir_sim_steps(script.sim) < 10000);
     check(weir_system_now_ns() - began_ns < WEIR_SECONDS(30));
-    stage_close(&stage);
+    script_close(&script);
     sqlite_fixture_unlink(anna.link);
     sqlite_fixture_unlink(bert->link);
     sqlite_fixture_close(&sqlite_fixture);
@@ -171,7 +171,7 @@ static enum weir_status read_slowly(struct weir_context *context, void *state,
 WEIR_TEST(sqlite_patience, does_not_count_the_callers_time_between_rows)
 {
     struct sqlite_fixture sqlite_fixture;
-    struct stage stage;
+    struct script script;
     struct guest reader = {.status = WEIR_FAILED};
     struct weir_worker_options options;
     struct weir_notifier *bell;
@@ -179,20 +179,20 @@ WEIR_TEST(sqlite_patience, does_not_count_the_callers_time_between_rows)
     sqlite_fixture_open(&sqlite_fixture, IN_MEMORY);
     sqlite_fixture.config.statement_timeout_ns = WEIR_SECONDS(1);
     reader.link = sqlite_fixture_link(&sqlite_fixture);
-    stage_open(&stage, IN_SIMULATION);
-    bell = stage_bell(&stage);
+    script_open(&script, IN_SIMULATION);
+    bell = script_bell(&script);
     weir_worker_options_init(&options);
     options.name = "reader";
     options.action = read_slowly;
     options.state = &reader;
     options.notifiers = &bell;
     options.notifier_count = 1;
-    check_status(weir_ward_spawn(stage.ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(script.ward, &options, NULL, NULL), WEIR_OK);
 
-    weir_sim_run_until(stage.sim, WEIR_SECONDS(1000));
+    weir_sim_run_until(script.sim, WEIR_SECONDS(1000));
 
     check_status(reader.status, WEIR_NO_ROW);
-    stage_close(&stage);
+    script_close(&script);
     sqlite_fixture_unlink(reader.link);
     sqlite_fixture_close(&sqlite_fixture);
 }

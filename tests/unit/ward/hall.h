@@ -64,7 +64,7 @@ static inline struct weir_worker *hall_spawn(struct hall *self, const char *name
                                              weir_action_fn action, void *state)
 {
     struct actor nobody = {.name = name};
-    struct weir_worker_options options = stage_options(&nobody);
+    struct weir_worker_options options = script_options(&nobody);
     struct weir_notifier *bell;
     struct weir_worker *worker;
 

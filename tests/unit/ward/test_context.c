@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "lib/test.h"
 #include "ward/system.h"
 #include "weir/weir.h"
@@ -36,7 +36,7 @@ struct broom {
 };
 
 struct trial {
-    enum stage_kind kind;
+    enum script_kind kind;
     struct weir_faulty_heap heap;
     struct weir_sim *sim;
     struct weir_executor *executor;
@@ -146,7 +146,7 @@ static void hear_end(void *state, const struct weir_worker_end *end)
 }
 
 /* Panics are retried, but only at the next signal. */
-static void trial_open(struct trial *self, enum stage_kind kind, trial_fn behave)
+static void trial_open(struct trial *self, enum script_kind kind, trial_fn behave)
 {
     struct weir_ward_options ward = {.name = "trial", .on_end = hear_end, .state = self};
     struct weir_executor_options pool;
@@ -236,7 +236,7 @@ static void trial_close(struct trial *self)
     check_int(self->heap.outstanding, 0);
 }
 
-static void trial_hold(struct trial *self, enum stage_kind kind, trial_fn behave)
+static void trial_hold(struct trial *self, enum script_kind kind, trial_fn behave)
 {
     trial_open(self, kind, behave);
     trial_begin(self);
@@ -267,7 +267,7 @@ static enum weir_status panic_at_first(struct weir_context *context, struct tria
     return WEIR_OK;
 }
 
-static void panic_is_retried(enum stage_kind kind)
+static void panic_is_retried(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, panic_at_first);
@@ -289,7 +289,7 @@ static void panic_is_retried(enum stage_kind kind)
 ON_FIBERS_AND_THREADS(context, panic_is_an_error_like_any_other_under_retry,
                       panic_is_retried);
 
-static void panic_ends(enum stage_kind kind)
+static void panic_ends(enum script_kind kind)
 {
     struct trial trial;
     trial_open(&trial, kind, panic_at_first);
@@ -345,7 +345,7 @@ static enum weir_status sleep_then_panic(struct weir_context *context, struct tr
     weir_panic(context, "after the wait");
 }
 
-static void panic_after_a_wait(enum stage_kind kind)
+static void panic_after_a_wait(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, sleep_then_panic);
@@ -385,7 +385,7 @@ static enum weir_status tidy_and_panic(struct weir_context *context, struct tria
     weir_panic(context, "no luck at all");
 }
 
-static void cleanups_after_success(enum stage_kind kind)
+static void cleanups_after_success(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, tidy_and_return);
@@ -408,7 +408,7 @@ WEIR_TEST(context, cleanups_run_newest_first_after_an_error)
     trial_close(&trial);
 }
 
-static void cleanups_after_panic(enum stage_kind kind)
+static void cleanups_after_panic(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, tidy_and_panic);
@@ -546,7 +546,7 @@ static enum weir_status busy_cleanup(struct weir_context *context, struct trial 
     weir_panic(context, "go");
 }
 
-static void cleanup_may_wait(enum stage_kind kind)
+static void cleanup_may_wait(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, busy_cleanup);
@@ -586,7 +586,7 @@ static enum weir_status guard_a_panic(struct weir_context *context, struct trial
 }
 
 /* The outer clean-up runs at the end of the execution, which has not panicked. */
-static void guard_catches(enum stage_kind kind)
+static void guard_catches(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, guard_a_panic);
@@ -791,7 +791,7 @@ static enum weir_status use_memory(struct weir_context *context, struct trial *s
 }
 
 /* Warm after the first two; from then on the heap is not asked at all. */
-static void memory_does_not_grow(enum stage_kind kind)
+static void memory_does_not_grow(enum script_kind kind)
 {
     enum { EXECUTIONS = 10000 };
     struct trial trial;
@@ -887,7 +887,7 @@ WEIR_TEST(context, alloc_without_memory_gives_null_and_works_again_later)
 
 /* ---- permits ------------------------------------------------------------------------------- */
 
-static void panic_returns_permit(enum stage_kind kind)
+static void panic_returns_permit(enum script_kind kind)
 {
     struct weir_gate_info info;
     struct weir_gate *gate;
@@ -914,46 +914,46 @@ ON_FIBERS_AND_THREADS(context, panic_gives_the_permit_back, panic_returns_permit
 static void panic_before_a_line(enum weir_on_panic on_panic)
 {
     enum { SIBLINGS = 3 };
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 1);
-    struct weir_notifier *first = stage_bell(&stage);
-    struct weir_notifier *rest = stage_notifier(&stage);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 1);
+    struct weir_notifier *first = script_bell(&script);
+    struct weir_notifier *rest = script_notifier(&script);
     struct actor bad = {ACTS(ACT(ACT_PANIC, .work_ns = MS(10)))};
     struct actor good[SIBLINGS];
-    struct weir_worker_options options = stage_options(&bad);
+    struct weir_worker_options options = script_options(&bad);
     struct weir_gate_info info;
     const struct act work[] = {ACT(ACT_IDLE, .work_ns = MS(5))};
     options.on_panic = on_panic;
     options.shared = gate;
     options.notifiers = &first;
     options.notifier_count = 1;
-    stage_spawn(&stage, &options);
+    script_spawn(&script, &options);
     for (size_t i = 0; i < SIBLINGS; i++) {
         good[i] = (struct actor){.acts = work, .act_count = 1, .name = "good"};
-        options = stage_options(&good[i]);
+        options = script_options(&good[i]);
         options.shared = gate;
         options.notifiers = &rest;
         options.notifier_count = 1;
-        stage_spawn(&stage, &options);
+        script_spawn(&script, &options);
     }
 
-    weir_sim_run_until(stage.sim, MS(1));
+    weir_sim_run_until(script.sim, MS(1));
     weir_notifier_notify_all(rest);
-    weir_sim_run_until(stage.sim, MS(2));
+    weir_sim_run_until(script.sim, MS(2));
     weir_gate_read(gate, &info);
     check_int(info.waiting, SIBLINGS);
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
 
     /* The permit was handed over at once, and from one sibling to the next. */
-    check_int(weir_sim_now(stage.sim), MS(25));
+    check_int(weir_sim_now(script.sim), MS(25));
     for (size_t i = 0; i < SIBLINGS; i++)
         check_int(good[i].calls, 1);
     weir_gate_read(gate, &info);
     check_int(info.inside, 0);
     check_int(info.admitted_total, 1 + SIBLINGS);
-    check_int(weir_ward_count(stage.ward), SIBLINGS + (on_panic == WEIR_ON_PANIC_RETRY));
-    stage_close(&stage);
+    check_int(weir_ward_count(script.ward), SIBLINGS + (on_panic == WEIR_ON_PANIC_RETRY));
+    script_close(&script);
 }
 
 WEIR_TEST(context, panic_hands_the_permit_to_the_sibling_in_line)
@@ -1079,7 +1079,7 @@ static enum weir_status sleep_a_little(struct weir_context *context, struct tria
     return WEIR_OK;
 }
 
-static void sleep_takes_its_time(enum stage_kind kind)
+static void sleep_takes_its_time(enum script_kind kind)
 {
     struct trial trial;
     trial_hold(&trial, kind, sleep_a_little);

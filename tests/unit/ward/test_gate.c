@@ -16,7 +16,7 @@ WEIR_TEST(gate, of_one_lets_a_worker_in)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
 
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
@@ -31,21 +31,21 @@ WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
     struct crowd crowd = {0, 0};
     struct actor actors[8];
     const struct act work[] = {WORK(MS(10))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     for (size_t i = 0; i < 8; i++) {
-        struct weir_notifier *bell = stage_bell(&stage);
+        struct weir_notifier *bell = script_bell(&script);
 
         actors[i] = (struct actor){.acts = work, .act_count = 1, .crowd = &crowd};
-        stage_cast(&stage, &actors[i], &bell, 1);
+        script_add_worker(&script, &actors[i], &bell, 1);
     }
 
-    stage_play(&stage, CUES({MS(50), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(50), cue_cancel, &script}));
 
     check_int(crowd.most, 8);
     for (size_t i = 0; i < 8; i++)
         check_int(actors[i].begun_ns[0], 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, of_none_lets_nobody_in)
@@ -53,7 +53,7 @@ WEIR_TEST(gate, of_none_lets_nobody_in)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 0);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 0);
     struct gate_look look = {.gate = worker_fixture.options.shared};
 
     worker_fixture_play(&worker_fixture, CUES({MS(5), cue_look, &look},
@@ -61,7 +61,7 @@ WEIR_TEST(gate, of_none_lets_nobody_in)
 
     check_int(look.info.waiting, 1);
     check_int(actor.calls, 0);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     check_int(gate_now(worker_fixture.options.shared).admitted_total, 0);
     check_int(gate_now(worker_fixture.options.shared).waiting, 0);
     worker_fixture_close(&worker_fixture);
@@ -72,7 +72,7 @@ WEIR_TEST(gate, keeps_its_permit_from_a_worker_that_was_cancelled_before)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
     worker_fixture_spawn(&worker_fixture);
     weir_worker_cancel(worker_fixture.worker);
 
@@ -89,15 +89,15 @@ WEIR_TEST(gate, that_is_closed_ends_a_worker_that_comes)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
     weir_gate_close(worker_fixture.options.shared);
     worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(worker_fixture.stage.sim, MS(10));
+    weir_sim_run_until(worker_fixture.script.sim, MS(10));
 
     check_int(actor.calls, 0);
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_ENDED);
-    check_int(weir_ward_count(worker_fixture.stage.ward), 0);
+    check_int(weir_ward_count(worker_fixture.script.ward), 0);
     worker_fixture_close(&worker_fixture);
 }
 
@@ -110,17 +110,17 @@ WEIR_TEST(gate, is_not_overtaken_by_a_newcomer)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     struct weir_gate *gate = worker_fixture.options.shared =
-        stage_gate(&worker_fixture.stage, 1);
+        script_gate(&worker_fixture.script, 1);
     check(weir_gate_try_enter(gate));
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
 
     weir_gate_leave(gate);
 
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_READY);
     check_int(gate_now(gate).inside, 1);
     check(!weir_gate_try_enter(gate));
-    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.script.sim, MS(2));
     check_int(actor.calls, 1);
     check(weir_gate_try_enter(gate)); /* now it is free */
     weir_gate_leave(gate);
@@ -132,15 +132,15 @@ WEIR_TEST(gate, lets_two_busy_workers_take_turns)
 {
     struct actor actors[2];
     const struct act work[] = {ACT(ACT_PROCEED, .work_ns = MS(10))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 1);
     for (size_t i = 0; i < 2; i++) {
         actors[i] = (struct actor){.acts = work, .act_count = 1};
-        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+        cast_behind_gate(&script, &actors[i], script_bell(&script), gate);
     }
 
-    stage_play(&stage, CUES({MS(995), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(995), cue_cancel, &script}));
 
     check_int(actors[0].calls, 50);
     check_int(actors[1].calls, 50);
@@ -148,7 +148,7 @@ WEIR_TEST(gate, lets_two_busy_workers_take_turns)
         check_int(actors[0].begun_ns[i] - actors[0].begun_ns[i - 1], MS(20));
         check_int(actors[1].begun_ns[i] - actors[1].begun_ns[i - 1], MS(20));
     }
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, passes_on_the_permit_of_a_worker_that_is_cancelled_before_it_ran)
@@ -158,19 +158,19 @@ WEIR_TEST(gate, passes_on_the_permit_of_a_worker_that_is_cancelled_before_it_ran
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &first);
     struct weir_gate *gate = worker_fixture.options.shared =
-        stage_gate(&worker_fixture.stage, 1);
-    struct weir_notifier *bell = stage_notifier(&worker_fixture.stage);
+        script_gate(&worker_fixture.script, 1);
+    struct weir_notifier *bell = script_notifier(&worker_fixture.script);
     check(weir_gate_try_enter(gate));
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
-    cast_behind_gate(&worker_fixture.stage, &second, bell, gate);
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
+    cast_behind_gate(&worker_fixture.script, &second, bell, gate);
     weir_notifier_notify_one(bell);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.script.sim, MS(2));
     check_int(gate_now(gate).waiting, 2);
 
     weir_gate_leave(gate);
     weir_worker_cancel(worker_fixture.worker);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(3));
+    weir_sim_run_until(worker_fixture.script.sim, MS(3));
 
     check_int(first.calls, 0);
     check_int(second.calls, 1);
@@ -183,11 +183,11 @@ static void permit_after_panic(enum weir_on_panic on_panic)
     struct actor actor = {ACTS(PANIC, IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
     worker_fixture.options.on_panic = on_panic;
     worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
 
     check_int(actor.calls, 1);
     check_int(gate_now(worker_fixture.options.shared).inside, 0);
@@ -208,9 +208,9 @@ WEIR_TEST(gate, gets_the_permit_back_from_a_panic_that_ends_the_worker)
 
 WEIR_TEST(gate, that_is_tried_gives_as_many_permits_as_it_has)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 2);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 2);
 
     check(weir_gate_try_enter(gate));
     check(weir_gate_try_enter(gate));
@@ -225,7 +225,7 @@ WEIR_TEST(gate, that_is_tried_gives_as_many_permits_as_it_has)
     weir_gate_leave(gate);
     weir_gate_leave(gate);
     check_int(gate_now(gate).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- closing ---------------------------------------------------------------------------- */
@@ -235,34 +235,34 @@ WEIR_TEST(gate, that_is_closed_ends_the_workers_in_line_and_no_others)
 {
     struct actor actors[3];
     const struct act work[] = {WORK(MS(100))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 1);
     for (size_t i = 0; i < 3; i++) {
         actors[i] = (struct actor){.acts = work, .act_count = 1};
-        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+        cast_behind_gate(&script, &actors[i], script_bell(&script), gate);
     }
-    weir_sim_run_until(stage.sim, MS(10));
+    weir_sim_run_until(script.sim, MS(10));
     check_int(gate_now(gate).waiting, 2);
 
     weir_gate_close(gate);
     weir_gate_close(gate); /* twice is harmless */
-    weir_sim_run_until(stage.sim, MS(20));
-    check_int(weir_ward_count(stage.ward), 1);
-    weir_sim_run_until(stage.sim, MS(200));
+    weir_sim_run_until(script.sim, MS(20));
+    check_int(weir_ward_count(script.ward), 1);
+    weir_sim_run_until(script.sim, MS(200));
 
     check_int(actors[0].calls + actors[1].calls + actors[2].calls, 1);
-    check_int(weir_ward_count(stage.ward), 1); /* it idles, until it comes again */
+    check_int(weir_ward_count(script.ward), 1); /* it idles, until it comes again */
     check_int(gate_now(gate).inside, 0);
     check_int(gate_now(gate).waiting, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, that_is_closed_gives_no_permit_to_one_who_tries)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 2);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 2);
     check(weir_gate_try_enter(gate));
 
     weir_gate_close(gate);
@@ -272,7 +272,7 @@ WEIR_TEST(gate, that_is_closed_gives_no_permit_to_one_who_tries)
     weir_gate_leave(gate); /* a permit that is out comes back as usual */
     check_int(gate_now(gate).inside, 0);
     check(!weir_gate_try_enter(gate));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- two things at one instant ---------------------------------------------------------- */
@@ -284,21 +284,21 @@ WEIR_TEST(gate, loses_no_permit_when_it_comes_with_a_cancel)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct actor actor = {ACTS(WORK(MS(1)))};
-        struct stage stage;
-        stage_open_seeded(&stage, seed);
-        struct weir_gate *gate = stage_gate(&stage, 1);
-        cast_behind_gate(&stage, &actor, stage_bell(&stage), gate);
+        struct script script;
+        script_open_seeded(&script, seed);
+        struct weir_gate *gate = script_gate(&script, 1);
+        cast_behind_gate(&script, &actor, script_bell(&script), gate);
         check(weir_gate_try_enter(gate));
 
-        stage_play(&stage, CUES({MS(10), seed % 2 == 0 ? cue_leave : cue_cancel,
-                                 seed % 2 == 0 ? (void *)gate : (void *)&stage},
-                                {MS(10), seed % 2 == 0 ? cue_cancel : cue_leave,
-                                 seed % 2 == 0 ? (void *)&stage : (void *)gate}));
+        script_play(&script, CUES({MS(10), seed % 2 == 0 ? cue_leave : cue_cancel,
+                                   seed % 2 == 0 ? (void *)gate : (void *)&script},
+                                  {MS(10), seed % 2 == 0 ? cue_cancel : cue_leave,
+                                   seed % 2 == 0 ? (void *)&script : (void *)gate}));
 
         check_int(actor.calls, 0);
         check_int(gate_now(gate).inside, 0);
         check_int(gate_now(gate).waiting, 0);
-        stage_close(&stage);
+        script_close(&script);
     }
 }
 
@@ -310,24 +310,24 @@ WEIR_TEST(gate, outlives_its_creator_while_workers_use_it)
     struct actor actors[2];
     const struct act work[] = {WORK(MS(10))};
     struct weir_gate *gate;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    check_status(weir_gate_create(stage.executor, 1, &gate, NULL), WEIR_OK);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    check_status(weir_gate_create(script.executor, 1, &gate, NULL), WEIR_OK);
     for (size_t i = 0; i < 2; i++) {
         actors[i] = (struct actor){.acts = work, .act_count = 1};
-        cast_behind_gate(&stage, &actors[i], stage_bell(&stage), gate);
+        cast_behind_gate(&script, &actors[i], script_bell(&script), gate);
     }
-    weir_sim_run_until(stage.sim, MS(5));
+    weir_sim_run_until(script.sim, MS(5));
     check_int(gate_now(gate).inside, 1);
     check_int(gate_now(gate).waiting, 1);
 
     weir_gate_destroy(gate);
-    stage_play(&stage, CUES({MS(100), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(100), cue_cancel, &script}));
 
     check_int(actors[0].calls, 1);
     check_int(actors[1].calls, 1);
     check_int(actors[0].begun_ns[0] + actors[1].begun_ns[0], MS(10));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, that_is_null_may_be_destroyed)
@@ -339,21 +339,22 @@ WEIR_TEST(gate, with_too_many_permits_is_refused)
 {
     struct weir_gate *gate = (struct weir_gate *)&gate;
     struct weir_error error;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
 
     check_status(
-        weir_gate_create(stage.executor, WEIR_GATE_PERMITS_MAX + 1, &gate, &error),
+        weir_gate_create(script.executor, WEIR_GATE_PERMITS_MAX + 1, &gate, &error),
         WEIR_INVALID);
 
     check(gate == NULL);
     check_str(error.text, "permits is 1000001, must be at most 1000000");
-    check_status(weir_gate_create(stage.executor, UINT32_MAX, &gate, NULL), WEIR_INVALID);
-    check_status(weir_gate_create(stage.executor, WEIR_GATE_PERMITS_MAX, &gate, &error),
+    check_status(weir_gate_create(script.executor, UINT32_MAX, &gate, NULL),
+                 WEIR_INVALID);
+    check_status(weir_gate_create(script.executor, WEIR_GATE_PERMITS_MAX, &gate, &error),
                  WEIR_OK);
     check_int(gate_now(gate).permits, 1000000);
     weir_gate_destroy(gate);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 static enum weir_status create_and_use(const struct weir_heap *heap)
@@ -420,7 +421,7 @@ static enum weir_status work_in_a_crowd(struct weir_context *context, void *stat
 }
 
 /* All of them through `shared`, `guaranteed` and `inside`, as far as they are there. */
-static int crowd_on_threads(struct stage *stage, struct weir_gate *shared,
+static int crowd_on_threads(struct script *script, struct weir_gate *shared,
                             struct weir_gate *guaranteed, struct weir_gate *inside)
 {
     static struct busy workers[BUSY_WORKERS];
@@ -429,8 +430,8 @@ static int crowd_on_threads(struct stage *stage, struct weir_gate *shared,
     struct actor nobody = {.name = "busy"};
 
     for (size_t i = 0; i < BUSY_WORKERS; i++) {
-        struct weir_worker_options options = stage_options(&nobody);
-        struct weir_notifier *bell = stage_bell(stage);
+        struct weir_worker_options options = script_options(&nobody);
+        struct weir_notifier *bell = script_bell(script);
 
         workers[i] = (struct busy){.crowd = &crowd, .extra = inside, .done = &done};
         options.action = work_in_a_crowd;
@@ -439,56 +440,56 @@ static int crowd_on_threads(struct stage *stage, struct weir_gate *shared,
         options.guaranteed = guaranteed;
         options.notifiers = &bell;
         options.notifier_count = 1;
-        stage_spawn(stage, &options);
+        script_spawn(script, &options);
     }
     while (atomic_load(&done) < BUSY_WORKERS)
         (void)sched_yield();
-    check_int(weir_ward_stop(stage->ward, LONG), 0);
+    check_int(weir_ward_stop(script->ward, LONG), 0);
     check_int(crowd.inside, 0);
     return crowd.most;
 }
 
 WEIR_TEST(gate, keeps_its_limit_on_threads)
 {
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_gate *gate = stage_gate(&stage, 2);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_gate *gate = script_gate(&script, 2);
 
-    int most = crowd_on_threads(&stage, gate, NULL, NULL);
+    int most = crowd_on_threads(&script, gate, NULL, NULL);
 
     check_in_range(most, 1, 2);
     check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);
     check_int(gate_now(gate).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(tiered_gate, keeps_its_limit_on_threads)
 {
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_gate *shared = stage_gate(&stage, 2);
-    struct weir_gate *guaranteed = stage_gate(&stage, 1);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_gate *shared = script_gate(&script, 2);
+    struct weir_gate *guaranteed = script_gate(&script, 1);
 
-    int most = crowd_on_threads(&stage, shared, guaranteed, NULL);
+    int most = crowd_on_threads(&script, shared, guaranteed, NULL);
 
     check_in_range(most, 1, 3);
     check_int(gate_now(shared).admitted_total + gate_now(guaranteed).admitted_total,
               BUSY_WORKERS * BUSY_CALLS);
     check_int(gate_now(shared).inside + gate_now(guaranteed).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* Six threads, all of them inside actions that wait for the same two permits. */
 WEIR_TEST(gate, keeps_its_limit_for_actions_that_enter_on_threads)
 {
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_gate *gate = stage_gate(&stage, 2);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_gate *gate = script_gate(&script, 2);
 
-    int most = crowd_on_threads(&stage, NULL, NULL, gate);
+    int most = crowd_on_threads(&script, NULL, NULL, gate);
 
     check_in_range(most, 1, 2);
     check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);
     check_int(gate_now(gate).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }

@@ -32,18 +32,18 @@ static enum weir_status visit(struct weir_context *context, void *state,
 }
 
 /* A guest who comes when the bell that is returned rings. */
-static struct weir_notifier *invite(struct stage *stage, struct guest *guest)
+static struct weir_notifier *invite(struct script *script, struct guest *guest)
 {
     struct actor nobody = {.name = "guest"};
-    struct weir_worker_options options = stage_options(&nobody);
-    struct weir_notifier *bell = stage_notifier(stage);
+    struct weir_worker_options options = script_options(&nobody);
+    struct weir_notifier *bell = script_notifier(script);
 
     guest->answered_ns = -1;
     options.action = visit;
     options.state = guest;
     options.notifiers = &bell;
     options.notifier_count = 1;
-    stage_spawn(stage, &options);
+    script_spawn(script, &options);
     return bell;
 }
 
@@ -52,85 +52,85 @@ static struct weir_notifier *invite(struct stage *stage, struct guest *guest)
 WEIR_TEST(gate, lets_an_action_in_that_asks)
 {
     struct guest guest = {.stay_ns = MS(10)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct gate_look look = {.gate = guest.gate = stage_gate(&stage, 1)};
-    struct weir_notifier *bell = invite(&stage, &guest);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct gate_look look = {.gate = guest.gate = script_gate(&script, 1)};
+    struct weir_notifier *bell = invite(&script, &guest);
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bell}, {MS(5), cue_look, &look},
-                            {MS(20), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_notify, bell}, {MS(5), cue_look, &look},
+                              {MS(20), cue_cancel, &script}));
 
     check_status(guest.answer, WEIR_OK);
     check_int(guest.answered_ns, MS(1));
     check_int(look.info.inside, 1);
     check_int(gate_now(guest.gate).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* A deadline that has passed asks without waiting: it gets what is free ... */
 WEIR_TEST(gate, lets_an_action_in_whose_deadline_has_passed)
 {
     struct guest guest = {.wait_limit_ns = -MS(1)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 1);
-    struct weir_notifier *bell = invite(&stage, &guest);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 1);
+    struct weir_notifier *bell = invite(&script, &guest);
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &script}));
 
     check_status(guest.answer, WEIR_OK);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ... and is sent away at once otherwise. */
 WEIR_TEST(gate, sends_an_action_away_whose_deadline_has_passed)
 {
     struct guest guest = {.wait_limit_ns = -MS(1)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 0);
-    struct weir_notifier *bell = invite(&stage, &guest);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 0);
+    struct weir_notifier *bell = invite(&script, &guest);
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &script}));
 
     check_status(guest.answer, WEIR_TIMEOUT);
     check_int(guest.answered_ns, MS(1));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, sends_an_action_away_at_its_deadline)
 {
     struct guest guest = {.wait_limit_ns = MS(30)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 1);
-    struct weir_notifier *bell = invite(&stage, &guest);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 1);
+    struct weir_notifier *bell = invite(&script, &guest);
     check(weir_gate_try_enter(guest.gate));
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bell}, {MS(50), cue_leave, guest.gate},
-                            {MS(60), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_notify, bell}, {MS(50), cue_leave, guest.gate},
+                              {MS(60), cue_cancel, &script}));
 
     check_status(guest.answer, WEIR_TIMEOUT);
     check_int(guest.answered_ns, MS(31));
     check_int(gate_now(guest.gate).inside, 0);
     check_int(gate_now(guest.gate).waiting, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(gate, sends_an_action_away_that_is_cancelled)
 {
     struct guest guest = {.stay_ns = 0};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 0);
-    struct weir_notifier *bell = invite(&stage, &guest);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 0);
+    struct weir_notifier *bell = invite(&script, &guest);
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_notify, bell}, {MS(20), cue_cancel, &script}));
 
     check_status(guest.answer, WEIR_CANCELLED);
     check_int(guest.answered_ns, MS(20));
     check_int(gate_now(guest.gate).waiting, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* An action that was cancelled before it asks does not begin to wait. */
@@ -148,12 +148,12 @@ WEIR_TEST(gate, does_not_let_an_action_wait_that_is_cancelled_already)
     struct guest guest = {.answered_ns = -1};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &nobody);
-    guest.gate = stage_gate(&worker_fixture.stage, 0);
+    guest.gate = script_gate(&worker_fixture.script, 0);
     worker_fixture.options.action = cancel_then_visit;
     worker_fixture.options.state = &guest;
     worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(worker_fixture.stage.sim, MS(10));
+    weir_sim_run_until(worker_fixture.script.sim, MS(10));
 
     check_status(guest.answer, WEIR_CANCELLED);
     check_int(guest.answered_ns, 0);
@@ -170,22 +170,22 @@ WEIR_TEST(gate, sends_an_action_away_when_it_is_closed)
 {
     struct guest waiting = {.stay_ns = 0};
     struct guest late = {.stay_ns = 0};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    waiting.gate = late.gate = stage_gate(&stage, 1);
-    struct weir_notifier *bells[] = {invite(&stage, &waiting), invite(&stage, &late)};
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    waiting.gate = late.gate = script_gate(&script, 1);
+    struct weir_notifier *bells[] = {invite(&script, &waiting), invite(&script, &late)};
     check(weir_gate_try_enter(waiting.gate));
 
-    stage_play(&stage,
-               CUES({MS(1), cue_notify, bells[0]}, {MS(20), cue_close, waiting.gate},
-                    {MS(30), cue_leave, waiting.gate}, {MS(40), cue_notify, bells[1]},
-                    {MS(60), cue_cancel, &stage}));
+    script_play(&script,
+                CUES({MS(1), cue_notify, bells[0]}, {MS(20), cue_close, waiting.gate},
+                     {MS(30), cue_leave, waiting.gate}, {MS(40), cue_notify, bells[1]},
+                     {MS(60), cue_cancel, &script}));
 
     check_status(waiting.answer, WEIR_CLOSED);
     check_int(waiting.answered_ns, MS(20));
     check_status(late.answer, WEIR_CLOSED); /* though a permit is free */
     check_int(late.answered_ns, MS(40));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- order ------------------------------------------------------------------------------ */
@@ -197,25 +197,26 @@ WEIR_TEST(gate, serves_whoever_came_first_first)
     struct guest bert = {.stay_ns = MS(10)};
     struct actor cleo = {ACTS(WORK(MS(10)), SLEEP(LONG)), .name = "cleo"};
     struct actor dora = {ACTS(WORK(MS(10)), SLEEP(LONG)), .name = "dora"};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 1);
     anna.gate = bert.gate = gate;
-    struct weir_notifier *bells[] = {invite(&stage, &anna), stage_notifier(&stage),
-                                     invite(&stage, &bert), stage_notifier(&stage)};
-    cast_behind_gate(&stage, &cleo, bells[1], gate);
-    cast_behind_gate(&stage, &dora, bells[3], gate);
+    struct weir_notifier *bells[] = {invite(&script, &anna), script_notifier(&script),
+                                     invite(&script, &bert), script_notifier(&script)};
+    cast_behind_gate(&script, &cleo, bells[1], gate);
+    cast_behind_gate(&script, &dora, bells[3], gate);
     check(weir_gate_try_enter(gate));
 
-    stage_play(&stage, CUES({MS(1), cue_notify, bells[3]}, {MS(2), cue_notify, bells[2]},
-                            {MS(3), cue_notify, bells[1]}, {MS(4), cue_notify, bells[0]},
-                            {MS(50), cue_leave, gate}, {MS(200), cue_cancel, &stage}));
+    script_play(&script,
+                CUES({MS(1), cue_notify, bells[3]}, {MS(2), cue_notify, bells[2]},
+                     {MS(3), cue_notify, bells[1]}, {MS(4), cue_notify, bells[0]},
+                     {MS(50), cue_leave, gate}, {MS(200), cue_cancel, &script}));
 
     check_int(dora.begun_ns[0], MS(50));
     check_int(bert.answered_ns, MS(60));
     check_int(cleo.begun_ns[0], MS(70));
     check_int(anna.answered_ns, MS(80));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- two things at once ----------------------------------------------------------------- */
@@ -224,41 +225,41 @@ WEIR_TEST(gate, serves_whoever_came_first_first)
 WEIR_TEST(gate, keeps_its_word_to_an_action_that_is_cancelled_right_after)
 {
     struct guest guest = {.stay_ns = 0};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 1);
-    weir_notifier_notify_one(invite(&stage, &guest));
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 1);
+    weir_notifier_notify_one(invite(&script, &guest));
     check(weir_gate_try_enter(guest.gate));
-    weir_sim_run_until(stage.sim, MS(1));
+    weir_sim_run_until(script.sim, MS(1));
     check_int(gate_now(guest.gate).waiting, 1);
 
     weir_gate_leave(guest.gate);
-    weir_ward_cancel(stage.ward);
-    weir_sim_run_until(stage.sim, MS(2));
+    weir_ward_cancel(script.ward);
+    weir_sim_run_until(script.sim, MS(2));
 
     check_status(guest.answer, WEIR_OK);
     check_int(gate_now(guest.gate).inside, 0);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* The cancel came first: the permit is for the next one. */
 WEIR_TEST(gate, gives_no_permit_to_an_action_that_is_cancelled_right_before)
 {
     struct guest guest = {.stay_ns = 0};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    guest.gate = stage_gate(&stage, 1);
-    weir_notifier_notify_one(invite(&stage, &guest));
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    guest.gate = script_gate(&script, 1);
+    weir_notifier_notify_one(invite(&script, &guest));
     check(weir_gate_try_enter(guest.gate));
-    weir_sim_run_until(stage.sim, MS(1));
+    weir_sim_run_until(script.sim, MS(1));
 
-    weir_ward_cancel(stage.ward);
+    weir_ward_cancel(script.ward);
     weir_gate_leave(guest.gate);
     check_int(gate_now(guest.gate).inside, 0);
-    weir_sim_run_until(stage.sim, MS(2));
+    weir_sim_run_until(script.sim, MS(2));
 
     check_status(guest.answer, WEIR_CANCELLED);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- on threads ------------------------------------------------------------------------- */
@@ -268,13 +269,13 @@ WEIR_TEST(gate, sends_an_action_away_at_its_deadline_on_threads_too)
 {
     struct guest guests[6];
     struct weir_notifier *bell;
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_gate *gate = stage_gate(&stage, 0);
-    int64_t began_ns = weir_executor_now(stage.executor);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_gate *gate = script_gate(&script, 0);
+    int64_t began_ns = weir_executor_now(script.executor);
     for (size_t i = 0; i < 6; i++) {
         guests[i] = (struct guest){.gate = gate, .wait_limit_ns = MS(5)};
-        bell = invite(&stage, &guests[i]);
+        bell = invite(&script, &guests[i]);
         weir_notifier_notify_one(bell);
     }
 
@@ -282,20 +283,20 @@ WEIR_TEST(gate, sends_an_action_away_at_its_deadline_on_threads_too)
         struct weir_worker_info infos[6];
         size_t asleep = 0;
 
-        check_int(weir_ward_read(stage.ward, infos, 6), 6);
+        check_int(weir_ward_read(script.ward, infos, 6), 6);
         for (size_t i = 0; i < 6; i++)
             asleep += infos[i].state == WEIR_WORKER_SLEEPING;
         if (asleep == 6)
             break;
         (void)sched_yield();
     }
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
 
     for (size_t i = 0; i < 6; i++) {
         check_status(guests[i].answer, WEIR_TIMEOUT);
         check(guests[i].answered_ns - began_ns >= MS(5));
     }
-    stage_close(&stage);
+    script_close(&script);
 }
 
 enum { HASTY_COUNT = 6, HASTY_CALLS = 300 };
@@ -337,24 +338,24 @@ WEIR_TEST(gate, loses_no_permit_to_a_deadline)
     _Atomic uint32_t done = 0;
     uint32_t admitted = 0;
     struct actor nobody = {.name = "hasty"};
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_gate *gate = stage_gate(&stage, 1);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_gate *gate = script_gate(&script, 1);
     for (size_t i = 0; i < HASTY_COUNT; i++) {
-        struct weir_worker_options options = stage_options(&nobody);
-        struct weir_notifier *bell = stage_bell(&stage);
+        struct weir_worker_options options = script_options(&nobody);
+        struct weir_notifier *bell = script_bell(&script);
 
         hasty[i] = (struct hasty){.gate = gate, .done = &done};
         options.action = ask_hastily;
         options.state = &hasty[i];
         options.notifiers = &bell;
         options.notifier_count = 1;
-        stage_spawn(&stage, &options);
+        script_spawn(&script, &options);
     }
 
     while (atomic_load(&done) < HASTY_COUNT)
         (void)sched_yield();
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
 
     for (size_t i = 0; i < HASTY_COUNT; i++) {
         check_int(hasty[i].strange, 0);
@@ -363,5 +364,5 @@ WEIR_TEST(gate, loses_no_permit_to_a_deadline)
     check_int(gate_now(gate).admitted_total, admitted);
     check_int(gate_now(gate).inside, 0);
     check_int(gate_now(gate).waiting, 0);
-    stage_close(&stage);
+    script_close(&script);
 }

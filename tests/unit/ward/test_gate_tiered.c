@@ -19,8 +19,8 @@ static void tiers_open(struct tiers *self, struct actor *actor, uint32_t shared,
 {
     memset(self, 0, sizeof *self);
     worker_fixture_open(&self->worker_fixture, IN_SIMULATION, actor);
-    self->shared.gate = stage_gate(&self->worker_fixture.stage, shared);
-    self->guaranteed.gate = stage_gate(&self->worker_fixture.stage, guaranteed);
+    self->shared.gate = script_gate(&self->worker_fixture.script, shared);
+    self->guaranteed.gate = script_gate(&self->worker_fixture.script, guaranteed);
     self->worker_fixture.options.shared = self->shared.gate;
     self->worker_fixture.options.guaranteed = self->guaranteed.gate;
 }
@@ -85,7 +85,7 @@ WEIR_TEST(tiered_gate, lets_nobody_in_without_permits)
     tiers_play(&tiers);
 
     check_int(actor.calls, 0);
-    check_int(tiers.worker_fixture.stage.ended_ns, MS(10));
+    check_int(tiers.worker_fixture.script.ended_ns, MS(10));
     check_int(gate_now(tiers.shared.gate).waiting, 0);
     check_int(gate_now(tiers.guaranteed.gate).waiting, 0);
     worker_fixture_close(&tiers.worker_fixture);
@@ -120,7 +120,7 @@ static void freed_first(bool shared_first)
     check(weir_gate_try_enter(first));
     check(weir_gate_try_enter(second));
     worker_fixture_spawn(&tiers.worker_fixture);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(1));
     check_int(gate_now(first).waiting, 1);
     check_int(gate_now(second).waiting, 1);
 
@@ -130,7 +130,7 @@ static void freed_first(bool shared_first)
     check_int(gate_now(second).waiting, 0);
     weir_gate_leave(second); /* nobody is there to take it */
     check_int(gate_now(second).inside, 0);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(100));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(100));
     check_int(actor.calls, 1);
     check_int(gate_now(first).admitted_total, 2);
     check_int(gate_now(second).admitted_total, 1);
@@ -153,7 +153,7 @@ WEIR_TEST(tiered_gate, leaves_both_lines_when_cancelled)
     struct tiers tiers;
     tiers_open(&tiers, &actor, 0, 0);
     worker_fixture_spawn(&tiers.worker_fixture);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(1));
     check_int(gate_now(tiers.shared.gate).waiting, 1);
     check_int(gate_now(tiers.guaranteed.gate).waiting, 1);
 
@@ -171,8 +171,8 @@ WEIR_TEST(tiered_gate, keeps_its_place_in_the_shared_line)
     struct actor plain = {ACTS(WORK(MS(10)), SLEEP(LONG)), .name = "plain"};
     struct tiers tiers;
     tiers_open(&tiers, &tiered, 1, 0);
-    struct weir_notifier *bell = stage_notifier(&tiers.worker_fixture.stage);
-    cast_behind_gate(&tiers.worker_fixture.stage, &plain, bell, tiers.shared.gate);
+    struct weir_notifier *bell = script_notifier(&tiers.worker_fixture.script);
+    cast_behind_gate(&tiers.worker_fixture.script, &plain, bell, tiers.shared.gate);
     check(weir_gate_try_enter(tiers.shared.gate));
 
     worker_fixture_play(&tiers.worker_fixture,
@@ -192,16 +192,16 @@ WEIR_TEST(tiered_gate, goes_on_with_one_gate_when_the_other_is_closed)
     tiers_open(&tiers, &actor, 1, 0);
     check(weir_gate_try_enter(tiers.shared.gate));
     worker_fixture_spawn(&tiers.worker_fixture);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(1));
 
     weir_gate_close(tiers.guaranteed.gate); /* while it stands in both lines */
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(2));
     check_int(worker_fixture_read(&tiers.worker_fixture).state, WEIR_WORKER_QUEUED);
     weir_gate_leave(tiers.shared.gate);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(3));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(3));
     check_int(actor.calls, 1);
     weir_notifier_notify_one(tiers.worker_fixture.bell); /* and when it comes again */
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(4));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(4));
 
     check_int(actor.calls, 2);
     worker_fixture_close(&tiers.worker_fixture);
@@ -213,11 +213,11 @@ WEIR_TEST(tiered_gate, ends_the_worker_when_both_are_closed)
     struct tiers tiers;
     tiers_open(&tiers, &actor, 0, 0);
     worker_fixture_spawn(&tiers.worker_fixture);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(1));
 
     weir_gate_close(tiers.guaranteed.gate);
     weir_gate_close(tiers.shared.gate);
-    weir_sim_run_until(tiers.worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(tiers.worker_fixture.script.sim, MS(2));
 
     check_int(worker_fixture_read(&tiers.worker_fixture).state, WEIR_WORKER_ENDED);
     worker_fixture_close(&tiers.worker_fixture);

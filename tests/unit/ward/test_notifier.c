@@ -11,7 +11,7 @@
 enum { IDLERS_MAX = 4 };
 
 struct idlers {
-    struct stage stage;
+    struct script script;
     struct weir_notifier *bell;
     struct actor actors[IDLERS_MAX];
 };
@@ -20,19 +20,19 @@ static const struct act ONLY_IDLE[] = {{.kind = ACT_IDLE}};
 
 static void idlers_open(struct idlers *self, size_t count)
 {
-    stage_open(&self->stage, IN_SIMULATION);
-    self->bell = stage_notifier(&self->stage);
+    script_open(&self->script, IN_SIMULATION);
+    self->bell = script_notifier(&self->script);
     for (size_t i = 0; i < count; i++) {
         self->actors[i] = (struct actor){.acts = ONLY_IDLE, .act_count = 1};
-        stage_cast(&self->stage, &self->actors[i], &self->bell, 1);
-        check(weir_sim_run_until_quiet(self->stage.sim, WEIR_FOREVER));
+        script_add_worker(&self->script, &self->actors[i], &self->bell, 1);
+        check(weir_sim_run_until_quiet(self->script.sim, WEIR_FOREVER));
     }
     check_int(weir_notifier_waiting(self->bell), count);
 }
 
 static void idlers_run(struct idlers *self)
 {
-    check(weir_sim_run_until_quiet(self->stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(self->script.sim, WEIR_FOREVER));
 }
 
 /* ---- the stored permit ------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ WEIR_TEST(notifier, has_no_permit_when_it_is_new)
 
     check(!weir_notifier_stored(idlers.bell));
     check_int(weir_notifier_waiting(idlers.bell), 0);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 /* Five signals with nobody there are one execution for the one who comes. */
@@ -57,12 +57,12 @@ WEIR_TEST(notifier, holds_at_most_one_permit)
         weir_notifier_notify_one(idlers.bell);
 
     check(weir_notifier_stored(idlers.bell));
-    stage_cast(&idlers.stage, &actor, &idlers.bell, 1);
+    script_add_worker(&idlers.script, &actor, &idlers.bell, 1);
     idlers_run(&idlers);
 
     check_int(actor.calls, 1);
     check(!weir_notifier_stored(idlers.bell));
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 WEIR_TEST(notifier, stores_a_signal_that_finds_nobody_waiting)
@@ -127,7 +127,7 @@ WEIR_TEST(notifier, wakes_only_one_of_many)
     for (size_t i = 0; i < 4; i++)
         calls += idlers.actors[i].calls;
     check_int(calls, 1);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 WEIR_TEST(notifier, wakes_the_one_who_has_waited_longest)
@@ -145,7 +145,7 @@ WEIR_TEST(notifier, wakes_the_one_who_has_waited_longest)
     idlers_run(&idlers);
 
     check_int(idlers.actors[0].calls, 2);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 /* Two signals before anybody has run: the second goes to the second. */
@@ -162,7 +162,7 @@ WEIR_TEST(notifier, wakes_another_one_with_each_signal)
     check_int(idlers.actors[0].calls, 1);
     check_int(idlers.actors[1].calls, 1);
     check_int(idlers.actors[2].calls, 0);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 /* ---- notify all ------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ WEIR_TEST(notifier, wakes_everybody_who_waits_now)
     for (size_t i = 0; i < 4; i++)
         check_int(idlers.actors[i].calls, 1);
     check_int(weir_notifier_waiting(idlers.bell), 4); /* once, and they are back */
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 WEIR_TEST(notifier, stores_nothing_when_it_wakes_all)
@@ -191,7 +191,7 @@ WEIR_TEST(notifier, stores_nothing_when_it_wakes_all)
     idlers_run(&idlers);
 
     check(!weir_notifier_stored(idlers.bell));
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 WEIR_TEST(notifier, stores_nothing_when_it_wakes_all_and_nobody_waits)
@@ -202,7 +202,7 @@ WEIR_TEST(notifier, stores_nothing_when_it_wakes_all_and_nobody_waits)
     weir_notifier_notify_all(idlers.bell);
 
     check(!weir_notifier_stored(idlers.bell));
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 WEIR_TEST(notifier, does_not_wake_those_who_come_after_all_were_woken)
@@ -212,12 +212,12 @@ WEIR_TEST(notifier, does_not_wake_those_who_come_after_all_were_woken)
     idlers_open(&idlers, 1);
 
     weir_notifier_notify_all(idlers.bell);
-    stage_cast(&idlers.stage, &late, &idlers.bell, 1);
+    script_add_worker(&idlers.script, &late, &idlers.bell, 1);
     idlers_run(&idlers);
 
     check_int(idlers.actors[0].calls, 1);
     check_int(late.calls, 0);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 /* A permit that was stored before is still there for the next one. */
@@ -230,11 +230,11 @@ WEIR_TEST(notifier, keeps_its_stored_permit_when_it_wakes_all)
 
     weir_notifier_notify_all(idlers.bell);
     check(weir_notifier_stored(idlers.bell));
-    stage_cast(&idlers.stage, &late, &idlers.bell, 1);
+    script_add_worker(&idlers.script, &late, &idlers.bell, 1);
     idlers_run(&idlers);
 
     check_int(late.calls, 1);
-    stage_close(&idlers.stage);
+    script_close(&idlers.script);
 }
 
 /* ---- several notifiers of one worker ---------------------------------------------------- */
@@ -242,42 +242,42 @@ WEIR_TEST(notifier, keeps_its_stored_permit_when_it_wakes_all)
 WEIR_TEST(notifier, that_is_first_in_the_list_is_taken_first)
 {
     struct actor actor = {ACTS(WORK(MS(10)))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *three[] = {stage_bell(&stage), stage_bell(&stage),
-                                     stage_bell(&stage)};
-    stage_cast(&stage, &actor, three, 3);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *three[] = {script_bell(&script), script_bell(&script),
+                                     script_bell(&script)};
+    script_add_worker(&script, &actor, three, 3);
 
     for (size_t i = 0; i < 3; i++) { /* it works at 0, 10 and 20 ms */
-        weir_sim_run_until(stage.sim, (int64_t)i * MS(10) + MS(5));
+        weir_sim_run_until(script.sim, (int64_t)i * MS(10) + MS(5));
 
         check_int(actor.calls, i + 1);
         for (size_t k = 0; k < 3; k++)
             check(weir_notifier_stored(three[k]) == (k > i));
     }
 
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* One wait takes one permit; the others stay where they are. */
 WEIR_TEST(notifier, keeps_its_permit_when_another_was_first)
 {
     struct actor actor = {ACTS(WORK(MS(10)))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *three[] = {stage_notifier(&stage), stage_bell(&stage),
-                                     stage_bell(&stage)};
-    stage_cast(&stage, &actor, three, 3);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *three[] = {script_notifier(&script), script_bell(&script),
+                                     script_bell(&script)};
+    script_add_worker(&script, &actor, three, 3);
 
-    weir_sim_run_until(stage.sim, MS(5));
+    weir_sim_run_until(script.sim, MS(5));
     check_int(actor.calls, 1);
     check(!weir_notifier_stored(three[1])); /* the first in the list that had one */
     check(weir_notifier_stored(three[2]));
-    weir_sim_run_until(stage.sim, MS(15));
+    weir_sim_run_until(script.sim, MS(15));
 
     check_int(actor.calls, 2); /* the next wait takes it */
     check(!weir_notifier_stored(three[2]));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* A worker that one notifier has woken is gone from the lines of the others: the signal of
@@ -286,40 +286,40 @@ WEIR_TEST(notifier, does_not_waste_a_signal_on_a_worker_that_another_has_woken)
 {
     struct actor both = {ACTS(IDLE), .name = "both"};
     struct actor second = {ACTS(IDLE), .name = "second"};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *two[] = {stage_notifier(&stage), stage_notifier(&stage)};
-    stage_cast(&stage, &both, two, 2);
-    weir_sim_run_until(stage.sim, MS(1));
-    stage_cast(&stage, &second, &two[1], 1);
-    weir_sim_run_until(stage.sim, MS(2));
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *two[] = {script_notifier(&script), script_notifier(&script)};
+    script_add_worker(&script, &both, two, 2);
+    weir_sim_run_until(script.sim, MS(1));
+    script_add_worker(&script, &second, &two[1], 1);
+    weir_sim_run_until(script.sim, MS(2));
 
     weir_notifier_notify_one(two[0]);
     weir_notifier_notify_one(two[1]);
-    weir_sim_run_until(stage.sim, MS(3));
+    weir_sim_run_until(script.sim, MS(3));
 
     check_int(both.calls, 1);
     check_int(second.calls, 1);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* Likewise with nobody else in line: the signal is stored, and brings a second run. */
 WEIR_TEST(notifier, stores_a_signal_for_a_worker_that_another_has_woken)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *two[] = {stage_notifier(&stage), stage_notifier(&stage)};
-    stage_cast(&stage, &actor, two, 2);
-    weir_sim_run_until(stage.sim, MS(1));
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *two[] = {script_notifier(&script), script_notifier(&script)};
+    script_add_worker(&script, &actor, two, 2);
+    weir_sim_run_until(script.sim, MS(1));
 
     weir_notifier_notify_one(two[0]);
     weir_notifier_notify_one(two[1]);
     check(weir_notifier_stored(two[1]));
-    weir_sim_run_until(stage.sim, MS(2));
+    weir_sim_run_until(script.sim, MS(2));
 
     check_int(actor.calls, 2);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* A worker that was cancelled takes no signal with it. */
@@ -330,14 +330,14 @@ WEIR_TEST(notifier, does_not_waste_a_signal_on_a_worker_that_was_cancelled)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &gone);
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
-    stage_cast(&worker_fixture.stage, &next, &worker_fixture.bell, 1);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
+    script_add_worker(&worker_fixture.script, &next, &worker_fixture.bell, 1);
+    weir_sim_run_until(worker_fixture.script.sim, MS(2));
     check_int(weir_notifier_waiting(worker_fixture.bell), 2);
 
     weir_worker_cancel(worker_fixture.worker);
     weir_notifier_notify_one(worker_fixture.bell);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(3));
+    weir_sim_run_until(worker_fixture.script.sim, MS(3));
 
     check_int(gone.calls, 1);
     check_int(next.calls, 1);
@@ -347,17 +347,17 @@ WEIR_TEST(notifier, does_not_waste_a_signal_on_a_worker_that_was_cancelled)
 WEIR_TEST(notifier, that_nobody_has_leaves_a_worker_idle_for_ever)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    stage_cast(&stage, &actor, NULL, 0);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    script_add_worker(&script, &actor, NULL, 0);
 
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
     check_int(actor.calls, 0);
-    stage_play(&stage, CUES({WEIR_HOURS(24 * 365), cue_cancel, &stage}));
+    script_play(&script, CUES({WEIR_HOURS(24 * 365), cue_cancel, &script}));
 
     check_int(actor.calls, 0);
-    check_int(weir_ward_count(stage.ward), 0); /* but a cancel ends it */
-    stage_close(&stage);
+    check_int(weir_ward_count(script.ward), 0); /* but a cancel ends it */
+    script_close(&script);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------- */
@@ -366,17 +366,17 @@ WEIR_TEST(notifier, outlives_its_creator_while_workers_listen)
 {
     struct actor actor = {ACTS(IDLE)};
     struct weir_notifier *notifier;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    check_status(weir_notifier_create(stage.executor, &notifier), WEIR_OK);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    check_status(weir_notifier_create(script.executor, &notifier), WEIR_OK);
     weir_notifier_notify_one(notifier);
-    stage_cast(&stage, &actor, &notifier, 1);
+    script_add_worker(&script, &actor, &notifier, 1);
 
     weir_notifier_destroy(notifier);
-    stage_play(&stage, CUES({MS(10), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(10), cue_cancel, &script}));
 
     check_int(actor.calls, 1);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(notifier, that_is_null_may_be_destroyed)
@@ -446,18 +446,18 @@ static enum weir_status consume(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void market_open(struct market *self, struct stage *stage, size_t consumers)
+static void market_open(struct market *self, struct script *script, size_t consumers)
 {
     struct actor nobody = {.name = "consumer"};
-    struct weir_worker_options options = stage_options(&nobody);
+    struct weir_worker_options options = script_options(&nobody);
 
-    *self = (struct market){.bell = stage_notifier(stage)};
+    *self = (struct market){.bell = script_notifier(script)};
     options.action = consume;
     options.state = self;
     options.notifiers = &self->bell;
     options.notifier_count = 1;
     for (size_t i = 0; i < consumers; i++)
-        stage_spawn(stage, &options);
+        script_spawn(script, &options);
 }
 
 /* If one wake-up were lost, the last items would lie there for ever. */
@@ -466,27 +466,27 @@ static void lose_nothing(size_t consumers)
     static struct market market;
     static struct producer producers[PRODUCERS];
     struct actor nobody = {.name = "producer"};
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    market_open(&market, &stage, consumers);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    market_open(&market, &script, consumers);
 
     for (size_t i = 0; i < PRODUCERS; i++) {
-        struct weir_worker_options options = stage_options(&nobody);
-        struct weir_notifier *start = stage_bell(&stage);
+        struct weir_worker_options options = script_options(&nobody);
+        struct weir_notifier *start = script_bell(&script);
 
         producers[i] = (struct producer){.market = &market};
         options.action = produce;
         options.state = &producers[i];
         options.notifiers = &start;
         options.notifier_count = 1;
-        stage_spawn(&stage, &options);
+        script_spawn(&script, &options);
     }
     while (atomic_load(&market.consumed) < PRODUCERS * PRODUCED_EACH)
         (void)sched_yield();
 
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
     check_int(market.consumed, PRODUCERS * PRODUCED_EACH);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(notifier, loses_no_signal_to_one_worker_on_threads)

@@ -35,7 +35,7 @@ static void waiter_open(struct waiter *self, struct worker_fixture *worker_fixtu
                         struct actor *nobody)
 {
     worker_fixture_open(worker_fixture, IN_SIMULATION, nobody);
-    self->notifier = stage_notifier(&worker_fixture->stage);
+    self->notifier = script_notifier(&worker_fixture->script);
     self->answer = WEIR_STATUS_COUNT;
     worker_fixture->options.action = wait_inside;
     worker_fixture->options.state = self;
@@ -171,12 +171,12 @@ WEIR_TEST(notifier, serves_workers_and_actions_in_the_order_they_came)
     struct actor after = {ACTS(IDLE), .name = "after"};
     struct worker_fixture worker_fixture;
     waiter_open(&waiter, &worker_fixture, &nobody);
-    struct weir_sim *sim = worker_fixture.stage.sim;
-    stage_cast(&worker_fixture.stage, &before, &waiter.notifier, 1);
+    struct weir_sim *sim = worker_fixture.script.sim;
+    script_add_worker(&worker_fixture.script, &before, &waiter.notifier, 1);
     weir_sim_run_until(sim, MS(1));
     worker_fixture_spawn(&worker_fixture);
     weir_sim_run_until(sim, MS(2));
-    stage_cast(&worker_fixture.stage, &after, &waiter.notifier, 1);
+    script_add_worker(&worker_fixture.script, &after, &waiter.notifier, 1);
     weir_sim_run_until(sim, MS(3));
     check_int(weir_notifier_waiting(waiter.notifier), 3);
 
@@ -200,12 +200,12 @@ WEIR_TEST(notifier, keeps_its_word_to_an_action_that_is_cancelled_right_after)
     struct worker_fixture worker_fixture;
     waiter_open(&waiter, &worker_fixture, &nobody);
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
     check_int(weir_notifier_waiting(waiter.notifier), 1);
 
     weir_notifier_notify_one(waiter.notifier);
     weir_worker_cancel(worker_fixture.worker);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.script.sim, MS(2));
 
     check_status(waiter.answer, WEIR_OK);
     check(!weir_notifier_stored(waiter.notifier));
@@ -244,27 +244,27 @@ WEIR_TEST(notifier, passes_signals_between_actions_on_threads)
     _Atomic uint32_t finished = 0;
     struct player players[2];
     struct actor nobody = {.name = "player"};
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_notifier *sides[] = {stage_notifier(&stage), stage_notifier(&stage)};
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_notifier *sides[] = {script_notifier(&script), script_notifier(&script)};
     for (size_t i = 0; i < 2; i++) {
-        struct weir_worker_options options = stage_options(&nobody);
-        struct weir_notifier *start = stage_bell(&stage);
+        struct weir_worker_options options = script_options(&nobody);
+        struct weir_notifier *start = script_bell(&script);
 
         players[i] = (struct player){sides[i], sides[1 - i], &finished, 0};
         options.action = play_ping_pong;
         options.state = &players[i];
         options.notifiers = &start;
         options.notifier_count = 1;
-        stage_spawn(&stage, &options);
+        script_spawn(&script, &options);
     }
 
     weir_notifier_notify_one(sides[0]);
     while (atomic_load(&finished) < 2)
         (void)sched_yield();
 
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
     check_int(players[0].rounds, 1000);
     check_int(players[1].rounds, 1000);
-    stage_close(&stage);
+    script_close(&script);
 }

@@ -8,14 +8,14 @@
 #include "unit/ward/worker_fixture.h"
 
 /* An actor of the ward backstage, which is not cancelled with the poker's. */
-static void cast_backstage(struct stage *stage, struct actor *actor,
+static void cast_backstage(struct script *script, struct actor *actor,
                            struct weir_notifier *notifier)
 {
-    struct weir_worker_options options = stage_options(actor);
+    struct weir_worker_options options = script_options(actor);
 
     options.notifiers = &notifier;
     options.notifier_count = 1;
-    check_status(weir_ward_spawn(stage->backstage, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(script->backstage, &options, NULL, NULL), WEIR_OK);
 }
 
 struct waiter {
@@ -46,7 +46,7 @@ WEIR_TEST(poker, wakes_one_who_waits)
     struct actor nobody = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &nobody);
-    waiter.notifier = stage_poker(&worker_fixture.stage, MS(1));
+    waiter.notifier = script_poker(&worker_fixture.script, MS(1));
     worker_fixture.options.action = wait_for_poke;
     worker_fixture.options.state = &waiter;
 
@@ -61,37 +61,37 @@ WEIR_TEST(poker, wakes_one_who_waits)
 WEIR_TEST(poker, does_not_poke_once_its_ward_is_stopped)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *notifier = stage_poker(&stage, MS(1));
-    cast_backstage(&stage, &actor, notifier);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *notifier = script_poker(&script, MS(1));
+    cast_backstage(&script, &actor, notifier);
 
-    stage_play(&stage, CUES({WEIR_MICROSECONDS(5500), cue_cancel, &stage}));
+    script_play(&script, CUES({WEIR_MICROSECONDS(5500), cue_cancel, &script}));
     check_int(actor.calls, 5);
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER)); /* no timer is left */
-    weir_sim_run_until(stage.sim, WEIR_HOURS(1));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER)); /* no timer is left */
+    weir_sim_run_until(script.sim, WEIR_HOURS(1));
 
     check_int(actor.calls, 5);
     check(!weir_notifier_stored(notifier));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, stores_a_poke_that_nobody_waits_for)
 {
     struct actor actor = {ACTS(SLEEP(LONG))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *notifier = stage_poker(&stage, MS(1));
-    weir_sim_run_until(stage.sim, WEIR_MICROSECONDS(1500));
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *notifier = script_poker(&script, MS(1));
+    weir_sim_run_until(script.sim, WEIR_MICROSECONDS(1500));
     check(weir_notifier_stored(notifier));
 
-    stage_cast(&stage, &actor, &notifier, 1);
-    weir_sim_run_until(stage.sim, WEIR_MICROSECONDS(1600));
+    script_add_worker(&script, &actor, &notifier, 1);
+    weir_sim_run_until(script.sim, WEIR_MICROSECONDS(1600));
 
     check_int(actor.calls, 1);
     check_int(actor.begun_ns[0], WEIR_MICROSECONDS(1500));
     check(!weir_notifier_stored(notifier));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- when it pokes ---------------------------------------------------------------------- */
@@ -99,82 +99,82 @@ WEIR_TEST(poker, stores_a_poke_that_nobody_waits_for)
 WEIR_TEST(poker, pokes_first_after_one_interval_and_then_in_every_one)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    weir_sim_run_until(stage.sim, MS(7)); /* intervals count from its creation */
-    struct weir_notifier *notifier = stage_poker(&stage, WEIR_HOURS(1));
-    stage_cast(&stage, &actor, &notifier, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    weir_sim_run_until(script.sim, MS(7)); /* intervals count from its creation */
+    struct weir_notifier *notifier = script_poker(&script, WEIR_HOURS(1));
+    script_add_worker(&script, &actor, &notifier, 1);
 
-    weir_sim_run_until(stage.sim, WEIR_HOURS(24) + MS(8));
+    weir_sim_run_until(script.sim, WEIR_HOURS(24) + MS(8));
 
     check_int(actor.calls, 24);
     for (int i = 0; i < 24; i++)
         check_int(actor.begun_ns[i], MS(7) + WEIR_HOURS(i + 1));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* Of the pokes at 2 to 10 ms one is kept; those at 12 to 21 ms likewise. */
 WEIR_TEST(poker, makes_one_of_the_pokes_that_come_while_the_worker_is_busy)
 {
     struct actor actor = {ACTS(WORK(WEIR_MICROSECONDS(10500)))};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *notifier = stage_poker(&stage, MS(1));
-    stage_cast(&stage, &actor, &notifier, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *notifier = script_poker(&script, MS(1));
+    script_add_worker(&script, &actor, &notifier, 1);
 
-    stage_play(&stage, CUES({MS(30), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(30), cue_cancel, &script}));
 
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[0], MS(1));
     check_int(actor.begun_ns[1], WEIR_MICROSECONDS(11500));
     check_int(actor.begun_ns[2], WEIR_MICROSECONDS(22000));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, shares_a_worker_with_another)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *two[] = {stage_poker(&stage, MS(20)),
-                                   stage_poker(&stage, MS(50))};
-    stage_cast(&stage, &actor, two, 2);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *two[] = {script_poker(&script, MS(20)),
+                                   script_poker(&script, MS(50))};
+    script_add_worker(&script, &actor, two, 2);
 
-    stage_play(&stage, CUES({MS(99), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(99), cue_cancel, &script}));
 
     check_int(actor.calls, 5); /* 20, 40, 50, 60, 80 */
     check_int(actor.begun_ns[2], MS(50));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* One poke wakes one: workers that share a poker take turns. */
 WEIR_TEST(poker, wakes_one_of_the_workers_that_share_it)
 {
     struct actor actors[2] = {{ACTS(IDLE)}, {ACTS(IDLE)}};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *notifier = stage_poker(&stage, MS(10));
-    stage_cast(&stage, &actors[0], &notifier, 1);
-    stage_cast(&stage, &actors[1], &notifier, 1);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *notifier = script_poker(&script, MS(10));
+    script_add_worker(&script, &actors[0], &notifier, 1);
+    script_add_worker(&script, &actors[1], &notifier, 1);
 
-    stage_play(&stage, CUES({MS(45), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(45), cue_cancel, &script}));
 
     check_int(actors[0].calls, 2);
     check_int(actors[1].calls, 2);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, is_no_worker)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
 
-    (void)stage_poker(&stage, MS(1));
+    (void)script_poker(&script, MS(1));
 
-    check_int(weir_ward_count(stage.ward), 0);
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
-    check_int(stage_now(&stage), 0);
-    stage_close(&stage);
+    check_int(weir_ward_count(script.ward), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
+    check_int(script_now(&script), 0);
+    script_close(&script);
 }
 
 /* ---- its end ---------------------------------------------------------------------------- */
@@ -185,33 +185,33 @@ WEIR_TEST(poker, that_is_destroyed_pokes_no_more)
     struct actor actor = {ACTS(IDLE)};
     struct weir_poker *poker;
     struct weir_notifier *notifier;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    check_status(weir_poker_create(stage.ward, MS(1), &poker, NULL), WEIR_OK);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    check_status(weir_poker_create(script.ward, MS(1), &poker, NULL), WEIR_OK);
     notifier = weir_poker_notifier(poker);
-    stage_cast(&stage, &actor, &notifier, 1);
-    weir_sim_run_until(stage.sim, WEIR_MICROSECONDS(3500));
+    script_add_worker(&script, &actor, &notifier, 1);
+    weir_sim_run_until(script.sim, WEIR_MICROSECONDS(3500));
 
     weir_poker_destroy(poker);
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
-    weir_sim_run_until(stage.sim, WEIR_HOURS(1));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
+    weir_sim_run_until(script.sim, WEIR_HOURS(1));
 
     check_int(actor.calls, 3);
-    check_int(weir_ward_count(stage.ward), 1);
-    stage_close(&stage);
+    check_int(weir_ward_count(script.ward), 1);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, may_be_destroyed_after_its_ward_was_stopped)
 {
     struct weir_poker *poker;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    check_status(weir_poker_create(stage.ward, MS(1), &poker, NULL), WEIR_OK);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    check_status(weir_poker_create(script.ward, MS(1), &poker, NULL), WEIR_OK);
 
-    check_int(weir_ward_stop(stage.ward, 0), 0);
+    check_int(weir_ward_stop(script.ward, 0), 0);
 
     weir_poker_destroy(poker);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, may_be_destroyed_last_of_all)
@@ -246,56 +246,56 @@ WEIR_TEST(poker, with_an_interval_out_of_range_is_refused)
     static const int64_t BAD[] = {0,         -1,       999, WEIR_DURATION_MAX + 1,
                                   INT64_MIN, INT64_MAX};
     struct weir_error error;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
 
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
-        struct weir_poker *poker = (struct weir_poker *)&stage;
+        struct weir_poker *poker = (struct weir_poker *)&script;
 
-        check_status(weir_poker_create(stage.ward, BAD[i], &poker, NULL), WEIR_INVALID);
+        check_status(weir_poker_create(script.ward, BAD[i], &poker, NULL), WEIR_INVALID);
         check(poker == NULL);
     }
 
     struct weir_poker *poker;
-    check_status(weir_poker_create(stage.ward, 999, &poker, &error), WEIR_INVALID);
+    check_status(weir_poker_create(script.ward, 999, &poker, &error), WEIR_INVALID);
     check_str(error.text, "interval_ns is 999, must be 1000 to 31622400000000000");
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, is_accepted_at_both_limits_of_its_interval)
 {
     struct weir_poker *shortest;
     struct weir_poker *longest;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
 
-    check_status(weir_poker_create(stage.ward, 1000, &shortest, NULL), WEIR_OK);
-    check_status(weir_poker_create(stage.ward, WEIR_DURATION_MAX, &longest, NULL),
+    check_status(weir_poker_create(script.ward, 1000, &shortest, NULL), WEIR_OK);
+    check_status(weir_poker_create(script.ward, WEIR_DURATION_MAX, &longest, NULL),
                  WEIR_OK);
 
-    weir_sim_run_until(stage.sim, 1000);
+    weir_sim_run_until(script.sim, 1000);
     check(weir_notifier_stored(weir_poker_notifier(shortest)));
     weir_poker_destroy(shortest);
-    weir_sim_run_until(stage.sim, WEIR_DURATION_MAX);
+    weir_sim_run_until(script.sim, WEIR_DURATION_MAX);
     check(weir_notifier_stored(weir_poker_notifier(longest)));
     weir_poker_destroy(longest);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(poker, is_refused_by_a_ward_that_was_cancelled)
 {
     struct weir_poker *poker = (struct weir_poker *)&poker;
     struct weir_error error;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    weir_ward_cancel(stage.ward);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    weir_ward_cancel(script.ward);
 
-    check_status(weir_poker_create(stage.ward, MS(1), &poker, &error), WEIR_CLOSED);
+    check_status(weir_poker_create(script.ward, MS(1), &poker, &error), WEIR_CLOSED);
 
     check(poker == NULL);
     check_str(error.text, "create poker: closed");
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
-    stage_close(&stage);
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
+    script_close(&script);
 }
 
 static enum weir_status create_and_poke(const struct weir_heap *heap)
@@ -330,35 +330,35 @@ WEIR_TEST(poker, survives_any_failing_allocation)
 WEIR_TEST(poker, pokes_in_every_interval_on_threads_too)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    int64_t began_ns = weir_executor_now(stage.executor);
-    struct weir_notifier *notifier = stage_poker(&stage, MS(2));
-    stage_cast(&stage, &actor, &notifier, 1);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    int64_t began_ns = weir_executor_now(script.executor);
+    struct weir_notifier *notifier = script_poker(&script, MS(2));
+    script_add_worker(&script, &actor, &notifier, 1);
 
     while (atomic_load(&actor.calls) < 10)
         (void)sched_yield();
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
 
     for (int i = 0; i < 10; i++)
         check(actor.begun_ns[i] - began_ns >= (i + 1) * MS(2));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* Pokers come and go while others fire; nothing is poked after its end. */
 WEIR_TEST(poker, may_be_destroyed_at_any_time_on_threads)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage;
-    stage_open(&stage, ON_THREADS);
-    struct weir_notifier *notifier = stage_poker(&stage, WEIR_MICROSECONDS(50));
-    stage_cast(&stage, &actor, &notifier, 1);
+    struct script script;
+    script_open(&script, ON_THREADS);
+    struct weir_notifier *notifier = script_poker(&script, WEIR_MICROSECONDS(50));
+    script_add_worker(&script, &actor, &notifier, 1);
 
     for (int i = 0; i < 300; i++) {
         struct weir_poker *poker;
 
         check_status(
-            weir_poker_create(stage.ward, WEIR_MICROSECONDS(1 + i % 20), &poker, NULL),
+            weir_poker_create(script.ward, WEIR_MICROSECONDS(1 + i % 20), &poker, NULL),
             WEIR_OK);
         while (i % 10 == 0 && !weir_notifier_stored(weir_poker_notifier(poker)))
             (void)sched_yield();
@@ -367,6 +367,6 @@ WEIR_TEST(poker, may_be_destroyed_at_any_time_on_threads)
     while (atomic_load(&actor.calls) < 10)
         (void)sched_yield();
 
-    check_int(weir_ward_stop(stage.ward, LONG), 0);
-    stage_close(&stage);
+    check_int(weir_ward_stop(script.ward, LONG), 0);
+    script_close(&script);
 }

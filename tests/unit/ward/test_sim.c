@@ -9,7 +9,7 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "lib/test.h"
 #include "ward/system.h"
 #include "weir/weir.h"
@@ -335,66 +335,66 @@ WEIR_TEST(sim, begins_at_zero_and_run_until_moves_the_clock_without_events)
 
 WEIR_TEST(sim, run_until_includes_what_happens_at_exactly_that_time)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     struct actor actor = {ACTS(ACT(ACT_SLEEP, .sleep_ns = MS(10)))};
-    struct weir_notifier *bell = stage_bell(&stage);
-    stage_cast(&stage, &actor, &bell, 1);
+    struct weir_notifier *bell = script_bell(&script);
+    script_add_worker(&script, &actor, &bell, 1);
 
-    weir_sim_run_until(stage.sim, 0);
+    weir_sim_run_until(script.sim, 0);
     check_int(actor.calls, 1);
-    weir_sim_run_until(stage.sim, MS(10) - 1);
+    weir_sim_run_until(script.sim, MS(10) - 1);
     check_int(actor.calls, 1);
-    weir_sim_run_until(stage.sim, MS(10));
+    weir_sim_run_until(script.sim, MS(10));
     check_int(actor.calls, 2);
 
     check_int(actor.begun_ns[1], MS(10));
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* Whatever follows from an event at that time, at that time, is included as well. */
 WEIR_TEST(sim, run_until_includes_the_whole_chain_at_that_time)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_gate *gate = stage_gate(&stage, 1);
-    struct weir_notifier *bell = stage_notifier(&stage);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_gate *gate = script_gate(&script, 1);
+    struct weir_notifier *bell = script_notifier(&script);
     struct actor actors[5];
     const struct act work[] = {ACT(ACT_IDLE, .work_ns = 0)};
     for (size_t i = 0; i < 5; i++) {
         actors[i] = (struct actor){.acts = work, .act_count = 1};
-        struct weir_worker_options options = stage_options(&actors[i]);
+        struct weir_worker_options options = script_options(&actors[i]);
         options.shared = gate;
         options.notifiers = &bell;
         options.notifier_count = 1;
-        stage_spawn(&stage, &options);
+        script_spawn(&script, &options);
     }
 
-    stage_play(&stage, CUES({MS(7), cue_notify_all, bell}));
+    script_play(&script, CUES({MS(7), cue_notify_all, bell}));
 
-    check_int(weir_sim_now(stage.sim), MS(7));
+    check_int(weir_sim_now(script.sim), MS(7));
     for (size_t i = 0; i < 5; i++)
         check_int(actors[i].calls, 1);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(sim, run_until_a_time_that_has_passed_runs_what_is_ready_and_keeps_the_time)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     struct actor actor = {ACTS(ACT(ACT_IDLE, .work_ns = 0))};
-    struct weir_notifier *bell = stage_notifier(&stage);
-    stage_cast(&stage, &actor, &bell, 1);
-    weir_sim_run_until(stage.sim, MS(20));
+    struct weir_notifier *bell = script_notifier(&script);
+    script_add_worker(&script, &actor, &bell, 1);
+    weir_sim_run_until(script.sim, MS(20));
     weir_notifier_notify_one(bell);
 
-    weir_sim_run_until(stage.sim, MS(10));
+    weir_sim_run_until(script.sim, MS(10));
 
     check_int(actor.calls, 1);
-    check_int(weir_sim_now(stage.sim), MS(20));
-    check(weir_sim_run_until_quiet(stage.sim, MS(10)));
-    check_int(weir_sim_now(stage.sim), MS(20));
-    stage_close(&stage);
+    check_int(weir_sim_now(script.sim), MS(20));
+    check(weir_sim_run_until_quiet(script.sim, MS(10)));
+    check_int(weir_sim_now(script.sim), MS(20));
+    script_close(&script);
 }
 
 WEIR_TEST(sim, time_never_goes_back)
@@ -409,36 +409,36 @@ WEIR_TEST(sim, time_never_goes_back)
 
 WEIR_TEST(sim, is_quiet_when_everybody_idles)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     struct actor actor = {ACTS(ACT(ACT_PROCEED, .work_ns = MS(1)),
                                ACT(ACT_SLEEP, .sleep_ns = MS(2)),
                                ACT(ACT_IDLE, .work_ns = MS(3)))};
-    struct weir_notifier *bell = stage_bell(&stage);
-    stage_cast(&stage, &actor, &bell, 1);
+    struct weir_notifier *bell = script_bell(&script);
+    script_add_worker(&script, &actor, &bell, 1);
 
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
 
-    check_int(weir_sim_now(stage.sim), MS(6));
+    check_int(weir_sim_now(script.sim), MS(6));
     check_int(actor.calls, 3);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 WEIR_TEST(sim, is_not_quiet_while_a_timer_is_beyond_the_limit)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     struct actor actor = {ACTS(ACT(ACT_SLEEP, .sleep_ns = MS(10)))};
-    struct weir_notifier *bell = stage_bell(&stage);
-    stage_cast(&stage, &actor, &bell, 1);
+    struct weir_notifier *bell = script_bell(&script);
+    script_add_worker(&script, &actor, &bell, 1);
 
-    check(!weir_sim_run_until_quiet(stage.sim, MS(35)));
+    check(!weir_sim_run_until_quiet(script.sim, MS(35)));
 
     check_int(actor.calls, 4); /* at 0, 10, 20 and 30 ms */
-    check(weir_sim_now(stage.sim) <= MS(35));
-    weir_ward_cancel(stage.ward);
-    check(weir_sim_run_until_quiet(stage.sim, MS(35)));
-    stage_close(&stage);
+    check(weir_sim_now(script.sim) <= MS(35));
+    weir_ward_cancel(script.ward);
+    check(weir_sim_run_until_quiet(script.sim, MS(35)));
+    script_close(&script);
 }
 
 /* ---- waits inside actions interleave ------------------------------------------------------------ */
@@ -590,27 +590,27 @@ WEIR_TEST(sim, hundreds_wait_inside_their_actions_at_once)
     enum { COUNT = 300, ROUNDS = 5 };
     static struct actor actors[COUNT];
     static const struct act work[] = {{.kind = ACT_IDLE, .work_ns = WEIR_HOURS(1)}};
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *bell = stage_notifier(&stage);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *bell = script_notifier(&script);
     for (size_t i = 0; i < COUNT; i++) {
         actors[i] = (struct actor){.acts = work, .act_count = 1};
-        stage_cast(&stage, &actors[i], &bell, 1);
+        script_add_worker(&script, &actors[i], &bell, 1);
     }
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
 
     for (int round = 1; round <= ROUNDS; round++) {
         weir_notifier_notify_all(bell);
-        weir_sim_run_until(stage.sim, weir_sim_now(stage.sim) + MS(1));
-        check_int(weir_sim_waiting(stage.sim), COUNT);
-        check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
-        check_int(weir_sim_waiting(stage.sim), 0);
+        weir_sim_run_until(script.sim, weir_sim_now(script.sim) + MS(1));
+        check_int(weir_sim_waiting(script.sim), COUNT);
+        check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
+        check_int(weir_sim_waiting(script.sim), 0);
     }
 
-    check_int(weir_sim_now(stage.sim), ROUNDS * WEIR_HOURS(1));
+    check_int(weir_sim_now(script.sim), ROUNDS * WEIR_HOURS(1));
     for (size_t i = 0; i < COUNT; i++)
         check_int(actors[i].calls, ROUNDS);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- wards -------------------------------------------------------------------------------------- */
@@ -649,32 +649,32 @@ WEIR_TEST(sim, two_wards_share_the_clock_and_end_apart)
 /* stop() itself makes the others run, in virtual time, until the grace is over. */
 WEIR_TEST(sim, stop_waits_in_virtual_time_and_counts_the_unfinished)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *bell = stage_notifier(&stage);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *bell = script_notifier(&script);
     struct actor actors[3];
     const struct act works[] = {ACT(ACT_IDLE, .work_ns = MS(5)),
                                 ACT(ACT_IDLE, .work_ns = MS(50)),
                                 ACT(ACT_IDLE, .work_ns = MS(500))};
     for (size_t i = 0; i < 3; i++) {
         actors[i] = (struct actor){.acts = &works[i], .act_count = 1};
-        stage_cast(&stage, &actors[i], &bell, 1);
+        script_add_worker(&script, &actors[i], &bell, 1);
     }
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
     weir_notifier_notify_all(bell);
-    weir_sim_run_until(stage.sim, MS(1));
+    weir_sim_run_until(script.sim, MS(1));
 
-    check_int(weir_ward_stop(stage.ward, MS(19)), 2);
-    check_int(weir_sim_now(stage.sim), MS(20));
-    check_int(weir_ward_stop(stage.ward, 0), 2);
-    check_int(weir_ward_stop(stage.ward, MS(80)), 1);
-    check_int(weir_sim_now(stage.sim), MS(100));
-    check_int(weir_ward_stop(stage.ward, WEIR_HOURS(1)), 0);
+    check_int(weir_ward_stop(script.ward, MS(19)), 2);
+    check_int(weir_sim_now(script.sim), MS(20));
+    check_int(weir_ward_stop(script.ward, 0), 2);
+    check_int(weir_ward_stop(script.ward, MS(80)), 1);
+    check_int(weir_sim_now(script.sim), MS(100));
+    check_int(weir_ward_stop(script.ward, WEIR_HOURS(1)), 0);
 
-    check_int(weir_sim_now(stage.sim), MS(500)); /* not a moment longer than needed */
+    check_int(weir_sim_now(script.sim), MS(500)); /* not a moment longer than needed */
     for (size_t i = 0; i < 3; i++)
         check(actors[i].saw_cancel);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* An action stops another ward and waits for it, on its fiber. */
@@ -698,24 +698,24 @@ static enum weir_status stop_other(struct weir_context *context, void *state,
 
 WEIR_TEST(sim, action_may_stop_another_ward_and_wait_for_it)
 {
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
+    struct script script;
+    script_open(&script, IN_SIMULATION);
     struct actor actor = {ACTS(ACT(ACT_IDLE, .work_ns = MS(30)))};
-    struct weir_notifier *bells[] = {stage_bell(&stage), stage_notifier(&stage)};
-    struct stopper stopper = {.other = stage.ward};
+    struct weir_notifier *bells[] = {script_bell(&script), script_notifier(&script)};
+    struct stopper stopper = {.other = script.ward};
     struct weir_worker_options options =
         plain("stopper", stop_other, &stopper, &bells[1]);
-    spawn(stage.backstage, &options);
-    stage_cast(&stage, &actor, &bells[0], 1);
-    weir_sim_run_until(stage.sim, MS(10));
+    spawn(script.backstage, &options);
+    script_add_worker(&script, &actor, &bells[0], 1);
+    weir_sim_run_until(script.sim, MS(10));
 
     weir_notifier_notify_one(bells[1]);
-    check(weir_sim_run_until_quiet(stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));
 
     check_int(stopper.unfinished, 0);
     check_int(stopper.done_ns, MS(30));
     check(actor.saw_cancel);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* ---- a power cut ----------------------------------------------------------------------------------- */

@@ -233,15 +233,15 @@ WEIR_TEST(ward, logs_a_panicked_worker_as_an_error)
 WEIR_TEST(ward, without_a_function_for_ends_tells_the_log_only)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct stage stage; /* whose ward has none */
-    stage_open(&stage, IN_SIMULATION);
-    struct weir_notifier *bell = stage_bell(&stage);
-    stage_cast(&stage, &actor, &bell, 1);
+    struct script script; /* whose ward has none */
+    script_open(&script, IN_SIMULATION);
+    struct weir_notifier *bell = script_bell(&script);
+    script_add_worker(&script, &actor, &bell, 1);
 
-    stage_play(&stage, CUES({MS(1), cue_cancel, &stage}));
+    script_play(&script, CUES({MS(1), cue_cancel, &script}));
 
-    check_int(weir_ward_count(stage.ward), 0);
-    stage_close(&stage);
+    check_int(weir_ward_count(script.ward), 0);
+    script_close(&script);
 }
 
 static void note_stop(void *state, const char *worker)
@@ -266,15 +266,15 @@ WEIR_TEST(ward, reports_an_end_after_the_worker_s_on_stop)
     struct weir_listener listener = {.state = &ends_at_stop, .on_stop = note_stop};
     struct actor actor = {ACTS(IDLE)};
     struct weir_ward *ward;
-    struct stage stage;
-    stage_open(&stage, IN_SIMULATION);
-    check_status(weir_ward_create(stage.executor,
+    struct script script;
+    script_open(&script, IN_SIMULATION);
+    check_status(weir_ward_create(script.executor,
                                   &(struct weir_ward_options){.name = "other",
                                                               .on_end = note_end,
                                                               .state = &ends_at_stop},
                                   &ward, NULL),
                  WEIR_OK);
-    struct weir_worker_options options = stage_options(&actor);
+    struct weir_worker_options options = script_options(&actor);
     options.listeners = (const struct weir_listener *[]){&listener};
     options.listener_count = 1;
     check_status(weir_ward_spawn(ward, &options, NULL, NULL), WEIR_OK);
@@ -282,7 +282,7 @@ WEIR_TEST(ward, reports_an_end_after_the_worker_s_on_stop)
     weir_ward_destroy(ward);
 
     check_int(ends_at_stop, 1);
-    stage_close(&stage);
+    script_close(&script);
 }
 
 /* A host that wants panicked workers back spawns them anew when it hears of their end. */
@@ -294,7 +294,7 @@ struct phoenix {
 static void spawn_again(void *state, const struct weir_worker_end *end)
 {
     struct phoenix *self = state;
-    struct weir_worker_options options = stage_options(self->next);
+    struct weir_worker_options options = script_options(self->next);
     enum weir_status status;
 
     options.failures_initial = (uint32_t)end->failures;
@@ -429,7 +429,7 @@ static enum weir_status live_and_die(const struct weir_heap *heap)
 {
     struct actor actor = {ACTS(PROCEED, ERROR, PANIC, IDLE), .name = "mortal"};
     struct weir_sim_options options = {.heap = heap, .seed = 1};
-    struct weir_worker_options worker = stage_options(&actor);
+    struct weir_worker_options worker = script_options(&actor);
     struct weir_notifier *bell = NULL;
     struct weir_gate *gate = NULL;
     struct weir_ward *ward = NULL;

@@ -30,7 +30,7 @@ static void office_open(struct office *self)
                                   &self->ward, NULL),
                  WEIR_OK);
     self->actor = (struct actor){.acts = ONLY_IDLE, .act_count = 1, .name = "clerk"};
-    self->options = stage_options(&self->actor);
+    self->options = script_options(&self->actor);
 }
 
 static void office_close(struct office *self)

@@ -135,12 +135,12 @@ WEIR_TEST(ward, runs_nothing_after_a_clean_stop)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(25));
-    check_int(weir_ward_stop(worker_fixture.stage.ward, 0), 0);
+    weir_sim_run_until(worker_fixture.script.sim, MS(25));
+    check_int(weir_ward_stop(worker_fixture.script.ward, 0), 0);
 
     weir_notifier_notify_one(worker_fixture.bell);
     weir_notifier_notify_all(worker_fixture.bell);
-    weir_sim_run_until(worker_fixture.stage.sim, WEIR_HOURS(1));
+    weir_sim_run_until(worker_fixture.script.sim, WEIR_HOURS(1));
 
     check_int(actor.calls, 3);
     check(weir_notifier_stored(worker_fixture.bell)); /* nobody was there to take it */
@@ -209,7 +209,7 @@ WEIR_TEST(ward, stopped_by_an_action_of_another_ward_is_waited_for)
                                   &(struct weir_ward_options){.name = "other"}, &other,
                                   NULL),
                  WEIR_OK);
-    struct weir_worker_options options = stage_options(&nobody);
+    struct weir_worker_options options = script_options(&nobody);
     options.action = stop_own_ward;
     options.state = &killer;
     options.failures_initial = 1; /* runs by itself */

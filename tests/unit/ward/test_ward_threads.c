@@ -61,7 +61,7 @@ static void works_close(struct works *self)
 static struct weir_worker_options self_starting(weir_action_fn action, void *state)
 {
     struct actor nobody = {.name = "hand"};
-    struct weir_worker_options options = stage_options(&nobody);
+    struct weir_worker_options options = script_options(&nobody);
 
     options.action = action;
     options.state = state;

@@ -25,8 +25,8 @@ WEIR_TEST(worker, holds_as_many_notifiers_as_it_was_given)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     struct weir_notifier *three[] = {worker_fixture.bell,
-                                     stage_notifier(&worker_fixture.stage),
-                                     stage_notifier(&worker_fixture.stage)};
+                                     script_notifier(&worker_fixture.script),
+                                     script_notifier(&worker_fixture.script)};
     static const size_t COUNTS[] = {0, 1, 3};
     worker_fixture.options.notifiers = three;
 
@@ -52,13 +52,13 @@ WEIR_TEST(worker, with_pacing_only_has_no_hidden_poker)
     worker_fixture.options.notifier_count = 0;
     worker_fixture_spawn(&worker_fixture);
 
-    check(weir_sim_run_until_quiet(worker_fixture.stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(worker_fixture.script.sim, WEIR_FOREVER));
 
-    check_int(weir_ward_count(worker_fixture.stage.ward), 1);
+    check_int(weir_ward_count(worker_fixture.script.ward), 1);
     check_int(worker_fixture_read(&worker_fixture).notifier_count, 0);
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_IDLING);
-    check(worker_fixture.stage.executor->timers.earliest == NULL);
-    check_int(stage_now(&worker_fixture.stage), 0);
+    check(worker_fixture.script.executor->timers.earliest == NULL);
+    check_int(script_now(&worker_fixture.script), 0);
     worker_fixture_close(&worker_fixture);
 }
 
@@ -70,13 +70,13 @@ WEIR_TEST(worker, with_pacing_and_a_notifier_listens_to_nothing_else)
     worker_fixture.options.pace = default_pace();
     worker_fixture_spawn(&worker_fixture);
 
-    check(weir_sim_run_until_quiet(worker_fixture.stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(worker_fixture.script.sim, WEIR_FOREVER));
 
-    check_int(weir_ward_count(worker_fixture.stage.ward), 1);
+    check_int(weir_ward_count(worker_fixture.script.ward), 1);
     check_int(worker_fixture_read(&worker_fixture).notifier_count, 1);
     check_int(actor.calls, 1); /* by the permit that was stored */
-    check(worker_fixture.stage.executor->timers.earliest == NULL);
-    check_int(stage_now(&worker_fixture.stage), 0);
+    check(worker_fixture.script.executor->timers.earliest == NULL);
+    check_int(script_now(&worker_fixture.script), 0);
     worker_fixture_close(&worker_fixture);
 }
 
@@ -85,15 +85,15 @@ WEIR_TEST(worker, is_built_with_a_bulkhead)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 2);
-    worker_fixture.options.guaranteed = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 2);
+    worker_fixture.options.guaranteed = script_gate(&worker_fixture.script, 1);
     check_status(weir_backoff_init(&worker_fixture.options.backoff, WEIR_SECONDS(1),
                                    WEIR_SECONDS(60), 2.0, NULL),
                  WEIR_OK);
 
     worker_fixture_spawn(&worker_fixture);
 
-    check_int(weir_ward_count(worker_fixture.stage.ward), 1);
+    check_int(weir_ward_count(worker_fixture.script.ward), 1);
     worker_fixture_close(&worker_fixture);
 }
 
@@ -122,7 +122,7 @@ WEIR_TEST(worker, sleeps_as_long_as_it_said)
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(100));
-    check_int(worker_fixture.stage.ended_ns, MS(300));
+    check_int(worker_fixture.script.ended_ns, MS(300));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -152,7 +152,7 @@ WEIR_TEST(worker, that_is_idle_wakes_when_notified)
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(50));
-    check_int(worker_fixture.stage.ended_ns, MS(500));
+    check_int(worker_fixture.script.ended_ns, MS(500));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -168,7 +168,7 @@ static void idle_without_notifiers(struct weir_pace pace)
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check_int(actor.calls, 0);
-    check_int(worker_fixture.stage.ended_ns, MS(50));
+    check_int(worker_fixture.script.ended_ns, MS(50));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -193,7 +193,7 @@ WEIR_TEST(worker, that_sleeps_wakes_early_when_notified)
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(20));
-    check_int(worker_fixture.stage.ended_ns, MS(50));
+    check_int(worker_fixture.script.ended_ns, MS(50));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -217,8 +217,8 @@ WEIR_TEST(worker, is_woken_by_the_second_of_three_notifiers)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     struct weir_notifier *three[] = {worker_fixture.bell,
-                                     stage_notifier(&worker_fixture.stage),
-                                     stage_notifier(&worker_fixture.stage)};
+                                     script_notifier(&worker_fixture.script),
+                                     script_notifier(&worker_fixture.script)};
     worker_fixture.options.notifiers = three;
     worker_fixture.options.notifier_count = 3;
 
@@ -227,7 +227,7 @@ WEIR_TEST(worker, is_woken_by_the_second_of_three_notifiers)
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(50));
-    check_int(worker_fixture.stage.ended_ns, MS(500));
+    check_int(worker_fixture.script.ended_ns, MS(500));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -280,12 +280,12 @@ WEIR_TEST(worker, cancelled_in_its_first_idle_never_runs)
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     check(weir_notifier_stored(worker_fixture.bell));
     worker_fixture.options.notifiers =
-        &(struct weir_notifier *){stage_notifier(&worker_fixture.stage)};
+        &(struct weir_notifier *){script_notifier(&worker_fixture.script)};
 
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 0);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -298,7 +298,7 @@ WEIR_TEST(worker, cancelled_in_its_sleep_ends_at_once)
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 1);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -312,7 +312,7 @@ WEIR_TEST(worker, cancelled_between_two_proceeds_ends)
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(50))));
 
     check(actor.calls > 0);
-    check(worker_fixture.stage.ended_ns >= MS(50));
+    check(worker_fixture.script.ended_ns >= MS(50));
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_ENDED);
     worker_fixture_close(&worker_fixture);
 }
@@ -328,7 +328,7 @@ WEIR_TEST(worker, shows_the_cancel_to_its_running_action)
 
     check(actor.saw_cancel);
     check_int(actor.calls, 1);
-    check_int(worker_fixture.stage.ended_ns, MS(100));
+    check_int(worker_fixture.script.ended_ns, MS(100));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -338,7 +338,7 @@ WEIR_TEST(worker, cancelled_before_its_start_leaves_the_permit_alone)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture_spawn(&worker_fixture);
-    weir_ward_cancel(worker_fixture.stage.ward);
+    weir_ward_cancel(worker_fixture.script.ward);
 
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
@@ -354,12 +354,12 @@ WEIR_TEST(worker, cancelled_while_it_waits_for_a_thread_does_not_run)
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture_spawn(&worker_fixture);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(1));
+    weir_sim_run_until(worker_fixture.script.sim, MS(1));
     weir_notifier_notify_one(worker_fixture.bell);
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_READY);
 
     weir_worker_cancel(worker_fixture.worker);
-    weir_sim_run_until(worker_fixture.stage.sim, MS(2));
+    weir_sim_run_until(worker_fixture.script.sim, MS(2));
 
     check_int(actor.calls, 1);
     check_int(worker_fixture_read(&worker_fixture).state, WEIR_WORKER_ENDED);
@@ -376,7 +376,7 @@ WEIR_TEST(worker, cancelled_while_it_paces_ends_at_once)
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 1);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -408,7 +408,7 @@ WEIR_TEST(worker, under_zero_pacing_does_not_wait_between_proceeds)
 
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[2], 0);
-    check_int(worker_fixture.stage.ended_ns, MS(100));
+    check_int(worker_fixture.script.ended_ns, MS(100));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -484,7 +484,7 @@ WEIR_TEST(worker, holds_a_permit_while_it_runs)
     struct actor actor = {ACTS(WORK(MS(10)))};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
     struct gate_look during = {.gate = worker_fixture.options.shared};
     struct gate_look after = {.gate = worker_fixture.options.shared};
 
@@ -504,7 +504,7 @@ WEIR_TEST(worker, waits_until_a_permit_is_free)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
     check(weir_gate_try_enter(worker_fixture.options.shared));
 
     worker_fixture_play(&worker_fixture,
@@ -521,12 +521,12 @@ WEIR_TEST(worker, cancelled_while_it_waits_for_a_permit_never_runs)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 0);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 0);
 
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 0);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     check_int(gate_now(worker_fixture.options.shared).waiting, 0);
     worker_fixture_close(&worker_fixture);
 }
@@ -541,10 +541,10 @@ WEIR_TEST(worker, shows_its_state_and_when_it_is_due)
     struct worker_fixture worker_fixture;
     struct weir_worker_info info;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    struct weir_sim *sim = worker_fixture.stage.sim;
+    struct weir_sim *sim = worker_fixture.script.sim;
     worker_fixture.options.pace.active_ns = MS(30);
     worker_fixture.options.backoff = (struct weir_backoff){MS(40), MS(40), 1.0, 0.0};
-    worker_fixture.options.shared = stage_gate(&worker_fixture.stage, 1);
+    worker_fixture.options.shared = script_gate(&worker_fixture.script, 1);
 
     worker_fixture_spawn(&worker_fixture);
     info = worker_fixture_read(&worker_fixture);
@@ -622,11 +622,11 @@ WEIR_TEST(worker, bears_any_duration_of_sleep)
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture_spawn(&worker_fixture);
 
-    weir_sim_run_until(worker_fixture.stage.sim, WEIR_DURATION_MAX);
+    weir_sim_run_until(worker_fixture.script.sim, WEIR_DURATION_MAX);
     check_int(actor.calls, 3);
     check_int(actor.begun_ns[2], 0);
     weir_notifier_notify_one(worker_fixture.bell);
-    weir_sim_run_until(worker_fixture.stage.sim, WEIR_DURATION_MAX);
+    weir_sim_run_until(worker_fixture.script.sim, WEIR_DURATION_MAX);
 
     check_int(actor.calls, 4);
     worker_fixture_close(&worker_fixture);

@@ -109,7 +109,7 @@ WEIR_TEST(worker, idles_after_an_error_when_told_to_wait_for_a_signal)
 
     check_int(actor.calls, 2);
     check_int(actor.begun_ns[1], MS(50));
-    check_int(worker_fixture.stage.ended_ns, MS(500));
+    check_int(worker_fixture.script.ended_ns, MS(500));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -121,7 +121,7 @@ WEIR_TEST(worker, that_begins_with_failures_holds_back_before_its_first_run)
     worker_fixture.options.backoff = doubling(MS(200));
     worker_fixture.options.failures_initial = 1;
     worker_fixture.options.notifiers =
-        &(struct weir_notifier *){stage_notifier(&worker_fixture.stage)};
+        &(struct weir_notifier *){script_notifier(&worker_fixture.script)};
     struct weir_notifier *bell = worker_fixture.options.notifiers[0];
 
     worker_fixture_play(&worker_fixture,
@@ -188,12 +188,12 @@ WEIR_TEST(worker, may_begin_with_any_number_of_failures)
     worker_fixture_spawn(&worker_fixture);
 
     check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX - 1);
-    weir_sim_run_until(worker_fixture.stage.sim, WEIR_SECONDS(1));
+    weir_sim_run_until(worker_fixture.script.sim, WEIR_SECONDS(1));
 
     check_int(actor.calls, 1);
     check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX);
     weir_notifier_notify_one(worker_fixture.bell);
-    weir_sim_run_until(worker_fixture.stage.sim, WEIR_SECONDS(2));
+    weir_sim_run_until(worker_fixture.script.sim, WEIR_SECONDS(2));
     check_int(actor.calls, 2);
     check_int(worker_fixture_read(&worker_fixture).failures_in_row, UINT32_MAX);
     worker_fixture_close(&worker_fixture);
@@ -272,7 +272,7 @@ WEIR_TEST(worker, cancelled_while_it_holds_back_ends_at_once)
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
     check_int(actor.calls, 1);
-    check_int(worker_fixture.stage.ended_ns, MS(10));
+    check_int(worker_fixture.script.ended_ns, MS(10));
     worker_fixture_close(&worker_fixture);
 }
 
@@ -351,14 +351,15 @@ WEIR_TEST(worker, that_retries_leaves_a_stored_permit_to_its_siblings)
     struct actor busy = {ACTS(WORK(MS(130)), IDLE), .name = "busy"};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &failing);
-    struct weir_notifier *own = stage_notifier(&worker_fixture.stage);
-    struct weir_notifier *shared = stage_notifier(&worker_fixture.stage);
+    struct weir_notifier *own = script_notifier(&worker_fixture.script);
+    struct weir_notifier *shared = script_notifier(&worker_fixture.script);
     worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
     worker_fixture.options.backoff = doubling(MS(100));
     worker_fixture.options.notifiers =
         (struct weir_notifier *[]){worker_fixture.bell, shared};
     worker_fixture.options.notifier_count = 2;
-    stage_cast(&worker_fixture.stage, &busy, (struct weir_notifier *[]){own, shared}, 2);
+    script_add_worker(&worker_fixture.script, &busy,
+                      (struct weir_notifier *[]){own, shared}, 2);
 
     worker_fixture_play(&worker_fixture,
                         CUES({MS(10), cue_notify, own}, {MS(30), cue_notify, shared},
@@ -419,12 +420,12 @@ static struct hopeless never_succeed(double jitter)
     worker_fixture.options.backoff.jitter = jitter;
     worker_fixture_spawn(&worker_fixture);
 
-    check(weir_sim_run_until_quiet(worker_fixture.stage.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(worker_fixture.script.sim, WEIR_FOREVER));
 
     check_int(hopeless.calls, FAILURES);
     check_int(worker_fixture_read(&worker_fixture).failures, FAILURES);
     check_int(worker_fixture_read(&worker_fixture).failures_in_row, FAILURES);
-    check_int(weir_sim_steps(worker_fixture.stage.sim),
+    check_int(weir_sim_steps(worker_fixture.script.sim),
               FAILURES + 1); /* the start, and no more */
     worker_fixture_close(&worker_fixture);
     return hopeless;
@@ -472,7 +473,7 @@ WEIR_TEST(worker, retries_by_itself_on_threads_too)
     struct actor actor = {ACTS(ERROR, ERROR, ERROR, SLEEP(LONG))};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, ON_THREADS, &actor);
-    struct starts starts = {.executor = worker_fixture.stage.executor};
+    struct starts starts = {.executor = worker_fixture.script.executor};
     struct weir_listener listener = {.state = &starts, .on_execute_start = note_start};
     worker_fixture.options.on_error = WEIR_ON_ERROR_RETRY;
     worker_fixture.options.backoff = doubling(MS(2));
@@ -484,7 +485,7 @@ WEIR_TEST(worker, retries_by_itself_on_threads_too)
         weir_notifier_notify_one(worker_fixture.bell); /* which shortens nothing */
         (void)sched_yield();
     }
-    check_int(weir_ward_stop(worker_fixture.stage.ward, LONG), 0);
+    check_int(weir_ward_stop(worker_fixture.script.ward, LONG), 0);
 
     check(actor.calls >= 4);
     for (size_t i = 0; i < 3; i++) /* 2, 4 and 8 ms */

@@ -39,7 +39,7 @@ WEIR_TEST(listener, hears_start_first_and_stop_last)
     struct told told;
     told_open(&told, &actor);
     worker_fixture_spawn(&told.worker_fixture);
-    weir_ward_cancel(told.worker_fixture.stage.ward);
+    weir_ward_cancel(told.worker_fixture.script.ward);
 
     told_play_until(&told, MS(10));
 
@@ -88,7 +88,7 @@ WEIR_TEST(listener, is_told_in_the_order_of_the_list)
     worker_fixture.options.listeners = both;
     worker_fixture.options.listener_count = 2;
     worker_fixture_spawn(&worker_fixture);
-    weir_ward_cancel(worker_fixture.stage.ward);
+    weir_ward_cancel(worker_fixture.script.ward);
 
     worker_fixture_play(&worker_fixture, CUES(CANCEL_AT(worker_fixture, MS(10))));
 
@@ -496,7 +496,7 @@ WEIR_TEST(listener, hears_the_result_inside_the_gate_and_the_stop_outside)
     struct actor actor = {ACTS(WORK(MS(10)))};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    struct watcher watcher = {.gate = stage_gate(&worker_fixture.stage, 1),
+    struct watcher watcher = {.gate = script_gate(&worker_fixture.script, 1),
                               .inside_at_stop = 99};
     watcher.listener = (struct weir_listener){
         .state = &watcher,
@@ -530,7 +530,7 @@ WEIR_TEST(listener, may_notify_its_own_worker)
     struct actor actor = {ACTS(IDLE, IDLE, SLEEP(LONG))};
     struct worker_fixture worker_fixture;
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
-    struct weir_notifier *silent = stage_notifier(&worker_fixture.stage);
+    struct weir_notifier *silent = script_notifier(&worker_fixture.script);
     struct weir_listener listener = {.state = silent, .on_idle = ring_when_idle};
     worker_fixture.options.notifiers = &silent;
     worker_fixture.options.listeners = (const struct weir_listener *[]){&listener};
@@ -571,7 +571,7 @@ WEIR_TEST(listener, hears_every_event_in_order_on_threads_too)
     while (atomic_load(&actor.calls) < 4 ||
            worker_fixture_read(&worker_fixture).state != WEIR_WORKER_SLEEPING)
         (void)sched_yield();
-    check_int(weir_ward_stop(worker_fixture.stage.ward, LONG), 0);
+    check_int(weir_ward_stop(worker_fixture.script.ward, LONG), 0);
 
     first_words(&page, words, sizeof words);
     check_str(words, "start idle execute complete execute complete sleep execute error "

@@ -10,12 +10,12 @@
  *   worker_fixture_close(&scene);
  *
  * The bell has a permit stored, so the actor runs as soon as it is spawned; play() spawns it
- * unless the test has done so. The options are those of the scenario tables (stage.h).
+ * unless the test has done so. The options are those of the scenario tables (script.h).
  */
 #ifndef WEIR_TEST_WORKER_FIXTURE_H
 #define WEIR_TEST_WORKER_FIXTURE_H
 
-#include "lib/stage.h"
+#include "lib/script.h"
 #include "lib/test.h"
 
 /* Longer than any play. */
@@ -32,22 +32,22 @@
 
 #define CANCEL_AT(worker_fixture, time)                                                  \
     {                                                                                    \
-        (time), cue_cancel, &(worker_fixture).stage                                      \
+        (time), cue_cancel, &(worker_fixture).script                                     \
     }
 
 struct worker_fixture {
-    struct stage stage;
+    struct script script;
     struct weir_notifier *bell;
     struct weir_worker_options options;
     struct weir_worker *worker; /* a handle, once spawned */
 };
 
-static inline void worker_fixture_open(struct worker_fixture *self, enum stage_kind kind,
+static inline void worker_fixture_open(struct worker_fixture *self, enum script_kind kind,
                                        struct actor *actor)
 {
-    stage_open(&self->stage, kind);
-    self->bell = stage_bell(&self->stage);
-    self->options = stage_options(actor);
+    script_open(&self->script, kind);
+    self->bell = script_bell(&self->script);
+    self->options = script_options(actor);
     self->options.notifiers = &self->bell;
     self->options.notifier_count = 1;
     self->worker = NULL;
@@ -57,7 +57,7 @@ static inline void worker_fixture_spawn(struct worker_fixture *self)
 {
     struct weir_error error;
 
-    if (weir_ward_spawn(self->stage.ward, &self->options, &self->worker, &error) !=
+    if (weir_ward_spawn(self->script.ward, &self->options, &self->worker, &error) !=
         WEIR_OK)
         weir_test_fail(__FILE__, __LINE__, "%s", error.text);
 }
@@ -67,7 +67,7 @@ static inline void worker_fixture_play(struct worker_fixture *self,
 {
     if (self->worker == NULL)
         worker_fixture_spawn(self);
-    stage_play(&self->stage, cues, cue_count);
+    script_play(&self->script, cues, cue_count);
 }
 
 static inline struct weir_worker_info worker_fixture_read(struct worker_fixture *self)
@@ -81,19 +81,19 @@ static inline struct weir_worker_info worker_fixture_read(struct worker_fixture 
 static inline void worker_fixture_close(struct worker_fixture *self)
 {
     weir_worker_release(self->worker);
-    stage_close(&self->stage);
+    script_close(&self->script);
 }
 
 /* One more actor, who listens to `bell` and has to pass `gate`. */
-static inline void cast_behind_gate(struct stage *stage, struct actor *actor,
+static inline void cast_behind_gate(struct script *script, struct actor *actor,
                                     struct weir_notifier *bell, struct weir_gate *gate)
 {
-    struct weir_worker_options options = stage_options(actor);
+    struct weir_worker_options options = script_options(actor);
 
     options.shared = gate;
     options.notifiers = &bell;
     options.notifier_count = 1;
-    stage_spawn(stage, &options);
+    script_spawn(script, &options);
 }
 
 /* A cue that looks at a gate. */

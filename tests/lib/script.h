@@ -1,23 +1,23 @@
 /*
- * stage.h - a runtime, a few scripted workers, and a script of cues, played in virtual time
+ * script.h - a runtime, a few scripted workers, and a script of cues, played in virtual time
  * or on threads.
  *
- *   struct stage stage;
+ *   struct script stage;
  *   struct actor actor = {.acts = ACTS(act_idle())};
  *
- *   stage_open(&stage, IN_SIMULATION);
- *   bell = stage_notifier(&stage);
- *   stage_cast(&stage, &actor, &bell, 1);          options in actor.options if need be
- *   stage_play(&stage, CUES(at(MS(50), notify, bell), at(MS(500), cancel, NULL)));
+ *   script_open(&stage, IN_SIMULATION);
+ *   bell = script_notifier(&stage);
+ *   script_add_worker(&stage, &actor, &bell, 1);          options in actor.options if need be
+ *   script_play(&stage, CUES(at(MS(50), notify, bell), at(MS(500), cancel, NULL)));
  *   check_int(actor.calls, 2);
- *   stage_close(&stage);
+ *   script_close(&stage);
  *
  * The cues are given by a worker of a second ward, which sleeps on the stage's own clock, so
  * the same script runs on both kinds of executors. play() returns when the last cue was given
  * and, if one of them was `cancel`, when every actor has ended.
  */
-#ifndef WEIR_TEST_STAGE_H
-#define WEIR_TEST_STAGE_H
+#ifndef WEIR_TEST_SCRIPT_H
+#define WEIR_TEST_SCRIPT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,9 +34,9 @@
 
 #define MS(n) WEIR_MILLISECONDS(n)
 
-enum stage_kind { IN_SIMULATION, ON_THREADS };
+enum script_kind { IN_SIMULATION, ON_THREADS };
 
-enum { STAGE_PROPS_MAX = 32, ACTOR_CALLS_MAX = 256 };
+enum { SCRIPT_PROPS_MAX = 32, ACTOR_CALLS_MAX = 256 };
 
 /* One answer of an actor. */
 struct act {
@@ -79,17 +79,17 @@ struct cue {
     (const struct cue[]){__VA_ARGS__},                                                   \
         sizeof((const struct cue[]){__VA_ARGS__}) / sizeof(struct cue)
 
-struct stage {
-    enum stage_kind kind;
+struct script {
+    enum script_kind kind;
     struct weir_sim *sim; /* in simulation */
     struct weir_executor *executor;
     struct weir_ward *ward;      /* of the actors */
     struct weir_ward *backstage; /* of the one who gives the cues */
     int64_t opened_ns;
     int64_t ended_ns; /* when every actor had ended, since it was opened */
-    struct weir_notifier *notifiers[STAGE_PROPS_MAX];
-    struct weir_gate *gates[STAGE_PROPS_MAX];
-    struct weir_poker *pokers[STAGE_PROPS_MAX];
+    struct weir_notifier *notifiers[SCRIPT_PROPS_MAX];
+    struct weir_gate *gates[SCRIPT_PROPS_MAX];
+    struct weir_poker *pokers[SCRIPT_PROPS_MAX];
     size_t notifier_count;
     size_t gate_count;
     size_t poker_count;
@@ -99,37 +99,37 @@ struct stage {
     _Atomic bool played;
 };
 
-void stage_open(struct stage *self, enum stage_kind kind);
-void stage_open_seeded(struct stage *self, uint64_t seed);
+void script_open(struct script *self, enum script_kind kind);
+void script_open_seeded(struct script *self, uint64_t seed);
 
 /* Stops what still runs, which must end in time, and frees everything. */
-void stage_close(struct stage *self);
+void script_close(struct script *self);
 
 /* Props live as long as the stage. */
-struct weir_notifier *stage_notifier(struct stage *self);
-struct weir_notifier *stage_bell(struct stage *self); /* with a permit stored */
-struct weir_notifier *stage_poker(struct stage *self, int64_t interval_ns);
-struct weir_gate *stage_gate(struct stage *self, uint32_t permits);
+struct weir_notifier *script_notifier(struct script *self);
+struct weir_notifier *script_bell(struct script *self); /* with a permit stored */
+struct weir_notifier *script_poker(struct script *self, int64_t interval_ns);
+struct weir_gate *script_gate(struct script *self, uint32_t permits);
 
 /* The options of the scenario tables: zero pace, no backoff, a signal is needed after an
- * error. The caller changes what it wants before stage_spawn(). */
-struct weir_worker_options stage_options(struct actor *actor);
-void stage_spawn(struct stage *self, const struct weir_worker_options *options);
+ * error. The caller changes what it wants before script_spawn(). */
+struct weir_worker_options script_options(struct actor *actor);
+void script_spawn(struct script *self, const struct weir_worker_options *options);
 
-/* stage_options() and stage_spawn() with these notifiers. */
-void stage_cast(struct stage *self, struct actor *actor,
-                struct weir_notifier *const *notifiers, size_t notifier_count);
+/* script_options() and script_spawn() with these notifiers. */
+void script_add_worker(struct script *self, struct actor *actor,
+                       struct weir_notifier *const *notifiers, size_t notifier_count);
 
 /* Give the cues. */
-void stage_play(struct stage *self, const struct cue *cues, size_t cue_count);
+void script_play(struct script *self, const struct cue *cues, size_t cue_count);
 
 /* Time since the stage was opened. */
-int64_t stage_now(const struct stage *self);
+int64_t script_now(const struct script *self);
 
 /* What cues do. */
 void cue_notify(void *notifier);
 void cue_notify_all(void *notifier);
-void cue_cancel(void *stage);
+void cue_cancel(void *script);
 void cue_leave(void *gate);
 void cue_nothing(void *unused);
 

@@ -1,7 +1,7 @@
 /*
- * stage.c - see stage.h.
+ * script.c - see script.h.
  */
-#include "lib/stage.h"
+#include "lib/script.h"
 
 #include <sched.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* How long anything on threads may take before the test gives up. */
 #define WAIT_LIMIT WEIR_SECONDS(60)
 
-void stage_open_seeded(struct stage *self, uint64_t seed)
+void script_open_seeded(struct script *self, uint64_t seed)
 {
     struct weir_sim_options options = {.seed = seed};
 
@@ -30,12 +30,12 @@ void stage_open_seeded(struct stage *self, uint64_t seed)
                  WEIR_OK);
 }
 
-void stage_open(struct stage *self, enum stage_kind kind)
+void script_open(struct script *self, enum script_kind kind)
 {
     struct weir_executor_options options;
 
     if (kind == IN_SIMULATION) {
-        stage_open_seeded(self, 1);
+        script_open_seeded(self, 1);
         return;
     }
     memset(self, 0, sizeof *self);
@@ -54,7 +54,7 @@ void stage_open(struct stage *self, enum stage_kind kind)
     self->opened_ns = weir_executor_now(self->executor);
 }
 
-void stage_close(struct stage *self)
+void script_close(struct script *self)
 {
     check_int(weir_ward_stop(self->ward, WAIT_LIMIT), 0);
     check_int(weir_ward_stop(self->backstage, WAIT_LIMIT), 0);
@@ -72,35 +72,35 @@ void stage_close(struct stage *self)
         weir_executor_destroy(self->executor);
 }
 
-struct weir_notifier *stage_notifier(struct stage *self)
+struct weir_notifier *script_notifier(struct script *self)
 {
-    check(self->notifier_count < STAGE_PROPS_MAX);
+    check(self->notifier_count < SCRIPT_PROPS_MAX);
     check_status(
         weir_notifier_create(self->executor, &self->notifiers[self->notifier_count]),
         WEIR_OK);
     return self->notifiers[self->notifier_count++];
 }
 
-struct weir_notifier *stage_bell(struct stage *self)
+struct weir_notifier *script_bell(struct script *self)
 {
-    struct weir_notifier *bell = stage_notifier(self);
+    struct weir_notifier *bell = script_notifier(self);
 
     weir_notifier_notify_one(bell);
     return bell;
 }
 
-struct weir_notifier *stage_poker(struct stage *self, int64_t interval_ns)
+struct weir_notifier *script_poker(struct script *self, int64_t interval_ns)
 {
-    check(self->poker_count < STAGE_PROPS_MAX);
+    check(self->poker_count < SCRIPT_PROPS_MAX);
     check_status(weir_poker_create(self->ward, interval_ns,
                                    &self->pokers[self->poker_count], NULL),
                  WEIR_OK);
     return weir_poker_notifier(self->pokers[self->poker_count++]);
 }
 
-struct weir_gate *stage_gate(struct stage *self, uint32_t permits)
+struct weir_gate *script_gate(struct script *self, uint32_t permits)
 {
-    check(self->gate_count < STAGE_PROPS_MAX);
+    check(self->gate_count < SCRIPT_PROPS_MAX);
     check_status(
         weir_gate_create(self->executor, permits, &self->gates[self->gate_count], NULL),
         WEIR_OK);
@@ -152,7 +152,7 @@ enum weir_status actor_act(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-struct weir_worker_options stage_options(struct actor *actor)
+struct weir_worker_options script_options(struct actor *actor)
 {
     struct weir_worker_options options;
 
@@ -166,7 +166,7 @@ struct weir_worker_options stage_options(struct actor *actor)
     return options;
 }
 
-void stage_spawn(struct stage *self, const struct weir_worker_options *options)
+void script_spawn(struct script *self, const struct weir_worker_options *options)
 {
     struct weir_error error;
     enum weir_status status = weir_ward_spawn(self->ward, options, NULL, &error);
@@ -175,17 +175,17 @@ void stage_spawn(struct stage *self, const struct weir_worker_options *options)
         weir_test_fail(__FILE__, __LINE__, "%s", error.text);
 }
 
-void stage_cast(struct stage *self, struct actor *actor,
-                struct weir_notifier *const *notifiers, size_t notifier_count)
+void script_add_worker(struct script *self, struct actor *actor,
+                       struct weir_notifier *const *notifiers, size_t notifier_count)
 {
-    struct weir_worker_options options = stage_options(actor);
+    struct weir_worker_options options = script_options(actor);
 
     options.notifiers = notifiers;
     options.notifier_count = notifier_count;
-    stage_spawn(self, &options);
+    script_spawn(self, &options);
 }
 
-int64_t stage_now(const struct stage *self)
+int64_t script_now(const struct script *self)
 {
     return weir_executor_now(self->executor) - self->opened_ns;
 }
@@ -194,7 +194,7 @@ int64_t stage_now(const struct stage *self)
 static enum weir_status give_cues(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)
 {
-    struct stage *self = state;
+    struct script *self = state;
     int64_t began_ns = weir_context_now(context);
 
     (void)error;
@@ -211,7 +211,7 @@ static enum weir_status give_cues(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void wait_until_played(struct stage *self)
+static void wait_until_played(struct script *self)
 {
     int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;
 
@@ -226,10 +226,10 @@ static void wait_until_played(struct stage *self)
     }
 }
 
-void stage_play(struct stage *self, const struct cue *cues, size_t cue_count)
+void script_play(struct script *self, const struct cue *cues, size_t cue_count)
 {
     struct weir_worker_options options;
-    struct weir_notifier *go = stage_bell(self);
+    struct weir_notifier *go = script_bell(self);
     bool cancels = false;
 
     self->cues = cues;
@@ -248,7 +248,7 @@ void stage_play(struct stage *self, const struct cue *cues, size_t cue_count)
         cancels = cancels || cues[i].give == cue_cancel;
     if (cancels) {
         check_int(weir_ward_stop(self->ward, WEIR_DURATION_MAX), 0);
-        self->ended_ns = stage_now(self);
+        self->ended_ns = script_now(self);
     }
 }
 
@@ -262,9 +262,9 @@ void cue_notify_all(void *notifier)
     weir_notifier_notify_all(notifier);
 }
 
-void cue_cancel(void *stage)
+void cue_cancel(void *script)
 {
-    weir_ward_cancel(((struct stage *)stage)->ward);
+    weir_ward_cancel(((struct script *)script)->ward);
 }
 
 void cue_leave(void *gate)
