@@ -15,7 +15,7 @@
 
 #include "db/clock.h"
 #include "db/db.h"
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 
 /* An order that is not obeyed by then is withdrawn. */
 enum { ORDER_MS_MAX = 1500 };

@@ -54,12 +54,12 @@ static void audit_identity(struct inquiry *self)
     const struct flow_crash_life *life = self->life;
     const struct flow_crash_draft *draft;
 
-    if (life->number >= atomic_load(&audit->run->stage->draft_count)) {
+    if (life->number >= atomic_load(&audit->run->shared->draft_count)) {
         tell(audit, FLOW_CRASH_E1, life, "nobody has submitted it");
         return;
     }
     audit->found[life->number]++;
-    draft = &audit->run->stage->drafts[life->number];
+    draft = &audit->run->shared->drafts[life->number];
     if (atomic_load(&draft->told) &&
         memcmp(draft->id.uuid, life->uuid, WEIR_UUID_SIZE) != 0)
         tell(audit, FLOW_CRASH_E1, life, "its submitter was told another id");
@@ -67,7 +67,7 @@ static void audit_identity(struct inquiry *self)
 
 static void audit_draft(struct audit *self, uint32_t number)
 {
-    uint8_t fate = atomic_load(&self->run->stage->drafts[number].fate);
+    uint8_t fate = atomic_load(&self->run->shared->drafts[number].fate);
     uint32_t found = self->found[number];
 
     self->result->rolled_back += fate == FLOW_CRASH_NOTHING;
@@ -86,8 +86,8 @@ static void audit_draft(struct audit *self, uint32_t number)
 /* A whole parcel that nobody knows of; returns the number behind it. */
 static uint32_t audit_parcel(struct audit *self, uint32_t first)
 {
-    const struct flow_crash_draft *drafts = self->run->stage->drafts;
-    uint32_t count = atomic_load(&self->run->stage->draft_count);
+    const struct flow_crash_draft *drafts = self->run->shared->drafts;
+    uint32_t count = atomic_load(&self->run->shared->draft_count);
     uint32_t end = first;
     uint32_t doubted = 0;
     uint32_t found = 0;
@@ -117,9 +117,9 @@ static void audit_file(struct audit *self)
 
 static void audit_submissions(struct audit *self)
 {
-    struct flow_crash_stage *stage = self->run->stage;
-    uint32_t count = atomic_load(&stage->draft_count);
-    uint32_t other_ids = atomic_load(&stage->other_ids);
+    struct flow_crash_shared *shared = self->run->shared;
+    uint32_t count = atomic_load(&shared->draft_count);
+    uint32_t other_ids = atomic_load(&shared->other_ids);
 
     for (uint32_t i = 0; i < count; i++)
         audit_draft(self, i);
@@ -131,7 +131,7 @@ static void audit_submissions(struct audit *self)
     if (self->truth.strays > 0)
         tell(self, FLOW_CRASH_E1, NULL,
              "%zu attempts, claims and events are of no execution", self->truth.strays);
-    self->result->resubmitted = atomic_load(&stage->resubmitted);
+    self->result->resubmitted = atomic_load(&shared->resubmitted);
     audit_file(self);
 }
 

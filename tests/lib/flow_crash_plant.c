@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "execution/state.h"
-#include "lib/flow_crash_stage.h"
+#include "lib/flow_crash_shared.h"
 #include "weir/outbox.h"
 
 #define FIRST "(SELECT min(no) FROM {p}_execution)"
@@ -59,13 +59,13 @@ static const char *statement_of(enum flow_crash_plant plant)
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 /* The first claim that was settled in this way; whatever the answer was, when it vanished. */
-static struct flow_crash_claim *find_claim(struct flow_crash_stage *stage, uint8_t verb,
+static struct flow_crash_claim *find_claim(struct flow_crash_shared *shared, uint8_t verb,
                                            bool repeated)
 {
-    size_t count = atomic_load(&stage->claim_count);
+    size_t count = atomic_load(&shared->claim_count);
 
     for (size_t i = 0; i < count; i++) {
-        struct flow_crash_claim *claim = &stage->claims[i];
+        struct flow_crash_claim *claim = &shared->claims[i];
 
         if (claim->verb == verb &&
             (verb == FLOW_CRASH_VANISH || atomic_load(&claim->answer) == FLOW_CRASH_OK) &&
@@ -77,11 +77,11 @@ static struct flow_crash_claim *find_claim(struct flow_crash_stage *stage, uint8
 
 static void tamper_with_claim(struct flow_crash *self, enum flow_crash_plant plant)
 {
-    struct flow_crash_stage *stage = self->stage;
+    struct flow_crash_shared *shared = self->shared;
     bool repeated = plant == FLOW_CRASH_REPEAT_REFUSED;
     uint8_t verb =
         plant == FLOW_CRASH_LEASE_EARLY ? FLOW_CRASH_VANISH : WEIR_SETTLE_COMPLETE;
-    struct flow_crash_claim *claim = find_claim(stage, verb, repeated);
+    struct flow_crash_claim *claim = find_claim(shared, verb, repeated);
 
     if (claim == NULL)
         return; /* not in this run */
@@ -96,40 +96,40 @@ static void tamper_with_claim(struct flow_crash *self, enum flow_crash_plant pla
     else if (plant == FLOW_CRASH_LEASE_OVER)
         atomic_store(&claim->lease_us, 1);
     else
-        memcpy(&stage->claims[atomic_fetch_add(&stage->claim_count, 1)], claim,
+        memcpy(&shared->claims[atomic_fetch_add(&shared->claim_count, 1)], claim,
                sizeof *claim);
 }
 
 /* Whoever said that there should be no retry did not say it. */
-static void forget_permanent(struct flow_crash_stage *stage)
+static void forget_permanent(struct flow_crash_shared *shared)
 {
-    size_t count = atomic_load(&stage->claim_count);
+    size_t count = atomic_load(&shared->claim_count);
 
     for (size_t i = 0; i < count; i++)
-        stage->claims[i].permanent = false;
+        shared->claims[i].permanent = false;
 }
 
 /* A parcel of several drafts that was committed, not one of the first. */
-static uint32_t find_parcel(struct flow_crash_stage *stage)
+static uint32_t find_parcel(struct flow_crash_shared *shared)
 {
-    uint32_t count = atomic_load(&stage->draft_count);
+    uint32_t count = atomic_load(&shared->draft_count);
     uint32_t i = count / 2;
 
     while (i + 1 < count &&
-           (atomic_load(&stage->drafts[i].fate) != FLOW_CRASH_COMMITTED ||
-            stage->drafts[i + 1].parcel != stage->drafts[i].parcel))
+           (atomic_load(&shared->drafts[i].fate) != FLOW_CRASH_COMMITTED ||
+            shared->drafts[i + 1].parcel != shared->drafts[i].parcel))
         i++;
-    return stage->drafts[i].parcel;
+    return shared->drafts[i].parcel;
 }
 
 static void halve_parcel(struct flow_crash *self)
 {
-    struct flow_crash_stage *stage = self->stage;
-    uint32_t first = find_parcel(stage);
+    struct flow_crash_shared *shared = self->shared;
+    uint32_t first = find_parcel(shared);
     char sql[256];
 
-    for (uint32_t i = first; stage->drafts[i].parcel == first && i < first + 1000; i++)
-        atomic_store(&stage->drafts[i].fate, FLOW_CRASH_DOUBT);
+    for (uint32_t i = first; shared->drafts[i].parcel == first && i < first + 1000; i++)
+        atomic_store(&shared->drafts[i].fate, FLOW_CRASH_DOUBT);
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM {p}_execution WHERE no IN (SELECT no FROM {p}_input"
                    " WHERE %s LIKE 'number %u;%%')",
@@ -140,14 +140,14 @@ static void halve_parcel(struct flow_crash *self)
 }
 
 /* One that was committed and whose id was told, not one of the first. */
-static struct flow_crash_draft *find_draft(struct flow_crash_stage *stage)
+static struct flow_crash_draft *find_draft(struct flow_crash_shared *shared)
 {
-    uint32_t i = atomic_load(&stage->draft_count) / 2;
+    uint32_t i = atomic_load(&shared->draft_count) / 2;
 
-    while (i > 0 && (atomic_load(&stage->drafts[i].fate) != FLOW_CRASH_COMMITTED ||
-                     !atomic_load(&stage->drafts[i].told)))
+    while (i > 0 && (atomic_load(&shared->drafts[i].fate) != FLOW_CRASH_COMMITTED ||
+                     !atomic_load(&shared->drafts[i].told)))
         i--;
-    return &stage->drafts[i];
+    return &shared->drafts[i];
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -156,15 +156,15 @@ static struct flow_crash_draft *find_draft(struct flow_crash_stage *stage)
 static void end_in_silence(struct flow_crash *self)
 {
     struct fixture *fixture = self->fixture;
-    struct flow_crash_stage *stage = self->stage;
-    uint32_t number = atomic_fetch_add(&stage->draft_count, 1);
+    struct flow_crash_shared *shared = self->shared;
+    uint32_t number = atomic_fetch_add(&shared->draft_count, 1);
     struct flow_crash_work work;
     struct weir_submission answer;
     struct weir_flow_options options;
     struct weir_flow *flow;
 
-    stage->drafts[number].parcel = number;
-    atomic_store(&stage->drafts[number].fate, FLOW_CRASH_COMMITTED);
+    shared->drafts[number].parcel = number;
+    atomic_store(&shared->drafts[number].fate, FLOW_CRASH_COMMITTED);
     weir_flow_options_init(&options);
     options.db = fixture->db;
     options.partitions = FLOW_CRASH_PARTITIONS;
@@ -181,7 +181,7 @@ static void tell_again(struct flow_crash *self)
     struct fixture *fixture = self->fixture;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_draft draft = {
-        .key = weir_execution_id_format(&find_draft(self->stage)->id, id),
+        .key = weir_execution_id_format(&find_draft(self->shared)->id, id),
         .type = "success"};
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
@@ -198,19 +198,19 @@ static void tell_again(struct flow_crash *self)
 
 void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant)
 {
-    struct flow_crash_stage *stage = self->stage;
+    struct flow_crash_shared *shared = self->shared;
 
     switch (plant) {
     case FLOW_CRASH_SOUND:
         break;
     case FLOW_CRASH_ROLLED_BACK:
-        atomic_store(&find_draft(stage)->fate, FLOW_CRASH_NOTHING);
+        atomic_store(&find_draft(shared)->fate, FLOW_CRASH_NOTHING);
         break;
     case FLOW_CRASH_HALF:
         halve_parcel(self);
         break;
     case FLOW_CRASH_OTHER_ID:
-        find_draft(stage)->id.uuid[0] ^= 1;
+        find_draft(shared)->id.uuid[0] ^= 1;
         break;
     case FLOW_CRASH_NO_EVENT:
         end_in_silence(self);
@@ -219,7 +219,7 @@ void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant)
         tell_again(self);
         break;
     case FLOW_CRASH_GIVEN_UP:
-        forget_permanent(stage);
+        forget_permanent(shared);
         break;
     case FLOW_CRASH_REPEAT_REFUSED:
     case FLOW_CRASH_STALE_HEEDED:

@@ -9,8 +9,8 @@
 
 #include "db/clock.h"
 #include "execution/state.h"
-#include "lib/flow_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flow_crash_shared.h"
+#include "lib/order_shared.h"
 
 /* Between two faults; and how much longer than its lease a process is stopped. */
 enum { GAP_MS_MIN = 50, GAP_MS_MAX = 900, STOP_MS_MORE = 700, BRIEF_MS = 60 };
@@ -76,9 +76,9 @@ static void start(struct driver *self, uint32_t seat)
 {
     struct flow_crash *run = &self->run;
 
-    atomic_store(&run->stage->leave[seat], false);
-    atomic_store(&run->stage->ready[seat], false);
-    run->process = atomic_fetch_add(&run->stage->processes, 1);
+    atomic_store(&run->shared->leave[seat], false);
+    atomic_store(&run->shared->ready[seat], false);
+    run->process = atomic_fetch_add(&run->shared->processes, 1);
     run->chance = order_mix(run->chance);
     cast_start(&self->cast, seat);
 }
@@ -87,7 +87,7 @@ static void wait_until_ready(struct driver *self, uint32_t seat)
 {
     int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
-    while (!atomic_load(&self->run.stage->ready[seat])) {
+    while (!atomic_load(&self->run.shared->ready[seat])) {
         if (weir_clock_now_ns() > end_ns)
             cast_fail(&self->cast, "a process does not get ready");
         cast_rest(&self->cast, 5);
@@ -104,7 +104,7 @@ static void start_all(struct driver *self)
 
 static void end(struct driver *self, uint32_t seat)
 {
-    atomic_store(&self->run.stage->leave[seat], true);
+    atomic_store(&self->run.shared->leave[seat], true);
     cast_go_on(&self->cast, seat);
     cast_await(&self->cast, seat, "a process does not end");
 }
@@ -216,7 +216,7 @@ static void allow(struct driver *self, uint32_t left, uint32_t all)
     struct flow_crash *run = &self->run;
     uint64_t begun = all - left + 1;
 
-    atomic_store(&run->stage->allowed,
+    atomic_store(&run->shared->allowed,
                  (uint32_t)(run->options->executions * begun / (all + 1)));
 }
 
@@ -229,7 +229,7 @@ static void print_progress(struct driver *self, uint32_t left)
         return;
     printf("# %s: %u faults and ends to go, %u executions\n",
            weir_engine_name(self->run.fixture->engine), left,
-           atomic_load(&self->run.stage->committed));
+           atomic_load(&self->run.shared->committed));
     (void)fflush(stdout);
 }
 
@@ -262,7 +262,7 @@ static void strike_all(struct driver *self)
         }
     }
     cast_let_go_on(&self->cast, true);
-    atomic_store(&run->stage->allowed, options->executions);
+    atomic_store(&run->shared->allowed, options->executions);
 }
 
 /* How many are left of what is waited for, and until when it must get less. */
@@ -284,7 +284,7 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 static int64_t count_uncommitted(struct driver *self)
 {
     return (int64_t)self->run.options->executions -
-           (int64_t)atomic_load(&self->run.stage->committed);
+           (int64_t)atomic_load(&self->run.shared->committed);
 }
 
 static void wait_until_committed(struct driver *self)
@@ -330,19 +330,19 @@ static bool pass(void *argument, const char *name)
     return false;
 }
 
-static struct flow_crash_stage *make_stage(struct flow_crash *run)
+static struct flow_crash_shared *make_shared(struct flow_crash *run)
 {
-    struct flow_crash_stage *stage =
-        mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE,
+    struct flow_crash_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    check(stage != MAP_FAILED);
-    weir_fault_points_init(&stage->points);
+    check(shared != MAP_FAILED);
+    weir_fault_points_init(&shared->points);
     if (run->options->lose_every > 0)
-        weir_fault_points_arm(&stage->points, "db.lose_after_commit",
+        weir_fault_points_arm(&shared->points, "db.lose_after_commit",
                               run->options->lose_every);
-    weir_fault_points_set_oracle(&stage->points, pass, run);
-    return stage;
+    weir_fault_points_set_oracle(&shared->points, pass, run);
+    return shared;
 }
 
 static uint32_t count_audits(const struct flow_crash_options *options)
@@ -386,9 +386,9 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
     int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct flow_crash_result){0};
-    self.run.stage = make_stage(&self.run);
+    self.run.shared = make_shared(&self.run);
     self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.run.stage->board,
+                              .board = &self.run.shared->board,
                               .seed = options->seed,
                               .seat_count = FLOW_CRASH_SEATS,
                               .state = &self,
@@ -404,7 +404,7 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
         flow_crash_audit(&self.run, 0);
     else
         audit_plants(&self.run);
-    (void)munmap(self.run.stage, sizeof *self.run.stage);
+    (void)munmap(self.run.shared, sizeof *self.run.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 

@@ -10,8 +10,8 @@
 
 #include "lib/adopted.h"
 #include "lib/effects.h"
-#include "lib/flow_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flow_crash_shared.h"
+#include "lib/order_shared.h"
 
 enum { PARCEL_MAX = 120, SMALL_MAX = 15, CALLS_MAX = 3 };
 
@@ -29,7 +29,7 @@ struct submitter {
 
 static struct flow_crash_draft *draft_of(struct submitter *self, uint32_t number)
 {
-    return &self->run->stage->drafts[number];
+    return &self->run->shared->drafts[number];
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void note_ids(struct submitter *self)
         if (!atomic_load(&draft->told))
             draft->id = *id;
         else if (memcmp(draft->id.uuid, id->uuid, WEIR_UUID_SIZE) != 0)
-            atomic_fetch_add(&self->run->stage->other_ids, 1);
+            atomic_fetch_add(&self->run->shared->other_ids, 1);
         atomic_store(&draft->told, true);
     }
 }
@@ -80,7 +80,7 @@ static void set_fate(struct submitter *self, uint32_t number, enum flow_crash_fa
     uint8_t before = atomic_exchange(&draft_of(self, number)->fate, (uint8_t)fate);
 
     if (fate == FLOW_CRASH_COMMITTED && before != FLOW_CRASH_COMMITTED)
-        atomic_fetch_add(&self->run->stage->committed, 1);
+        atomic_fetch_add(&self->run->shared->committed, 1);
 }
 
 /* Of the whole parcel. */
@@ -129,7 +129,7 @@ static void find_out(struct submitter *self)
         conclude(self);
     for (uint32_t i = 0; i < self->count; i++)
         set_fate(self, self->numbers[i], FLOW_CRASH_COMMITTED);
-    atomic_fetch_add(&self->run->stage->resubmitted, self->count);
+    atomic_fetch_add(&self->run->shared->resubmitted, self->count);
 }
 
 static void end_commit(struct submitter *self, const char *what, enum weir_status status)
@@ -149,7 +149,7 @@ static void make_parcel(struct submitter *self)
     struct flow_crash *run = self->run;
     uint32_t most = flow_crash_roll(run, 8) == 0 ? PARCEL_MAX : SMALL_MAX;
     uint32_t count = 1 + flow_crash_roll(run, most);
-    uint32_t first = atomic_fetch_add(&run->stage->draft_count, count);
+    uint32_t first = atomic_fetch_add(&run->shared->draft_count, count);
 
     if (first + count > FLOW_CRASH_DRAFTS_MAX)
         flow_crash_give_up(run, "there is no room for more drafts");
@@ -256,7 +256,7 @@ static void submit_adopted(struct submitter *self)
 static void submit_again(struct submitter *self)
 {
     struct flow_crash *run = self->run;
-    uint32_t count = atomic_load(&run->stage->draft_count);
+    uint32_t count = atomic_load(&run->shared->draft_count);
     uint32_t number = count > 0 ? flow_crash_roll(run, count) : 0;
 
     if (!flow_crash_has_identity(number) ||
@@ -266,7 +266,7 @@ static void submit_again(struct submitter *self)
     if (!flow_crash_went_well(run, "submit again", call(self, NULL), &self->error))
         return;
     note_ids(self);
-    atomic_fetch_add(&run->stage->resubmitted, 1);
+    atomic_fetch_add(&run->shared->resubmitted, 1);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -306,7 +306,7 @@ static void submit_all(struct submitter *self)
     struct flow_crash *run = self->run;
 
     while (!flow_crash_is_told_to_leave(run)) {
-        if (atomic_load(&run->stage->committed) >= atomic_load(&run->stage->allowed)) {
+        if (atomic_load(&run->shared->committed) >= atomic_load(&run->shared->allowed)) {
             order_rest_us(5000);
             continue;
         }
@@ -323,10 +323,10 @@ void flow_crash_submit(struct flow_crash *run)
     static struct submitter self; /* large */
 
     self.run = run;
-    self.parcel = &run->stage->parcels[run->seat];
+    self.parcel = &run->shared->parcels[run->seat];
     weir_error_clear(&self.error);
     flow_crash_open(run, &self.client);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     take_over(&self);
     submit_all(&self);
     flow_crash_close(&self.client);

@@ -233,15 +233,15 @@ static int by_claim(const void *left, const void *right)
     return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-static void sort_claims(const struct flow_crash_stage *stage,
+static void sort_claims(const struct flow_crash_shared *shared,
                         struct flow_crash_truth *self)
 {
-    size_t count = atomic_load(&stage->claim_count);
+    size_t count = atomic_load(&shared->claim_count);
 
     self->claims = allocate(count, sizeof *self->claims);
     for (size_t i = 0; i < count; i++) {
-        if (atomic_load(&stage->claims[i].written))
-            self->claims[self->claim_count++] = &stage->claims[i];
+        if (atomic_load(&shared->claims[i].written))
+            self->claims[self->claim_count++] = &shared->claims[i];
     }
     qsort(self->claims, self->claim_count, sizeof *self->claims, by_claim);
 }
@@ -307,7 +307,7 @@ void flow_crash_truth_read(struct flow_crash *run, uint32_t audit,
     memset(out, 0, sizeof *out);
     read_events(run, audit, out);
     read_tables(run->fixture, out);
-    sort_claims(run->stage, out);
+    sort_claims(run->shared, out);
     for (size_t i = 0; i < out->life_count; i++) {
         put_tries(out, &out->lives[i], &next_try);
         put_claims(out, &out->lives[i], &next_claim);

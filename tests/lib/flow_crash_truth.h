@@ -4,7 +4,7 @@
 #ifndef WEIR_TEST_FLOW_CRASH_TRUTH_H
 #define WEIR_TEST_FLOW_CRASH_TRUTH_H
 
-#include "lib/flow_crash_stage.h"
+#include "lib/flow_crash_shared.h"
 
 enum { FLOW_CRASH_FAILURE_SIZE = 80 };
 

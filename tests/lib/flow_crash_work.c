@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/flow_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flow_crash_shared.h"
+#include "lib/order_shared.h"
 #include "weir/flow_supervisor.h"
 
 enum { LEASE_MS_MORE = 500, BATCH_MAX = 60, CALLS_MAX = 3, WAIT_MS = 200, STOP_S = 30 };
@@ -68,12 +68,12 @@ static struct flow_crash_claim *note_claim(struct worker *self,
                                            const struct weir_claimed *claimed)
 {
     struct flow_crash *run = self->run;
-    size_t slot = atomic_fetch_add(&run->stage->claim_count, 1);
+    size_t slot = atomic_fetch_add(&run->shared->claim_count, 1);
     struct flow_crash_claim *note;
 
     if (slot >= FLOW_CRASH_CLAIMS_MAX)
         flow_crash_give_up(run, "there is no room for more claims");
-    note = &run->stage->claims[slot];
+    note = &run->shared->claims[slot];
     note->number = flow_crash_read_number(claimed->input, claimed->input_size);
     note->process = run->process;
     note->attempt = claimed->attempt;
@@ -307,7 +307,7 @@ void flow_crash_labour(struct flow_crash *run)
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
     flow_crash_open(run, &self.client);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     while (!flow_crash_is_told_to_leave(run)) {
         if (!claim(&self))
             continue;
@@ -336,7 +336,7 @@ void flow_crash_supervise(struct flow_crash *run)
     if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
         weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
         flow_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     while (!flow_crash_is_told_to_leave(run))
         order_rest_us(5000);
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)

@@ -41,7 +41,7 @@ __attribute__((format(printf, 4, 5))) static void tell(struct audit *self,
     if (number != UINT32_MAX)
         size = snprintf(text, FLOWS_CRASH_TEXT_SIZE,
                         "member %" PRIu32 " of flow %" PRIu32 ", execution %" PRId64 ": ",
-                        number, self->run->stage->members[number].flow,
+                        number, self->run->shared->members[number].flow,
                         self->truth.lives[number].no);
     va_start(args, format);
     (void)vsnprintf(text + size, (size_t)(FLOWS_CRASH_TEXT_SIZE - size), format, args);
@@ -255,7 +255,7 @@ static void audit_member(struct audit *self, uint32_t number)
 {
     struct inquiry inquiry = {.audit = self,
                               .number = number,
-                              .member = &self->run->stage->members[number],
+                              .member = &self->run->shared->members[number],
                               .life = &self->truth.lives[number]};
 
     if (inquiry.life->found != 1 ||
@@ -289,7 +289,7 @@ static int64_t count_edges(const struct audit *self, uint32_t flow, uint32_t mem
 
 static void audit_flow(struct audit *self, uint32_t number)
 {
-    const struct flows_crash_flow *flow = &self->run->stage->flows[number];
+    const struct flows_crash_flow *flow = &self->run->shared->flows[number];
     const struct flows_crash_life *life = &self->truth.lives[flow->first];
 
     if (!atomic_load(&flow->build.answered))
@@ -349,15 +349,15 @@ static int by_epoch(const void *left, const void *right)
 /* An epoch is one worker's. */
 static void audit_claims(struct audit *self)
 {
-    struct flows_crash_stage *stage = self->run->stage;
-    size_t room = atomic_load(&stage->claim_count);
+    struct flows_crash_shared *shared = self->run->shared;
+    size_t room = atomic_load(&shared->claim_count);
     const struct flows_crash_claim **claims = calloc(room + 1, sizeof(void *));
     size_t count = 0;
 
     check(claims != NULL);
     for (size_t i = 0; i < room; i++) {
-        if (atomic_load(&stage->claims[i].written))
-            claims[count++] = &stage->claims[i];
+        if (atomic_load(&shared->claims[i].written))
+            claims[count++] = &shared->claims[i];
     }
     qsort(claims, count, sizeof(void *), by_epoch);
     for (size_t i = 0; i < count; i++) {
@@ -378,7 +378,7 @@ static bool is_spending(uint8_t answer, enum weir_spending spending)
 
 static void audit_report(struct audit *self, size_t slot)
 {
-    const struct flows_crash_report *report = &self->run->stage->reports[slot];
+    const struct flows_crash_report *report = &self->run->shared->reports[slot];
     uint8_t spending = atomic_load(&report->spending);
     uint8_t again = atomic_load(&report->again);
     bool counted = self->truth.counted[slot];
@@ -401,7 +401,7 @@ static void audit_report(struct audit *self, size_t slot)
 /* What was added to each sum is what was reported to be. */
 static void audit_sums(struct audit *self)
 {
-    const struct flows_crash_report *reports = self->run->stage->reports;
+    const struct flows_crash_report *reports = self->run->shared->reports;
     int64_t sums[FLOWS_CRASH_BUDGETS][FLOWS_CRASH_DIMENSIONS] = {{0}};
 
     for (size_t i = 0; i < self->truth.report_count; i++) {
@@ -423,15 +423,15 @@ static void audit_sums(struct audit *self)
 /* Everything was reported before it was released. A stale worker may report later: it is not fenced. */
 static bool is_released(const struct audit *self, uint32_t number)
 {
-    const struct flows_crash_stage *stage = self->run->stage;
-    int64_t released_us = atomic_load(&stage->members[number].released_us);
+    const struct flows_crash_shared *shared = self->run->shared;
+    int64_t released_us = atomic_load(&shared->members[number].released_us);
 
     if (released_us == 0)
         return false;
     for (size_t i = 0; i < self->truth.report_count; i++) {
-        int64_t answered_us = atomic_load(&stage->reports[i].answered_us);
+        int64_t answered_us = atomic_load(&shared->reports[i].answered_us);
 
-        if (stage->reports[i].member == number &&
+        if (shared->reports[i].member == number &&
             (answered_us == 0 || answered_us >= released_us))
             return false;
     }
@@ -476,7 +476,7 @@ void flows_crash_audit(struct flows_crash *run)
     struct audit self = {.run = run, .result = run->result};
 
     flows_crash_truth_read(run, &self.truth);
-    for (uint32_t i = 0; i < atomic_load(&run->stage->flow_count); i++)
+    for (uint32_t i = 0; i < atomic_load(&run->shared->flow_count); i++)
         audit_flow(&self, i);
     audit_claims(&self);
     audit_ledger(&self);
@@ -486,7 +486,7 @@ void flows_crash_audit(struct flows_crash *run)
         tell(&self, FLOWS_CRASH_SIGNALS, UINT32_MAX,
              "%" PRIu32 " members, signals and reports are nobody's", self.truth.strays);
     self.result->resets = self.truth.resets;
-    if (self.result->resets < atomic_load(&run->stage->resets))
+    if (self.result->resets < atomic_load(&run->shared->resets))
         tell(&self, FLOWS_CRASH_LEDGER, UINT32_MAX,
              "%" PRId64 " resets there were, more were told", self.result->resets);
     flows_crash_truth_free(&self.truth);
@@ -511,5 +511,5 @@ void flows_crash_count(struct flows_crash *run)
         fixture_ask(fixture, "SELECT count(*) FROM weir_attempt WHERE outcome = 5");
     result->held_back = fixture_ask(fixture, "SELECT count(*) FROM story_member"
                                              " WHERE has = 3 AND was <> 3");
-    result->asked_again = atomic_load(&run->stage->doubts);
+    result->asked_again = atomic_load(&run->shared->doubts);
 }

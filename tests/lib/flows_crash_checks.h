@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "lib/flows_crash_stage.h"
+#include "lib/flows_crash_shared.h"
 
 /* Who may be admitted when a limit is reached: whatever was being claimed, by all workers. */
 #define FLOWS_CRASH_TOGETHER "24"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "lib/flows_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flows_crash_shared.h"
+#include "lib/order_shared.h"
 
 enum { MEMBERS_MAX = FLOWS_CRASH_FAN + 2, EDGES_MAX = 2 * FLOWS_CRASH_FAN };
 
@@ -27,13 +27,13 @@ struct composer {
 
 static struct flows_crash_flow *flow_of(struct composer *self, uint32_t number)
 {
-    return &self->run->stage->flows[number];
+    return &self->run->shared->flows[number];
 }
 
 static const struct weir_execution_id *id_of(struct composer *self, uint32_t flow,
                                              uint32_t member)
 {
-    return &self->run->stage->members[flow_of(self, flow)->first + member].id;
+    return &self->run->shared->members[flow_of(self, flow)->first + member].id;
 }
 
 /* ---- what is to be there -------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static void build(struct composer *self, uint32_t number)
     write_extension(self, number, half, flow->count);
     extend(self, flow);
     if (!atomic_exchange(&flow->build.answered, true))
-        atomic_fetch_add(&self->run->stage->built, 1);
+        atomic_fetch_add(&self->run->shared->built, 1);
 }
 
 static void cancel(struct composer *self, uint32_t number,
@@ -174,7 +174,7 @@ static void cancel(struct composer *self, uint32_t number,
 static void cancel_one(struct composer *self)
 {
     struct flows_crash *run = self->run;
-    uint32_t count = atomic_load(&run->stage->flow_count);
+    uint32_t count = atomic_load(&run->shared->flow_count);
     uint32_t number = count - 1 - flows_crash_roll(run, count < 20 ? count : 20);
     enum weir_graph_cancel_policy policy;
 
@@ -187,7 +187,7 @@ static void cancel_one(struct composer *self)
 
 static void mint(struct composer *self, uint32_t number, struct flows_crash_flow *flow)
 {
-    struct flows_crash_stage *stage = self->run->stage;
+    struct flows_crash_shared *shared = self->run->shared;
     struct weir_execution_id ids[MEMBERS_MAX];
     uint64_t half = order_mix(self->run->options->seed ^ number);
 
@@ -195,13 +195,13 @@ static void mint(struct composer *self, uint32_t number, struct flows_crash_flow
     memset(flow->id.uuid + sizeof half, 0x5a, sizeof half);
     memcpy(flow->id.uuid + sizeof half, &number, sizeof number);
     flow->count = flows_crash_plan_count(self->run->options->seed, number);
-    flow->first = atomic_fetch_add(&stage->member_count, flow->count);
+    flow->first = atomic_fetch_add(&shared->member_count, flow->count);
     if (flow->first + flow->count > FLOWS_CRASH_MEMBERS_MAX)
         flows_crash_give_up(self->run, "there is no room for more members");
     weir_graph_mint(self->client.flow, &flow->id, ids, flow->count);
     for (uint32_t i = 0; i < flow->count; i++) {
-        stage->members[flow->first + i].flow = number;
-        stage->members[flow->first + i].id = ids[i];
+        shared->members[flow->first + i].flow = number;
+        shared->members[flow->first + i].id = ids[i];
     }
 }
 
@@ -209,28 +209,28 @@ static void mint(struct composer *self, uint32_t number, struct flows_crash_flow
  * was sent. */
 static uint32_t take_next(struct composer *self)
 {
-    struct flows_crash_stage *stage = self->run->stage;
-    uint32_t number = atomic_fetch_add(&stage->flow_count, 1);
+    struct flows_crash_shared *shared = self->run->shared;
+    uint32_t number = atomic_fetch_add(&shared->flow_count, 1);
 
     if (number >= FLOWS_CRASH_FLOWS_MAX)
         flows_crash_give_up(self->run, "there is no room for more flows");
     mint(self, number, flow_of(self, number));
-    atomic_store(&stage->hands[self->run->seat], number + 1);
+    atomic_store(&shared->hands[self->run->seat], number + 1);
     return number;
 }
 
 static void compose_all(struct composer *self)
 {
     struct flows_crash *run = self->run;
-    struct flows_crash_stage *stage = run->stage;
+    struct flows_crash_shared *shared = run->shared;
 
     while (!flows_crash_is_told_to_leave(run)) {
-        if (atomic_load(&stage->built) >= atomic_load(&stage->allowed)) {
+        if (atomic_load(&shared->built) >= atomic_load(&shared->allowed)) {
             order_rest_us(5000);
             continue;
         }
         build(self, take_next(self));
-        atomic_store(&stage->hands[run->seat], 0);
+        atomic_store(&shared->hands[run->seat], 0);
         if (flows_crash_roll(run, 2) == 0)
             cancel_one(self);
     }
@@ -239,14 +239,14 @@ static void compose_all(struct composer *self)
 void flows_crash_compose(struct flows_crash *run)
 {
     static struct composer self; /* large */
-    _Atomic uint32_t *hand = &run->stage->hands[run->seat];
+    _Atomic uint32_t *hand = &run->shared->hands[run->seat];
     uint32_t left;
 
     self.run = run;
     init_policy(&self.policy);
     weir_error_clear(&self.error);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     left = atomic_load(hand);
     if (left > 0)
         build(&self, left - 1);

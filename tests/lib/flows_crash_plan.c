@@ -1,11 +1,11 @@
 /*
- * flows_crash_plan.c - what is to be done, by the numbers of flows and members; see flows_crash_stage.h.
+ * flows_crash_plan.c - what is to be done, by the numbers of flows and members; see flows_crash_shared.h.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "lib/flows_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flows_crash_shared.h"
+#include "lib/order_shared.h"
 
 const char *const FLOWS_CRASH_KEYS[FLOWS_CRASH_WAITPOINTS] = {"a", "b", "c"};
 const char *const FLOWS_CRASH_CONDITION_TEXTS[FLOWS_CRASH_CONDITIONS] = {

@@ -25,8 +25,8 @@ static struct flows_crash_member *find_member(struct flows_crash *run, member_fn
     flows_crash_truth_read(run, &truth);
     for (uint32_t i = 0; i < truth.count && found == NULL; i++) {
         if (truth.lives[i].found == 1 &&
-            is_it(&run->stage->members[i], &truth.lives[i])) {
-            found = &run->stage->members[i];
+            is_it(&run->shared->members[i], &truth.lives[i])) {
+            found = &run->shared->members[i];
             *no = truth.lives[i].no;
         }
     }
@@ -165,7 +165,7 @@ static void ignore_signals(struct flows_crash *run)
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO story_signal (no, key, name, source) SELECT no,"
                    " '%" PRIu32 ".2', 'go', 'bob' FROM {p}_execution WHERE no = %" PRId64,
-                   (uint32_t)(member - run->stage->members), no);
+                   (uint32_t)(member - run->shared->members), no);
     fixture_prepare(run->fixture, sql);
 }
 
@@ -188,13 +188,13 @@ static void tell_no_signal(struct flows_crash *run)
 /* One that was told that it has completed, and has. */
 static struct flows_crash_claim *find_claim(struct flows_crash *run)
 {
-    size_t count = atomic_load(&run->stage->claim_count);
+    size_t count = atomic_load(&run->shared->claim_count);
     struct flows_crash_claim *found = NULL;
     struct flows_crash_truth truth;
 
     flows_crash_truth_read(run, &truth);
     for (size_t i = 0; i < count && found == NULL; i++) {
-        struct flows_crash_claim *claim = &run->stage->claims[i];
+        struct flows_crash_claim *claim = &run->shared->claims[i];
         const struct flows_crash_life *life = &truth.lives[claim->member];
         char note[FLOWS_CRASH_NOTE_SIZE];
 
@@ -220,9 +220,9 @@ static void abandon_a_claim(struct flows_crash *run)
 
 static void claim_twice(struct flows_crash *run)
 {
-    size_t slot = atomic_fetch_add(&run->stage->claim_count, 1);
+    size_t slot = atomic_fetch_add(&run->shared->claim_count, 1);
 
-    memcpy(&run->stage->claims[slot], find_claim(run), sizeof run->stage->claims[slot]);
+    memcpy(&run->shared->claims[slot], find_claim(run), sizeof run->shared->claims[slot]);
 }
 
 static void give_another_input(struct flows_crash *run)
@@ -237,15 +237,15 @@ static void cancel_in_vain(struct flows_crash *run)
     struct flows_crash_member *member = find_member(run, is_forgotten, &no);
 
     if (member != NULL)
-        atomic_store(&run->stage->flows[member->flow].cancel.answered, true);
+        atomic_store(&run->shared->flows[member->flow].cancel.answered, true);
 }
 
 static struct flows_crash_report *find_report(struct flows_crash *run)
 {
-    size_t count = atomic_load(&run->stage->report_count);
+    size_t count = atomic_load(&run->shared->report_count);
 
     for (size_t i = 0; i < count; i++) {
-        struct flows_crash_report *report = &run->stage->reports[i];
+        struct flows_crash_report *report = &run->shared->reports[i];
 
         if (atomic_load(&report->spending) == WEIR_SPENT + 1 &&
             report->member != UINT32_MAX)
@@ -286,7 +286,7 @@ static void forget_a_release(struct flows_crash *run)
 
 static void forget_resets(struct flows_crash *run)
 {
-    atomic_fetch_add(&run->stage->resets, 1000000);
+    atomic_fetch_add(&run->shared->resets, 1000000);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 #include "db/clock.h"
 #include "execution/state.h"
 #include "lib/flows_crash_checks.h"
-#include "lib/flows_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flows_crash_shared.h"
+#include "lib/order_shared.h"
 
 /* Between two faults; and how much longer than its lease a process is stopped. */
 enum { GAP_MS_MIN = 30, GAP_MS_MAX = 350, STOP_MS_MORE = 400, BRIEF_MS = 60 };
@@ -72,9 +72,9 @@ static void start(struct driver *self, uint32_t seat)
 {
     struct flows_crash *run = &self->run;
 
-    atomic_store(&run->stage->leave[seat], false);
-    atomic_store(&run->stage->ready[seat], false);
-    run->process = atomic_fetch_add(&run->stage->processes, 1);
+    atomic_store(&run->shared->leave[seat], false);
+    atomic_store(&run->shared->ready[seat], false);
+    run->process = atomic_fetch_add(&run->shared->processes, 1);
     run->chance = order_mix(run->chance);
     cast_start(&self->cast, seat);
 }
@@ -86,7 +86,7 @@ static void start_all(struct driver *self)
     for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++)
         start(self, i);
     for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++) {
-        while (!atomic_load(&self->run.stage->ready[i])) {
+        while (!atomic_load(&self->run.shared->ready[i])) {
             if (weir_clock_now_ns() > end_ns)
                 cast_fail(&self->cast, "a process does not get ready");
             cast_rest(&self->cast, 5);
@@ -97,7 +97,7 @@ static void start_all(struct driver *self)
 static void end_from(struct driver *self, uint32_t first, uint32_t behind)
 {
     for (uint32_t i = first; i < behind; i++) {
-        atomic_store(&self->run.stage->leave[i], true);
+        atomic_store(&self->run.shared->leave[i], true);
         cast_go_on(&self->cast, i);
     }
     for (uint32_t i = first; i < behind; i++)
@@ -187,7 +187,7 @@ static void allow(struct driver *self, uint32_t left)
     const struct flows_crash_options *options = self->run.options;
     uint64_t begun = options->faults - left + 1;
 
-    atomic_store(&self->run.stage->allowed,
+    atomic_store(&self->run.shared->allowed,
                  (uint32_t)(options->flows * begun / (options->faults + 1)));
 }
 
@@ -200,7 +200,7 @@ static void print_progress(struct driver *self, uint32_t left)
         return;
     printf("# %s: %u faults to go, %u flows\n",
            weir_engine_name(self->run.fixture->engine), left,
-           atomic_load(&self->run.stage->built));
+           atomic_load(&self->run.shared->built));
     (void)fflush(stdout);
 }
 
@@ -226,7 +226,7 @@ static void strike_all(struct driver *self)
         }
     }
     cast_let_go_on(&self->cast, true);
-    atomic_store(&run->stage->allowed, run->options->flows);
+    atomic_store(&run->shared->allowed, run->options->flows);
 }
 
 /* ---- afterwards ----------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 static int64_t count_unbuilt(struct driver *self)
 {
     return (int64_t)self->run.options->flows -
-           (int64_t)atomic_load(&self->run.stage->built);
+           (int64_t)atomic_load(&self->run.shared->built);
 }
 
 /* The audit sees what has not ended. */
@@ -264,7 +264,7 @@ static void end_all(struct driver *self)
     if (count_unbuilt(self) > 0)
         cast_fail(&self->cast, "composers do not get on");
     end_from(self, 0, FLOWS_CRASH_FIRST_WORKER);
-    atomic_store(&self->run.stage->hurry, true);
+    atomic_store(&self->run.shared->hurry, true);
     while (goes_on(self, &working, flows_crash_count_open(&self->run)))
         cast_rest(&self->cast, 50);
     end_from(self, FLOWS_CRASH_FIRST_WORKER, FLOWS_CRASH_SEATS);
@@ -280,19 +280,19 @@ static bool pass(void *argument, const char *name)
     return false;
 }
 
-static struct flows_crash_stage *make_stage(struct flows_crash *run)
+static struct flows_crash_shared *make_shared(struct flows_crash *run)
 {
-    struct flows_crash_stage *stage =
-        mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE,
+    struct flows_crash_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    check(stage != MAP_FAILED);
-    weir_fault_points_init(&stage->points);
+    check(shared != MAP_FAILED);
+    weir_fault_points_init(&shared->points);
     if (run->options->lose_every > 0)
-        weir_fault_points_arm(&stage->points, "db.lose_after_commit",
+        weir_fault_points_arm(&shared->points, "db.lose_after_commit",
                               run->options->lose_every);
-    weir_fault_points_set_oracle(&stage->points, pass, run);
-    return stage;
+    weir_fault_points_set_oracle(&shared->points, pass, run);
+    return shared;
 }
 
 void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *options,
@@ -305,9 +305,9 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct flows_crash_result){0};
-    self.run.stage = make_stage(&self.run);
+    self.run.shared = make_shared(&self.run);
     self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.run.stage->board,
+                              .board = &self.run.shared->board,
                               .seed = options->seed,
                               .seat_count = FLOWS_CRASH_SEATS,
                               .state = &self,
@@ -326,7 +326,7 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     flows_crash_count(&self.run);
     if (options->plants)
         flows_crash_audit_plants(&self.run);
-    (void)munmap(self.run.stage, sizeof *self.run.stage);
+    (void)munmap(self.run.shared, sizeof *self.run.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 

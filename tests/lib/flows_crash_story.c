@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flows_crash_stage.h"
+#include "lib/flows_crash_shared.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
@@ -150,11 +150,11 @@ static int by_uuid(const void *left, const void *right)
 
 static void sort_members(struct listener *self)
 {
-    self->count = atomic_load(&self->run->stage->member_count);
+    self->count = atomic_load(&self->run->shared->member_count);
     self->members = calloc(self->count + 1, sizeof(struct flows_crash_member *));
     check(self->members != NULL);
     for (uint32_t i = 0; i < self->count; i++)
-        self->members[i] = &self->run->stage->members[i];
+        self->members[i] = &self->run->shared->members[i];
     qsort(self->members, self->count, sizeof(struct flows_crash_member *), by_uuid);
 }
 

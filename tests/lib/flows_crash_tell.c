@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/flows_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flows_crash_shared.h"
+#include "lib/order_shared.h"
 
 /* A token that is known for so long has been used, if anybody could. */
 enum { STALE_US = 3000000, CHORES_MS = 400, PAGE = 200, HOUR_MS = 3600000 };
@@ -27,7 +27,7 @@ struct teller {
 
 static struct flows_crash_member *member_of(struct teller *self, uint32_t number)
 {
-    return &self->run->stage->members[number];
+    return &self->run->shared->members[number];
 }
 
 /* ---- one signal ----------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static bool tell(struct teller *self, uint32_t number)
 
     if (plan.role == FLOWS_CRASH_FORGOTTEN)
         return true;
-    if (cast_now_us() < due_us && !atomic_load(&self->run->stage->hurry))
+    if (cast_now_us() < due_us && !atomic_load(&self->run->shared->hurry))
         return false;
     for (uint32_t i = 0; i < FLOWS_CRASH_SIGNALS_SENT; i++) {
         uint32_t slot = flows_crash_plan_word(plan.condition, i).waitpoint;
@@ -129,13 +129,13 @@ static bool tell(struct teller *self, uint32_t number)
 /* All that came, from the first that is not done with. */
 static void tell_all(struct teller *self)
 {
-    struct flows_crash_stage *stage = self->run->stage;
-    _Atomic uint32_t *handled = &stage->handled[self->number];
-    uint32_t count = atomic_load(&stage->wait_count);
+    struct flows_crash_shared *shared = self->run->shared;
+    _Atomic uint32_t *handled = &shared->handled[self->number];
+    uint32_t count = atomic_load(&shared->wait_count);
     bool all = true;
 
     for (uint32_t i = atomic_load(handled); i < count; i++) {
-        uint32_t number = atomic_load(&stage->waits[i]);
+        uint32_t number = atomic_load(&shared->waits[i]);
 
         /* 0: whoever took the place has not written yet, or was killed */
         if (number == 0 || !tell(self, number - 1))
@@ -176,7 +176,7 @@ static void look_after(struct teller *self, uint32_t number)
 {
     struct flows_crash_member *member = member_of(self, number);
     struct flows_crash_plan plan = flows_crash_plan_of(self->run, number);
-    bool stale = atomic_load(&self->run->stage->hurry) ||
+    bool stale = atomic_load(&self->run->shared->hurry) ||
                  cast_now_us() - atomic_load(&member->known_us) > STALE_US;
 
     if (plan.role == FLOWS_CRASH_FORGOTTEN)
@@ -241,13 +241,13 @@ static void reset_one(struct teller *self)
         return;
     status = weir_budget_reset(self->client.flow, name, &self->error);
     if (flows_crash_went_well(self->run, "reset", status, &self->error))
-        atomic_fetch_add(&self->run->stage->resets, 1);
+        atomic_fetch_add(&self->run->shared->resets, 1);
 }
 
 /* Tokens of the one before stay good. Its secret follows from its name, so it may be made again. */
 static void rotate(struct teller *self)
 {
-    uint32_t number = atomic_fetch_add(&self->run->stage->keys, 1);
+    uint32_t number = atomic_fetch_add(&self->run->shared->keys, 1);
     uint8_t secret[WEIR_SECRET_SIZE];
     char name[FLOWS_CRASH_NAME_SIZE];
     struct flows_crash_call call = {.begun = true};
@@ -285,7 +285,7 @@ void flows_crash_tell(struct flows_crash *run)
     self.number = run->seat - FLOWS_CRASH_FIRST_SIGNALLER;
     weir_error_clear(&self.error);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     while (!flows_crash_is_told_to_leave(run)) {
         tell_all(&self);
         do_chores(&self);

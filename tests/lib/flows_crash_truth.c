@@ -303,9 +303,9 @@ void flows_crash_truth_read(struct flows_crash *run, struct flows_crash_truth *o
     struct reader self = {.run = run, .truth = out};
 
     memset(out, 0, sizeof *out);
-    out->count = atomic_load(&run->stage->member_count);
+    out->count = atomic_load(&run->shared->member_count);
     out->lives = allocate(out->count, sizeof *out->lives);
-    out->report_count = atomic_load(&run->stage->report_count);
+    out->report_count = atomic_load(&run->shared->report_count);
     out->counted = allocate(out->report_count, sizeof *out->counted);
     self.no_max =
         fixture_ask(run->fixture, "SELECT coalesce(max(no), 0) FROM weir_execution");

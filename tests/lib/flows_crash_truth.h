@@ -4,7 +4,7 @@
 #ifndef WEIR_TEST_FLOWS_CRASH_TRUTH_H
 #define WEIR_TEST_FLOWS_CRASH_TRUTH_H
 
-#include "lib/flows_crash_stage.h"
+#include "lib/flows_crash_shared.h"
 
 /* A member as it is stored, and what was noted of it. */
 struct flows_crash_life {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/flows_crash_stage.h"
-#include "lib/order_stage.h"
+#include "lib/flows_crash_shared.h"
+#include "lib/order_shared.h"
 #include "weir/flow_supervisor.h"
 
 enum { LEASE_MS_MORE = 1000, WAIT_MS = 200, STOP_S = 30, HOUR_MS = 3600000 };
@@ -26,7 +26,7 @@ struct worker {
 
 static struct flows_crash_member *member_of(struct worker *self, uint32_t number)
 {
-    return &self->run->stage->members[number];
+    return &self->run->shared->members[number];
 }
 
 /* ---- claiming ------------------------------------------------------------------------------- */
@@ -52,12 +52,12 @@ static struct flows_crash_claim *note_claim(struct worker *self,
                                             const struct weir_claimed *claimed)
 {
     struct flows_crash *run = self->run;
-    size_t slot = atomic_fetch_add(&run->stage->claim_count, 1);
+    size_t slot = atomic_fetch_add(&run->shared->claim_count, 1);
     struct flows_crash_claim *note;
 
     if (slot >= FLOWS_CRASH_CLAIMS_MAX)
         flows_crash_give_up(run, "there is no room for more claims");
-    note = &run->stage->claims[slot];
+    note = &run->shared->claims[slot];
     note->member = flows_crash_find(run, claimed->kind);
     if (note->member == UINT32_MAX)
         flows_crash_give_up(run, "\"%s\" was claimed, which nobody has submitted",
@@ -108,7 +108,7 @@ static bool claim(struct worker *self)
 static void publish(struct worker *self, uint32_t number, uint32_t slot,
                     const struct weir_waitpoint *waitpoint)
 {
-    struct flows_crash_stage *stage = self->run->stage;
+    struct flows_crash_shared *shared = self->run->shared;
     struct flows_crash_member *member = member_of(self, number);
     uint8_t bit = (uint8_t)(1U << slot);
 
@@ -119,7 +119,7 @@ static void publish(struct worker *self, uint32_t number, uint32_t slot,
     if (atomic_fetch_or(&member->known, bit) != 0)
         return;
     atomic_store(&member->known_us, cast_now_us());
-    atomic_store(&stage->waits[atomic_fetch_add(&stage->wait_count, 1)], number + 1);
+    atomic_store(&shared->waits[atomic_fetch_add(&shared->wait_count, 1)], number + 1);
 }
 
 static void note_closed(void *state, const struct weir_waitpoint_info *info)
@@ -245,7 +245,7 @@ static void labour(struct worker *self)
 {
     uint32_t luck = flows_crash_roll(self->run, 100);
 
-    if (atomic_load(&self->run->stage->hurry))
+    if (atomic_load(&self->run->shared->hurry))
         return;
     if (luck == 0)
         order_rest_us(FLOWS_CRASH_LEASE_MS * 1000 + flows_crash_roll(self->run, 900000));
@@ -280,7 +280,7 @@ void flows_crash_labour(struct flows_crash *run)
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     while (!flows_crash_is_told_to_leave(run)) {
         if (!claim(&self))
             continue;
@@ -308,7 +308,7 @@ void flows_crash_supervise(struct flows_crash *run)
     if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
         weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
         flows_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->stage->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->seat], true);
     while (!flows_crash_is_told_to_leave(run))
         order_rest_us(5000);
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)

@@ -1,7 +1,7 @@
 /*
  * order_deliver.c - a process that delivers, stops when it is asked to, and begins anew.
  */
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "outbox/outbox.h"
 #include "weir/outbox.h"
 
@@ -21,7 +21,7 @@ static bool handle(const struct reader *self, const struct weir_message *message
                               (uint64_t)message->attempts << 4 ^ (uint64_t)self->stream) %
                     3000;
 
-    if (atomic_load(&run->stage->slow[self->stream]) == message->partition)
+    if (atomic_load(&run->shared->slow[self->stream]) == message->partition)
         order_rest_us(30000);
     if (luck == 0)
         return false;
@@ -85,11 +85,11 @@ static void add_handler(struct order_run *run, struct weir_outbox *outbox,
 static void deliver_for_a_while(struct order_run *run, uint32_t number,
                                 struct weir_db *db)
 {
-    struct order_stage *stage = run->stage;
+    struct order_shared *shared = run->shared;
     struct weir_tuning sweep =
         weir_tuning_of(WEIR_PROFILE_HIGH_THROUGHPUT, WEIR_KIND_SWEEP);
     struct reader readers[LEDGER_STREAMS] = {{run, ORDER_DEFAULT}, {run, ORDER_AUDIT}};
-    uint32_t stop = atomic_load(&stage->stop[number]);
+    uint32_t stop = atomic_load(&shared->stop[number]);
     struct weir_outbox *outbox = NULL;
     struct weir_outbox_options options;
     struct weir_error error;
@@ -103,12 +103,12 @@ static void deliver_for_a_while(struct order_run *run, uint32_t number,
     options.memory_max = 2 * 1024 * 1024;
     options.stats_interval_ns = 0;
     order_must(run, "create", weir_outbox_create(&options, &outbox, &error), &error);
-    weir_outbox_set_fault_points(outbox, &stage->points);
+    weir_outbox_set_fault_points(outbox, &shared->points);
     add_handler(run, outbox, &readers[ORDER_DEFAULT]);
     if (number == 0)
         add_handler(run, outbox, &readers[ORDER_AUDIT]);
     order_must(run, "start", weir_outbox_start(outbox, &error), &error);
-    while (!atomic_load(&stage->over) && atomic_load(&stage->stop[number]) == stop)
+    while (!atomic_load(&shared->over) && atomic_load(&shared->stop[number]) == stop)
         order_rest_us(5000);
     if (weir_outbox_stop(outbox, WEIR_SECONDS(20)) != 0)
         order_give_up(run, "a deliverer did not stop");
@@ -119,10 +119,10 @@ void order_deliver(struct order_run *run, uint32_t number)
 {
     struct weir_db *db = order_open_db(run);
 
-    while (!atomic_load(&run->stage->over)) {
+    while (!atomic_load(&run->shared->over)) {
         deliver_for_a_while(run, number, db);
-        atomic_store(&run->stage->stopped[number],
-                     atomic_load(&run->stage->stop[number]));
+        atomic_store(&run->shared->stopped[number],
+                     atomic_load(&run->shared->stop[number]));
     }
     weir_db_destroy(db);
 }

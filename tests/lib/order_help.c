@@ -1,7 +1,7 @@
 /*
  * order_help.c - processes that do one thing a deliverer does, and do it all the time.
  */
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "outbox/log/log.h"
 #include "outbox/postgres/cut.h"
 
@@ -22,7 +22,7 @@ static void open_helper(struct helper *self, struct order_run *run)
     order_must(run, "open",
                weir_outbox_log_open(&self->log, self->connection, &self->error),
                &self->error);
-    self->log.points = &run->stage->points;
+    self->log.points = &run->shared->points;
 }
 
 static void close_helper(struct helper *self)
@@ -37,7 +37,7 @@ static bool goes_on(struct helper *self, enum weir_status status)
     if (!order_is_passing(self->run, status))
         order_must(self->run, "help", status, &self->error);
     order_rest_us(1000);
-    return !atomic_load(&self->run->stage->over);
+    return !atomic_load(&self->run->shared->over);
 }
 
 static enum weir_status cut(struct helper *self)

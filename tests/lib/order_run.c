@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "db/clock.h"
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "lib/process.h"
 #include "outbox/queue/catalog.h"
 #include "weir/inspect.h"
@@ -92,7 +92,7 @@ static uint32_t look_after(struct order_run *self, pid_t *pids, uint32_t count)
             if (status != 0) {
                 order_rest_us(100000); /* for the text of whoever was first */
                 fail(self,
-                     self->stage->troubled ? self->stage->trouble : "a process died");
+                     self->shared->troubled ? self->shared->trouble : "a process died");
             }
         }
         left += pids[i] != 0;
@@ -190,14 +190,14 @@ static void replace_deliverer(struct order_run *self, uint32_t number)
 /* One that is stopping is left alone. */
 static void disturb_deliverer(struct order_run *self, uint32_t number)
 {
-    struct order_stage *stage = self->stage;
+    struct order_shared *shared = self->shared;
 
-    if (atomic_load(&stage->stopped[number]) != atomic_load(&stage->stop[number]))
+    if (atomic_load(&shared->stopped[number]) != atomic_load(&shared->stop[number]))
         return;
     if (order_roll(self, 2) == 0) {
         replace_deliverer(self, number);
     } else {
-        atomic_fetch_add(&stage->stop[number], 1);
+        atomic_fetch_add(&shared->stop[number], 1);
         self->result->stopped++;
     }
 }
@@ -245,8 +245,8 @@ static void wait_for_deliveries(struct order_run *self)
 
 static void forget_slowness(struct order_run *self)
 {
-    atomic_store(&self->stage->slow[ORDER_DEFAULT], -1);
-    atomic_store(&self->stage->slow[ORDER_AUDIT], -1);
+    atomic_store(&self->shared->slow[ORDER_DEFAULT], -1);
+    atomic_store(&self->shared->slow[ORDER_AUDIT], -1);
 }
 
 /* Nobody writes until the log is empty, which PostgreSQL's need not become. */
@@ -255,8 +255,8 @@ static void make_lull(struct order_run *self)
     int64_t end_ns;
 
     forget_slowness(self);
-    atomic_store(&self->stage->lull, true);
-    while (atomic_load(&self->stage->busy) > 0) {
+    atomic_store(&self->shared->lull, true);
+    while (atomic_load(&self->shared->busy) > 0) {
         check_trouble(self);
         order_rest_us(1000);
     }
@@ -265,7 +265,7 @@ static void make_lull(struct order_run *self)
     while (self->fixture->engine != WEIR_POSTGRESQL && !all_is_swept(self) &&
            weir_clock_now_ns() < end_ns)
         order_rest_us(20000);
-    atomic_store(&self->stage->lull, false);
+    atomic_store(&self->shared->lull, false);
     self->result->lulls++;
 }
 
@@ -274,7 +274,7 @@ static void disturb(struct order_run *self, uint32_t tick)
 {
     for (int i = 0; i < LEDGER_STREAMS; i++) {
         if (order_roll(self, 8) == 0)
-            atomic_store(&self->stage->slow[i],
+            atomic_store(&self->shared->slow[i],
                          (int32_t)order_roll(self, LEDGER_PARTITIONS * 2) -
                              LEDGER_PARTITIONS);
     }
@@ -287,7 +287,7 @@ static void supervise(struct order_run *self)
     int64_t part = self->options->messages / 4 + 1;
     int64_t next = part;
 
-    for (uint32_t tick = 0; !atomic_load(&self->stage->written); tick++) {
+    for (uint32_t tick = 0; !atomic_load(&self->shared->written); tick++) {
         check_trouble(self);
         disturb(self, tick);
         if (self->options->lulls && ledger_committed(self->ledger) >= next) {
@@ -318,7 +318,7 @@ static void make_outages(struct order_run *self)
             server_restart(self->fixture->server);
         }
         self->result->outages++;
-        atomic_store(&self->stage->outages, self->result->outages);
+        atomic_store(&self->shared->outages, self->result->outages);
     }
 }
 
@@ -356,16 +356,16 @@ static void end_all(struct order_run *self)
     wait_for_deliveries(self);
     if (self->options->outages > 0)
         wait_until_drained(self);
-    atomic_store(&self->stage->over, true);
+    atomic_store(&self->shared->over, true);
     await(self, self->deliverers, ORDER_DELIVERERS, "a deliverer does not end");
     await(self, self->helpers, ORDER_HELPERS_MAX, "a helper does not end");
 }
 
-static int64_t passes(const struct order_stage *stage, const char *name)
+static int64_t passes(const struct order_shared *shared, const char *name)
 {
-    for (uint32_t i = 0; i < stage->points.armed_count; i++) {
-        if (strcmp(stage->points.armed[i].name, name) == 0)
-            return (int64_t)atomic_load(&stage->points.armed[i].passed);
+    for (uint32_t i = 0; i < shared->points.armed_count; i++) {
+        if (strcmp(shared->points.armed[i].name, name) == 0)
+            return (int64_t)atomic_load(&shared->points.armed[i].passed);
     }
     return 0;
 }
@@ -380,7 +380,7 @@ static void count(struct order_run *self)
         result->removed = fixture_ask(self->fixture, "SELECT removed FROM weir_tally");
         result->aside = fixture_ask(self->fixture, "SELECT aside FROM weir_tally");
     } else {
-        result->emptied = passes(self->stage, "sweep.truncated");
+        result->emptied = passes(self->shared, "sweep.truncated");
         result->removed =
             fixture_ask(self->fixture, "SELECT last_value - (SELECT count(*) FROM "
                                        "weir_log) FROM weir_log_id");
@@ -400,23 +400,23 @@ static bool linger(void *argument, const char *name)
     return false;
 }
 
-static struct order_stage *make_stage(const struct order_options *options)
+static struct order_shared *make_shared(const struct order_options *options)
 {
-    struct order_stage *stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct order_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    check(stage != MAP_FAILED);
-    weir_fault_points_init(&stage->points);
-    weir_fault_points_arm(&stage->points, "sweep.truncated", UINT64_MAX); /* counts */
+    check(shared != MAP_FAILED);
+    weir_fault_points_init(&shared->points);
+    weir_fault_points_arm(&shared->points, "sweep.truncated", UINT64_MAX); /* counts */
     if (options->plant != NULL)
-        weir_fault_points_arm(&stage->points, options->plant, 1);
+        weir_fault_points_arm(&shared->points, options->plant, 1);
     if (options->linger != NULL)
-        weir_fault_points_set_oracle(&stage->points, linger,
+        weir_fault_points_set_oracle(&shared->points, linger,
                                      (void *)(uintptr_t)options->linger);
     for (int i = 0; i < LEDGER_STREAMS; i++)
-        atomic_store(&stage->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
-                                                LEDGER_PARTITIONS));
-    return stage;
+        atomic_store(&shared->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
+                                                 LEDGER_PARTITIONS));
+    return shared;
 }
 
 void order_run(struct fixture *fixture, const struct order_options *options,
@@ -429,7 +429,7 @@ void order_run(struct fixture *fixture, const struct order_options *options,
     *out = (struct order_result){0};
     check(options->writers <= ORDER_WRITERS_MAX &&
           options->cutters + options->sweepers <= ORDER_HELPERS_MAX);
-    self.stage = make_stage(options);
+    self.shared = make_shared(options);
     self.ledger = ledger_create((size_t)(options->messages + options->large * 32) * 2);
     prepare(&self);
     close_fixture(fixture);
@@ -447,7 +447,7 @@ void order_run(struct fixture *fixture, const struct order_options *options,
     count(&self);
     reopen_fixture(fixture);
     ledger_destroy(self.ledger);
-    (void)munmap(self.stage, sizeof *self.stage);
+    (void)munmap(self.shared, sizeof *self.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 

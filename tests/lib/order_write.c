@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "db/connection.h"
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "lib/sql_producer.h"
 #include "weir/outbox.h"
 
@@ -169,11 +169,11 @@ static enum weir_status write_body(struct writer *self, bool *keep)
 static void note_commit(struct writer *self)
 {
     const struct order_options *options = self->run->options;
-    struct order_stage *stage = self->run->stage;
+    struct order_shared *shared = self->run->shared;
 
     if (ledger_commit(self->run->ledger, self->transaction) >= options->messages &&
-        atomic_load(&stage->outages) == options->outages)
-        atomic_store(&stage->written, true);
+        atomic_load(&shared->outages) == options->outages)
+        atomic_store(&shared->written, true);
 }
 
 /* The connection is gone: another one, when there is a server again. */
@@ -186,9 +186,9 @@ static void connect_anew(struct writer *self)
     self->connection = NULL;
     while ((status = weir_db_acquire(self->db, &self->connection, &self->error)) !=
                WEIR_OK &&
-           order_is_passing(run, status) && !atomic_load(&run->stage->written))
+           order_is_passing(run, status) && !atomic_load(&run->shared->written))
         order_rest_us(5000);
-    if (!atomic_load(&run->stage->written))
+    if (!atomic_load(&run->shared->written))
         order_must(run, "connect", status, &self->error);
 }
 
@@ -234,11 +234,11 @@ static void write_alone(struct writer *self)
 static void write_all(struct writer *self)
 {
     struct order_run *run = self->run;
-    struct order_stage *stage = run->stage;
+    struct order_shared *shared = run->shared;
 
-    while (!atomic_load(&stage->written)) {
-        atomic_fetch_add(&stage->busy, 1);
-        if (!atomic_load(&stage->lull)) {
+    while (!atomic_load(&shared->written)) {
+        atomic_fetch_add(&shared->busy, 1);
+        if (!atomic_load(&shared->lull)) {
             self->transaction = ledger_begin(run->ledger);
             if (self->transaction == 0)
                 order_give_up(run, "the ledger is full");
@@ -247,8 +247,8 @@ static void write_all(struct writer *self)
             else
                 write_transaction(self);
         }
-        atomic_fetch_sub(&stage->busy, 1);
-        order_rest_us(atomic_load(&stage->lull) ? 2000 : order_roll(run, 2000));
+        atomic_fetch_sub(&shared->busy, 1);
+        order_rest_us(atomic_load(&shared->lull) ? 2000 : order_roll(run, 2000));
     }
 }
 

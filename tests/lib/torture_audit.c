@@ -9,7 +9,7 @@
 
 #include "lib/effects.h"
 #include "lib/torture_blame.h"
-#include "lib/torture_stage.h"
+#include "lib/torture_shared.h"
 #include "outbox/delivery/mark.h"
 
 /* The clocks of the databases tell at least milliseconds. */
@@ -200,12 +200,12 @@ static void find_moves(struct walk *self)
 
 static void find_records(struct walk *self)
 {
-    const struct torture_stage *stage = self->audit->run->stage;
-    size_t count = atomic_load(&stage->record_count);
+    const struct torture_shared *shared = self->audit->run->shared;
+    size_t count = atomic_load(&shared->record_count);
 
     self->records = allocate(count, sizeof *self->records);
     for (size_t i = 0; i < count; i++) {
-        const struct torture_record *record = &stage->records[i];
+        const struct torture_record *record = &shared->records[i];
 
         if (!atomic_load(&record->written) || record->lane != self->lane)
             continue;
@@ -518,11 +518,11 @@ void torture_audit(struct torture *run)
 {
     struct audit self = {.run = run,
                          .result = run->result,
-                         .faults = run->stage->faults,
-                         .fault_count = atomic_load(&run->stage->fault_count)};
+                         .faults = run->shared->faults,
+                         .fault_count = atomic_load(&run->shared->fault_count)};
     int64_t within = 0;
 
-    self.result->processes = atomic_load(&run->stage->consumers);
+    self.result->processes = atomic_load(&run->shared->consumers);
     count_faults(&self);
     audit_file(&self);
     audit_ledger(&self);

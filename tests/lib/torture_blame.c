@@ -17,9 +17,9 @@ static void *allocate(size_t count, size_t size)
 void torture_blame_init(struct torture_blame *self, const struct torture *run,
                         size_t room)
 {
-    uint32_t count = atomic_load(&run->stage->fault_count);
+    uint32_t count = atomic_load(&run->shared->fault_count);
 
-    *self = (struct torture_blame){.faults = run->stage->faults,
+    *self = (struct torture_blame){.faults = run->shared->faults,
                                    .fault_count = count,
                                    .lease_us = run->options->lease_ns / 1000,
                                    .repeats = allocate(room, sizeof *self->repeats),

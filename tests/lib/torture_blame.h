@@ -16,7 +16,7 @@
 #ifndef WEIR_TEST_TORTURE_BLAME_H
 #define WEIR_TEST_TORTURE_BLAME_H
 
-#include "lib/torture_stage.h"
+#include "lib/torture_shared.h"
 
 /* A message was given to a handler, and before that to another, or to the same. */
 struct torture_repeat {

@@ -9,8 +9,8 @@
 
 #include "db/connection.h"
 #include "lib/effects.h"
-#include "lib/order_stage.h"
-#include "lib/torture_stage.h"
+#include "lib/order_shared.h"
+#include "lib/torture_shared.h"
 #include "outbox/outbox.h"
 #include "weir/outbox.h"
 
@@ -40,13 +40,13 @@ static bool is_planted(const struct reader *self, enum torture_plant plant,
 
 static void note(const struct reader *self, const struct weir_message *message)
 {
-    struct torture_stage *stage = self->run->stage;
-    size_t slot = atomic_fetch_add(&stage->record_count, 1);
+    struct torture_shared *shared = self->run->shared;
+    size_t slot = atomic_fetch_add(&shared->record_count, 1);
     struct torture_record *record;
 
     if (slot >= TORTURE_RECORDS_MAX)
         torture_give_up(self->run, "there is no room for more records");
-    record = &stage->records[slot];
+    record = &shared->records[slot];
     record->lane = (uint8_t)torture_lane(self->stream, self->queue, message->partition);
     record->process = self->run->process;
     if (is_planted(self, TORTURE_WRONG_PROCESS, message))
@@ -186,7 +186,7 @@ static void *watch(void *argument)
             knock(run, db);
         now_us = cast_now_us();
         if (now_us - before_us > most_us)
-            (void)torture_add_fault(run->stage,
+            (void)torture_add_fault(run->shared,
                                     &(struct torture_fault){.kind = TORTURE_HELD_UP,
                                                             .process = run->process,
                                                             .begin_us = before_us,
@@ -274,7 +274,7 @@ static void start(struct consumer *self, struct weir_db *db, struct reader *read
     while (failed(self, "create", weir_outbox_create(&options, &self->outbox, &error),
                   &error))
         continue;
-    weir_outbox_set_fault_points(self->outbox, &run->stage->points);
+    weir_outbox_set_fault_points(self->outbox, &run->shared->points);
     for (int i = 0; i < TORTURE_QUEUES * LEDGER_STREAMS; i++) {
         readers[i] = (struct reader){run, i / LEDGER_STREAMS, i % LEDGER_STREAMS};
         add_handler(self, &readers[i]);
@@ -298,7 +298,7 @@ void torture_consume(struct torture *run)
     start_watch(run);
     db = torture_open_db(run);
     start(&self, db, readers);
-    atomic_store(&run->stage->ready[run->seat], run->process + 1);
+    atomic_store(&run->shared->ready[run->seat], run->process + 1);
     (void)sigwait(&wanted, &got);
     if (weir_outbox_stop(self.outbox, WEIR_SECONDS(STOP_S)) != 0)
         torture_give_up(run, "a consumer does not stop");

@@ -11,8 +11,8 @@
 #include "db/connection.h"
 #include "lib/adopted.h"
 #include "lib/effects.h"
-#include "lib/order_stage.h"
-#include "lib/torture_stage.h"
+#include "lib/order_shared.h"
+#include "lib/torture_shared.h"
 #include "weir/outbox.h"
 
 /* At most so many messages wait: what is killed is to be in the middle of work, not of a backlog. */
@@ -116,7 +116,7 @@ static enum weir_status write_some(struct producer *self,
 
 static _Atomic uint32_t *committing(struct producer *self)
 {
-    return &self->run->stage->transaction[self->run->seat];
+    return &self->run->shared->transaction[self->run->seat];
 }
 
 static void begin_commit(struct producer *self)
@@ -239,7 +239,7 @@ static void write_all(struct producer *self)
 {
     struct torture *run = self->run;
 
-    while (!atomic_load(&run->stage->enough)) {
+    while (!atomic_load(&run->shared->enough)) {
         uint32_t luck = torture_roll(run, 10);
 
         if (is_far_ahead(run)) {

@@ -9,9 +9,9 @@
 #include "db/clock.h"
 #include "db/driver.h"
 #include "lib/effects.h"
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "lib/outbox_engines.h"
-#include "lib/torture_stage.h"
+#include "lib/torture_shared.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
@@ -75,9 +75,9 @@ static void start(struct driver *self, uint32_t number)
     struct torture *torture = &self->torture;
 
     self->seats[number] = (struct seat){0};
-    atomic_store(&torture->stage->ready[number], 0);
+    atomic_store(&torture->shared->ready[number], 0);
     if (is_consumer(number))
-        self->seats[number].process = atomic_fetch_add(&torture->stage->consumers, 1);
+        self->seats[number].process = atomic_fetch_add(&torture->shared->consumers, 1);
     torture->chance = order_mix(torture->chance);
     cast_start(&self->cast, number);
 }
@@ -99,7 +99,7 @@ static void doubt(struct driver *self, uint32_t number)
 
     if (is_consumer(number))
         return;
-    transaction = atomic_exchange(&self->torture.stage->transaction[number], 0);
+    transaction = atomic_exchange(&self->torture.shared->transaction[number], 0);
     if (transaction != 0)
         ledger_doubt(self->torture.ledger, transaction);
 }
@@ -108,7 +108,7 @@ static struct torture_fault *note_fault(struct driver *self, uint32_t number,
                                         enum torture_fault_kind kind, int64_t begin_us)
 {
     return torture_add_fault(
-        self->torture.stage,
+        self->torture.shared,
         &(struct torture_fault){
             .kind = kind,
             .process = is_consumer(number) ? self->seats[number].process : TORTURE_NOBODY,
@@ -126,7 +126,7 @@ static void note_locks(struct driver *self, int64_t begin_us)
 
     if (self->torture.fixture->engine != WEIR_SQLITE &&
         self->torture.options->lease_ns / 1000 <= limit_us)
-        (void)torture_add_fault(self->torture.stage,
+        (void)torture_add_fault(self->torture.shared,
                                 &(struct torture_fault){.kind = TORTURE_STOP,
                                                         .process = TORTURE_EVERYBODY,
                                                         .begin_us = begin_us,
@@ -236,7 +236,7 @@ static void make_outage(struct driver *self)
 static bool all_are_ready(const struct driver *self)
 {
     for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++) {
-        if (atomic_load(&self->torture.stage->ready[i]) != self->seats[i].process + 1)
+        if (atomic_load(&self->torture.shared->ready[i]) != self->seats[i].process + 1)
             return false;
     }
     return true;
@@ -270,13 +270,13 @@ static void end_next(struct driver *self)
 /* ---- standing still ----------------------------------------------------------------------- */
 
 /* Lanes in which somebody else than `victim` was given something, from record *at on. */
-static uint64_t lanes_of_others(const struct torture_stage *stage, uint32_t victim,
+static uint64_t lanes_of_others(const struct torture_shared *shared, uint32_t victim,
                                 size_t *at)
 {
     uint64_t lanes = 0;
 
-    for (; *at < atomic_load(&stage->record_count); (*at)++) {
-        const struct torture_record *record = &stage->records[*at];
+    for (; *at < atomic_load(&shared->record_count); (*at)++) {
+        const struct torture_record *record = &shared->records[*at];
 
         if (!atomic_load(&record->written))
             break;
@@ -295,7 +295,7 @@ static bool others_go_on(struct driver *self, uint32_t victim)
     enum { STAND_MS_MORE = 3000, LOOK_MS = 20, LOOK_MS_MOST = 30 };
     const uint64_t all = UINT64_MAX >> (64 - TORTURE_LANES);
     int64_t left_ms = self->torture.options->lease_ns / 1000000 + STAND_MS_MORE;
-    size_t at = atomic_load(&self->torture.stage->record_count);
+    size_t at = atomic_load(&self->torture.shared->record_count);
     uint64_t seen = 0;
 
     while (seen != all && left_ms > 0) {
@@ -303,7 +303,7 @@ static bool others_go_on(struct driver *self, uint32_t victim)
         int64_t took_ms;
 
         cast_rest(&self->cast, LOOK_MS);
-        seen |= lanes_of_others(self->torture.stage, victim, &at);
+        seen |= lanes_of_others(self->torture.shared, victim, &at);
         took_ms = cast_now_us() / 1000 - begin_ms;
         left_ms -= took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
     }
@@ -405,7 +405,7 @@ static void wait_for_messages(struct driver *self)
             cast_fail(&self->cast, "producers do not get on");
         cast_rest(&self->cast, 10);
     }
-    atomic_store(&self->torture.stage->enough, true);
+    atomic_store(&self->torture.shared->enough, true);
     for (uint32_t i = 0; i < TORTURE_PRODUCERS; i++)
         cast_await(&self->cast, i, "a producer does not end");
 }
@@ -517,16 +517,17 @@ static bool pass(void *argument, const char *name)
     return false;
 }
 
-static struct torture_stage *make_stage(struct torture *torture)
+static struct torture_shared *make_shared(struct torture *torture)
 {
-    struct torture_stage *stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE,
-                                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct torture_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    check(stage != MAP_FAILED);
-    weir_fault_points_init(&stage->points);
-    plant(&stage->points, torture->options->plant);
-    weir_fault_points_set_oracle(&stage->points, pass, torture);
-    return stage;
+    check(shared != MAP_FAILED);
+    weir_fault_points_init(&shared->points);
+    plant(&shared->points, torture->options->plant);
+    weir_fault_points_set_oracle(&shared->points, pass, torture);
+    return shared;
 }
 
 void torture_run(struct fixture *fixture, const struct torture_options *options,
@@ -539,9 +540,9 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
     int64_t begin_ns = weir_clock_now_ns();
 
     *out = (struct torture_result){0};
-    self.torture.stage = make_stage(&self.torture);
+    self.torture.shared = make_shared(&self.torture);
     self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.torture.stage->board,
+                              .board = &self.torture.shared->board,
                               .seed = options->seed,
                               .seat_count = TORTURE_SEATS,
                               .state = &self,
@@ -561,7 +562,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
     end_all(&self);
     torture_audit(&self.torture);
     ledger_destroy(self.torture.ledger);
-    (void)munmap(self.torture.stage, sizeof *self.torture.stage);
+    (void)munmap(self.torture.shared, sizeof *self.torture.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 

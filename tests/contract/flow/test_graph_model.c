@@ -21,7 +21,7 @@
 enum { SEEDS = 100, TEXT_SIZE = 200 };
 
 /* One flow, on a thread of its own: reconcilers want to be run by a worker. */
-struct stage {
+struct setup {
     struct graph_run *run;
     struct weir_db *db;
     _Atomic bool done;
@@ -30,7 +30,7 @@ struct stage {
 static enum weir_status play(struct weir_context *context, void *state,
                              struct weir_directive *out, struct weir_error *error)
 {
-    struct stage *self = state;
+    struct setup *self = state;
     struct graph_ground ground = {.db = self->db, .context = context};
 
     (void)error;
@@ -40,7 +40,7 @@ static enum weir_status play(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void wait_for(struct stage *self)
+static void wait_for(struct setup *self)
 {
     struct weir_executor_options threads;
     struct weir_worker_options options;
@@ -74,17 +74,17 @@ static void run(struct fixture *fixture, const struct graph_plan *plan, bool lou
                 struct graph_outcome *out)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct stage stage = {.run = graph_run_create(plan, loud),
+    struct setup setup = {.run = graph_run_create(plan, loud),
                           .db = fixture_open(fixture, &options)};
     struct weir_fault_points points;
 
     weir_fault_points_init(&points);
-    weir_fault_points_set_oracle(&points, graph_run_decides, stage.run);
-    weir_db_set_fault_points(stage.db, &points);
-    wait_for(&stage);
-    graph_run_outcome(stage.run, out);
-    weir_db_destroy(stage.db);
-    graph_run_destroy(stage.run);
+    weir_fault_points_set_oracle(&points, graph_run_decides, setup.run);
+    weir_db_set_fault_points(setup.db, &points);
+    wait_for(&setup);
+    graph_run_outcome(setup.run, out);
+    weir_db_destroy(setup.db);
+    graph_run_destroy(setup.run);
 }
 
 FLOW_POSTGRESQL_TEST(random_flow, comes_out_as_the_model_says_for_every_seed)

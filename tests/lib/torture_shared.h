@@ -1,11 +1,11 @@
 /*
- * torture_stage.h - the inside of torture.h: what the processes of a run share.
+ * torture_shared.h - the inside of torture.h: what the processes of a run share.
  *
  * The processes are a cast (cast.h). Consumers have a number beside their seat, which nobody has
  * again.
  */
-#ifndef WEIR_TEST_TORTURE_STAGE_H
-#define WEIR_TEST_TORTURE_STAGE_H
+#ifndef WEIR_TEST_TORTURE_SHARED_H
+#define WEIR_TEST_TORTURE_SHARED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -77,7 +77,7 @@ struct torture_fault {
     int64_t end_us;
 };
 
-struct torture_stage {
+struct torture_shared {
     _Atomic bool enough;     /* producers: end */
     struct cast_board board; /* orders: what to do at which point */
     _Atomic uint32_t
@@ -98,7 +98,7 @@ struct torture {
     const struct torture_options *options;
     struct torture_result *result; /* the test's process */
     struct ledger *ledger;
-    struct torture_stage *stage;
+    struct torture_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     uint32_t seat;
     uint32_t process; /* a consumer's number */
@@ -109,7 +109,7 @@ struct torture {
 void torture_produce(struct torture *self);
 void torture_consume(struct torture *self);
 
-/* ---- what they have in common (torture_stage.c) ------------------------------------------- */
+/* ---- what they have in common (torture_shared.c) ------------------------------------------- */
 
 /* From 0 to below `n`. */
 uint32_t torture_roll(struct torture *self, uint32_t n);
@@ -131,7 +131,7 @@ uint32_t torture_place_of(bool consumer, const char *name);
 void torture_pass(struct torture *self, const char *name);
 
 /* Returns the fault, to be changed by whoever has added it. */
-struct torture_fault *torture_add_fault(struct torture_stage *stage,
+struct torture_fault *torture_add_fault(struct torture_shared *shared,
                                         const struct torture_fault *fault);
 
 /* ---- before and after (torture_audit.c) --------------------------------------------------- */

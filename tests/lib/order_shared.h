@@ -1,12 +1,12 @@
 /*
- * order_stage.h - the inside of order_run.h: what the processes of a run share.
+ * order_shared.h - the inside of order_run.h: what the processes of a run share.
  *
  * The test's process (order_run.c) forks all others and has no connection open while it does:
  * neither a server's nor SQLite's locks would survive that. What they share is in pages mapped
  * beforehand. Nobody but the test's process may fail a check; the others leave a text and go.
  */
-#ifndef WEIR_TEST_ORDER_STAGE_H
-#define WEIR_TEST_ORDER_STAGE_H
+#ifndef WEIR_TEST_ORDER_SHARED_H
+#define WEIR_TEST_ORDER_SHARED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@ enum { ORDER_DEFAULT, ORDER_AUDIT };
 
 #define ORDER_QUEUE "orders"
 
-struct order_stage {
+struct order_shared {
     _Atomic bool written;                    /* writers: that is enough */
     _Atomic uint32_t outages;                /* that are over */
     _Atomic bool lull;                       /* writers: wait */
@@ -45,7 +45,7 @@ struct order_run {
     const struct order_options *options;
     struct order_result *result; /* the test's process */
     struct ledger *ledger;
-    struct order_stage *stage;
+    struct order_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     pid_t writers[ORDER_WRITERS_MAX];
     pid_t deliverers[ORDER_DELIVERERS];
@@ -59,7 +59,7 @@ void order_deliver(struct order_run *run, uint32_t number);
 void order_cut(struct order_run *run, uint32_t number);
 void order_sweep(struct order_run *run, uint32_t number);
 
-/* ---- what they have in common (order_stage.c) ------------------------------------------- */
+/* ---- what they have in common (order_shared.c) ------------------------------------------- */
 
 uint64_t order_mix(uint64_t x);
 

@@ -1,7 +1,7 @@
 /*
- * order_stage.c - see order_stage.h.
+ * order_shared.c - see order_shared.h.
  */
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,9 +49,10 @@ void order_give_up(struct order_run *self, const char *format, ...)
 {
     va_list args;
 
-    if (!atomic_exchange(&self->stage->troubled, true)) {
+    if (!atomic_exchange(&self->shared->troubled, true)) {
         va_start(args, format);
-        (void)vsnprintf(self->stage->trouble, sizeof self->stage->trouble, format, args);
+        (void)vsnprintf(self->shared->trouble, sizeof self->shared->trouble, format,
+                        args);
         va_end(args);
     }
     _exit(1);
@@ -82,6 +83,6 @@ struct weir_db *order_open_db(struct order_run *self)
     if (getenv("WEIR_VERBOSE") != NULL)
         options.log = (struct weir_log){.write = say, .minimum = WEIR_LOG_INFO};
     order_must(self, "open", weir_db_create(&options, &db, &error), &error);
-    weir_db_set_fault_points(db, &self->stage->points);
+    weir_db_set_fault_points(db, &self->shared->points);
     return db;
 }

@@ -1,7 +1,7 @@
 /*
- * flows_crash_stage.c - see flows_crash_stage.h.
+ * flows_crash_shared.c - see flows_crash_shared.h.
  */
-#include "lib/flows_crash_stage.h"
+#include "lib/flows_crash_shared.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/md5.h"
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "weir/outbox.h"
 
 uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n)
@@ -21,7 +21,7 @@ uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n)
 
 bool flows_crash_is_told_to_leave(struct flows_crash *self)
 {
-    return atomic_load(&self->stage->leave[self->seat]);
+    return atomic_load(&self->shared->leave[self->seat]);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ void flows_crash_give_up(struct flows_crash *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->stage->board, format, args);
+    cast_give_up(&self->shared->board, format, args);
 }
 
 bool flows_crash_went_well(struct flows_crash *self, const char *what,
@@ -43,7 +43,7 @@ bool flows_crash_went_well(struct flows_crash *self, const char *what,
         flows_crash_give_up(self, "%s: %s: %s", what, weir_status_name(status),
                             error->text);
     if (status == WEIR_IN_DOUBT)
-        atomic_fetch_add(&self->stage->doubts, 1);
+        atomic_fetch_add(&self->shared->doubts, 1);
     return false;
 }
 
@@ -61,7 +61,7 @@ bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
         return false;
     if (status == WEIR_IN_DOUBT) {
         atomic_fetch_add(&call->doubts, 1);
-        atomic_fetch_add(&self->stage->doubts, 1);
+        atomic_fetch_add(&self->shared->doubts, 1);
     }
     order_rest_us(3000);
     return true;
@@ -78,7 +78,7 @@ uint32_t flows_crash_order(int signal_number, uint32_t statements)
 
 void flows_crash_pass(struct flows_crash *self)
 {
-    _Atomic uint32_t *mine = &self->stage->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
     uint32_t order = atomic_load(mine);
 
     while (order != 0) {
@@ -101,7 +101,7 @@ void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
-    out->db = cast_open_db(self->fixture, &self->stage->points, &self->process, &error);
+    out->db = cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
     if (out->db == NULL)
         flows_crash_give_up(self, "open: %s", error.text);
     weir_outbox_options_init(&outbox);
@@ -135,19 +135,19 @@ uint32_t flows_crash_find(const struct flows_crash *self, const char *kind)
     uint32_t member;
 
     if (!flows_crash_read_kind(kind, &flow, &member) ||
-        flow >= atomic_load(&self->stage->flow_count))
+        flow >= atomic_load(&self->shared->flow_count))
         return UINT32_MAX;
-    its = &self->stage->flows[flow];
+    its = &self->shared->flows[flow];
     return member < its->count ? its->first + member : UINT32_MAX;
 }
 
 struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
                                             uint32_t member)
 {
-    uint32_t flow = self->stage->members[member].flow;
+    uint32_t flow = self->shared->members[member].flow;
 
     return flows_crash_plan(self->options->seed, flow,
-                            member - self->stage->flows[flow].first);
+                            member - self->shared->flows[flow].first);
 }
 
 void flows_crash_write_given(struct weir_str given, char *out)
@@ -179,7 +179,7 @@ static void report(struct flows_crash *self, struct flows_crash_client *client,
 {
     struct weir_amount amounts[FLOWS_CRASH_DIMENSIONS];
     const struct weir_execution_id *id =
-        note->member != UINT32_MAX ? &self->stage->members[note->member].id : NULL;
+        note->member != UINT32_MAX ? &self->shared->members[note->member].id : NULL;
     struct weir_budget_answer answer;
     struct weir_error error;
     enum weir_status status;
@@ -200,8 +200,8 @@ static void report(struct flows_crash *self, struct flows_crash_client *client,
 void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *client,
                        uint32_t budget, uint32_t member)
 {
-    size_t slot = atomic_fetch_add(&self->stage->report_count, 1);
-    struct flows_crash_report *note = &self->stage->reports[slot];
+    size_t slot = atomic_fetch_add(&self->shared->report_count, 1);
+    struct flows_crash_report *note = &self->shared->reports[slot];
     char key[FLOWS_CRASH_NAME_SIZE];
 
     if (slot >= FLOWS_CRASH_REPORTS_MAX)

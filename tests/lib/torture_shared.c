@@ -1,13 +1,13 @@
 /*
- * torture_stage.c - see torture_stage.h.
+ * torture_shared.c - see torture_shared.h.
  */
-#include "lib/torture_stage.h"
+#include "lib/torture_shared.h"
 
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 
 const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
 const char *const TORTURE_SUBSCRIPTIONS[LEDGER_STREAMS] = {"single", "together"};
@@ -33,14 +33,14 @@ void torture_give_up(struct torture *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->stage->board, format, args);
+    cast_give_up(&self->shared->board, format, args);
 }
 
 struct weir_db *torture_open_db(struct torture *self)
 {
     struct weir_error error;
     struct weir_db *db =
-        cast_open_db(self->fixture, &self->stage->points, &self->process, &error);
+        cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
 
     if (db == NULL)
         torture_give_up(self, "open: %s", error.text);
@@ -74,7 +74,7 @@ uint32_t torture_place_of(bool consumer, const char *name)
 
 void torture_pass(struct torture *self, const char *name)
 {
-    _Atomic uint32_t *mine = &self->stage->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
     uint32_t order = atomic_load(mine);
     bool consumer = self->seat >= TORTURE_PRODUCERS;
 
@@ -87,17 +87,17 @@ void torture_pass(struct torture *self, const char *name)
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
-struct torture_fault *torture_add_fault(struct torture_stage *stage,
+struct torture_fault *torture_add_fault(struct torture_shared *shared,
                                         const struct torture_fault *fault)
 {
-    uint32_t slot = atomic_fetch_add(&stage->fault_count, 1);
+    uint32_t slot = atomic_fetch_add(&shared->fault_count, 1);
     struct torture_fault *its;
 
     if (slot >= TORTURE_FAULTS_MAX) { /* the audit will say so */
-        atomic_store(&stage->fault_count, TORTURE_FAULTS_MAX);
+        atomic_store(&shared->fault_count, TORTURE_FAULTS_MAX);
         slot = TORTURE_FAULTS_MAX - 1;
     }
-    its = &stage->faults[slot];
+    its = &shared->faults[slot];
     its->kind = fault->kind;
     its->process = fault->process;
     its->begin_us = fault->begin_us;

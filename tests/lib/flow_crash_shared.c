@@ -1,7 +1,7 @@
 /*
- * flow_crash_stage.c - see flow_crash_stage.h.
+ * flow_crash_shared.c - see flow_crash_shared.h.
  */
-#include "lib/flow_crash_stage.h"
+#include "lib/flow_crash_shared.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/order_stage.h"
+#include "lib/order_shared.h"
 #include "weir/outbox.h"
 
 const char *const FLOW_CRASH_LANE_NAMES[FLOW_CRASH_LANES] = {"north", "south", "east"};
@@ -23,7 +23,7 @@ uint32_t flow_crash_roll(struct flow_crash *self, uint32_t n)
 
 bool flow_crash_is_told_to_leave(struct flow_crash *self)
 {
-    return atomic_load(&self->stage->leave[self->seat]);
+    return atomic_load(&self->shared->leave[self->seat]);
 }
 
 /* ---- trouble -------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ void flow_crash_give_up(struct flow_crash *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->stage->board, format, args);
+    cast_give_up(&self->shared->board, format, args);
 }
 
 bool flow_crash_went_well(struct flow_crash *self, const char *what,
@@ -58,7 +58,7 @@ uint32_t flow_crash_order(int signal_number, uint32_t statements)
 
 void flow_crash_pass(struct flow_crash *self)
 {
-    _Atomic uint32_t *mine = &self->stage->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
     uint32_t order = atomic_load(mine);
 
     while (order != 0) {
@@ -81,7 +81,7 @@ void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
-    out->db = cast_open_db(self->fixture, &self->stage->points, &self->process, &error);
+    out->db = cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
     if (out->db == NULL)
         flow_crash_give_up(self, "open: %s", error.text);
     weir_outbox_options_init(&outbox);

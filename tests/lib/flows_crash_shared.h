@@ -1,12 +1,12 @@
 /*
- * flows_crash_stage.h - the inside of flows_crash.h: what the processes of a run share.
+ * flows_crash_shared.h - the inside of flows_crash.h: what the processes of a run share.
  *
  * The processes are a cast (cast.h). What is to be done follows from the seed and numbers
  * (flows_crash_plan.c): of flows, and of members, counted over all flows. What was done is noted here,
  * by whoever does it, before and after each call.
  */
-#ifndef WEIR_TEST_FLOWS_CRASH_STAGE_H
-#define WEIR_TEST_FLOWS_CRASH_STAGE_H
+#ifndef WEIR_TEST_FLOWS_CRASH_SHARED_H
+#define WEIR_TEST_FLOWS_CRASH_SHARED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -179,7 +179,7 @@ struct flows_crash_report {
     _Atomic int64_t answered_us;
 };
 
-struct flows_crash_stage {
+struct flows_crash_shared {
     struct cast_board board; /* orders: a signal, and in front of which statement */
     struct weir_fault_points points;
     _Atomic bool leave[FLOWS_CRASH_SEATS];
@@ -211,7 +211,7 @@ struct flows_crash {
     struct fixture *fixture; /* its database is open in the test's process only */
     const struct flows_crash_options *options;
     struct flows_crash_result *result; /* the test's process */
-    struct flows_crash_stage *stage;
+    struct flows_crash_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     uint32_t seat;
     uint32_t process;
@@ -224,7 +224,7 @@ void flows_crash_labour(struct flows_crash *self);
 void flows_crash_tell(struct flows_crash *self);
 void flows_crash_supervise(struct flows_crash *self);
 
-/* ---- what they have in common (flows_crash_stage.c) ---------------------------------------- */
+/* ---- what they have in common (flows_crash_shared.c) ---------------------------------------- */
 
 /* The engine of this process, with its events. */
 struct flows_crash_client {

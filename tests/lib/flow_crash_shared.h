@@ -1,10 +1,10 @@
 /*
- * flow_crash_stage.h - the inside of flow_crash.h: what the processes of a run share.
+ * flow_crash_shared.h - the inside of flow_crash.h: what the processes of a run share.
  *
  * The processes are a cast (cast.h). Each has a number beside its seat, which nobody has again.
  */
-#ifndef WEIR_TEST_FLOW_CRASH_STAGE_H
-#define WEIR_TEST_FLOW_CRASH_STAGE_H
+#ifndef WEIR_TEST_FLOW_CRASH_SHARED_H
+#define WEIR_TEST_FLOW_CRASH_SHARED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -87,7 +87,7 @@ struct flow_crash_claim {
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-struct flow_crash_stage {
+struct flow_crash_shared {
     struct cast_board board; /* orders: a signal, and in front of which statement */
     struct weir_fault_points points;
     _Atomic bool leave[FLOW_CRASH_SEATS];
@@ -109,7 +109,7 @@ struct flow_crash {
     struct fixture *fixture; /* its database is open in the test's process only */
     const struct flow_crash_options *options;
     struct flow_crash_result *result; /* the test's process */
-    struct flow_crash_stage *stage;
+    struct flow_crash_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     uint32_t seat;
     uint32_t process;
@@ -130,7 +130,7 @@ void flow_crash_submit(struct flow_crash *self);
 void flow_crash_labour(struct flow_crash *self);
 void flow_crash_supervise(struct flow_crash *self);
 
-/* ---- what they have in common (flow_crash_stage.c) ----------------------------------------- */
+/* ---- what they have in common (flow_crash_shared.c) ----------------------------------------- */
 
 /* The engine of this process, with its events. */
 struct flow_crash_client {
