@@ -20,7 +20,7 @@ enum { STATEMENTS_MAX = 40, STATEMENTS_SUPERVISOR_MAX = 6 };
 
 struct driver {
     struct flow_crash run; /* what forked processes go on with */
-    struct cast cast;
+    struct process_set process_set;
 };
 
 void flow_crash_options_init(struct flow_crash_options *self, uint64_t seed,
@@ -42,71 +42,72 @@ void flow_crash_options_init(struct flow_crash_options *self, uint64_t seed,
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static bool is_submitter(uint32_t seat)
+static bool is_submitter(uint32_t process_slot)
 {
-    return seat < FLOW_CRASH_SUBMITTERS;
+    return process_slot < FLOW_CRASH_SUBMITTERS;
 }
 
-static bool is_worker(uint32_t seat)
+static bool is_worker(uint32_t process_slot)
 {
-    return !is_submitter(seat) && seat < FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS;
+    return !is_submitter(process_slot) &&
+           process_slot < FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS;
 }
 
-static bool is_supervisor(uint32_t seat)
+static bool is_supervisor(uint32_t process_slot)
 {
-    return !is_submitter(seat) && !is_worker(seat);
+    return !is_submitter(process_slot) && !is_worker(process_slot);
 }
 
-static void live(void *state, uint32_t seat)
+static void live(void *state, uint32_t process_slot)
 {
     struct driver *self = state;
     struct flow_crash *run = &self->run;
 
-    run->seat = seat;
-    run->chance = order_mix(run->chance ^ (seat + 1) * 1000003U);
-    if (is_submitter(seat))
+    run->process_slot = process_slot;
+    run->chance = order_mix(run->chance ^ (process_slot + 1) * 1000003U);
+    if (is_submitter(process_slot))
         flow_crash_submit(run);
-    else if (is_worker(seat))
+    else if (is_worker(process_slot))
         flow_crash_labour(run);
     else
         flow_crash_supervise(run);
 }
 
-static void start(struct driver *self, uint32_t seat)
+static void start(struct driver *self, uint32_t process_slot)
 {
     struct flow_crash *run = &self->run;
 
-    atomic_store(&run->shared->leave[seat], false);
-    atomic_store(&run->shared->ready[seat], false);
+    atomic_store(&run->shared->leave[process_slot], false);
+    atomic_store(&run->shared->ready[process_slot], false);
     run->process = atomic_fetch_add(&run->shared->processes, 1);
     run->chance = order_mix(run->chance);
-    cast_start(&self->cast, seat);
+    process_set_start(&self->process_set, process_slot);
 }
 
-static void wait_until_ready(struct driver *self, uint32_t seat)
+static void wait_until_ready(struct driver *self, uint32_t process_slot)
 {
     int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
-    while (!atomic_load(&self->run.shared->ready[seat])) {
+    while (!atomic_load(&self->run.shared->ready[process_slot])) {
         if (weir_clock_now_ns() > end_ns)
-            cast_fail(&self->cast, "a process does not get ready");
-        cast_rest(&self->cast, 5);
+            process_set_fail(&self->process_set, "a process does not get ready");
+        process_set_rest(&self->process_set, 5);
     }
 }
 
 static void start_all(struct driver *self)
 {
-    for (uint32_t i = 0; i < FLOW_CRASH_SEATS; i++)
+    for (uint32_t i = 0; i < FLOW_CRASH_PROCESS_SLOTS; i++)
         start(self, i);
-    for (uint32_t i = 0; i < FLOW_CRASH_SEATS; i++)
+    for (uint32_t i = 0; i < FLOW_CRASH_PROCESS_SLOTS; i++)
         wait_until_ready(self, i);
 }
 
-static void end(struct driver *self, uint32_t seat)
+static void end(struct driver *self, uint32_t process_slot)
 {
-    atomic_store(&self->run.shared->leave[seat], true);
-    cast_go_on(&self->cast, seat);
-    cast_await(&self->cast, seat, "a process does not end");
+    atomic_store(&self->run.shared->leave[process_slot], true);
+    process_set_go_on(&self->process_set, process_slot);
+    process_set_await(&self->process_set, process_slot, "a process does not end");
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -117,36 +118,38 @@ static void stop_other_supervisors(struct driver *self)
     bool at_order;
     int64_t begin_us;
 
-    for (uint32_t i = FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS; i < FLOW_CRASH_SEATS;
-         i++) {
-        if (!self->cast.seats[i].lies)
-            cast_strike(&self->cast, i, SIGSTOP, 0, &at_order, &begin_us);
+    for (uint32_t i = FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS;
+         i < FLOW_CRASH_PROCESS_SLOTS; i++) {
+        if (!self->process_set.process_slots[i].lies)
+            process_set_strike(&self->process_set, i, SIGSTOP, 0, &at_order, &begin_us);
     }
 }
 
 /* On SQLite one of them may be in the middle of writing, and then everybody waits for it: not for long.
  */
-static void let_lie(struct driver *self, uint32_t seat)
+static void let_lie(struct driver *self, uint32_t process_slot)
 {
     struct flow_crash *run = &self->run;
     int64_t ms = FLOW_CRASH_LEASE_MS + 100 + flow_crash_roll(run, STOP_MS_MORE);
 
     run->result->stops++;
-    if (is_supervisor(seat))
+    if (is_supervisor(process_slot))
         stop_other_supervisors(self);
-    if (cast_blocks_everybody(&self->cast)) {
+    if (process_set_blocks_everybody(&self->process_set)) {
         ms = BRIEF_MS;
         run->result->brief_stops++;
     }
-    for (uint32_t i = 0; i < FLOW_CRASH_SEATS; i++) {
-        if (i == seat || (is_supervisor(seat) && is_supervisor(i)))
-            cast_lay(&self->cast, i, ms);
+    for (uint32_t i = 0; i < FLOW_CRASH_PROCESS_SLOTS; i++) {
+        if (i == process_slot || (is_supervisor(process_slot) && is_supervisor(i)))
+            process_set_lay(&self->process_set, i, ms);
     }
 }
 
-static uint32_t choose_order(struct driver *self, uint32_t seat, int signal_number)
+static uint32_t choose_order(struct driver *self, uint32_t process_slot,
+                             int signal_number)
 {
-    uint32_t most = is_supervisor(seat) ? STATEMENTS_SUPERVISOR_MAX : STATEMENTS_MAX;
+    uint32_t most =
+        is_supervisor(process_slot) ? STATEMENTS_SUPERVISOR_MAX : STATEMENTS_MAX;
 
     if (flow_crash_roll(&self->run, 3) == 0)
         return 0;
@@ -156,12 +159,12 @@ static uint32_t choose_order(struct driver *self, uint32_t seat, int signal_numb
 /* Somebody who runs. */
 static uint32_t choose_victim(struct driver *self)
 {
-    uint32_t seat;
+    uint32_t process_slot;
 
     do {
-        seat = flow_crash_roll(&self->run, FLOW_CRASH_SEATS);
-    } while (self->cast.seats[seat].lies);
-    return seat;
+        process_slot = flow_crash_roll(&self->run, FLOW_CRASH_PROCESS_SLOTS);
+    } while (self->process_set.process_slots[process_slot].lies);
+    return process_slot;
 }
 
 /* On a server a second one may lie at the same time; supervisors lie together. */
@@ -172,19 +175,20 @@ static void strike_somebody(struct driver *self)
     int signal_number = flow_crash_roll(run, 5) < 2 ? SIGSTOP : SIGKILL;
     bool at_order;
     int64_t begin_us;
-    uint32_t seat;
+    uint32_t process_slot;
 
-    while (cast_lying(&self->cast) >= lying_max)
-        cast_rest(&self->cast, 2);
-    seat = choose_victim(self);
-    cast_strike(&self->cast, seat, signal_number, choose_order(self, seat, signal_number),
-                &at_order, &begin_us);
+    while (process_set_lying(&self->process_set) >= lying_max)
+        process_set_rest(&self->process_set, 2);
+    process_slot = choose_victim(self);
+    process_set_strike(&self->process_set, process_slot, signal_number,
+                       choose_order(self, process_slot, signal_number), &at_order,
+                       &begin_us);
     run->result->at_statements += at_order;
     if (signal_number == SIGSTOP) {
-        let_lie(self, seat);
+        let_lie(self, process_slot);
     } else {
         run->result->kills++;
-        start(self, seat);
+        start(self, process_slot);
     }
 }
 
@@ -201,11 +205,11 @@ static void make_outage(struct driver *self)
 static void end_somebody(struct driver *self)
 {
     struct flow_crash *run = &self->run;
-    uint32_t seat = run->result->ends++ % FLOW_CRASH_SEATS;
+    uint32_t process_slot = run->result->ends++ % FLOW_CRASH_PROCESS_SLOTS;
 
-    end(self, seat);
-    start(self, seat);
-    wait_until_ready(self, seat);
+    end(self, process_slot);
+    start(self, process_slot);
+    wait_until_ready(self, process_slot);
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -248,8 +252,8 @@ static void strike_all(struct driver *self)
 
         print_progress(self, outages + ends + others);
         allow(self, outages + ends + others, all);
-        cast_rest(&self->cast,
-                  GAP_MS_MIN + flow_crash_roll(run, GAP_MS_MAX - GAP_MS_MIN));
+        process_set_rest(&self->process_set,
+                         GAP_MS_MIN + flow_crash_roll(run, GAP_MS_MAX - GAP_MS_MIN));
         if (luck < outages) {
             make_outage(self);
             outages--;
@@ -261,7 +265,7 @@ static void strike_all(struct driver *self)
             others--;
         }
     }
-    cast_let_go_on(&self->cast, true);
+    process_set_let_go_on(&self->process_set, true);
     atomic_store(&run->shared->allowed, options->executions);
 }
 
@@ -292,9 +296,9 @@ static void wait_until_committed(struct driver *self)
     struct wait wait = {0};
 
     while (goes_on(self, &wait, count_uncommitted(self)))
-        cast_rest(&self->cast, 10);
+        process_set_rest(&self->process_set, 10);
     if (count_uncommitted(self) > 0)
-        cast_fail(&self->cast, "submitters do not get on");
+        process_set_fail(&self->process_set, "submitters do not get on");
 }
 
 static int64_t count_open(struct driver *self)
@@ -309,7 +313,7 @@ static void wait_until_over(struct driver *self)
     struct wait wait = {0};
 
     while (goes_on(self, &wait, count_open(self)))
-        cast_rest(&self->cast, 50);
+        process_set_rest(&self->process_set, 50);
 }
 
 static void end_all(struct driver *self)
@@ -318,7 +322,7 @@ static void end_all(struct driver *self)
     for (uint32_t i = 0; i < FLOW_CRASH_SUBMITTERS; i++)
         end(self, i);
     wait_until_over(self);
-    for (uint32_t i = FLOW_CRASH_SUBMITTERS; i < FLOW_CRASH_SEATS; i++)
+    for (uint32_t i = FLOW_CRASH_SUBMITTERS; i < FLOW_CRASH_PROCESS_SLOTS; i++)
         end(self, i);
 }
 
@@ -387,19 +391,20 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
 
     *out = (struct flow_crash_result){0};
     self.run.shared = make_shared(&self.run);
-    self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.run.shared->board,
-                              .seed = options->seed,
-                              .seat_count = FLOW_CRASH_SEATS,
-                              .state = &self,
-                              .live = live};
+    self.process_set =
+        (struct process_set){.fixture = fixture,
+                             .board = &self.run.shared->board,
+                             .seed = options->seed,
+                             .process_slot_count = FLOW_CRASH_PROCESS_SLOTS,
+                             .state = &self,
+                             .live = live};
     check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
     flow_crash_subscribe(&self.run, count_audits(options));
-    cast_close_fixture(&self.cast);
+    process_set_close_fixture(&self.process_set);
     start_all(&self);
     strike_all(&self);
     end_all(&self);
-    cast_open_fixture(&self.cast);
+    process_set_open_fixture(&self.process_set);
     if (options->plants == NULL)
         flow_crash_audit(&self.run, 0);
     else

@@ -23,7 +23,7 @@ uint32_t flow_crash_roll(struct flow_crash *self, uint32_t n)
 
 bool flow_crash_is_told_to_leave(struct flow_crash *self)
 {
-    return atomic_load(&self->shared->leave[self->seat]);
+    return atomic_load(&self->shared->leave[self->process_slot]);
 }
 
 /* ---- trouble -------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ void flow_crash_give_up(struct flow_crash *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->shared->board, format, args);
+    process_set_give_up(&self->shared->board, format, args);
 }
 
 bool flow_crash_went_well(struct flow_crash *self, const char *what,
@@ -58,7 +58,7 @@ uint32_t flow_crash_order(int signal_number, uint32_t statements)
 
 void flow_crash_pass(struct flow_crash *self)
 {
-    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
     uint32_t order = atomic_load(mine);
 
     while (order != 0) {
@@ -81,7 +81,8 @@ void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
-    out->db = cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
+    out->db =
+        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
     if (out->db == NULL)
         flow_crash_give_up(self, "open: %s", error.text);
     weir_outbox_options_init(&outbox);

@@ -1,7 +1,7 @@
 /*
  * flow_crash_shared.h - the inside of flow_crash.h: what the processes of a run share.
  *
- * The processes are a cast (cast.h). Each has a number beside its seat, which nobody has again.
+ * The processes are a cast (process_set.h). Each has a number beside its seat, which nobody has again.
  */
 #ifndef WEIR_TEST_FLOW_CRASH_SHARED_H
 #define WEIR_TEST_FLOW_CRASH_SHARED_H
@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 #include "base/fault_point.h"
-#include "lib/cast.h"
 #include "lib/flow_crash.h"
+#include "lib/process_set.h"
 #include "weir/flow.h"
 
 enum {
     FLOW_CRASH_SUBMITTERS = 2,
     FLOW_CRASH_WORKERS = 3,
     FLOW_CRASH_SUPERVISORS = 2,
-    FLOW_CRASH_SEATS =
+    FLOW_CRASH_PROCESS_SLOTS =
         FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS + FLOW_CRASH_SUPERVISORS,
     FLOW_CRASH_LANES = 3,
     FLOW_CRASH_PARTITIONS = 16,
@@ -88,10 +88,11 @@ struct flow_crash_claim {
 /* ---- all ----------------------------------------------------------------------------------- */
 
 struct flow_crash_shared {
-    struct cast_board board; /* orders: a signal, and in front of which statement */
+    struct process_set_board
+        board; /* orders: a signal, and in front of which statement */
     struct weir_fault_points points;
-    _Atomic bool leave[FLOW_CRASH_SEATS];
-    _Atomic bool ready[FLOW_CRASH_SEATS];
+    _Atomic bool leave[FLOW_CRASH_PROCESS_SLOTS];
+    _Atomic bool ready[FLOW_CRASH_PROCESS_SLOTS];
     _Atomic uint32_t processes; /* numbers given */
     _Atomic uint32_t allowed;   /* may be committed by now */
     _Atomic uint32_t committed;
@@ -111,7 +112,7 @@ struct flow_crash {
     struct flow_crash_result *result; /* the test's process */
     struct flow_crash_shared *shared;
     uint64_t chance; /* the state of this process's choices */
-    uint32_t seat;
+    uint32_t process_slot;
     uint32_t process;
 };
 

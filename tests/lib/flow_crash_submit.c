@@ -323,10 +323,10 @@ void flow_crash_submit(struct flow_crash *run)
     static struct submitter self; /* large */
 
     self.run = run;
-    self.parcel = &run->shared->parcels[run->seat];
+    self.parcel = &run->shared->parcels[run->process_slot];
     weir_error_clear(&self.error);
     flow_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     take_over(&self);
     submit_all(&self);
     flow_crash_close(&self.client);

@@ -176,7 +176,7 @@ static uint32_t choose_us(struct worker *self)
 {
     enum { SHORT_US = 15000, LONG_US = 600000, EARLY_US = 10000, LATE_US = 300000 };
     uint32_t luck = flow_crash_roll(self->run, 30);
-    int64_t left_us = atomic_load(&self->notes[0]->lease_us) - cast_now_us();
+    int64_t left_us = atomic_load(&self->notes[0]->lease_us) - process_set_now_us();
 
     if (luck < 2 && left_us > EARLY_US)
         return (uint32_t)left_us - EARLY_US +
@@ -307,7 +307,7 @@ void flow_crash_labour(struct flow_crash *run)
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
     flow_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flow_crash_is_told_to_leave(run)) {
         if (!claim(&self))
             continue;
@@ -336,7 +336,7 @@ void flow_crash_supervise(struct flow_crash *run)
     if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
         weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
         flow_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flow_crash_is_told_to_leave(run))
         order_rest_us(5000);
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)

@@ -215,7 +215,7 @@ static uint32_t take_next(struct composer *self)
     if (number >= FLOWS_CRASH_FLOWS_MAX)
         flows_crash_give_up(self->run, "there is no room for more flows");
     mint(self, number, flow_of(self, number));
-    atomic_store(&shared->hands[self->run->seat], number + 1);
+    atomic_store(&shared->hands[self->run->process_slot], number + 1);
     return number;
 }
 
@@ -230,7 +230,7 @@ static void compose_all(struct composer *self)
             continue;
         }
         build(self, take_next(self));
-        atomic_store(&shared->hands[run->seat], 0);
+        atomic_store(&shared->hands[run->process_slot], 0);
         if (flows_crash_roll(run, 2) == 0)
             cancel_one(self);
     }
@@ -239,14 +239,14 @@ static void compose_all(struct composer *self)
 void flows_crash_compose(struct flows_crash *run)
 {
     static struct composer self; /* large */
-    _Atomic uint32_t *hand = &run->shared->hands[run->seat];
+    _Atomic uint32_t *hand = &run->shared->hands[run->process_slot];
     uint32_t left;
 
     self.run = run;
     init_policy(&self.policy);
     weir_error_clear(&self.error);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     left = atomic_load(hand);
     if (left > 0)
         build(&self, left - 1);

@@ -281,7 +281,7 @@ static void forget_a_release(struct flows_crash *run)
     struct flows_crash_member *member = find_member(run, has_spent, &no);
 
     if (member != NULL)
-        atomic_store(&member->released_us, cast_now_us());
+        atomic_store(&member->released_us, process_set_now_us());
 }
 
 static void forget_resets(struct flows_crash *run)

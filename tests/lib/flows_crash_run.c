@@ -23,7 +23,7 @@ enum { LYING_MAX = 2 };
 
 struct driver {
     struct flows_crash run; /* what forked processes go on with */
-    struct cast cast;
+    struct process_set process_set;
 };
 
 void flows_crash_options_init(struct flows_crash_options *self, uint64_t seed,
@@ -46,50 +46,50 @@ void flows_crash_options_init(struct flows_crash_options *self, uint64_t seed,
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static bool is_supervisor(uint32_t seat)
+static bool is_supervisor(uint32_t process_slot)
 {
-    return seat >= FLOWS_CRASH_FIRST_SUPERVISOR;
+    return process_slot >= FLOWS_CRASH_FIRST_SUPERVISOR;
 }
 
-static void live(void *state, uint32_t seat)
+static void live(void *state, uint32_t process_slot)
 {
     struct driver *self = state;
     struct flows_crash *run = &self->run;
 
-    run->seat = seat;
-    run->chance = order_mix(run->chance ^ (seat + 1) * 1000003U);
-    if (seat < FLOWS_CRASH_FIRST_WORKER)
+    run->process_slot = process_slot;
+    run->chance = order_mix(run->chance ^ (process_slot + 1) * 1000003U);
+    if (process_slot < FLOWS_CRASH_FIRST_WORKER)
         flows_crash_compose(run);
-    else if (seat < FLOWS_CRASH_FIRST_SIGNALLER)
+    else if (process_slot < FLOWS_CRASH_FIRST_SIGNALLER)
         flows_crash_labour(run);
-    else if (seat < FLOWS_CRASH_FIRST_SUPERVISOR)
+    else if (process_slot < FLOWS_CRASH_FIRST_SUPERVISOR)
         flows_crash_tell(run);
     else
         flows_crash_supervise(run);
 }
 
-static void start(struct driver *self, uint32_t seat)
+static void start(struct driver *self, uint32_t process_slot)
 {
     struct flows_crash *run = &self->run;
 
-    atomic_store(&run->shared->leave[seat], false);
-    atomic_store(&run->shared->ready[seat], false);
+    atomic_store(&run->shared->leave[process_slot], false);
+    atomic_store(&run->shared->ready[process_slot], false);
     run->process = atomic_fetch_add(&run->shared->processes, 1);
     run->chance = order_mix(run->chance);
-    cast_start(&self->cast, seat);
+    process_set_start(&self->process_set, process_slot);
 }
 
 static void start_all(struct driver *self)
 {
     int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
-    for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++)
+    for (uint32_t i = 0; i < FLOWS_CRASH_PROCESS_SLOTS; i++)
         start(self, i);
-    for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++) {
+    for (uint32_t i = 0; i < FLOWS_CRASH_PROCESS_SLOTS; i++) {
         while (!atomic_load(&self->run.shared->ready[i])) {
             if (weir_clock_now_ns() > end_ns)
-                cast_fail(&self->cast, "a process does not get ready");
-            cast_rest(&self->cast, 5);
+                process_set_fail(&self->process_set, "a process does not get ready");
+            process_set_rest(&self->process_set, 5);
         }
     }
 }
@@ -98,10 +98,10 @@ static void end_from(struct driver *self, uint32_t first, uint32_t behind)
 {
     for (uint32_t i = first; i < behind; i++) {
         atomic_store(&self->run.shared->leave[i], true);
-        cast_go_on(&self->cast, i);
+        process_set_go_on(&self->process_set, i);
     }
     for (uint32_t i = first; i < behind; i++)
-        cast_await(&self->cast, i, "a process does not end");
+        process_set_await(&self->process_set, i, "a process does not end");
 }
 
 /* ---- faults --------------------------------------------------------------------------------- */
@@ -111,35 +111,37 @@ static void stop_other_supervisors(struct driver *self)
     bool at_order;
     int64_t begin_us;
 
-    for (uint32_t i = FLOWS_CRASH_FIRST_SUPERVISOR; i < FLOWS_CRASH_SEATS; i++) {
-        if (!self->cast.seats[i].lies)
-            cast_strike(&self->cast, i, SIGSTOP, 0, &at_order, &begin_us);
+    for (uint32_t i = FLOWS_CRASH_FIRST_SUPERVISOR; i < FLOWS_CRASH_PROCESS_SLOTS; i++) {
+        if (!self->process_set.process_slots[i].lies)
+            process_set_strike(&self->process_set, i, SIGSTOP, 0, &at_order, &begin_us);
     }
 }
 
 /* On SQLite one of them may be in the middle of writing, and then everybody waits for it: not for long.
  */
-static void let_lie(struct driver *self, uint32_t seat)
+static void let_lie(struct driver *self, uint32_t process_slot)
 {
     struct flows_crash *run = &self->run;
     int64_t ms = FLOWS_CRASH_LEASE_MS + 100 + flows_crash_roll(run, STOP_MS_MORE);
 
     run->result->stops++;
-    if (is_supervisor(seat))
+    if (is_supervisor(process_slot))
         stop_other_supervisors(self);
-    if (cast_blocks_everybody(&self->cast)) {
+    if (process_set_blocks_everybody(&self->process_set)) {
         ms = BRIEF_MS;
         run->result->brief_stops++;
     }
-    for (uint32_t i = 0; i < FLOWS_CRASH_SEATS; i++) {
-        if (i == seat || (is_supervisor(seat) && is_supervisor(i)))
-            cast_lay(&self->cast, i, ms);
+    for (uint32_t i = 0; i < FLOWS_CRASH_PROCESS_SLOTS; i++) {
+        if (i == process_slot || (is_supervisor(process_slot) && is_supervisor(i)))
+            process_set_lay(&self->process_set, i, ms);
     }
 }
 
-static uint32_t choose_order(struct driver *self, uint32_t seat, int signal_number)
+static uint32_t choose_order(struct driver *self, uint32_t process_slot,
+                             int signal_number)
 {
-    uint32_t most = is_supervisor(seat) ? STATEMENTS_SUPERVISOR_MAX : STATEMENTS_MAX;
+    uint32_t most =
+        is_supervisor(process_slot) ? STATEMENTS_SUPERVISOR_MAX : STATEMENTS_MAX;
 
     if (flows_crash_roll(&self->run, 3) == 0)
         return 0;
@@ -153,21 +155,22 @@ static void strike_somebody(struct driver *self)
     int signal_number = flows_crash_roll(run, 10) < 3 ? SIGSTOP : SIGKILL;
     bool at_order;
     int64_t begin_us;
-    uint32_t seat;
+    uint32_t process_slot;
 
-    while (cast_lying(&self->cast) >= LYING_MAX)
-        cast_rest(&self->cast, 2);
+    while (process_set_lying(&self->process_set) >= LYING_MAX)
+        process_set_rest(&self->process_set, 2);
     do {
-        seat = flows_crash_roll(run, FLOWS_CRASH_SEATS);
-    } while (self->cast.seats[seat].lies);
-    cast_strike(&self->cast, seat, signal_number, choose_order(self, seat, signal_number),
-                &at_order, &begin_us);
+        process_slot = flows_crash_roll(run, FLOWS_CRASH_PROCESS_SLOTS);
+    } while (self->process_set.process_slots[process_slot].lies);
+    process_set_strike(&self->process_set, process_slot, signal_number,
+                       choose_order(self, process_slot, signal_number), &at_order,
+                       &begin_us);
     run->result->at_statements += at_order;
     if (signal_number == SIGSTOP) {
-        let_lie(self, seat);
+        let_lie(self, process_slot);
     } else {
         run->result->kills++;
-        start(self, seat);
+        start(self, process_slot);
     }
 }
 
@@ -215,8 +218,8 @@ static void strike_all(struct driver *self)
 
         print_progress(self, outages + others);
         allow(self, outages + others);
-        cast_rest(&self->cast,
-                  GAP_MS_MIN + flows_crash_roll(run, GAP_MS_MAX - GAP_MS_MIN));
+        process_set_rest(&self->process_set,
+                         GAP_MS_MIN + flows_crash_roll(run, GAP_MS_MAX - GAP_MS_MIN));
         if (luck < outages) {
             make_outage(self);
             outages--;
@@ -225,7 +228,7 @@ static void strike_all(struct driver *self)
             others--;
         }
     }
-    cast_let_go_on(&self->cast, true);
+    process_set_let_go_on(&self->process_set, true);
     atomic_store(&run->shared->allowed, run->options->flows);
 }
 
@@ -260,14 +263,14 @@ static void end_all(struct driver *self)
     struct wait working = {0};
 
     while (goes_on(self, &building, count_unbuilt(self)))
-        cast_rest(&self->cast, 10);
+        process_set_rest(&self->process_set, 10);
     if (count_unbuilt(self) > 0)
-        cast_fail(&self->cast, "composers do not get on");
+        process_set_fail(&self->process_set, "composers do not get on");
     end_from(self, 0, FLOWS_CRASH_FIRST_WORKER);
     atomic_store(&self->run.shared->hurry, true);
     while (goes_on(self, &working, flows_crash_count_open(&self->run)))
-        cast_rest(&self->cast, 50);
-    end_from(self, FLOWS_CRASH_FIRST_WORKER, FLOWS_CRASH_SEATS);
+        process_set_rest(&self->process_set, 50);
+    end_from(self, FLOWS_CRASH_FIRST_WORKER, FLOWS_CRASH_PROCESS_SLOTS);
 }
 
 /* ---- a run ---------------------------------------------------------------------------------- */
@@ -306,20 +309,21 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
 
     *out = (struct flows_crash_result){0};
     self.run.shared = make_shared(&self.run);
-    self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.run.shared->board,
-                              .seed = options->seed,
-                              .seat_count = FLOWS_CRASH_SEATS,
-                              .state = &self,
-                              .live = live};
+    self.process_set =
+        (struct process_set){.fixture = fixture,
+                             .board = &self.run.shared->board,
+                             .seed = options->seed,
+                             .process_slot_count = FLOWS_CRASH_PROCESS_SLOTS,
+                             .state = &self,
+                             .live = live};
     flows_crash_prepare(&self.run);
-    cast_close_fixture(&self.cast);
+    process_set_close_fixture(&self.process_set);
     start_all(&self);
     strike_all(&self);
     out->struck_ns = weir_clock_now_ns() - begin_ns;
     end_all(&self);
     out->ended_ns = weir_clock_now_ns() - begin_ns;
-    cast_open_fixture(&self.cast);
+    process_set_open_fixture(&self.process_set);
     flows_crash_index_story(fixture);
     flows_crash_read_events(&self.run);
     flows_crash_audit(&self.run);

@@ -21,7 +21,7 @@ uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n)
 
 bool flows_crash_is_told_to_leave(struct flows_crash *self)
 {
-    return atomic_load(&self->shared->leave[self->seat]);
+    return atomic_load(&self->shared->leave[self->process_slot]);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ void flows_crash_give_up(struct flows_crash *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->shared->board, format, args);
+    process_set_give_up(&self->shared->board, format, args);
 }
 
 bool flows_crash_went_well(struct flows_crash *self, const char *what,
@@ -78,7 +78,7 @@ uint32_t flows_crash_order(int signal_number, uint32_t statements)
 
 void flows_crash_pass(struct flows_crash *self)
 {
-    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
     uint32_t order = atomic_load(mine);
 
     while (order != 0) {
@@ -101,7 +101,8 @@ void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
-    out->db = cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
+    out->db =
+        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
     if (out->db == NULL)
         flows_crash_give_up(self, "open: %s", error.text);
     weir_outbox_options_init(&outbox);
@@ -217,6 +218,6 @@ void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *clie
     if (atomic_load(&note->spending) - 1 != WEIR_NOT_SPENT &&
         flows_crash_roll(self, 6) == 0)
         report(self, client, note, key, true);
-    atomic_store(&note->answered_us, cast_now_us());
+    atomic_store(&note->answered_us, process_set_now_us());
     atomic_store(&note->call.answered, true);
 }

@@ -1,7 +1,7 @@
 /*
  * flows_crash_shared.h - the inside of flows_crash.h: what the processes of a run share.
  *
- * The processes are a cast (cast.h). What is to be done follows from the seed and numbers
+ * The processes are a cast (process_set.h). What is to be done follows from the seed and numbers
  * (flows_crash_plan.c): of flows, and of members, counted over all flows. What was done is noted here,
  * by whoever does it, before and after each call.
  */
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/fault_point.h"
-#include "lib/cast.h"
 #include "lib/flows_crash.h"
+#include "lib/process_set.h"
 #include "weir/budget.h"
 #include "weir/flow.h"
 #include "weir/graph.h"
@@ -28,7 +28,7 @@ enum {
     FLOWS_CRASH_FIRST_WORKER = FLOWS_CRASH_COMPOSERS,
     FLOWS_CRASH_FIRST_SIGNALLER = FLOWS_CRASH_FIRST_WORKER + FLOWS_CRASH_WORKERS,
     FLOWS_CRASH_FIRST_SUPERVISOR = FLOWS_CRASH_FIRST_SIGNALLER + FLOWS_CRASH_SIGNALLERS,
-    FLOWS_CRASH_SEATS = FLOWS_CRASH_FIRST_SUPERVISOR + FLOWS_CRASH_SUPERVISORS,
+    FLOWS_CRASH_PROCESS_SLOTS = FLOWS_CRASH_FIRST_SUPERVISOR + FLOWS_CRASH_SUPERVISORS,
     FLOWS_CRASH_PARTITIONS = 16,
     FLOWS_CRASH_LEASE_MS = 1000, /* the shortest there is */
     FLOWS_CRASH_BATCH = 8,       /* claimed at once, at most */
@@ -180,10 +180,11 @@ struct flows_crash_report {
 };
 
 struct flows_crash_shared {
-    struct cast_board board; /* orders: a signal, and in front of which statement */
+    struct process_set_board
+        board; /* orders: a signal, and in front of which statement */
     struct weir_fault_points points;
-    _Atomic bool leave[FLOWS_CRASH_SEATS];
-    _Atomic bool ready[FLOWS_CRASH_SEATS];
+    _Atomic bool leave[FLOWS_CRASH_PROCESS_SLOTS];
+    _Atomic bool ready[FLOWS_CRASH_PROCESS_SLOTS];
     _Atomic uint32_t processes; /* numbers given */
     _Atomic uint32_t allowed;   /* flows may be built by now */
     _Atomic uint32_t built;
@@ -213,7 +214,7 @@ struct flows_crash {
     struct flows_crash_result *result; /* the test's process */
     struct flows_crash_shared *shared;
     uint64_t chance; /* the state of this process's choices */
-    uint32_t seat;
+    uint32_t process_slot;
     uint32_t process;
 };
 

@@ -110,7 +110,7 @@ static bool tell(struct teller *self, uint32_t number)
 
     if (plan.role == FLOWS_CRASH_FORGOTTEN)
         return true;
-    if (cast_now_us() < due_us && !atomic_load(&self->run->shared->hurry))
+    if (process_set_now_us() < due_us && !atomic_load(&self->run->shared->hurry))
         return false;
     for (uint32_t i = 0; i < FLOWS_CRASH_SIGNALS_SENT; i++) {
         uint32_t slot = flows_crash_plan_word(plan.condition, i).waitpoint;
@@ -177,7 +177,7 @@ static void look_after(struct teller *self, uint32_t number)
     struct flows_crash_member *member = member_of(self, number);
     struct flows_crash_plan plan = flows_crash_plan_of(self->run, number);
     bool stale = atomic_load(&self->run->shared->hurry) ||
-                 cast_now_us() - atomic_load(&member->known_us) > STALE_US;
+                 process_set_now_us() - atomic_load(&member->known_us) > STALE_US;
 
     if (plan.role == FLOWS_CRASH_FORGOTTEN)
         return;
@@ -264,7 +264,7 @@ static void rotate(struct teller *self)
 
 static void do_chores(struct teller *self)
 {
-    int64_t now_us = cast_now_us();
+    int64_t now_us = process_set_now_us();
 
     if (now_us < self->chores_us)
         return;
@@ -282,10 +282,10 @@ void flows_crash_tell(struct flows_crash *run)
     static struct teller self;
 
     self.run = run;
-    self.number = run->seat - FLOWS_CRASH_FIRST_SIGNALLER;
+    self.number = run->process_slot - FLOWS_CRASH_FIRST_SIGNALLER;
     weir_error_clear(&self.error);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flows_crash_is_told_to_leave(run)) {
         tell_all(&self);
         do_chores(&self);

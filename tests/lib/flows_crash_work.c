@@ -118,7 +118,7 @@ static void publish(struct worker *self, uint32_t number, uint32_t slot,
     memcpy(member->tokens[slot], waitpoint->token, WEIR_TOKEN_TEXT_SIZE);
     if (atomic_fetch_or(&member->known, bit) != 0)
         return;
-    atomic_store(&member->known_us, cast_now_us());
+    atomic_store(&member->known_us, process_set_now_us());
     atomic_store(&shared->waits[atomic_fetch_add(&shared->wait_count, 1)], number + 1);
 }
 
@@ -202,7 +202,7 @@ static bool suspend(struct worker *self, size_t index,
 
 static void release(struct worker *self, uint32_t number, uint32_t budget)
 {
-    int64_t begin_us = cast_now_us();
+    int64_t begin_us = process_set_now_us();
     struct flows_crash_call call = {.begun = true};
     enum weir_status status;
 
@@ -280,7 +280,7 @@ void flows_crash_labour(struct flows_crash *run)
     weir_error_clear(&self.error);
     (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
     flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flows_crash_is_told_to_leave(run)) {
         if (!claim(&self))
             continue;
@@ -308,7 +308,7 @@ void flows_crash_supervise(struct flows_crash *run)
     if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
         weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
         flows_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->shared->ready[run->seat], true);
+    atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flows_crash_is_told_to_leave(run))
         order_rest_us(5000);
     if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)

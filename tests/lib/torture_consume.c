@@ -53,7 +53,7 @@ static void note(const struct reader *self, const struct weir_message *message)
         record->process = TORTURE_NOBODY;
     record->seq = message->seq;
     record->epoch = message->epoch;
-    record->at_us = cast_now_us();
+    record->at_us = process_set_now_us();
     if (is_planted(self, TORTURE_WORK_LATE, message))
         record->at_us += 1000000;
     memcpy(record->uid, message->uid, WEIR_UID_SIZE);
@@ -176,7 +176,7 @@ static void *watch(void *argument)
     struct weir_db *db =
         run->fixture->engine != WEIR_SQLITE ? torture_open_db(run) : NULL;
     int64_t most_us = run->options->lease_ns / 1000 / 5;
-    int64_t before_us = cast_now_us();
+    int64_t before_us = process_set_now_us();
 
     for (;;) {
         int64_t now_us;
@@ -184,7 +184,7 @@ static void *watch(void *argument)
         order_rest_us(10000);
         if (db != NULL)
             knock(run, db);
-        now_us = cast_now_us();
+        now_us = process_set_now_us();
         if (now_us - before_us > most_us)
             (void)torture_add_fault(run->shared,
                                     &(struct torture_fault){.kind = TORTURE_HELD_UP,
@@ -298,7 +298,7 @@ void torture_consume(struct torture *run)
     start_watch(run);
     db = torture_open_db(run);
     start(&self, db, readers);
-    atomic_store(&run->shared->ready[run->seat], run->process + 1);
+    atomic_store(&run->shared->ready[run->process_slot], run->process + 1);
     (void)sigwait(&wanted, &got);
     if (weir_outbox_stop(self.outbox, WEIR_SECONDS(STOP_S)) != 0)
         torture_give_up(run, "a consumer does not stop");

@@ -116,7 +116,7 @@ static enum weir_status write_some(struct producer *self,
 
 static _Atomic uint32_t *committing(struct producer *self)
 {
-    return &self->run->shared->transaction[self->run->seat];
+    return &self->run->shared->transaction[self->run->process_slot];
 }
 
 static void begin_commit(struct producer *self)

@@ -21,15 +21,15 @@ enum { GAP_MS_MIN = 50, GAP_MS_MAX = 800, STOP_MS_MORE = 700, BRIEF_MS = 60 };
 /* Segments that a run fills and the sweep can empty. */
 enum { SEGMENT_BITS = 12 };
 
-struct seat {
+struct process_slot {
     uint32_t process;            /* a consumer's number */
     struct torture_fault *fault; /* of one that is stopped; otherwise NULL */
 };
 
 struct driver {
     struct torture torture; /* what forked processes go on with */
-    struct cast cast;
-    struct seat seats[TORTURE_SEATS];
+    struct process_set process_set;
+    struct process_slot process_slots[TORTURE_PROCESS_SLOTS];
 };
 
 void torture_options_init(struct torture_options *self, uint64_t seed,
@@ -51,9 +51,9 @@ void torture_options_init(struct torture_options *self, uint64_t seed,
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
-static bool is_consumer(uint32_t seat)
+static bool is_consumer(uint32_t process_slot)
 {
-    return seat >= TORTURE_PRODUCERS;
+    return process_slot >= TORTURE_PRODUCERS;
 }
 
 static void live(void *state, uint32_t number)
@@ -61,8 +61,8 @@ static void live(void *state, uint32_t number)
     struct driver *self = state;
     struct torture *torture = &self->torture;
 
-    torture->seat = number;
-    torture->process = self->seats[number].process;
+    torture->process_slot = number;
+    torture->process = self->process_slots[number].process;
     torture->chance = order_mix(torture->chance ^ (number + 1) * 1000003U);
     if (is_consumer(number))
         torture_consume(torture);
@@ -74,20 +74,21 @@ static void start(struct driver *self, uint32_t number)
 {
     struct torture *torture = &self->torture;
 
-    self->seats[number] = (struct seat){0};
+    self->process_slots[number] = (struct process_slot){0};
     atomic_store(&torture->shared->ready[number], 0);
     if (is_consumer(number))
-        self->seats[number].process = atomic_fetch_add(&torture->shared->consumers, 1);
+        self->process_slots[number].process =
+            atomic_fetch_add(&torture->shared->consumers, 1);
     torture->chance = order_mix(torture->chance);
-    cast_start(&self->cast, number);
+    process_set_start(&self->process_set, number);
 }
 
 static void goes_on(void *state, uint32_t number)
 {
     struct driver *self = state;
 
-    self->seats[number].fault->end_us = cast_now_us();
-    self->seats[number].fault = NULL;
+    self->process_slots[number].fault->end_us = process_set_now_us();
+    self->process_slots[number].fault = NULL;
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
@@ -109,11 +110,12 @@ static struct torture_fault *note_fault(struct driver *self, uint32_t number,
 {
     return torture_add_fault(
         self->torture.shared,
-        &(struct torture_fault){
-            .kind = kind,
-            .process = is_consumer(number) ? self->seats[number].process : TORTURE_NOBODY,
-            .begin_us = begin_us,
-            .end_us = cast_now_us()});
+        &(struct torture_fault){.kind = kind,
+                                .process = is_consumer(number)
+                                               ? self->process_slots[number].process
+                                               : TORTURE_NOBODY,
+                                .begin_us = begin_us,
+                                .end_us = process_set_now_us()});
 }
 
 /*
@@ -145,20 +147,20 @@ static void bury(struct driver *self, uint32_t number, int64_t begin_us)
 static void let_lie(struct driver *self, uint32_t number, int64_t begin_us)
 {
     struct torture *torture = &self->torture;
-    struct seat *seat = &self->seats[number];
+    struct process_slot *process_slot = &self->process_slots[number];
     int64_t ms =
         torture->options->lease_ns / 1000000 + 100 + torture_roll(torture, STOP_MS_MORE);
 
-    seat->fault = note_fault(self, number, TORTURE_STOP, begin_us);
-    seat->fault->end_us = INT64_MAX / 2;
+    process_slot->fault = note_fault(self, number, TORTURE_STOP, begin_us);
+    process_slot->fault->end_us = INT64_MAX / 2;
     note_locks(self, begin_us);
     torture->result->stops++;
-    if (cast_blocks_everybody(&self->cast)) {
+    if (process_set_blocks_everybody(&self->process_set)) {
         ms = BRIEF_MS;
-        seat->fault->process = TORTURE_EVERYBODY;
+        process_slot->fault->process = TORTURE_EVERYBODY;
         torture->result->brief_stops++;
     }
-    cast_lay(&self->cast, number, ms);
+    process_set_lay(&self->process_set, number, ms);
 }
 
 /* An order for a place where that process passes; 0: none. */
@@ -183,7 +185,8 @@ static void strike(struct driver *self, uint32_t number, int signal_number)
     bool at_place;
     int64_t begin_us;
 
-    cast_strike(&self->cast, number, signal_number, order, &at_place, &begin_us);
+    process_set_strike(&self->process_set, number, signal_number, order, &at_place,
+                       &begin_us);
     self->torture.result->at_places += at_place;
     if (signal_number == SIGKILL)
         bury(self, number, begin_us);
@@ -202,7 +205,7 @@ static uint32_t choose_victim(struct driver *self)
 
         number = consumer ? TORTURE_PRODUCERS + torture_roll(torture, TORTURE_CONSUMERS)
                           : torture_roll(torture, TORTURE_PRODUCERS);
-    } while (self->seats[number].fault != NULL);
+    } while (self->process_slots[number].fault != NULL);
     return number;
 }
 
@@ -212,8 +215,8 @@ static void strike_somebody(struct driver *self)
     uint32_t lying_max = torture->fixture->engine == WEIR_SQLITE ? 1 : 2;
     int signal_number = torture_roll(torture, 5) < 2 ? SIGSTOP : SIGKILL;
 
-    while (cast_lying(&self->cast) >= lying_max)
-        cast_rest(&self->cast, 2);
+    while (process_set_lying(&self->process_set) >= lying_max)
+        process_set_rest(&self->process_set, 2);
     if (torture->options->signal != 0)
         signal_number = torture->options->signal;
     strike(self, choose_victim(self), signal_number);
@@ -222,21 +225,23 @@ static void strike_somebody(struct driver *self)
 static void make_outage(struct driver *self)
 {
     struct torture *torture = &self->torture;
-    struct torture_fault *fault = note_fault(self, 0, TORTURE_OUTAGE, cast_now_us());
+    struct torture_fault *fault =
+        note_fault(self, 0, TORTURE_OUTAGE, process_set_now_us());
 
     fault->process = TORTURE_EVERYBODY;
     fault->end_us = INT64_MAX / 2;
     server_kill(torture->fixture->server);
     order_rest_us(torture_roll(torture, 300000));
     server_restart(torture->fixture->server);
-    fault->end_us = cast_now_us();
+    fault->end_us = process_set_now_us();
     torture->result->outages++;
 }
 
 static bool all_are_ready(const struct driver *self)
 {
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++) {
-        if (atomic_load(&self->torture.shared->ready[i]) != self->seats[i].process + 1)
+    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++) {
+        if (atomic_load(&self->torture.shared->ready[i]) !=
+            self->process_slots[i].process + 1)
             return false;
     }
     return true;
@@ -248,8 +253,8 @@ static void wait_for_consumers(struct driver *self)
 
     while (!all_are_ready(self)) {
         if (weir_clock_now_ns() > end_ns)
-            cast_fail(&self->cast, "consumers do not start");
-        cast_rest(&self->cast, 5);
+            process_set_fail(&self->process_set, "consumers do not start");
+        process_set_rest(&self->process_set, 5);
     }
 }
 
@@ -259,9 +264,9 @@ static void end_next(struct driver *self)
     struct torture *torture = &self->torture;
     uint32_t number = TORTURE_PRODUCERS + torture->result->ends % TORTURE_CONSUMERS;
 
-    cast_go_on(&self->cast, number);
-    (void)kill(self->cast.seats[number].pid, SIGTERM);
-    cast_await(&self->cast, number, "a consumer does not end");
+    process_set_go_on(&self->process_set, number);
+    (void)kill(self->process_set.process_slots[number].pid, SIGTERM);
+    process_set_await(&self->process_set, number, "a consumer does not end");
     torture->result->ends++;
     start(self, number);
     wait_for_consumers(self);
@@ -299,12 +304,12 @@ static bool others_go_on(struct driver *self, uint32_t victim)
     uint64_t seen = 0;
 
     while (seen != all && left_ms > 0) {
-        int64_t begin_ms = cast_now_us() / 1000;
+        int64_t begin_ms = process_set_now_us() / 1000;
         int64_t took_ms;
 
-        cast_rest(&self->cast, LOOK_MS);
+        process_set_rest(&self->process_set, LOOK_MS);
         seen |= lanes_of_others(self->torture.shared, victim, &at);
-        took_ms = cast_now_us() / 1000 - begin_ms;
+        took_ms = process_set_now_us() / 1000 - begin_ms;
         left_ms -= took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
     }
     return seen == all;
@@ -321,22 +326,22 @@ static void stand_still(struct driver *self, uint32_t place)
     int64_t begin_us;
 
     wait_for_consumers(self);
-    cast_strike(&self->cast, number, SIGSTOP, torture_order(SIGSTOP, place), &at_place,
-                &begin_us);
+    process_set_strike(&self->process_set, number, SIGSTOP, torture_order(SIGSTOP, place),
+                       &at_place, &begin_us);
     result->at_places += at_place;
     result->stops++;
-    self->seats[number].fault = note_fault(self, number, TORTURE_STOP, begin_us);
-    self->seats[number].fault->end_us = INT64_MAX / 2;
+    self->process_slots[number].fault = note_fault(self, number, TORTURE_STOP, begin_us);
+    self->process_slots[number].fault->end_us = INT64_MAX / 2;
     note_locks(self, begin_us);
-    cast_lay(&self->cast, number, HOUR_MS);
-    if (!others_go_on(self, self->seats[number].process)) {
+    process_set_lay(&self->process_set, number, HOUR_MS);
+    if (!others_go_on(self, self->process_slots[number].process)) {
         result->broken[TORTURE_T8]++;
         if (result->violations++ == 0)
             (void)snprintf(result->first, sizeof result->first,
                            "T8: a process stands at %s, and others with it",
                            torture_place(true, place));
     }
-    cast_go_on(&self->cast, number);
+    process_set_go_on(&self->process_set, number);
 }
 
 /* Places in turn, so that a few runs have had all of them. */
@@ -380,8 +385,8 @@ static void strike_all(struct driver *self)
         uint32_t luck = torture_roll(torture, outages + ends + others);
 
         print_progress(torture, outages + ends + others);
-        cast_rest(&self->cast,
-                  GAP_MS_MIN + torture_roll(torture, GAP_MS_MAX - GAP_MS_MIN));
+        process_set_rest(&self->process_set,
+                         GAP_MS_MIN + torture_roll(torture, GAP_MS_MAX - GAP_MS_MIN));
         if (luck < outages) {
             make_outage(self);
             outages--;
@@ -393,7 +398,7 @@ static void strike_all(struct driver *self)
             others--;
         }
     }
-    cast_let_go_on(&self->cast, true);
+    process_set_let_go_on(&self->process_set, true);
 }
 
 static void wait_for_messages(struct driver *self)
@@ -402,12 +407,12 @@ static void wait_for_messages(struct driver *self)
 
     while (ledger_committed(self->torture.ledger) < self->torture.options->messages) {
         if (weir_clock_now_ns() > end_ns)
-            cast_fail(&self->cast, "producers do not get on");
-        cast_rest(&self->cast, 10);
+            process_set_fail(&self->process_set, "producers do not get on");
+        process_set_rest(&self->process_set, 10);
     }
     atomic_store(&self->torture.shared->enough, true);
     for (uint32_t i = 0; i < TORTURE_PRODUCERS; i++)
-        cast_await(&self->cast, i, "a producer does not end");
+        process_set_await(&self->process_set, i, "a producer does not end");
 }
 
 static bool is_drained(struct driver *self, struct weir_outbox *outbox)
@@ -421,7 +426,7 @@ static bool is_drained(struct driver *self, struct weir_outbox *outbox)
             TORTURE_SUBSCRIPTIONS[i % LEDGER_STREAMS], &drained, &fixture->error);
 
         if (status != WEIR_OK && weir_status_class(status) != WEIR_CLASS_RETRY)
-            cast_fail(&self->cast, fixture->error.text);
+            process_set_fail(&self->process_set, fixture->error.text);
         drained &= status == WEIR_OK;
     }
     return drained;
@@ -435,12 +440,12 @@ static void wait_until_drained(struct driver *self)
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
 
-    cast_open_fixture(&self->cast);
+    process_set_open_fixture(&self->process_set);
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
     while (!is_drained(self, outbox) && weir_clock_now_ns() < end_ns)
-        cast_rest(&self->cast, 20);
+        process_set_rest(&self->process_set, 20);
     weir_outbox_destroy(outbox);
 }
 
@@ -448,10 +453,10 @@ static void end_all(struct driver *self)
 {
     wait_for_messages(self);
     wait_until_drained(self);
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++)
-        (void)kill(self->cast.seats[i].pid, SIGTERM);
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_SEATS; i++)
-        cast_await(&self->cast, i, "a consumer does not end");
+    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++)
+        (void)kill(self->process_set.process_slots[i].pid, SIGTERM);
+    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++)
+        process_set_await(&self->process_set, i, "a consumer does not end");
 }
 
 static void add_queues(struct fixture *fixture, uint32_t attempts_max)
@@ -541,20 +546,20 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
 
     *out = (struct torture_result){0};
     self.torture.shared = make_shared(&self.torture);
-    self.cast = (struct cast){.fixture = fixture,
-                              .board = &self.torture.shared->board,
-                              .seed = options->seed,
-                              .seat_count = TORTURE_SEATS,
-                              .state = &self,
-                              .live = live,
-                              .goes_on = goes_on};
+    self.process_set = (struct process_set){.fixture = fixture,
+                                            .board = &self.torture.shared->board,
+                                            .seed = options->seed,
+                                            .process_slot_count = TORTURE_PROCESS_SLOTS,
+                                            .state = &self,
+                                            .live = live,
+                                            .goes_on = goes_on};
     self.torture.ledger = ledger_create(TORTURE_RECORDS_MAX / 4);
     outbox_small_segments(fixture, SEGMENT_BITS);
     effects_prepare(fixture);
     torture_prepare_audit(fixture);
     add_queues(fixture, options->attempts_max);
-    cast_close_fixture(&self.cast);
-    for (uint32_t i = 0; i < TORTURE_SEATS; i++)
+    process_set_close_fixture(&self.process_set);
+    for (uint32_t i = 0; i < TORTURE_PROCESS_SLOTS; i++)
         start(&self, i);
     wait_for_consumers(&self);
     strike_all(&self);

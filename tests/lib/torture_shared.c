@@ -33,14 +33,14 @@ void torture_give_up(struct torture *self, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    cast_give_up(&self->shared->board, format, args);
+    process_set_give_up(&self->shared->board, format, args);
 }
 
 struct weir_db *torture_open_db(struct torture *self)
 {
     struct weir_error error;
     struct weir_db *db =
-        cast_open_db(self->fixture, &self->shared->points, &self->process, &error);
+        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
 
     if (db == NULL)
         torture_give_up(self, "open: %s", error.text);
@@ -74,9 +74,9 @@ uint32_t torture_place_of(bool consumer, const char *name)
 
 void torture_pass(struct torture *self, const char *name)
 {
-    _Atomic uint32_t *mine = &self->shared->board.order[self->seat];
+    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
     uint32_t order = atomic_load(mine);
-    bool consumer = self->seat >= TORTURE_PRODUCERS;
+    bool consumer = self->process_slot >= TORTURE_PRODUCERS;
 
     if (order == 0 ||
         strcmp(name, torture_place(consumer, order / ORDER_SIGNALS - 1)) != 0)

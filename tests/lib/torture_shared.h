@@ -1,7 +1,7 @@
 /*
  * torture_shared.h - the inside of torture.h: what the processes of a run share.
  *
- * The processes are a cast (cast.h). Consumers have a number beside their seat, which nobody has
+ * The processes are a cast (process_set.h). Consumers have a number beside their seat, which nobody has
  * again.
  */
 #ifndef WEIR_TEST_TORTURE_SHARED_H
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/fault_point.h"
-#include "lib/cast.h"
+#include "lib/process_set.h"
 #include "lib/torture.h"
 #include "weir/db.h"
 #include "weir/message.h"
@@ -21,7 +21,7 @@
 enum {
     TORTURE_PRODUCERS = 3,
     TORTURE_CONSUMERS = 3,
-    TORTURE_SEATS = TORTURE_PRODUCERS + TORTURE_CONSUMERS,
+    TORTURE_PROCESS_SLOTS = TORTURE_PRODUCERS + TORTURE_CONSUMERS,
     TORTURE_QUEUES = 2,
     TORTURE_PARTITIONS = LEDGER_PARTITIONS / TORTURE_QUEUES, /* of a queue */
     TORTURE_LANES = LEDGER_STREAMS * LEDGER_PARTITIONS,
@@ -78,13 +78,13 @@ struct torture_fault {
 };
 
 struct torture_shared {
-    _Atomic bool enough;     /* producers: end */
-    struct cast_board board; /* orders: what to do at which point */
+    _Atomic bool enough;            /* producers: end */
+    struct process_set_board board; /* orders: what to do at which point */
     _Atomic uint32_t
         transaction[TORTURE_PRODUCERS]; /* that is being committed; 0: none */
     _Atomic uint32_t consumers;         /* numbers given */
     _Atomic uint32_t
-        ready[TORTURE_SEATS]; /* number of the consumer that delivers, plus one */
+        ready[TORTURE_PROCESS_SLOTS]; /* number of the consumer that delivers, plus one */
     struct weir_fault_points points;
     _Atomic uint32_t fault_count;
     struct torture_fault faults[TORTURE_FAULTS_MAX];
@@ -100,7 +100,7 @@ struct torture {
     struct ledger *ledger;
     struct torture_shared *shared;
     uint64_t chance; /* the state of this process's choices */
-    uint32_t seat;
+    uint32_t process_slot;
     uint32_t process; /* a consumer's number */
 };
 
