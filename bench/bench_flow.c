@@ -27,7 +27,7 @@
 #include "lib/sample.h"
 #include "lib/table.h"
 
-enum { BATCH = 100, LEASES = 10000, TIMERS_MAX = 2000, TIMER_CREW = 4, TIMER_BATCH = 16 };
+enum { BATCH = 100, LEASES = 10000, TIMERS_MAX = 2000, TIMER_POOL = 4, TIMER_BATCH = 16 };
 
 /* Calls before it counts: connections are made, and each plans its statements a few times. */
 enum { WARM_UP = 8 * BENCH_MILLERS };
@@ -448,17 +448,17 @@ static void print_vigil(struct vigil *self, const char *who)
 static void take_timers(struct bench_mill *workers, size_t count, const char *who)
 {
     static struct vigil vigil;
-    pthread_t crew[TIMER_CREW];
+    pthread_t pool[TIMER_POOL];
 
     memset(&vigil, 0, sizeof vigil);
     vigil.mill = workers;
     vigil.count = count;
     submit_timers(&vigil);
-    for (size_t i = 0; i < TIMER_CREW; i++)
-        bench_must(pthread_create(&crew[i], NULL, keep_vigil, &vigil) == 0,
+    for (size_t i = 0; i < TIMER_POOL; i++)
+        bench_must(pthread_create(&pool[i], NULL, keep_vigil, &vigil) == 0,
                    "start a thread");
-    for (size_t i = 0; i < TIMER_CREW; i++)
-        (void)pthread_join(crew[i], NULL);
+    for (size_t i = 0; i < TIMER_POOL; i++)
+        (void)pthread_join(pool[i], NULL);
     print_vigil(&vigil, who);
 }
 

@@ -681,7 +681,7 @@ static void *await_join(void *state)
 static int64_t run_fan(int64_t *make_ns)
 {
     static struct fan fan;
-    pthread_t crew[BENCH_MILLERS];
+    pthread_t pool[BENCH_MILLERS];
     pthread_t waiter;
     int64_t begun_ns = bench_now_ns();
 
@@ -691,10 +691,10 @@ static int64_t run_fan(int64_t *make_ns)
     *make_ns = bench_now_ns() - begun_ns;
     bench_must(pthread_create(&waiter, NULL, await_join, &fan) == 0, "start a thread");
     for (size_t i = 0; i < BENCH_MILLERS; i++)
-        bench_must(pthread_create(&crew[i], NULL, fan_out, &fan) == 0, "start a thread");
+        bench_must(pthread_create(&pool[i], NULL, fan_out, &fan) == 0, "start a thread");
     work_off(&mill, "root");
     for (size_t i = 0; i < BENCH_MILLERS; i++)
-        (void)pthread_join(crew[i], NULL);
+        (void)pthread_join(pool[i], NULL);
     (void)pthread_join(waiter, NULL);
     bench_must(bench_weave_state(&fan.weave) == WEIR_GRAPH_COMPLETED,
                "the flow comes to its end");

@@ -31,8 +31,8 @@
 
 #include "db/wake.h"
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
 #include "lib/server.h"
@@ -157,7 +157,7 @@ static pid_t start_committer(const struct setup *setup)
 /* ---- process B ---------------------------------------------------------------------------- */
 
 struct listener {
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct weir_notifier *notifier;
     struct weir_wake *wake;
     struct weir_db *db;
@@ -198,24 +198,24 @@ static void start_listener(struct listener *self, const struct setup *setup)
     struct weir_error error;
 
     *self = (struct listener){.db = open_db(setup), .board = setup->board};
-    bench_crew_open(&self->crew, 1, NULL);
-    self->notifier = bench_crew_notifier(&self->crew);
+    bench_pool_open(&self->pool, 1, NULL);
+    self->notifier = bench_pool_notifier(&self->pool);
     weir_wake_options_init(&wake);
     wake.db = self->db;
     wake.notifier = self->notifier;
     bench_must_ok(weir_wake_start(&wake, &self->wake, &error), &error, "start the wake");
-    worker = bench_crew_options(step_listener, self, &self->notifier);
-    weir_worker_release(bench_crew_spawn(&self->crew, &worker));
+    worker = bench_pool_options(step_listener, self, &self->notifier);
+    weir_worker_release(bench_pool_spawn(&self->pool, &worker));
     do {
         bench_sleep_ns(WEIR_MILLISECONDS(1));
         weir_wake_read(self->wake, &info);
     } while (!info.listening && setup->hinted);
-    bench_crew_await(self->notifier, 1);
+    bench_pool_await(self->notifier, 1);
 }
 
 static void stop_listener(struct listener *self)
 {
-    bench_crew_close(&self->crew);
+    bench_pool_close(&self->pool);
     weir_wake_stop(self->wake);
     weir_notifier_destroy(self->notifier);
     weir_db_destroy(self->db);

@@ -19,10 +19,10 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/lap.h"
 #include "lib/latch.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -68,12 +68,12 @@ static void *help(void *argument)
     return NULL;
 }
 
-static struct weir_gate *make_gate(struct bench_crew *crew)
+static struct weir_gate *make_gate(struct bench_pool *pool)
 {
     struct weir_gate *gate;
     struct weir_error error;
 
-    bench_must_ok(weir_gate_create(crew->executor, 1, &gate, &error), &error, "gate");
+    bench_must_ok(weir_gate_create(pool->executor, 1, &gate, &error), &error, "gate");
     return gate;
 }
 
@@ -85,21 +85,21 @@ static double run_group(const struct group *group, uint64_t count,
     struct weir_worker_options options;
     struct weir_gate *gate = NULL;
     struct bench_latch done;
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct bench_lap *lap = bench_laps_create(1, count, 0, &done);
     int64_t begun_ns;
     double rate;
 
-    bench_crew_open(&crew, 1, NULL);
+    bench_pool_open(&pool, 1, NULL);
     for (size_t i = 0; i < helper.count; i++)
-        helper.notifiers[i] = bench_crew_notifier(&crew);
-    options = bench_crew_options(group->action, lap, helper.notifiers);
+        helper.notifiers[i] = bench_pool_notifier(&pool);
+    options = bench_pool_options(group->action, lap, helper.notifiers);
     options.notifier_count = helper.count;
     options.pace = *pace;
     if (group->gated)
-        gate = options.shared = make_gate(&crew);
-    weir_worker_release(bench_crew_spawn(&crew, &options));
-    bench_crew_await(helper.notifiers[0], 1);
+        gate = options.shared = make_gate(&pool);
+    weir_worker_release(bench_pool_spawn(&pool, &options));
+    bench_pool_await(helper.notifiers[0], 1);
 
     begun_ns = bench_now_ns();
     weir_notifier_notify_one(helper.notifiers[0]);
@@ -111,7 +111,7 @@ static double run_group(const struct group *group, uint64_t count,
     atomic_store(&helper.enough, true);
     if (group->helped)
         (void)pthread_join(helper.thread, NULL);
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     weir_gate_destroy(gate);
     for (size_t i = 0; i < helper.count; i++)
         weir_notifier_destroy(helper.notifiers[i]);

@@ -12,9 +12,9 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/latch.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/proc.h"
 #include "lib/table.h"
 #include "lib/tally_heap.h"
@@ -31,7 +31,7 @@ static enum weir_status step_count(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void spawn_idlers(struct bench_crew *crew, struct weir_notifier **notifiers,
+static void spawn_idlers(struct bench_pool *pool, struct weir_notifier **notifiers,
                          struct bench_latch *woken)
 {
     for (size_t i = 0; i < IDLERS; i++) {
@@ -39,10 +39,10 @@ static void spawn_idlers(struct bench_crew *crew, struct weir_notifier **notifie
         char name[32];
 
         (void)snprintf(name, sizeof name, "idler-%05zu", i);
-        notifiers[i] = bench_crew_notifier(crew);
-        options = bench_crew_options(step_count, woken, &notifiers[i]);
+        notifiers[i] = bench_pool_notifier(pool);
+        options = bench_pool_options(step_count, woken, &notifiers[i]);
         options.name = name;
-        weir_worker_release(bench_crew_spawn(crew, &options));
+        weir_worker_release(bench_pool_spawn(pool, &options));
     }
     for (size_t i = 0; i < IDLERS; i++) {
         while (weir_notifier_waiting(notifiers[i]) == 0)
@@ -56,7 +56,7 @@ void bench_ward_idle(const struct bench_ward_plan *plan)
 {
     struct weir_notifier **notifiers = bench_must_alloc(IDLERS, sizeof *notifiers);
     struct bench_tally_heap heap;
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct bench_latch woken;
     size_t resident_before;
     size_t resident_size;
@@ -69,8 +69,8 @@ void bench_ward_idle(const struct bench_ward_plan *plan)
     bench_tally_heap_init(&heap);
     bench_latch_init(&woken, IDLERS);
     resident_before = bench_resident_size();
-    bench_crew_open(&crew, 2, &heap.heap);
-    spawn_idlers(&crew, notifiers, &woken);
+    bench_pool_open(&pool, 2, &heap.heap);
+    spawn_idlers(&pool, notifiers, &woken);
     heap_size = atomic_load(&heap.size);
     resident_size = bench_resident_size() - resident_before;
 
@@ -84,7 +84,7 @@ void bench_ward_idle(const struct bench_ward_plan *plan)
     bench_latch_wait(&woken);
     taken_ns = bench_now_ns() - begun_ns;
 
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     for (size_t i = 0; i < IDLERS; i++)
         weir_notifier_destroy(notifiers[i]);
     bench_latch_fini(&woken);

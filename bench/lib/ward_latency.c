@@ -14,8 +14,8 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
 #include "lib/table.h"
@@ -95,16 +95,16 @@ static enum weir_status step_answer(struct weir_context *context, void *state,
 static void time_notify(enum placement placement, int64_t *out, size_t count)
 {
     struct court court;
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct weir_notifier *ball;
     struct weir_worker_options options;
 
     court_init(&court, placement, count);
-    bench_crew_open(&crew, 1, NULL);
-    ball = bench_crew_notifier(&crew);
-    options = bench_crew_options(step_answer, &court, &ball);
-    weir_worker_release(bench_crew_spawn(&crew, &options));
-    bench_crew_await(ball, 1);
+    bench_pool_open(&pool, 1, NULL);
+    ball = bench_pool_notifier(&pool);
+    options = bench_pool_options(step_answer, &court, &ball);
+    weir_worker_release(bench_pool_spawn(&pool, &options));
+    bench_pool_await(ball, 1);
 
     for (size_t i = 0; i < count; i++) {
         int64_t sent_ns = bench_now_ns();
@@ -113,7 +113,7 @@ static void time_notify(enum placement placement, int64_t *out, size_t count)
         court_await_answer(&court, i + 1);
         out[i] = court.arrived_ns - sent_ns;
     }
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     weir_notifier_destroy(ball);
     court_fini(&court);
 }

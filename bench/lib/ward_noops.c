@@ -10,9 +10,9 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/lap.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/queue.h"
 #include "lib/sample.h"
 #include "lib/table.h"
@@ -33,27 +33,27 @@ static double run_workers(const struct contest *contest)
 {
     uint64_t each = contest->executions / contest->workers;
     struct bench_latch done;
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct weir_notifier *go;
     struct bench_lap *laps =
         bench_laps_create(contest->workers, each, contest->spin_turns, &done);
     int64_t taken_ns;
 
-    bench_crew_open(&crew, contest->threads, NULL);
-    go = bench_crew_notifier(&crew);
+    bench_pool_open(&pool, contest->threads, NULL);
+    go = bench_pool_notifier(&pool);
     for (size_t i = 0; i < contest->workers; i++) {
         struct weir_worker_options options =
-            bench_crew_options(contest->action, &laps[i], &go);
+            bench_pool_options(contest->action, &laps[i], &go);
 
-        weir_worker_release(bench_crew_spawn(&crew, &options));
+        weir_worker_release(bench_pool_spawn(&pool, &options));
     }
-    bench_crew_await(go, contest->workers);
+    bench_pool_await(go, contest->workers);
 
     weir_notifier_notify_all(go);
     bench_latch_wait(&done);
     taken_ns = bench_laps_taken_ns(laps, contest->workers);
 
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     weir_notifier_destroy(go);
     bench_latch_fini(&done);
     free(laps);

@@ -15,9 +15,9 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/latch.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -118,25 +118,25 @@ static bool try_sleepers(size_t count, int64_t window_ns, unsigned short seed,
 {
     struct dormitory self = {.count = count};
     unsigned short random[3] = {seed, 2, 3};
-    struct bench_crew crew;
+    struct bench_pool pool;
     struct weir_notifier *bedtime;
     bool in_time;
 
     self.sleepers = bench_must_alloc(count, sizeof *self.sleepers);
     bench_latch_init(&self.asleep, count);
     bench_latch_init(&self.up, count);
-    bench_crew_open(&crew, 1, NULL);
-    bedtime = bench_crew_notifier(&crew);
+    bench_pool_open(&pool, 1, NULL);
+    bedtime = bench_pool_notifier(&pool);
     for (size_t i = 0; i < count; i++) {
         struct sleeper *sleeper = &self.sleepers[i];
         struct weir_worker_options options =
-            bench_crew_options(step_sleeper, sleeper, &bedtime);
+            bench_pool_options(step_sleeper, sleeper, &bedtime);
 
         sleeper->dormitory = &self;
         sleeper->offset_ns = (int64_t)(erand48(random) * (double)window_ns);
-        sleeper->worker = bench_crew_spawn(&crew, &options);
+        sleeper->worker = bench_pool_spawn(&pool, &options);
     }
-    bench_crew_await(bedtime, count);
+    bench_pool_await(bedtime, count);
 
     self.window_from_ns = bench_now_ns() + lead_ns;
     weir_notifier_notify_all(bedtime);
@@ -144,7 +144,7 @@ static bool try_sleepers(size_t count, int64_t window_ns, unsigned short seed,
     in_time = read_alarms(&self);
     bench_latch_wait(&self.up);
 
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     *out = judge(&self);
     weir_notifier_destroy(bedtime);
     bench_latch_fini(&self.up);

@@ -14,9 +14,9 @@
 #include <weir/time.h>
 
 #include "lib/clock.h"
-#include "lib/crew.h"
 #include "lib/lap.h"
 #include "lib/must.h"
+#include "lib/pool.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -97,20 +97,20 @@ static struct storm_result run_storm(size_t storm_count, size_t site_count,
     static struct site sites[SITES_MAX];
     static struct storm storms[STORMS_MAX];
     struct storm_result result;
-    struct bench_crew crew;
+    struct bench_pool pool;
     _Atomic bool calm = false;
     uint64_t signals = 0;
     uint64_t executions = 0;
     int64_t begun_ns;
 
-    bench_crew_open(&crew, 2, NULL);
+    bench_pool_open(&pool, 2, NULL);
     for (size_t i = 0; i < site_count; i++) {
         struct weir_worker_options options;
 
-        sites[i] = (struct site){.notifier = bench_crew_notifier(&crew)};
-        options = bench_crew_options(step_site, &sites[i], &sites[i].notifier);
-        weir_worker_release(bench_crew_spawn(&crew, &options));
-        bench_crew_await(sites[i].notifier, 1);
+        sites[i] = (struct site){.notifier = bench_pool_notifier(&pool)};
+        options = bench_pool_options(step_site, &sites[i], &sites[i].notifier);
+        weir_worker_release(bench_pool_spawn(&pool, &options));
+        bench_pool_await(sites[i].notifier, 1);
     }
 
     begun_ns = bench_now_ns();
@@ -129,7 +129,7 @@ static struct storm_result run_storm(size_t storm_count, size_t site_count,
     duration_ns = bench_now_ns() - begun_ns;
     result.unseen = await_seen(sites, site_count);
 
-    bench_crew_close(&crew);
+    bench_pool_close(&pool);
     for (size_t i = 0; i < site_count; i++) {
         executions += sites[i].executions;
         weir_notifier_destroy(sites[i].notifier);

@@ -4,29 +4,29 @@
  */
 #include <stdio.h>
 
-#include "lib/crew.h"
 #include "lib/effects.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
+#include "lib/process_pool.h"
 #include "weir/inspect.h"
 
 enum { PARTITIONS = 8, MESSAGES = 20000, KILLS = 8, PROCESSES = 2 };
 
-static void enqueue_all(struct crew *crew)
+static void enqueue_all(struct process_pool *process_pool)
 {
     enum { TOGETHER = 100 };
 
     for (int i = 0; i < MESSAGES / TOGETHER; i++)
-        crew_enqueue_together(crew, i % PARTITIONS, TOGETHER);
+        process_pool_enqueue_together(process_pool, i % PARTITIONS, TOGETHER);
 }
 
 /* Dead letters of the numbers that are no good, one each. */
-static int64_t rejected(const struct crew *crew)
+static int64_t rejected(const struct process_pool *process_pool)
 {
     int64_t sum = 0;
 
     for (int32_t p = 0; p < PARTITIONS; p++)
-        sum += crew->enqueued[p] / CREW_REJECTED;
+        sum += process_pool->enqueued[p] / PROCESS_POOL_REJECTED;
     return sum;
 }
 
@@ -35,28 +35,28 @@ static void add_dead_letters(void *state, const struct weir_queue_info *info)
     *(int64_t *)state += info->dead_letters;
 }
 
-static int64_t dead_letters(struct crew *crew)
+static int64_t dead_letters(struct process_pool *process_pool)
 {
-    struct fixture *fixture = crew->fixture;
+    struct fixture *fixture = process_pool->fixture;
     int64_t sum = 0;
 
-    check_db(
-        weir_outbox_read_queues(crew->outbox, add_dead_letters, &sum, &fixture->error),
-        WEIR_OK);
+    check_db(weir_outbox_read_queues(process_pool->outbox, add_dead_letters, &sum,
+                                     &fixture->error),
+             WEIR_OK);
     return sum;
 }
 
 /* One process after the other is killed at another moment, and replaced. */
-static void kill_and_replace(struct crew *crew, pid_t pids[PROCESSES])
+static void kill_and_replace(struct process_pool *process_pool, pid_t pids[PROCESSES])
 {
     int64_t step = MESSAGES / (KILLS + 2);
 
     for (int i = 0; i < KILLS; i++) {
         pid_t *pid = &pids[i % PROCESSES];
 
-        wait_until(crew_stored(crew) >= (i + 1) * step);
-        crew_kill(crew, *pid);
-        *pid = crew_spawn(crew);
+        wait_until(process_pool_stored(process_pool) >= (i + 1) * step);
+        process_pool_kill(process_pool, *pid);
+        *pid = process_pool_spawn(process_pool);
     }
 }
 
@@ -64,7 +64,7 @@ static void kill_and_replace(struct crew *crew, pid_t pids[PROCESSES])
 OUTBOX_TEST(exactly_once, holds_for_20000_messages_through_faults_and_kills)
 {
     uint64_t rare = fixture->engine == WEIR_SQLITE ? 4 : 1;
-    const struct crew_options options = {
+    const struct process_pool_options options = {
         .partitions = PARTITIONS,
         .batch = 30,
         .handlers = 2,
@@ -77,47 +77,48 @@ OUTBOX_TEST(exactly_once, holds_for_20000_messages_through_faults_and_kills)
         .lose_reply_every = 53,
     };
     pid_t pids[PROCESSES];
-    struct crew crew;
+    struct process_pool process_pool;
 
     effects_prepare(fixture);
-    crew_open(&crew, fixture, &options);
-    enqueue_all(&crew);
+    process_pool_open(&process_pool, fixture, &options);
+    enqueue_all(&process_pool);
     for (int i = 0; i < PROCESSES; i++)
-        pids[i] = crew_start(&crew);
-    kill_and_replace(&crew, pids);
+        pids[i] = process_pool_start(&process_pool);
+    kill_and_replace(&process_pool, pids);
 
-    wait_until(crew_stored(&crew) == MESSAGES);
+    wait_until(process_pool_stored(&process_pool) == MESSAGES);
 
     for (int i = 0; i < PROCESSES; i++)
-        crew_end(&crew, pids[i]);
-    crew_audit_effects(&crew);
-    check_int(dead_letters(&crew), rejected(&crew));
-    crew_close(&crew);
+        process_pool_end(&process_pool, pids[i]);
+    process_pool_audit_effects(&process_pool);
+    check_int(dead_letters(&process_pool), rejected(&process_pool));
+    process_pool_close(&process_pool);
 }
 
 /* Kill one process at its `at`th pass of a point; another one goes on. */
 static void kill_at(struct fixture *fixture, const char *point, uint64_t at)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     pid_t pid;
 
     effects_prepare(fixture);
-    crew_open(&crew, fixture,
-              &(struct crew_options){
-                  .transactional = true, .batch = 5, .lease_ns = WEIR_MILLISECONDS(300)});
-    crew_enqueue_together(&crew, 0, 30);
-    snprintf(crew.ledger->point, sizeof crew.ledger->point, "%s", point);
-    crew.ledger->point_at = at;
-    pid = crew_spawn(&crew);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.transactional = true,
+                                                     .batch = 5,
+                                                     .lease_ns = WEIR_MILLISECONDS(300)});
+    process_pool_enqueue_together(&process_pool, 0, 30);
+    snprintf(process_pool.ledger->point, sizeof process_pool.ledger->point, "%s", point);
+    process_pool.ledger->point_at = at;
+    pid = process_pool_spawn(&process_pool);
     wait_until(process_has_ended(pid));
-    crew.ledger->point[0] = '\0';
+    process_pool.ledger->point[0] = '\0';
 
-    pid = crew_start(&crew);
-    wait_until(crew_stored(&crew) == 30);
+    pid = process_pool_start(&process_pool);
+    wait_until(process_pool_stored(&process_pool) == 30);
 
-    crew_end(&crew, pid);
-    crew_audit_effects(&crew);
-    crew_close(&crew);
+    process_pool_end(&process_pool, pid);
+    process_pool_audit_effects(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(exactly_once, holds_when_killed_in_the_handler)

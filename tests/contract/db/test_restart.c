@@ -49,7 +49,7 @@ struct toiler {
     struct weir_error error; /* of the last failure */
 };
 
-struct crew {
+struct pool {
     struct weir_faulty_heap heap;
     struct weir_executor *executor;
     struct weir_db *db;
@@ -60,8 +60,8 @@ struct crew {
 static int rounds(void);
 static void make_tables(struct fixture *fixture, struct weir_db *db, int64_t first,
                         int64_t last);
-static void start_crew(struct fixture *fixture, struct crew *crew, const char *url);
-static void stop_crew(struct crew *crew);
+static void start_pool(struct fixture *fixture, struct pool *pool, const char *url);
+static void stop_pool(struct pool *pool);
 static void check_toiler(struct toiler *toiler, int64_t total, int64_t entries);
 
 /* ---- the work ----------------------------------------------------------------------------- */
@@ -107,18 +107,18 @@ static enum weir_status toil(struct weir_context *context, void *state,
 /* ---- servers ------------------------------------------------------------------------------ */
 
 /* Every worker has committed something since. */
-static bool all_went_on(struct crew *crew, const int64_t *since)
+static bool all_went_on(struct pool *pool, const int64_t *since)
 {
     for (int i = 0; i < WORKERS; i++)
-        if (crew->toilers[i].committed <= since[i])
+        if (pool->toilers[i].committed <= since[i])
             return false;
     return true;
 }
 
-static void read_progress(struct crew *crew, int64_t *out)
+static void read_progress(struct pool *pool, int64_t *out)
 {
     for (int i = 0; i < WORKERS; i++)
-        out[i] = crew->toilers[i].committed;
+        out[i] = pool->toilers[i].committed;
 }
 
 SERVER_TEST(restart, is_a_pause_for_the_workers)
@@ -126,23 +126,23 @@ SERVER_TEST(restart, is_a_pause_for_the_workers)
     struct server *server = server_create(fixture->engine, NULL);
     int64_t since[WORKERS] = {0};
     char url[SERVER_URL_SIZE];
-    struct crew crew;
+    struct pool pool;
 
     server_create_database(server, "store");
     server_url(server, "store", url, sizeof url);
-    start_crew(fixture, &crew, url);
+    start_pool(fixture, &pool, url);
 
     for (int round = 0; round < rounds(); round++) {
-        wait_until(all_went_on(&crew, since));
+        wait_until(all_went_on(&pool, since));
         server_kill(server);
-        read_progress(&crew, since); /* nobody can have gone on since */
+        read_progress(&pool, since); /* nobody can have gone on since */
         if (round % 3 == 2) /* sometimes it takes a while: until it was noticed */
-            wait_until(crew.toilers[round % WORKERS].failed > 0);
+            wait_until(pool.toilers[round % WORKERS].failed > 0);
         server_restart(server);
     }
-    wait_until(all_went_on(&crew, since));
+    wait_until(all_went_on(&pool, since));
 
-    stop_crew(&crew);
+    stop_pool(&pool);
     for (int i = 0; i < WORKERS; i++) {
         char sql[128];
         int64_t total;
@@ -151,7 +151,7 @@ SERVER_TEST(restart, is_a_pause_for_the_workers)
         total = server_query(server, "store", sql);
         snprintf(sql, sizeof sql, "SELECT count(*) FROM weir_entry WHERE owner = %d",
                  i + 1);
-        check_toiler(&crew.toilers[i], total, server_query(server, "store", sql));
+        check_toiler(&pool.toilers[i], total, server_query(server, "store", sql));
     }
     server_destroy(server);
 }
@@ -162,21 +162,21 @@ SERVER_TEST(restart, in_good_order_is_a_pause_too)
     struct server *server = server_create(fixture->engine, NULL);
     int64_t since[WORKERS] = {0};
     char url[SERVER_URL_SIZE];
-    struct crew crew;
+    struct pool pool;
 
     server_create_database(server, "store");
     server_url(server, "store", url, sizeof url);
-    start_crew(fixture, &crew, url);
+    start_pool(fixture, &pool, url);
 
     for (int round = 0; round < 2; round++) {
-        wait_until(all_went_on(&crew, since));
+        wait_until(all_went_on(&pool, since));
         server_stop(server);
-        read_progress(&crew, since);
+        read_progress(&pool, since);
         server_restart(server);
     }
-    wait_until(all_went_on(&crew, since));
+    wait_until(all_went_on(&pool, since));
 
-    stop_crew(&crew);
+    stop_pool(&pool);
     server_destroy(server);
 }
 
@@ -186,18 +186,18 @@ SERVER_TEST(restart, that_never_comes_does_not_keep_the_workers)
     struct server *server = server_create(fixture->engine, NULL);
     int64_t since[WORKERS] = {0};
     char url[SERVER_URL_SIZE];
-    struct crew crew;
+    struct pool pool;
 
     server_create_database(server, "store");
     server_url(server, "store", url, sizeof url);
-    start_crew(fixture, &crew, url);
-    wait_until(all_went_on(&crew, since));
+    start_pool(fixture, &pool, url);
+    wait_until(all_went_on(&pool, since));
 
     server_kill(server);
     for (int i = 0; i < WORKERS; i++)
-        wait_until(crew.toilers[i].failed > 0);
+        wait_until(pool.toilers[i].failed > 0);
 
-    stop_crew(&crew);
+    stop_pool(&pool);
     server_destroy(server);
 }
 
@@ -261,11 +261,11 @@ SQLITE_TEST(restart, of_other_processes_is_not_noticed_by_the_workers)
     int64_t since[WORKERS] = {0};
     char memory[SERVER_PATH_SIZE + 16];
     struct toiler *toilers;
-    struct crew crew;
+    struct pool pool;
 
     snprintf(memory, sizeof memory, "%s.memory", fixture->database);
     toilers = map_toilers(memory, O_RDWR | O_CREAT);
-    start_crew(fixture, &crew, fixture->url);
+    start_pool(fixture, &pool, fixture->url);
     make_tables(fixture, NULL, WORKERS + 1, WORKERS + CHILDREN);
     for (int i = 0; i < CHILDREN; i++) {
         children[i].toiler = &toilers[i];
@@ -283,17 +283,17 @@ SQLITE_TEST(restart, of_other_processes_is_not_noticed_by_the_workers)
             toilers[i].in_doubt++;
             start_child(&children[i], fixture->url, memory, i);
         }
-        wait_until(all_went_on(&crew, since));
-        read_progress(&crew, since);
+        wait_until(all_went_on(&pool, since));
+        read_progress(&pool, since);
     }
     for (int i = 0; i < CHILDREN; i++) {
         kill_child(&children[i]);
         toilers[i].in_doubt++;
     }
-    stop_crew(&crew);
+    stop_pool(&pool);
 
     for (int i = 0; i < WORKERS + CHILDREN; i++) {
-        struct toiler *toiler = i < WORKERS ? &crew.toilers[i] : &toilers[i - WORKERS];
+        struct toiler *toiler = i < WORKERS ? &pool.toilers[i] : &toilers[i - WORKERS];
         char sql[128];
         int64_t total;
 
@@ -374,59 +374,59 @@ static void make_tables(struct fixture *fixture, struct weir_db *db, int64_t fir
     weir_db_release(db, connection);
 }
 
-static void start_crew(struct fixture *fixture, struct crew *crew, const char *url)
+static void start_pool(struct fixture *fixture, struct pool *pool, const char *url)
 {
     struct weir_executor_options executor_options;
     struct weir_db_options options;
     struct weir_ward_options ward_options = {.name = "crew"};
 
-    memset(crew, 0, sizeof *crew);
-    weir_faulty_heap_init(&crew->heap);
+    memset(pool, 0, sizeof *pool);
+    weir_faulty_heap_init(&pool->heap);
     weir_executor_options_init(&executor_options);
-    executor_options.heap = &crew->heap.heap;
+    executor_options.heap = &pool->heap.heap;
     executor_options.threads = THREADS;
-    check_db(weir_executor_create(&executor_options, &crew->executor, &fixture->error),
+    check_db(weir_executor_create(&executor_options, &pool->executor, &fixture->error),
              WEIR_OK);
     weir_db_options_init(&options);
     options.url = url;
-    options.executor = crew->executor;
-    check_db(weir_db_create(&options, &crew->db, &fixture->error), WEIR_OK);
-    make_tables(fixture, crew->db, 1, WORKERS);
+    options.executor = pool->executor;
+    check_db(weir_db_create(&options, &pool->db, &fixture->error), WEIR_OK);
+    make_tables(fixture, pool->db, 1, WORKERS);
     check_db(
-        weir_ward_create(crew->executor, &ward_options, &crew->ward, &fixture->error),
+        weir_ward_create(pool->executor, &ward_options, &pool->ward, &fixture->error),
         WEIR_OK);
     for (int i = 0; i < WORKERS; i++) {
         struct weir_worker_options worker;
         struct weir_notifier *bell;
 
-        crew->toilers[i].id = i + 1;
-        crew->toilers[i].db = crew->db;
-        check_status(weir_notifier_create(crew->executor, &bell), WEIR_OK);
+        pool->toilers[i].id = i + 1;
+        pool->toilers[i].db = pool->db;
+        check_status(weir_notifier_create(pool->executor, &bell), WEIR_OK);
         weir_notifier_notify_one(bell); /* to begin with */
         weir_worker_options_init(&worker);
         worker.name = "toiler";
         worker.action = toil;
-        worker.state = &crew->toilers[i];
+        worker.state = &pool->toilers[i];
         worker.notifiers = &bell;
         worker.notifier_count = 1;
         worker.pace = weir_pace_none();
         worker.backoff.initial_ns = WEIR_MILLISECONDS(10);
         worker.backoff.max_ns = WEIR_MILLISECONDS(500);
-        check_db(weir_ward_spawn(crew->ward, &worker, NULL, &fixture->error), WEIR_OK);
+        check_db(weir_ward_spawn(pool->ward, &worker, NULL, &fixture->error), WEIR_OK);
         weir_notifier_destroy(bell);
     }
 }
 
 /* Nobody is stuck and nothing is left. */
-static void stop_crew(struct crew *crew)
+static void stop_pool(struct pool *pool)
 {
     int64_t left_over;
 
-    check_int(weir_ward_stop(crew->ward, WEIR_SECONDS(60)), 0);
-    weir_ward_destroy(crew->ward);
-    weir_db_destroy(crew->db);
-    weir_executor_destroy(crew->executor);
-    left_over = crew->heap.outstanding;
+    check_int(weir_ward_stop(pool->ward, WEIR_SECONDS(60)), 0);
+    weir_ward_destroy(pool->ward);
+    weir_db_destroy(pool->db);
+    weir_executor_destroy(pool->executor);
+    left_over = pool->heap.outstanding;
     check_int(left_over, 0);
 }
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "lib/crew.h"
 #include "lib/outbox_engines.h"
+#include "lib/process_pool.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
 #include "weir/version.h"
@@ -49,20 +49,21 @@ static int heard(const struct ear *self, const char *text, const char *too)
 }
 
 struct setup {
-    struct crew crew;
+    struct process_pool process_pool;
     struct ear ear;
     struct weir_fault_points points;
 };
 
 /* A member whose warnings are heard. It looks at the others at once: point 0 counts that. */
-static struct crew_member *join(struct fixture *fixture, struct setup *self)
+static struct pool_process *join(struct fixture *fixture, struct setup *self)
 {
     struct weir_db_options options = fixture_options(fixture);
 
     options.log = (struct weir_log){hear, &self->ear, WEIR_LOG_WARNING};
-    return crew_join_with(&self->crew,
-                          &(struct crew_joining){.db = fixture_open(fixture, &options),
-                                                 .points = &self->points});
+    return process_pool_join_with(
+        &self->process_pool,
+        &(struct process_pool_joining){.db = fixture_open(fixture, &options),
+                                       .points = &self->points});
 }
 
 static struct setup *open_setup(struct fixture *fixture)
@@ -70,8 +71,10 @@ static struct setup *open_setup(struct fixture *fixture)
     static struct setup setup;
 
     memset(&setup, 0, sizeof setup);
-    crew_open(&setup.crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
-    crew_leave(crew_join(&setup.crew)); /* crew-0 has made the subscription */
+    process_pool_open(&setup.process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = FOR_EVER_NS});
+    process_pool_leave(
+        process_pool_join(&setup.process_pool)); /* crew-0 has made the subscription */
     weir_fault_points_init(&setup.points);
     weir_fault_points_arm(&setup.points, "presence.looked", UINT64_MAX);
     return &setup;
@@ -121,11 +124,12 @@ static void find_process(void *state, const struct weir_process_info *info)
     (void)snprintf(self->library, sizeof self->library, "%s", info->library);
 }
 
-static struct found inspect(struct fixture *fixture, struct crew *crew, const char *name)
+static struct found inspect(struct fixture *fixture, struct process_pool *process_pool,
+                            const char *name)
 {
     struct found found = {.name = name};
 
-    check_db(weir_outbox_read_processes(crew->outbox, NULL, find_process, &found,
+    check_db(weir_outbox_read_processes(process_pool->outbox, NULL, find_process, &found,
                                         &fixture->error),
              WEIR_OK);
     return found;
@@ -136,48 +140,48 @@ static struct found inspect(struct fixture *fixture, struct crew *crew, const ch
 OUTBOX_TEST(name, that_two_processes_have_is_told_once)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
 
     write_peer(fixture, "crew-1", weir_version_string(), 60);
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
     check_int(heard(&setup->ear, "outbox.name_used_twice", "\"crew-1\""), 1);
-    check_int(inspect(fixture, &setup->crew, "crew-1").count, 2);
-    check(inspect(fixture, &setup->crew, "crew-1").info.name_used_twice);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    check_int(inspect(fixture, &setup->process_pool, "crew-1").count, 2);
+    check(inspect(fixture, &setup->process_pool, "crew-1").info.name_used_twice);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 /* It died, and was started again under its name. */
 OUTBOX_TEST(name, of_who_was_here_before_is_not_used_twice)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
 
     write_peer(fixture, "crew-1", weir_version_string(), -3600);
     one = join(fixture, setup);
     wait_for_looks(setup, 2);
 
     check_int(heard(&setup->ear, "outbox.name_used_twice", ""), 0);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 OUTBOX_TEST(name, of_one_process_is_not_used_twice)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one, *two;
+    struct pool_process *one, *two;
 
     one = join(fixture, setup);
-    two = crew_join(&setup->crew);
+    two = process_pool_join(&setup->process_pool);
     wait_for_looks(setup, 2);
 
     check_int(atomic_load(&setup->ear.count), 0);
-    check(!inspect(fixture, &setup->crew, "crew-1").info.name_used_twice);
-    crew_leave(one);
-    crew_leave(two);
-    crew_close(&setup->crew);
+    check(!inspect(fixture, &setup->process_pool, "crew-1").info.name_used_twice);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_close(&setup->process_pool);
 }
 
 /* ---- libraries ------------------------------------------------------------------------------- */
@@ -185,17 +189,18 @@ OUTBOX_TEST(name, of_one_process_is_not_used_twice)
 static void meet_library(struct fixture *fixture, const char *library, int told)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
 
     write_peer(fixture, "peer", library, -1);
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
     check_int(heard(&setup->ear, "outbox.older_library", "\"peer\""), told);
-    check(inspect(fixture, &setup->crew, "peer").info.library_is_older == (told > 0));
-    check_str(inspect(fixture, &setup->crew, "peer").library, library);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    check(inspect(fixture, &setup->process_pool, "peer").info.library_is_older ==
+          (told > 0));
+    check_str(inspect(fixture, &setup->process_pool, "peer").library, library);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 OUTBOX_TEST(library, that_is_older_is_told_once)
@@ -224,49 +229,50 @@ OUTBOX_TEST(library, that_is_newer_is_not_told)
 OUTBOX_SQLITE_TEST(clock, of_another_that_is_ahead_is_told_once)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
 
     write_peer(fixture, "peer", weir_version_string(), 3600);
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
     check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"peer\" ahead_ms=3"), 1);
-    check_in_range(inspect(fixture, &setup->crew, "peer").info.clock_off_us,
+    check_in_range(inspect(fixture, &setup->process_pool, "peer").info.clock_off_us,
                    INT64_C(3500000000), INT64_C(3600000000));
-    crew_leave(one);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 OUTBOX_TEST(clock, that_is_right_is_not_told)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one = join(fixture, setup);
+    struct pool_process *one = join(fixture, setup);
 
     weir_outbox_notify(one->outbox, WEIR_NOTIFY_LEASE_KEEPER);
 
     check_int(heard(&setup->ear, "outbox.wrong_clock", ""), 0);
-    check_in_range(inspect(fixture, &setup->crew, "crew-1").info.clock_off_us, -5000000,
-                   5000000);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    check_in_range(inspect(fixture, &setup->process_pool, "crew-1").info.clock_off_us,
+                   -5000000, 5000000);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 /* An hour off, by order of the test. */
 OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
 
     weir_fault_points_arm(&setup->points, "presence.wrong_clock", 1);
     weir_fault_points_arm(&setup->points, "keeper.eager", 1);
     one = join(fixture, setup);
-    wait_until(crew_share_of(&setup->crew, one) == 1 && /* which wakes it to beat */
-               inspect(fixture, &setup->crew, "crew-1").info.clock_off_us >
+    wait_until(process_pool_share_of(&setup->process_pool, one) ==
+                   1 && /* which wakes it to beat */
+               inspect(fixture, &setup->process_pool, "crew-1").info.clock_off_us >
                    INT64_C(3000000000));
 
     check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"crew-1\" off_ms=3"), 1);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 /* ---- by what it is known ---------------------------------------------------------------------- */
@@ -274,59 +280,60 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
 OUTBOX_TEST(process, is_seen_to_be_known_by_its_lock)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one = join(fixture, setup);
-    struct found found = inspect(fixture, &setup->crew, "crew-1");
+    struct pool_process *one = join(fixture, setup);
+    struct found found = inspect(fixture, &setup->process_pool, "crew-1");
 
     check_int(found.info.alive_by, WEIR_ALIVE_BY_LOCK);
     check_str(found.library, weir_version_string());
     check(!found.info.library_is_older);
     check_int(atomic_load(&setup->ear.count), 0);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }
 
 /* The file cannot be made: a folder is in its place. It is tried again, and told once. */
 OUTBOX_SQLITE_TEST(process, without_a_lock_goes_on_by_its_lease_and_says_so_once)
 {
     struct setup *setup = open_setup(fixture);
-    struct crew_member *one, *two;
+    struct pool_process *one, *two;
     char path[SERVER_PATH_SIZE + 8];
 
     (void)snprintf(path, sizeof path, "%s-weir", fixture->database);
     check_int(unlink(path), 0);
     check_int(mkdir(path, 0700), 0);
     one = join(fixture, setup);
-    check_int(inspect(fixture, &setup->crew, "crew-1").info.alive_by,
+    check_int(inspect(fixture, &setup->process_pool, "crew-1").info.alive_by,
               WEIR_ALIVE_BY_LEASE);
-    two = crew_join(&setup->crew);
+    two = process_pool_join(&setup->process_pool);
     wait_for_looks(setup, 2);
-    crew_enqueue(&setup->crew, 0, 3);
-    wait_until(crew_stored(&setup->crew) == 3);
+    process_pool_enqueue(&setup->process_pool, 0, 3);
+    wait_until(process_pool_stored(&setup->process_pool) == 3);
     check_int(heard(&setup->ear, "outbox.known_by_lease", "-weir"), 1);
 
     check_int(rmdir(path), 0); /* and now it can */
-    wait_until(inspect(fixture, &setup->crew, "crew-1").info.alive_by ==
+    wait_until(inspect(fixture, &setup->process_pool, "crew-1").info.alive_by ==
                WEIR_ALIVE_BY_LOCK);
-    crew_leave(one);
-    crew_leave(two);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_close(&setup->process_pool);
 }
 
 OUTBOX_POSTGRESQL_TEST(process, behind_a_transaction_pooler_is_known_by_its_lease)
 {
     struct setup *setup = open_setup(fixture);
     struct weir_db_options options = fixture_options(fixture);
-    struct crew_member *one;
+    struct pool_process *one;
     char url[SERVER_URL_SIZE + 32];
 
     (void)snprintf(url, sizeof url, "%s%cpooler=transaction", fixture->url,
                    strchr(fixture->url, '?') != NULL ? '&' : '?');
     options.url = url;
-    one = crew_join_with(&setup->crew,
-                         &(struct crew_joining){.db = fixture_open(fixture, &options)});
+    one = process_pool_join_with(
+        &setup->process_pool,
+        &(struct process_pool_joining){.db = fixture_open(fixture, &options)});
 
-    check_int(inspect(fixture, &setup->crew, "crew-1").info.alive_by,
+    check_int(inspect(fixture, &setup->process_pool, "crew-1").info.alive_by,
               WEIR_ALIVE_BY_LEASE);
-    crew_leave(one);
-    crew_close(&setup->crew);
+    process_pool_leave(one);
+    process_pool_close(&setup->process_pool);
 }

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "base/fault_point.h"
-#include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/outbox_fixture.h"
+#include "lib/process_pool.h"
 #include "outbox/outbox.h"
 
 static void nap_ms(long ms)
@@ -36,137 +36,142 @@ static void wait_for_renewals(const struct weir_fault_points *points, uint64_t c
     wait_until(passes(points) >= before + count);
 }
 
-static int count_by(const struct crew *crew, int32_t partition, uint32_t process)
+static int count_by(const struct process_pool *process_pool, int32_t partition,
+                    uint32_t process)
 {
-    const struct crew_record *record;
+    const struct process_pool_record *record;
     size_t from = 0;
     int count = 0;
 
-    while ((record = crew_next(crew, partition, &from)) != NULL)
+    while ((record = process_pool_next(process_pool, partition, &from)) != NULL)
         count += record->process == process;
     return count;
 }
 
 /* Enqueue until this process has delivered one. */
-static void deliver_by(struct crew *crew, int32_t partition, uint32_t process)
+static void deliver_by(struct process_pool *process_pool, int32_t partition,
+                       uint32_t process)
 {
     int64_t deadline_ms = fixture_deadline();
 
-    while (count_by(crew, partition, process) == 0) {
-        crew_enqueue(crew, partition, 1);
-        wait_until(crew_read(crew, partition).seq == crew->enqueued[partition]);
+    while (count_by(process_pool, partition, process) == 0) {
+        process_pool_enqueue(process_pool, partition, 1);
+        wait_until(process_pool_read(process_pool, partition).seq ==
+                   process_pool->enqueued[partition]);
         fixture_wait(__FILE__, __LINE__, "its share", deadline_ms);
     }
 }
 
 OUTBOX_TEST(stopped_process, moves_nothing_when_it_is_continued)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     pid_t one, two;
     int64_t epoch;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = 2,
-                                     .batch = 3,
-                                     .lease_ns = WEIR_MILLISECONDS(800),
-                                     .budget_ns = WEIR_SECONDS(60)});
-    crew_enqueue(&crew, 0, 3);
-    atomic_store(&crew.ledger->hold[0], true);
-    one = crew_start(&crew);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
-    epoch = crew_read(&crew, 0).epoch;
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 2,
+                                                     .batch = 3,
+                                                     .lease_ns = WEIR_MILLISECONDS(800),
+                                                     .budget_ns = WEIR_SECONDS(60)});
+    process_pool_enqueue(&process_pool, 0, 3);
+    atomic_store(&process_pool.ledger->hold[0], true);
+    one = process_pool_start(&process_pool);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
+    epoch = process_pool_read(&process_pool, 0).epoch;
     check_int(kill(one, SIGSTOP), 0);
-    two = crew_start(&crew);
-    wait_until(atomic_load(&crew.ledger->holding) == 2);
-    check(crew_read(&crew, 0).epoch > epoch);
-    epoch = crew_read(&crew, 0).epoch;
+    two = process_pool_start(&process_pool);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 2);
+    check(process_pool_read(&process_pool, 0).epoch > epoch);
+    epoch = process_pool_read(&process_pool, 0).epoch;
 
     /* its handler answers "done" for all three while the other one is still at them */
-    atomic_store(&crew.ledger->exempt, 1);
+    atomic_store(&process_pool.ledger->exempt, 1);
     check_int(kill(one, SIGCONT), 0);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
-    deliver_by(&crew, 1, 0); /* it works on, acks included */
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
+    deliver_by(&process_pool, 1, 0); /* it works on, acks included */
 
-    check_int(crew_read(&crew, 0).seq, 0);
-    check_int(crew_read(&crew, 0).epoch, epoch);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(crew_stored(&crew) == 3 + crew.enqueued[1]);
-    crew_end(&crew, one);
-    crew_end(&crew, two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    check_int(process_pool_read(&process_pool, 0).seq, 0);
+    check_int(process_pool_read(&process_pool, 0).epoch, epoch);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(process_pool_stored(&process_pool) == 3 + process_pool.enqueued[1]);
+    process_pool_end(&process_pool, one);
+    process_pool_end(&process_pool, two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(hanging_handler, loses_its_partition_and_no_other)
 {
-    struct crew crew;
-    struct crew_member *one, *two;
-    const struct crew_record *record = NULL;
-    const struct crew_record *next;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
+    const struct process_pool_record *record = NULL;
+    const struct process_pool_record *next;
     size_t from = 0;
 
-    crew_open(
-        &crew, fixture,
-        &(struct crew_options){.partitions = 4, .lease_ns = WEIR_MILLISECONDS(300)});
-    atomic_store(&crew.ledger->hold[0], true);
-    one = crew_join(&crew);
-    crew_enqueue(&crew, 0, 1);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 4,
+                                                     .lease_ns = WEIR_MILLISECONDS(300)});
+    atomic_store(&process_pool.ledger->hold[0], true);
+    one = process_pool_join(&process_pool);
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
     for (int p = 1; p < 4; p++)
-        crew_enqueue(&crew, p, 5);
-    wait_until(crew_stored(&crew) == 15);
+        process_pool_enqueue(&process_pool, p, 5);
+    wait_until(process_pool_stored(&process_pool) == 15);
 
-    atomic_store(&crew.ledger->exempt, 2);
-    two = crew_join(&crew);
-    wait_until(crew_read(&crew, 0).seq == 1);
+    atomic_store(&process_pool.ledger->exempt, 2);
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_read(&process_pool, 0).seq == 1);
 
-    while ((next = crew_next(&crew, 0, &from)) != NULL)
+    while ((next = process_pool_next(&process_pool, 0, &from)) != NULL)
         record = next;
     check_int(record->process, 1);
     check_int(record->attempts, 0); /* its first call had no mark */
-    wait_until(crew_share(&crew, "crew-0") == 2);
+    wait_until(process_pool_share(&process_pool, "crew-0") == 2);
     for (int p = 1; p < 4; p++)
-        crew_enqueue(&crew, p, 5);
-    wait_until(crew_stored(&crew) == 31);
+        process_pool_enqueue(&process_pool, p, 5);
+    wait_until(process_pool_stored(&process_pool) == 31);
 
     /* what it answers at last counts for nothing */
-    crew_enqueue(&crew, 0, 1);
-    wait_until(crew_stored(&crew) == 32);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(atomic_load(&crew.ledger->holding) == 0);
-    crew_enqueue(&crew, 0, 1);
-    wait_until(crew_stored(&crew) == 33);
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(process_pool_stored(&process_pool) == 32);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 0);
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(process_pool_stored(&process_pool) == 33);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(hanging_handler, gets_its_message_again_when_it_returns_after_its_lease)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     struct weir_fault_points points;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(200)});
-    atomic_store(&crew.ledger->hold[0], true);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_MILLISECONDS(200)});
+    atomic_store(&process_pool.ledger->hold[0], true);
     count_renewals(&points);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
-    crew_enqueue(&crew, 0, 1);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
-    wait_until(crew_read(&crew, 0).lease_left_us == 0);
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
+    wait_until(process_pool_read(&process_pool, 0).lease_left_us == 0);
     wait_for_renewals(&points, 6);
 
     /* not by the process in which it hangs */
-    check_int(atomic_load(&crew.ledger->count), 1);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(crew_stored(&crew) == 1);
+    check_int(atomic_load(&process_pool.ledger->count), 1);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(process_pool_stored(&process_pool) == 1);
 
-    check_int(crew.ledger->records[1].attempts, 0);
-    check(crew.ledger->records[1].epoch > crew.ledger->records[0].epoch);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    check_int(process_pool.ledger->records[1].attempts, 0);
+    check(process_pool.ledger->records[1].epoch > process_pool.ledger->records[0].epoch);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* ---- renewals ----------------------------------------------------------------------------- */
@@ -238,34 +243,36 @@ OUTBOX_TEST(hanging_handler, is_left_behind_by_stop)
 {
     static const struct weir_heap FOR_EVER = {.resize = keep_for_ever};
     struct weir_db_options options = fixture_options(fixture);
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     struct weir_outbox *outbox;
     struct weir_db *db;
 
     /* what a handler that hangs still touches is never freed: not from the fixture's heap */
     options.heap = &FOR_EVER;
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(300)});
-    atomic_store(&crew.ledger->hold[0], true);
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.db = fixture_open(fixture, &options)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_MILLISECONDS(300)});
+    atomic_store(&process_pool.ledger->hold[0], true);
+    one = process_pool_join_with(
+        &process_pool,
+        &(struct process_pool_joining){.db = fixture_open(fixture, &options)});
     outbox = one->outbox;
     db = one->db;
-    crew_enqueue(&crew, 0, 1);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
 
     check_int(weir_outbox_stop(outbox, WEIR_MILLISECONDS(10)), 1);
     weir_outbox_destroy(outbox);
     weir_db_destroy(db);
 
-    atomic_store(&crew.ledger->exempt, 2);
-    two = crew_join(&crew);
-    wait_until(crew_stored(&crew) == 1);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(atomic_load(&crew.ledger->holding) == 0);
+    atomic_store(&process_pool.ledger->exempt, 2);
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_stored(&process_pool) == 1);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 0);
     nap_ms(50); /* it returns into what is left; only a sanitizer could tell */
-    crew_leave(two);
-    crew_close(&crew);
+    process_pool_leave(two);
+    process_pool_close(&process_pool);
 }
 
 /* ---- budgets ------------------------------------------------------------------------------ */
@@ -316,17 +323,18 @@ static enum weir_outcome be_late(struct weir_context *context, void *state,
 
 OUTBOX_TEST(budget, is_seen_by_the_handler_and_keeps_what_was_acked_in_time)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     struct lateness late = {.calls = 0};
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.lease_ns = WEIR_SECONDS(20),
-                                     .budget_ns = WEIR_MILLISECONDS(200)});
-    crew_enqueue_together(&crew, 0, 3);
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.on_batch = be_late, .state = &late});
-    wait_until(crew_stored(&crew) == 3);
+    process_pool_open(
+        &process_pool, fixture,
+        &(struct process_pool_options){.lease_ns = WEIR_SECONDS(20),
+                                       .budget_ns = WEIR_MILLISECONDS(200)});
+    process_pool_enqueue_together(&process_pool, 0, 3);
+    one = process_pool_join_with(&process_pool, &(struct process_pool_joining){
+                                                    .on_batch = be_late, .state = &late});
+    wait_until(process_pool_stored(&process_pool) == 3);
 
     check_in_range(late.remaining_ns[0], 1, WEIR_MILLISECONDS(200));
     check(!late.stopped[0]);
@@ -337,93 +345,96 @@ OUTBOX_TEST(budget, is_seen_by_the_handler_and_keeps_what_was_acked_in_time)
     check_int(late.first_seq[1], 2);
     check_int(late.attempts[1], 1);
     check_int(late.epoch[1], late.epoch[0]);
-    crew_leave(one);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(budget, when_it_is_over_costs_no_lease_once_the_handler_has_returned)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     struct weir_fault_points points;
     struct lateness late = {.renewals = &points};
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.lease_ns = WEIR_SECONDS(1),
-                                     .budget_ns = WEIR_MILLISECONDS(20),
-                                     .retry_ns = WEIR_SECONDS(30)});
-    crew_enqueue_together(&crew, 0, 3);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_SECONDS(1),
+                                                     .budget_ns = WEIR_MILLISECONDS(20),
+                                                     .retry_ns = WEIR_SECONDS(30)});
+    process_pool_enqueue_together(&process_pool, 0, 3);
     count_renewals(&points);
-    one = crew_join_with(
-        &crew,
-        &(struct crew_joining){.points = &points, .on_batch = be_late, .state = &late});
-    wait_until(crew_stored(&crew) == 1);
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){
+                           .points = &points, .on_batch = be_late, .state = &late});
+    wait_until(process_pool_stored(&process_pool) == 1);
     wait_for_renewals(&points,
                       6); /* two leases: it waits for its retry, and is renewed */
 
-    check_int(crew_read(&crew, 0).epoch, late.epoch[0]);
-    check(crew_read(&crew, 0).lease_left_us > 0);
-    check_int(crew_read(&crew, 0).attempts, 1);
-    check_int(crew_read(&crew, 0).crashes, 0);
-    crew_leave(one);
-    crew_close(&crew);
+    check_int(process_pool_read(&process_pool, 0).epoch, late.epoch[0]);
+    check(process_pool_read(&process_pool, 0).lease_left_us > 0);
+    check_int(process_pool_read(&process_pool, 0).attempts, 1);
+    check_int(process_pool_read(&process_pool, 0).crashes, 0);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(budget, longer_than_the_lease_keeps_the_partition)
 {
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     struct weir_fault_points points;
     int64_t epoch[4];
 
     /* one thread for handlers, and it is busy for all of the time */
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = 4,
-                                     .handlers = 1,
-                                     .lease_ns = WEIR_SECONDS(1),
-                                     .budget_ns = WEIR_SECONDS(60)});
-    atomic_store(&crew.ledger->hold[0], true);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 4,
+                                                     .handlers = 1,
+                                                     .lease_ns = WEIR_SECONDS(1),
+                                                     .budget_ns = WEIR_SECONDS(60)});
+    atomic_store(&process_pool.ledger->hold[0], true);
     count_renewals(&points);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
-    crew_enqueue(&crew, 0, 1);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
-    two = crew_join(&crew);
-    wait_until(crew_share(&crew, "crew-0") == 2 && crew_share(&crew, "crew-1") == 2);
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
+    process_pool_enqueue(&process_pool, 0, 1);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_share(&process_pool, "crew-0") == 2 &&
+               process_pool_share(&process_pool, "crew-1") == 2);
     for (int p = 0; p < 4; p++)
-        epoch[p] = crew_read(&crew, p).epoch;
+        epoch[p] = process_pool_read(&process_pool, p).epoch;
     wait_for_renewals(&points, 6); /* two leases */
 
     for (int p = 0; p < 4; p++)
-        check_int(crew_read(&crew, p).epoch, epoch[p]);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(crew_stored(&crew) == 1);
-    check_int(atomic_load(&crew.ledger->count), 1);
-    check_int(crew.ledger->records[0].attempts, 0);
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
-    crew_close(&crew);
+        check_int(process_pool_read(&process_pool, p).epoch, epoch[p]);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(process_pool_stored(&process_pool) == 1);
+    check_int(atomic_load(&process_pool.ledger->count), 1);
+    check_int(process_pool.ledger->records[0].attempts, 0);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(lease, of_a_tenth_of_a_second_is_measured_by_the_databases_clock)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     pid_t one, two;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(100)});
-    atomic_store(&crew.ledger->hold[0], true);
-    crew_enqueue(&crew, 0, 1);
-    one = crew_start(&crew);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_MILLISECONDS(100)});
+    atomic_store(&process_pool.ledger->hold[0], true);
+    process_pool_enqueue(&process_pool, 0, 1);
+    one = process_pool_start(&process_pool);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
     for (int i = 0; i < 20; i++)
-        check_in_range(crew_read(&crew, 0).lease_left_us, 0, 100000);
-    crew_kill(&crew, one);
-    wait_until(crew_read(&crew, 0).lease_left_us == 0);
+        check_in_range(process_pool_read(&process_pool, 0).lease_left_us, 0, 100000);
+    process_pool_kill(&process_pool, one);
+    wait_until(process_pool_read(&process_pool, 0).lease_left_us == 0);
 
-    atomic_store(&crew.ledger->hold[0], false);
-    two = crew_start(&crew);
-    wait_until(crew_stored(&crew) == 1);
-    crew_end(&crew, two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    two = process_pool_start(&process_pool);
+    wait_until(process_pool_stored(&process_pool) == 1);
+    process_pool_end(&process_pool, two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }

@@ -9,25 +9,25 @@
 
 #include "base/fault_point.h"
 #include "db/db.h"
-#include "lib/crew.h"
 #include "lib/outbox_engines.h"
+#include "lib/process_pool.h"
 
 enum { PARTITIONS = 4 };
 
-static const struct crew_options OPTIONS = {.partitions = PARTITIONS,
-                                            .batch = 7,
-                                            .lease_ns = WEIR_SECONDS(1)};
+static const struct process_pool_options OPTIONS = {.partitions = PARTITIONS,
+                                                    .batch = 7,
+                                                    .lease_ns = WEIR_SECONDS(1)};
 
-static int64_t enqueue_everywhere(struct crew *crew, int rounds)
+static int64_t enqueue_everywhere(struct process_pool *process_pool, int rounds)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < rounds; i++) {
-        for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-            crew_enqueue_together(crew, p, 5);
+        for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+            process_pool_enqueue_together(process_pool, p, 5);
     }
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-        sum += crew->enqueued[p];
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+        sum += process_pool->enqueued[p];
     return sum;
 }
 
@@ -46,30 +46,30 @@ static struct weir_db *open_with(struct fixture *fixture,
 
 static void outlive_server(struct fixture *fixture)
 {
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     int64_t sum = 0;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
-    one = crew_join(&crew);
-    two = crew_join(&crew);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    atomic_store(&process_pool.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    one = process_pool_join(&process_pool);
+    two = process_pool_join(&process_pool);
     for (int i = 0; i < 2; i++) {
-        int64_t before = crew_done(&crew);
+        int64_t before = process_pool_done(&process_pool);
 
-        sum = enqueue_everywhere(&crew, 20);
-        wait_until(crew_done(&crew) > before + 20);
+        sum = enqueue_everywhere(&process_pool, 20);
+        wait_until(process_pool_done(&process_pool) > before + 20);
         server_kill(fixture->server);
         server_restart(fixture->server);
         wait_until(weir_outbox_migrate(fixture->db, &fixture->error) == WEIR_OK);
-        crew_note_stored(&crew);
+        process_pool_note_stored(&process_pool);
     }
-    wait_until(crew_stored(&crew) == sum);
+    wait_until(process_pool_stored(&process_pool) == sum);
 
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 WEIR_TEST(outage, of_the_server_loses_nothing_on_postgresql)
@@ -93,32 +93,34 @@ static void deliver_with(struct fixture *fixture, const char *point, uint64_t ev
 {
     enum { WAVES_MIN = 6, FAILURES_MIN = 10 };
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     int64_t deadline_ms = fixture_deadline();
 
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, point, every);
-    crew_open(&crew, fixture, &OPTIONS);
-    one = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
-                                                       .patient = true});
-    two = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
-                                                       .patient = true});
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){.db = open_with(fixture, &points),
+                                                      .patient = true});
+    two = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){.db = open_with(fixture, &points),
+                                                      .patient = true});
     for (int wave = 0;
          wave < WAVES_MIN || atomic_load(&points.armed[0].passed) < every * FAILURES_MIN;
          wave++) {
-        int64_t before = crew_done(&crew);
-        int64_t sum = enqueue_everywhere(&crew, 5);
+        int64_t before = process_pool_done(&process_pool);
+        int64_t sum = enqueue_everywhere(&process_pool, 5);
 
-        wait_until(crew_done(&crew) > (before + sum) / 2);
-        crew_note_stored(&crew);
-        wait_until(crew_stored(&crew) == sum);
+        wait_until(process_pool_done(&process_pool) > (before + sum) / 2);
+        process_pool_note_stored(&process_pool);
+        wait_until(process_pool_stored(&process_pool) == sum);
         fixture_wait(__FILE__, __LINE__, "enough failures", deadline_ms);
     }
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* On SQLite every row is a call: a page of all messages there are must fit between two faults. */
@@ -144,48 +146,53 @@ OUTBOX_TEST(outage, of_the_answer_to_a_commit_skips_nothing)
 OUTBOX_TEST(doubt, about_an_ack_is_settled_within_the_lease)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     int64_t epoch;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(4)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_SECONDS(4)});
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "acker.unanswered", 2);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
-    epoch = crew_read(&crew, 0).epoch;
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
+    epoch = process_pool_read(&process_pool, 0).epoch;
     for (int i = 0; i < 20; i++) {
-        crew_enqueue(&crew, 0, 1);
-        wait_until(crew_stored(&crew) == i + 1);
-        check_in_range(crew_read(&crew, 0).lease_left_us, 1, 4000000); /* not longer */
+        process_pool_enqueue(&process_pool, 0, 1);
+        wait_until(process_pool_stored(&process_pool) == i + 1);
+        check_in_range(process_pool_read(&process_pool, 0).lease_left_us, 1,
+                       4000000); /* not longer */
     }
-    check_int(crew_read(&crew, 0).epoch, epoch);
-    check_int(crew_read(&crew, 0).attempts, 0);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    check_int(process_pool_read(&process_pool, 0).epoch, epoch);
+    check_int(process_pool_read(&process_pool, 0).attempts, 0);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* Nobody can be asked, so the ack is sent again and refused. */
 OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_SECONDS(240)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_SECONDS(240)});
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "acker.unanswered", 3);
     weir_fault_points_arm(&points, "acker.cannot_ask", 1);
     weir_fault_points_arm(&points, "keeper.eager", 1); /* not in seconds */
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
     for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a beat */
-        crew_enqueue(&crew, 0, 1);
-        wait_until(crew_stored(&crew) == i + 1);
+        process_pool_enqueue(&process_pool, 0, 1);
+        wait_until(process_pool_stored(&process_pool) == i + 1);
     }
     check(atomic_load(&points.armed[1].passed) > 0);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* Processes come and go while answers to the keeper are lost. Each lease outlasts the test's
@@ -193,39 +200,41 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
 static void share_with(struct fixture *fixture, const char *point)
 {
     struct weir_fault_points points[2];
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     int64_t sum;
 
-    crew_open(
-        &crew, fixture,
-        &(struct crew_options){.partitions = PARTITIONS, .lease_ns = WEIR_SECONDS(240)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = PARTITIONS,
+                                                     .lease_ns = WEIR_SECONDS(240)});
     for (int i = 0; i < 2; i++) {
         weir_fault_points_init(&points[i]);
         weir_fault_points_arm(&points[i], point, 2);
         weir_fault_points_arm(&points[i], "keeper.eager", 1);
     }
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.points = &points[0], .patient = true});
+    one = process_pool_join_with(
+        &process_pool,
+        &(struct process_pool_joining){.points = &points[0], .patient = true});
     for (int i = 0; i < 2; i++) { /* each point fires in the second round at the latest */
-        two = crew_join_with(
-            &crew, &(struct crew_joining){.points = &points[1], .patient = true});
-        wait_until(crew_share_of(&crew, one) == PARTITIONS / 2 &&
-                   crew_share_of(&crew, two) == PARTITIONS / 2);
-        sum = enqueue_everywhere(&crew, 1);
-        wait_until(crew_stored(&crew) == sum);
-        crew_leave(two);
-        wait_until(crew_share_of(&crew, one) == PARTITIONS);
+        two = process_pool_join_with(
+            &process_pool,
+            &(struct process_pool_joining){.points = &points[1], .patient = true});
+        wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS / 2 &&
+                   process_pool_share_of(&process_pool, two) == PARTITIONS / 2);
+        sum = enqueue_everywhere(&process_pool, 1);
+        wait_until(process_pool_stored(&process_pool) == sum);
+        process_pool_leave(two);
+        wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS);
     }
     check(atomic_load(&points[0].armed[0].passed) > 1);
     check(atomic_load(&points[1].armed[0].passed) > 1);
-    crew_leave(one);
+    process_pool_leave(one);
     for (int32_t p = 0; p < PARTITIONS; p++) {
-        check_int(crew_read(&crew, p).lease_left_us, 0);
-        check_int(crew_read(&crew, p).crashes, 0);
+        check_int(process_pool_read(&process_pool, p).lease_left_us, 0);
+        check_int(process_pool_read(&process_pool, p).crashes, 0);
     }
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(doubt, about_a_lease_that_was_taken_is_settled_before_it_runs_out)
@@ -253,11 +262,11 @@ OUTBOX_TEST(doubt, about_an_enqueue_is_reported_to_the_caller)
     struct weir_outbox_options options;
     struct weir_outbox *outbox = NULL;
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     struct weir_db *db;
 
-    crew_open(&crew, fixture, NULL);
+    process_pool_open(&process_pool, fixture, NULL);
     weir_fault_points_init(&points);
     db = open_with(fixture, &points);
     weir_outbox_options_init(&options);
@@ -269,10 +278,10 @@ OUTBOX_TEST(doubt, about_an_enqueue_is_reported_to_the_caller)
     weir_outbox_destroy(outbox);
     weir_db_destroy(db);
 
-    one = crew_join(&crew);
-    wait_until(crew_stored(&crew) == 1); /* it had happened */
-    crew_leave(one);
-    crew_close(&crew);
+    one = process_pool_join(&process_pool);
+    wait_until(process_pool_stored(&process_pool) == 1); /* it had happened */
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -312,25 +321,26 @@ static void deliver_without_memory(struct fixture *fixture, uint64_t every)
 {
     struct leaky leaky = {.heap = {.resize = resize}};
     struct weir_db_options options = fixture_options(fixture);
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     int64_t sum;
 
     leaky.heap.state = &leaky;
     options.heap = &leaky.heap;
-    crew_open(&crew, fixture, &OPTIONS);
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.db = fixture_open(fixture, &options)});
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    one = process_pool_join_with(
+        &process_pool,
+        &(struct process_pool_joining){.db = fixture_open(fixture, &options)});
     atomic_store(&leaky.every, every);
-    sum = enqueue_everywhere(&crew, 20);
+    sum = enqueue_everywhere(&process_pool, 20);
     wait_until(atomic_load(&leaky.refused) >= 5);
     atomic_store(&leaky.every, 0);
-    wait_until(crew_stored(&crew) == sum);
+    wait_until(process_pool_stored(&process_pool) == sum);
 
-    crew_leave(one);
+    process_pool_leave(one);
     check_int(leaky.outstanding, 0);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(memory, that_is_refused_now_and_then_loses_nothing)

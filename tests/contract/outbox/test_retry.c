@@ -3,8 +3,8 @@
  * and nothing forgets how often.
  */
 #include "db/clock.h"
-#include "lib/crew.h"
 #include "lib/outbox_fixture.h"
+#include "lib/process_pool.h"
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
 {
@@ -265,83 +265,85 @@ OUTBOX_TEST(retry, of_the_next_message_begins_with_one)
 
 enum { FAILING, FINE };
 
-static struct partition_view look_at_crew(struct crew *crew)
+static struct partition_view look_at_process_pool(struct process_pool *process_pool)
 {
-    return outbox_fixture_partition(crew->fixture, crew->outbox, "crew", "default",
-                                    FAILING);
+    return outbox_fixture_partition(process_pool->fixture, process_pool->outbox, "crew",
+                                    "default", FAILING);
 }
 
 /* Processes that wait for `retry_ns` after a failure. The first one has failed, and was killed.
  * Returns when the next try is due, by the database's clock; or a little earlier. */
-static int64_t fail_and_die(struct crew *crew, struct fixture *fixture, int64_t retry_ns)
+static int64_t fail_and_die(struct process_pool *process_pool, struct fixture *fixture,
+                            int64_t retry_ns)
 {
-    struct crew_options options = {.partitions = 2, .retry_ns = retry_ns};
+    struct process_pool_options options = {.partitions = 2, .retry_ns = retry_ns};
     struct partition_view view = {0};
     int64_t now_us = 0;
     pid_t pid;
 
-    crew_open(crew, fixture, &options);
-    pid = crew_start(crew);
-    atomic_store(&crew->ledger->fail[FAILING], true);
-    crew_enqueue(crew, FAILING, 3);
+    process_pool_open(process_pool, fixture, &options);
+    pid = process_pool_start(process_pool);
+    atomic_store(&process_pool->ledger->fail[FAILING], true);
+    process_pool_enqueue(process_pool, FAILING, 3);
     while (view.retry_in_us == 0) {
-        now_us = crew_now_us();
-        view = look_at_crew(crew);
+        now_us = process_pool_now_us();
+        view = look_at_process_pool(process_pool);
     }
-    crew_kill(crew, pid);
+    process_pool_kill(process_pool, pid);
     return now_us + view.retry_in_us;
 }
 
 /* A new process has both partitions, and delivers `count` messages of the other one. */
-static pid_t take_over(struct crew *crew, int count)
+static pid_t take_over(struct process_pool *process_pool, int count)
 {
-    pid_t pid = crew_start(crew);
+    pid_t pid = process_pool_start(process_pool);
     char name[32];
 
-    crew_name(atomic_load(&crew->ledger->processes) - 1, name, sizeof name);
-    wait_until(crew_share(crew, name) == 2);
-    crew_enqueue(crew, FINE, count);
-    wait_until(crew_read(crew, FINE).seq == crew->enqueued[FINE]);
+    process_pool_name(atomic_load(&process_pool->ledger->processes) - 1, name,
+                      sizeof name);
+    wait_until(process_pool_share(process_pool, name) == 2);
+    process_pool_enqueue(process_pool, FINE, count);
+    wait_until(process_pool_read(process_pool, FINE).seq == process_pool->enqueued[FINE]);
     return pid;
 }
 
 OUTBOX_TEST(retry, waits_through_takeovers_and_restarts_while_others_are_delivered)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     size_t from = 0;
 
-    (void)fail_and_die(&crew, fixture, WEIR_MINUTES(10));
-    crew_kill(&crew, take_over(&crew, 30));
-    crew_end(&crew, take_over(&crew, 30));
-    crew_end(&crew, take_over(&crew, 30));
+    (void)fail_and_die(&process_pool, fixture, WEIR_MINUTES(10));
+    process_pool_kill(&process_pool, take_over(&process_pool, 30));
+    process_pool_end(&process_pool, take_over(&process_pool, 30));
+    process_pool_end(&process_pool, take_over(&process_pool, 30));
 
-    check(crew_next(&crew, FAILING, &from) != NULL);
-    check(crew_next(&crew, FAILING, &from) == NULL);
-    check_int(look_at_crew(&crew).attempts, 1);
-    check_str(look_at_crew(&crew).last_error, "told to fail");
-    check(look_at_crew(&crew).retry_in_us > INT64_C(6) * 60 * 1000000);
-    crew_close(&crew);
+    check(process_pool_next(&process_pool, FAILING, &from) != NULL);
+    check(process_pool_next(&process_pool, FAILING, &from) == NULL);
+    check_int(look_at_process_pool(&process_pool).attempts, 1);
+    check_str(look_at_process_pool(&process_pool).last_error, "told to fail");
+    check(look_at_process_pool(&process_pool).retry_in_us > INT64_C(6) * 60 * 1000000);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(retry, is_made_after_a_takeover_when_it_is_due_and_not_earlier)
 {
-    struct crew crew;
-    int64_t due_us = fail_and_die(&crew, fixture, WEIR_SECONDS(2));
-    const struct crew_record *again;
+    struct process_pool process_pool;
+    int64_t due_us = fail_and_die(&process_pool, fixture, WEIR_SECONDS(2));
+    const struct process_pool_record *again;
     size_t from = 0;
     pid_t pid;
 
-    atomic_store(&crew.ledger->fail[FAILING], false);
-    pid = take_over(&crew, 30);
-    wait_until(crew_read(&crew, FAILING).seq == 3);
+    atomic_store(&process_pool.ledger->fail[FAILING], false);
+    pid = take_over(&process_pool, 30);
+    wait_until(process_pool_read(&process_pool, FAILING).seq == 3);
 
     do {
-        again = crew_next(&crew, FAILING, &from);
+        again = process_pool_next(&process_pool, FAILING, &from);
     } while (again != NULL && again->process == 0); /* which is dead by now */
     check(again != NULL);
     check_int(again->seq, 1);
     check(again->at_us >= due_us);
-    crew_audit(&crew);
-    crew_end(&crew, pid);
-    crew_close(&crew);
+    process_pool_audit(&process_pool);
+    process_pool_end(&process_pool, pid);
+    process_pool_close(&process_pool);
 }

@@ -5,72 +5,76 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
+#include "lib/process_pool.h"
 
 enum { PARTITIONS = 8 };
 
-static const struct crew_options OPTIONS = {.partitions = PARTITIONS,
-                                            .batch = 5,
-                                            .lease_ns = WEIR_SECONDS(2)};
+static const struct process_pool_options OPTIONS = {.partitions = PARTITIONS,
+                                                    .batch = 5,
+                                                    .lease_ns = WEIR_SECONDS(2)};
 
-static void enqueue_everywhere(struct crew *crew, int count)
+static void enqueue_everywhere(struct process_pool *process_pool, int count)
 {
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-        crew_enqueue_together(crew, p, count);
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+        process_pool_enqueue_together(process_pool, p, count);
 }
 
-static int64_t enqueued(const struct crew *crew)
+static int64_t enqueued(const struct process_pool *process_pool)
 {
     int64_t sum = 0;
 
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-        sum += crew->enqueued[p];
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+        sum += process_pool->enqueued[p];
     return sum;
 }
 
 /* Nobody died, so nobody was told of a failed attempt; and no two were at one partition. */
-static void check_quiet(const struct crew *crew)
+static void check_quiet(const struct process_pool *process_pool)
 {
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++) {
-        const struct crew_record *record;
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++) {
+        const struct process_pool_record *record;
         size_t from = 0;
 
-        while ((record = crew_next(crew, p, &from)) != NULL)
+        while ((record = process_pool_next(process_pool, p, &from)) != NULL)
             check_int(record->attempts, 0);
     }
-    check_int(atomic_load(&crew->ledger->overlaps), 0);
+    check_int(atomic_load(&process_pool->ledger->overlaps), 0);
 }
 
 OUTBOX_TEST(shares, are_equal_and_follow_who_comes_and_goes)
 {
-    struct crew crew;
-    struct crew_member *one, *two, *three;
+    struct process_pool process_pool;
+    struct pool_process *one, *two, *three;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    one = crew_join(&crew);
-    check_int(crew_share_of(&crew, one), PARTITIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    one = process_pool_join(&process_pool);
+    check_int(process_pool_share_of(&process_pool, one), PARTITIONS);
 
-    two = crew_join(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, two) == 4);
-    three = crew_join(&crew);
-    wait_until(crew_share_of(&crew, one) <= 3 && crew_share_of(&crew, two) <= 3 &&
-               crew_share_of(&crew, three) >= 2);
-    wait_until(crew_share_of(&crew, one) + crew_share_of(&crew, two) +
-                   crew_share_of(&crew, three) ==
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
+               process_pool_share_of(&process_pool, two) == 4);
+    three = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, one) <= 3 &&
+               process_pool_share_of(&process_pool, two) <= 3 &&
+               process_pool_share_of(&process_pool, three) >= 2);
+    wait_until(process_pool_share_of(&process_pool, one) +
+                   process_pool_share_of(&process_pool, two) +
+                   process_pool_share_of(&process_pool, three) ==
                PARTITIONS);
-    crew_leave(two);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share_of(&crew, three) == 4);
-    crew_leave(one);
-    wait_until(crew_share_of(&crew, three) == PARTITIONS);
+    process_pool_leave(two);
+    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
+               process_pool_share_of(&process_pool, three) == 4);
+    process_pool_leave(one);
+    wait_until(process_pool_share_of(&process_pool, three) == PARTITIONS);
 
-    enqueue_everywhere(&crew, 1);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(three);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    enqueue_everywhere(&process_pool, 1);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(three);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* ---- to within one --------------------------------------------------------------------------- */
@@ -78,27 +82,28 @@ OUTBOX_TEST(shares, are_equal_and_follow_who_comes_and_goes)
 enum { MEMBERS_MAX = 3 };
 
 /* Everything is held, and nobody has two more than another. */
-static bool are_fair(struct crew *crew, struct crew_member *const *members, int count)
+static bool are_fair(struct process_pool *process_pool,
+                     struct pool_process *const *members, int count)
 {
-    int least = CREW_PARTITIONS_MAX;
+    int least = PROCESS_POOL_PARTITIONS_MAX;
     int most = 0;
     int sum = 0;
 
     for (int i = 0; i < count; i++) {
-        int share = crew_share_of(crew, members[i]);
+        int share = process_pool_share_of(process_pool, members[i]);
 
         least = share < least ? share : least;
         most = share > most ? share : most;
         sum += share;
     }
-    return sum == crew->ledger->options.partitions && most - least <= 1;
+    return sum == process_pool->ledger->options.partitions && most - least <= 1;
 }
 
 /* Nothing came twice. */
-static void check_once(const struct crew *crew)
+static void check_once(const struct process_pool *process_pool)
 {
-    check_int((int64_t)atomic_load(&crew->ledger->count), enqueued(crew));
-    check_quiet(crew);
+    check_int((int64_t)atomic_load(&process_pool->ledger->count), enqueued(process_pool));
+    check_quiet(process_pool);
 }
 
 /* One, two, three, two, one of them, while messages flow. */
@@ -106,31 +111,32 @@ static void come_and_go(struct fixture *fixture, int32_t partitions)
 {
     static const int COUNTS[] = {1, 2, 3, 2, 1};
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *members[MEMBERS_MAX];
+    struct process_pool process_pool;
+    struct pool_process *members[MEMBERS_MAX];
     int count = 0;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){
-                  .partitions = partitions, .batch = 5, .lease_ns = WEIR_SECONDS(300)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = partitions,
+                                                     .batch = 5,
+                                                     .lease_ns = WEIR_SECONDS(300)});
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "keeper.eager", 1);
     for (int i = 0; i < 5; i++) {
-        enqueue_everywhere(&crew, 10);
+        enqueue_everywhere(&process_pool, 10);
         while (count < COUNTS[i])
-            members[count++] =
-                crew_join_with(&crew, &(struct crew_joining){.points = &points});
+            members[count++] = process_pool_join_with(
+                &process_pool, &(struct process_pool_joining){.points = &points});
         while (count > COUNTS[i]) { /* not always the one that came last */
-            crew_leave(members[0]);
+            process_pool_leave(members[0]);
             memmove(members, members + 1, (size_t)--count * sizeof members[0]);
         }
-        wait_until(are_fair(&crew, members, count));
+        wait_until(are_fair(&process_pool, members, count));
     }
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(members[0]);
-    check_once(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(members[0]);
+    check_once(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(shares, of_8_partitions_differ_by_one_at_most)
@@ -146,189 +152,194 @@ OUTBOX_TEST(shares, of_64_partitions_differ_by_one_at_most)
 /* Each is ended in order and begun again, one after the other. */
 OUTBOX_TEST(shares, of_processes_restarted_in_turn_repeat_nothing)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     pid_t processes[MEMBERS_MAX];
 
-    crew_open(&crew, fixture, &OPTIONS);
-    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    atomic_store(&process_pool.ledger->slow_ns, WEIR_MILLISECONDS(1));
     for (int i = 0; i < MEMBERS_MAX; i++)
-        processes[i] = crew_start(&crew);
+        processes[i] = process_pool_start(&process_pool);
     for (int i = 0; i < MEMBERS_MAX; i++) {
-        int64_t before = crew_done(&crew);
+        int64_t before = process_pool_done(&process_pool);
 
-        enqueue_everywhere(&crew, 50);
-        wait_until(crew_done(&crew) > before + 40);
-        crew_end(&crew, processes[i]);
-        enqueue_everywhere(&crew, 20);
-        processes[i] = crew_start(&crew);
+        enqueue_everywhere(&process_pool, 50);
+        wait_until(process_pool_done(&process_pool) > before + 40);
+        process_pool_end(&process_pool, processes[i]);
+        enqueue_everywhere(&process_pool, 20);
+        processes[i] = process_pool_start(&process_pool);
     }
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     for (int i = 0; i < MEMBERS_MAX; i++)
-        crew_end(&crew, processes[i]);
-    check_once(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+        process_pool_end(&process_pool, processes[i]);
+    check_once(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(shares, are_handed_over_between_batches_under_load)
 {
-    struct crew crew;
-    struct crew_member *one, *two, *three;
+    struct process_pool process_pool;
+    struct pool_process *one, *two, *three;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(2));
-    one = crew_join(&crew);
-    enqueue_everywhere(&crew, 100);
-    two = crew_join(&crew);
-    wait_until(crew_share_of(&crew, two) == 4);
-    enqueue_everywhere(&crew, 50);
-    three = crew_join(&crew);
-    wait_until(crew_share_of(&crew, three) >= 2);
-    crew_leave(one);
-    enqueue_everywhere(&crew, 50);
-    wait_until(crew_share_of(&crew, two) == 4 && crew_share_of(&crew, three) == 4);
-    crew_leave(two);
-    atomic_store(&crew.ledger->slow_ns, 0);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    atomic_store(&process_pool.ledger->slow_ns, WEIR_MILLISECONDS(2));
+    one = process_pool_join(&process_pool);
+    enqueue_everywhere(&process_pool, 100);
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, two) == 4);
+    enqueue_everywhere(&process_pool, 50);
+    three = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, three) >= 2);
+    process_pool_leave(one);
+    enqueue_everywhere(&process_pool, 50);
+    wait_until(process_pool_share_of(&process_pool, two) == 4 &&
+               process_pool_share_of(&process_pool, three) == 4);
+    process_pool_leave(two);
+    atomic_store(&process_pool.ledger->slow_ns, 0);
 
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(three);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(three);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(shares, of_a_process_that_dies_are_taken_over)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     pid_t two;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = PARTITIONS,
-                                     .lease_ns = WEIR_MILLISECONDS(600)});
-    one = crew_join(&crew);
-    two = crew_start(&crew);
-    wait_until(crew_share_of(&crew, one) == 4 && crew_share(&crew, "crew-1") == 4);
-    crew_kill(&crew, two);
-    wait_until(crew_share_of(&crew, one) == PARTITIONS);
-    enqueue_everywhere(&crew, 3);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = PARTITIONS,
+                                                     .lease_ns = WEIR_MILLISECONDS(600)});
+    one = process_pool_join(&process_pool);
+    two = process_pool_start(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
+               process_pool_share(&process_pool, "crew-1") == 4);
+    process_pool_kill(&process_pool, two);
+    wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS);
+    enqueue_everywhere(&process_pool, 3);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(shares, leave_a_process_waiting_when_there_are_too_few_partitions)
 {
-    struct crew crew;
-    struct crew_member *members[3];
+    struct process_pool process_pool;
+    struct pool_process *members[3];
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = 2, .lease_ns = WEIR_SECONDS(2)});
+    process_pool_open(
+        &process_pool, fixture,
+        &(struct process_pool_options){.partitions = 2, .lease_ns = WEIR_SECONDS(2)});
     for (int i = 0; i < 2; i++)
-        members[i] = crew_join(&crew);
-    wait_until(crew_share_of(&crew, members[0]) == 1 &&
-               crew_share_of(&crew, members[1]) == 1);
-    members[2] = crew_join(&crew); /* not sooner: it might be quicker than the second */
-    check_int(crew_share_of(&crew, members[2]), 0);
-    crew_leave(members[0]);
-    wait_until(crew_share_of(&crew, members[2]) == 1);
-    enqueue_everywhere(&crew, 2);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(members[1]);
-    crew_leave(members[2]);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+        members[i] = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, members[0]) == 1 &&
+               process_pool_share_of(&process_pool, members[1]) == 1);
+    members[2] = process_pool_join(
+        &process_pool); /* not sooner: it might be quicker than the second */
+    check_int(process_pool_share_of(&process_pool, members[2]), 0);
+    process_pool_leave(members[0]);
+    wait_until(process_pool_share_of(&process_pool, members[2]) == 1);
+    enqueue_everywhere(&process_pool, 2);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(members[1]);
+    process_pool_leave(members[2]);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* The call that began first may last for ever: it is not what a newcomer is made to wait for. */
 OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     uint64_t renewals;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = 2,
-                                     .lease_ns = WEIR_MILLISECONDS(1500),
-                                     .budget_ns = WEIR_SECONDS(300)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 2,
+                                                     .lease_ns = WEIR_MILLISECONDS(1500),
+                                                     .budget_ns = WEIR_SECONDS(300)});
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX); /* to count */
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
     for (int32_t p = 0; p < 2; p++) {
-        atomic_store(&crew.ledger->hold[p], true);
-        crew_enqueue(&crew, p, 1);
-        wait_until(atomic_load(&crew.ledger->holding) == (uint32_t)p + 1);
+        atomic_store(&process_pool.ledger->hold[p], true);
+        process_pool_enqueue(&process_pool, p, 1);
+        wait_until(atomic_load(&process_pool.ledger->holding) == (uint32_t)p + 1);
     }
-    two = crew_join(&crew);
+    two = process_pool_join(&process_pool);
     renewals =
         atomic_load(&points.armed[0].passed); /* it beats as often: it has chosen */
     wait_until(atomic_load(&points.armed[0].passed) >= renewals + 3);
-    atomic_store(&crew.ledger->hold[1], false);
-    wait_until(crew_share_of(&crew, two) == 1);
+    atomic_store(&process_pool.ledger->hold[1], false);
+    wait_until(process_pool_share_of(&process_pool, two) == 1);
 
-    check_int(crew_share_of(&crew, one), 1);
-    check_int(atomic_load(&crew.ledger->holding), 1);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(crew_stored(&crew) == 2);
-    crew_leave(one);
-    crew_leave(two);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    check_int(process_pool_share_of(&process_pool, one), 1);
+    check_int(atomic_load(&process_pool.ledger->holding), 1);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(process_pool_stored(&process_pool) == 2);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(shares, are_taken_over_at_once_when_a_process_leaves_in_order)
 {
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
 
     /* if they were not released, the leases would outlast the test's patience */
-    crew_open(
-        &crew, fixture,
-        &(struct crew_options){.partitions = PARTITIONS, .lease_ns = WEIR_SECONDS(300)});
-    one = crew_join(&crew);
-    enqueue_everywhere(&crew, 2);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(one);
-    two = crew_join(&crew);
-    check_int(crew_share_of(&crew, two), PARTITIONS);
-    enqueue_everywhere(&crew, 2);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_leave(two);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = PARTITIONS,
+                                                     .lease_ns = WEIR_SECONDS(300)});
+    one = process_pool_join(&process_pool);
+    enqueue_everywhere(&process_pool, 2);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(one);
+    two = process_pool_join(&process_pool);
+    check_int(process_pool_share_of(&process_pool, two), PARTITIONS);
+    enqueue_everywhere(&process_pool, 2);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_leave(two);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 static void die_idle(struct fixture *fixture, int32_t partitions)
 {
-    struct crew crew;
-    struct crew_member *two;
+    struct process_pool process_pool;
+    struct pool_process *two;
     pid_t one;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = partitions,
-                                     .lease_ns = WEIR_MILLISECONDS(400)});
-    one = crew_start(&crew);
-    enqueue_everywhere(&crew, 3);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_kill(&crew, one);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = partitions,
+                                                     .lease_ns = WEIR_MILLISECONDS(400)});
+    one = process_pool_start(&process_pool);
+    enqueue_everywhere(&process_pool, 3);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_kill(&process_pool, one);
 
     for (int32_t p = 0; p < partitions; p++)
-        wait_until(crew_read(&crew, p).lease_left_us == 0);
-    two = crew_join(&crew);
+        wait_until(process_pool_read(&process_pool, p).lease_left_us == 0);
+    two = process_pool_join(&process_pool);
     for (int32_t p = 0; p < partitions; p++)
-        wait_until(crew_read(&crew, p).crashes == 0);
-    enqueue_everywhere(&crew, 3);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+        wait_until(process_pool_read(&process_pool, p).crashes == 0);
+    enqueue_everywhere(&process_pool, 3);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
 
-    crew_leave(two);
-    check_quiet(&crew);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_leave(two);
+    check_quiet(&process_pool);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(death, while_nothing_waits_adds_no_attempt)
@@ -344,27 +355,30 @@ OUTBOX_TEST(death, while_nothing_waits_in_two_partitions_adds_no_attempt)
 /* Who has never run it cannot say that it is harmless. */
 OUTBOX_TEST(death, is_remembered_over_an_owner_that_did_not_run_the_message)
 {
-    struct crew crew;
-    struct crew_member *two, *three;
+    struct process_pool process_pool;
+    struct pool_process *two, *three;
     pid_t one;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = WEIR_MILLISECONDS(400)});
-    atomic_store(&crew.ledger->poison, 1);
-    crew_enqueue_together(&crew, 0, 3);
-    one = crew_spawn(&crew);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = WEIR_MILLISECONDS(400)});
+    atomic_store(&process_pool.ledger->poison, 1);
+    process_pool_enqueue_together(&process_pool, 0, 3);
+    one = process_pool_spawn(&process_pool);
     wait_until(process_has_ended(one));
-    atomic_store(&crew.ledger->owner[0], 0);
-    atomic_store(&crew.ledger->poison, 0);
-    check_db(weir_outbox_pause_queue(crew.outbox, "crew", &fixture->error), WEIR_OK);
+    atomic_store(&process_pool.ledger->owner[0], 0);
+    atomic_store(&process_pool.ledger->poison, 0);
+    check_db(weir_outbox_pause_queue(process_pool.outbox, "crew", &fixture->error),
+             WEIR_OK);
 
-    two = crew_join(&crew);
-    wait_until(crew_share_of(&crew, two) == 1);
-    crew_leave(two);
-    check_db(weir_outbox_resume_queue(crew.outbox, "crew", &fixture->error), WEIR_OK);
-    three = crew_join(&crew);
-    wait_until(crew_stored(&crew) == 3);
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_share_of(&process_pool, two) == 1);
+    process_pool_leave(two);
+    check_db(weir_outbox_resume_queue(process_pool.outbox, "crew", &fixture->error),
+             WEIR_OK);
+    three = process_pool_join(&process_pool);
+    wait_until(process_pool_stored(&process_pool) == 3);
 
-    check_int(crew.ledger->records[1].batch, 1);
-    crew_leave(three);
-    crew_close(&crew);
+    check_int(process_pool.ledger->records[1].batch, 1);
+    process_pool_leave(three);
+    process_pool_close(&process_pool);
 }

@@ -14,9 +14,9 @@
 #include "base/fault_point.h"
 #include "db/clock.h"
 #include "db/db.h"
-#include "lib/crew.h"
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
+#include "lib/process_pool.h"
 #include "lib/wire.h"
 #include "outbox/lease/process.h"
 #include "outbox/outbox.h"
@@ -26,22 +26,22 @@ enum { PARTITIONS = 8 };
 #define FOR_EVER_NS WEIR_SECONDS(300)
 #define GHOST "4242"
 
-static const struct crew_options OPTIONS = {.partitions = PARTITIONS,
-                                            .batch = 5,
-                                            .lease_ns = FOR_EVER_NS};
+static const struct process_pool_options OPTIONS = {.partitions = PARTITIONS,
+                                                    .batch = 5,
+                                                    .lease_ns = FOR_EVER_NS};
 
-static void enqueue_everywhere(struct crew *crew, int count)
+static void enqueue_everywhere(struct process_pool *process_pool, int count)
 {
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-        crew_enqueue_together(crew, p, count);
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+        process_pool_enqueue_together(process_pool, p, count);
 }
 
-static int64_t enqueued(const struct crew *crew)
+static int64_t enqueued(const struct process_pool *process_pool)
 {
     int64_t sum = 0;
 
-    for (int32_t p = 0; p < crew->ledger->options.partitions; p++)
-        sum += crew->enqueued[p];
+    for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++)
+        sum += process_pool->enqueued[p];
     return sum;
 }
 
@@ -90,9 +90,9 @@ static void end_session_on_mariadb(struct fixture *fixture)
 
 /* The server ends a session that holds a liveness lock in this database, or all of them; on SQLite the
  * file is removed. */
-static void end_liveness_sessions(struct crew *crew)
+static void end_liveness_sessions(struct process_pool *process_pool)
 {
-    struct fixture *fixture = crew->fixture;
+    struct fixture *fixture = process_pool->fixture;
     char file[SERVER_PATH_SIZE + 8];
 
     switch (fixture->engine) {
@@ -116,190 +116,198 @@ static void end_liveness_sessions(struct crew *crew)
 
 OUTBOX_TEST(takeover, of_a_killed_process_does_not_wait_for_its_lease)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     pid_t two;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    one = crew_join(&crew);
-    two = crew_start(&crew);
-    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    one = process_pool_join(&process_pool);
+    two = process_pool_start(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota(&process_pool, "crew-1") == 4);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
 
-    crew_kill(&crew, two);
-    enqueue_everywhere(&crew, 5);
+    process_pool_kill(&process_pool, two);
+    enqueue_everywhere(&process_pool, 5);
 
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    check_int(crew_quota_of(&crew, one), PARTITIONS);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    check_int(process_pool_quota_of(&process_pool, one), PARTITIONS);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* It is a death as any other: who takes over is careful. */
 OUTBOX_TEST(takeover, of_a_killed_process_counts_a_crash)
 {
-    struct crew crew;
-    struct crew_member *two;
+    struct process_pool process_pool;
+    struct pool_process *two;
     pid_t one;
 
-    crew_open(&crew, fixture, &(struct crew_options){.lease_ns = FOR_EVER_NS});
-    atomic_store(&crew.ledger->poison, 1);
-    crew_enqueue(&crew, 0, 1);
-    one = crew_spawn(&crew);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.lease_ns = FOR_EVER_NS});
+    atomic_store(&process_pool.ledger->poison, 1);
+    process_pool_enqueue(&process_pool, 0, 1);
+    one = process_pool_spawn(&process_pool);
     wait_until(process_has_ended(one));
-    atomic_store(&crew.ledger->owner[0], 0);
-    atomic_store(&crew.ledger->poison, 0);
-    atomic_store(&crew.ledger->hold[0], true);
+    atomic_store(&process_pool.ledger->owner[0], 0);
+    atomic_store(&process_pool.ledger->poison, 0);
+    atomic_store(&process_pool.ledger->hold[0], true);
 
-    two = crew_join(&crew);
-    wait_until(atomic_load(&crew.ledger->holding) == 1);
+    two = process_pool_join(&process_pool);
+    wait_until(atomic_load(&process_pool.ledger->holding) == 1);
 
-    check_int(crew_read(&crew, 0).crashes, 1);
-    check_int(crew.ledger->records[1].attempts, 0);
-    atomic_store(&crew.ledger->hold[0], false);
-    wait_until(crew_stored(&crew) == 1);
-    crew_leave(two);
-    crew_close(&crew);
+    check_int(process_pool_read(&process_pool, 0).crashes, 1);
+    check_int(process_pool.ledger->records[1].attempts, 0);
+    atomic_store(&process_pool.ledger->hold[0], false);
+    wait_until(process_pool_stored(&process_pool) == 1);
+    process_pool_leave(two);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(takeover, of_a_killed_process_is_shared_by_those_left)
 {
-    struct crew crew;
+    struct process_pool process_pool;
     pid_t processes[3];
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     for (int i = 0; i < 3; i++)
-        processes[i] = crew_start(&crew);
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+        processes[i] = process_pool_start(&process_pool);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
 
-    crew_kill(&crew, processes[1]);
-    wait_until(crew_quota(&crew, "crew-0") == 4 && crew_quota(&crew, "crew-2") == 4);
-    crew_kill(&crew, processes[2]);
-    wait_until(crew_quota(&crew, "crew-0") == PARTITIONS);
+    process_pool_kill(&process_pool, processes[1]);
+    wait_until(process_pool_quota(&process_pool, "crew-0") == 4 &&
+               process_pool_quota(&process_pool, "crew-2") == 4);
+    process_pool_kill(&process_pool, processes[2]);
+    wait_until(process_pool_quota(&process_pool, "crew-0") == PARTITIONS);
 
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_end(&crew, processes[0]);
-    crew_audit(&crew);
-    crew_close(&crew);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_end(&process_pool, processes[0]);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* A stopped process holds its lock, and is believed. */
 OUTBOX_TEST(takeover, spares_a_stopped_process_while_its_lease_lasts)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     pid_t two;
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     count_looks(&points);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
-    two = crew_start(&crew);
-    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
+    two = process_pool_start(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota(&process_pool, "crew-1") == 4);
 
     check_int(kill(two, SIGSTOP), 0);
     wait_for_looks(&points, 4);
 
-    check_int(crew_quota(&crew, "crew-1"), 4);
+    check_int(process_pool_quota(&process_pool, "crew-1"), 4);
     check_int(kill(two, SIGCONT), 0);
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    crew_end(&crew, two);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    process_pool_end(&process_pool, two);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(takeover, of_a_stopped_process_comes_with_the_end_of_its_lease)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     pid_t two;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){.partitions = PARTITIONS,
-                                     .batch = 5,
-                                     .lease_ns = WEIR_MILLISECONDS(900)});
-    one = crew_join(&crew);
-    two = crew_start(&crew);
-    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota(&crew, "crew-1") == 4);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = PARTITIONS,
+                                                     .batch = 5,
+                                                     .lease_ns = WEIR_MILLISECONDS(900)});
+    one = process_pool_join(&process_pool);
+    two = process_pool_start(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota(&process_pool, "crew-1") == 4);
 
     check_int(kill(two, SIGSTOP), 0);
-    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+    wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
 
-    crew_kill(&crew, two);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    process_pool_kill(&process_pool, two);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* ---- ghosts: members that are rows and nothing else ----------------------------------------- */
 
 /* It holds all partitions for long, and nobody its lock. Before anybody else serves the queue. */
-static void write_ghost(struct crew *crew, int alive_by)
+static void write_ghost(struct process_pool *process_pool, int alive_by)
 {
     char sql[400];
 
-    crew_leave(crew_join(crew)); /* there is a subscription */
+    process_pool_leave(process_pool_join(process_pool)); /* there is a subscription */
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO weir_member (process, subscription, name, until_us,"
                    " started_us, alive_by, library) SELECT " GHOST
                    ", id, 'ghost', 9000000000000000, 1, %d, '999.0.0'"
                    " FROM weir_subscription",
                    alive_by);
-    fixture_prepare(crew->fixture, sql);
-    fixture_prepare(crew->fixture,
+    fixture_prepare(process_pool->fixture, sql);
+    fixture_prepare(process_pool->fixture,
                     "UPDATE weir_lease SET owner = " GHOST
                     ", epoch = epoch + 1, until_us = 9000000000000000,"
                     " incarnation = (SELECT max(incarnation) FROM (SELECT incarnation"
                     " FROM weir_lease) x)");
 }
 
-static int64_t ghosts(struct crew *crew)
+static int64_t ghosts(struct process_pool *process_pool)
 {
-    return ask(crew->fixture, "SELECT count(*) FROM weir_member WHERE process = " GHOST);
+    return ask(process_pool->fixture,
+               "SELECT count(*) FROM weir_member WHERE process = " GHOST);
 }
 
 OUTBOX_TEST(takeover, is_of_everything_that_the_dead_has_held)
 {
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
-    one = crew_join(&crew);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    write_ghost(&process_pool, WEIR_ALIVE_BY_LOCK);
+    one = process_pool_join(&process_pool);
 
-    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
-    enqueue_everywhere(&crew, 1);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    check_int(ghosts(&crew), 0);
-    crew_leave(one);
-    crew_audit(&crew);
-    crew_close(&crew);
+    wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS);
+    enqueue_everywhere(&process_pool, 1);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    check_int(ghosts(&process_pool), 0);
+    process_pool_leave(one);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(takeover, is_not_from_who_is_known_by_its_lease)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     count_looks(&points);
-    write_ghost(&crew, WEIR_ALIVE_BY_LEASE);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
+    write_ghost(&process_pool, WEIR_ALIVE_BY_LEASE);
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
     wait_for_looks(&points, 4);
 
-    check_int(ghosts(&crew), 1);
-    check_int(crew_quota(&crew, "ghost"), PARTITIONS);
-    crew_leave(one);
-    crew_close(&crew);
+    check_int(ghosts(&process_pool), 1);
+    check_int(process_pool_quota(&process_pool, "ghost"), PARTITIONS);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 struct wait {
@@ -321,10 +329,10 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
     enum { BURYING, BURIED, TAKEN };
     struct weir_fault_points points[2];
     struct wait wait = {&points[1], TAKEN};
-    struct crew crew;
-    struct crew_member *members[2];
+    struct process_pool process_pool;
+    struct pool_process *members[2];
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     for (int i = 0; i < 2; i++) {
         weir_fault_points_init(&points[i]);
         if (i == 0)
@@ -335,22 +343,23 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
         weir_fault_points_arm(&points[i], "keeper.buried", UINT64_MAX);
         weir_fault_points_arm(&points[i], "keeper.taken", UINT64_MAX);
     }
-    write_ghost(&crew, WEIR_ALIVE_BY_LOCK);
+    write_ghost(&process_pool, WEIR_ALIVE_BY_LOCK);
     for (int i = 0; i < 2; i++) {
-        members[i] = crew_join_with(&crew, &(struct crew_joining){.points = &points[i]});
+        members[i] = process_pool_join_with(
+            &process_pool, &(struct process_pool_joining){.points = &points[i]});
         wait_until(passes(&points[i], BURYING) == 1);
     }
     wait_until(passes(&points[0], BURIED) == 1 && passes(&points[1], BURIED) == 1);
-    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
-               crew_quota_of(&crew, members[1]) == 4);
+    wait_until(process_pool_quota_of(&process_pool, members[0]) == 4 &&
+               process_pool_quota_of(&process_pool, members[1]) == 4);
 
     check_int(ask(fixture, "SELECT count(*) FROM weir_lease WHERE until_us = 0"), 0);
-    enqueue_everywhere(&crew, 1);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
+    enqueue_everywhere(&process_pool, 1);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     for (int i = 0; i < 2; i++)
-        crew_leave(members[i]);
-    crew_audit(&crew);
-    crew_close(&crew);
+        process_pool_leave(members[i]);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 /* ---- the own session ------------------------------------------------------------------------ */
@@ -393,89 +402,93 @@ static enum weir_outcome obey(struct weir_context *context, void *state,
 OUTBOX_TEST(lost_session, stops_all_lanes_and_takes_them_again_with_new_epochs)
 {
     struct obedient handler = {.calls = 0};
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
 
-    crew_open(&crew, fixture,
-              &(struct crew_options){
-                  .partitions = 2, .lease_ns = FOR_EVER_NS, .budget_ns = FOR_EVER_NS});
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.on_batch = obey, .state = &handler});
-    crew_enqueue(&crew, 0, 1);
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 2,
+                                                     .lease_ns = FOR_EVER_NS,
+                                                     .budget_ns = FOR_EVER_NS});
+    one = process_pool_join_with(&process_pool, &(struct process_pool_joining){
+                                                    .on_batch = obey, .state = &handler});
+    process_pool_enqueue(&process_pool, 0, 1);
     wait_until(atomic_load(&handler.calls) == 1);
 
-    end_liveness_sessions(&crew);
+    end_liveness_sessions(&process_pool);
     wait_until(atomic_load(&handler.stopped));
 
     /* the other partition is back; this one is left alone while a handler is at it */
-    wait_until(crew_quota_of(&crew, one) == 1 && crew_read(&crew, 1).epoch == 2);
-    check_int(crew_read(&crew, 0).lease_left_us, 0);
+    wait_until(process_pool_quota_of(&process_pool, one) == 1 &&
+               process_pool_read(&process_pool, 1).epoch == 2);
+    check_int(process_pool_read(&process_pool, 0).lease_left_us, 0);
     atomic_store(&handler.go_on, true);
-    wait_until(crew_quota_of(&crew, one) == 2 && crew_stored(&crew) == 1);
+    wait_until(process_pool_quota_of(&process_pool, one) == 2 &&
+               process_pool_stored(&process_pool) == 1);
 
     check_int(atomic_load(&handler.calls), 2); /* its answer did not count */
     check(handler.epoch[1] > handler.epoch[0]);
     check_int(handler.attempts[1], 0); /* nobody has died */
     check_int(ask(fixture, "SELECT count(*) FROM weir_member"), 1);
-    crew_leave(one);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 /* Others may be at its partitions already, and it must not be in their way. */
 OUTBOX_TEST(lost_session, under_load_loses_nothing_and_keeps_the_order)
 {
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    atomic_store(&crew.ledger->slow_ns, WEIR_MILLISECONDS(1));
-    one = crew_join(&crew);
-    two = crew_join(&crew);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    atomic_store(&process_pool.ledger->slow_ns, WEIR_MILLISECONDS(1));
+    one = process_pool_join(&process_pool);
+    two = process_pool_join(&process_pool);
     for (int i = 0; i < 4; i++) {
-        int64_t before = crew_done(&crew);
+        int64_t before = process_pool_done(&process_pool);
 
-        enqueue_everywhere(&crew, 20);
-        wait_until(crew_done(&crew) > before + 40);
-        end_liveness_sessions(&crew);
-        crew_note_stored(&crew);
+        enqueue_everywhere(&process_pool, 20);
+        wait_until(process_pool_done(&process_pool) > before + 40);
+        end_liveness_sessions(&process_pool);
+        process_pool_note_stored(&process_pool);
     }
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota_of(&crew, two) == 4);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota_of(&process_pool, two) == 4);
 
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
     check_int(ask(fixture, "SELECT count(*) FROM weir_member"), 0);
-    crew_close(&crew);
+    process_pool_close(&process_pool);
 }
 
 /* Everybody's session is lost at once. Each comes back by itself, and no lease is waited for. */
 static void outlive_restart(struct fixture *fixture)
 {
-    struct crew crew;
-    struct crew_member *members[2];
+    struct process_pool process_pool;
+    struct pool_process *members[2];
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     for (int i = 0; i < 2; i++)
-        members[i] = crew_join(&crew);
-    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
-               crew_quota_of(&crew, members[1]) == 4);
-    enqueue_everywhere(&crew, 20);
+        members[i] = process_pool_join(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, members[0]) == 4 &&
+               process_pool_quota_of(&process_pool, members[1]) == 4);
+    enqueue_everywhere(&process_pool, 20);
 
     server_stop(fixture->server);
     server_restart(fixture->server);
     wait_until(weir_outbox_migrate(fixture->db, &fixture->error) == WEIR_OK);
-    crew_note_stored(&crew);
-    enqueue_everywhere(&crew, 5);
+    process_pool_note_stored(&process_pool);
+    enqueue_everywhere(&process_pool, 5);
 
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    wait_until(crew_quota_of(&crew, members[0]) == 4 &&
-               crew_quota_of(&crew, members[1]) == 4 &&
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    wait_until(process_pool_quota_of(&process_pool, members[0]) == 4 &&
+               process_pool_quota_of(&process_pool, members[1]) == 4 &&
                ask(fixture, "SELECT count(*) FROM weir_member") == 2);
     for (int i = 0; i < 2; i++)
-        crew_leave(members[i]);
-    crew_audit(&crew);
-    crew_close(&crew);
+        process_pool_leave(members[i]);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 WEIR_TEST(lost_session, by_a_restart_of_the_server_is_a_pause_on_postgresql)
@@ -549,35 +562,36 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
 {
     struct weir_db_options options = fixture_options(fixture);
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
     char url[SERVER_URL_SIZE];
     uint64_t generation, heartbeats;
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     print_url(fixture, url, sizeof url);
     options.url = url;
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "keeper.beaten", UINT64_MAX);
     weir_fault_points_arm(&points, "keeper.eager", 1);
-    one = crew_join_with(
-        &crew,
-        &(struct crew_joining){.db = fixture_open(fixture, &options), .points = &points});
-    wait_until(crew_quota_of(&crew, one) == PARTITIONS);
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){
+                           .db = fixture_open(fixture, &options), .points = &points});
+    wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS);
     generation = weir_db_generation(one->db);
 
     end_other_sessions(fixture);
-    wait_until(crew_quota_of(&crew, one) >= 0 &&
+    wait_until(process_pool_quota_of(&process_pool, one) >= 0 &&
                weir_db_generation(one->db) != generation);
     heartbeats = passes(&points, 0);
-    wait_until(crew_quota_of(&crew, one) >= 0 && passes(&points, 0) >= heartbeats + 3);
+    wait_until(process_pool_quota_of(&process_pool, one) >= 0 &&
+               passes(&points, 0) >= heartbeats + 3);
 
     for (int32_t p = 0; p < PARTITIONS; p++)
-        check_int(crew_read(&crew, p).epoch, 1);
-    check_int(crew_quota_of(&crew, one), PARTITIONS);
+        check_int(process_pool_read(&process_pool, p).epoch, 1);
+    check_int(process_pool_quota_of(&process_pool, one), PARTITIONS);
     check_int(ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"), 1);
-    crew_leave(one);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 /* ---- a switchover ---------------------------------------------------------------------------- */
@@ -647,38 +661,39 @@ static int64_t known_by_lock(struct fixture *fixture, int seen)
 static void switch_over(struct fixture *fixture)
 {
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     struct server *old;
     struct wire *wire;
 
-    crew_open(&crew, fixture, &OPTIONS);
-    crew_leave(crew_join(&crew)); /* there is a subscription */
+    process_pool_open(&process_pool, fixture, &OPTIONS);
+    process_pool_leave(process_pool_join(&process_pool)); /* there is a subscription */
     old = make_old_primary(fixture);
     wire = wire_open(server_port(old));
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "keeper.eager", 1);
-    one = crew_join_with(&crew,
-                         &(struct crew_joining){.db = open_as_application(fixture, wire),
-                                                .points = &points});
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){
+                           .db = open_as_application(fixture, wire), .points = &points});
     wait_until(server_query(old, fixture->database,
                             "SELECT count(*) FROM weir_lease WHERE owner IS NOT NULL") ==
                PARTITIONS);
 
     server_execute(old, NULL, "SET GLOBAL read_only = 1");
     wire_lead_to(wire, server_port(fixture->server));
-    two = crew_join(&crew);
-    wait_until(crew_quota_of(&crew, one) == 4 && crew_quota_of(&crew, two) == 4 &&
+    two = process_pool_join(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota_of(&process_pool, two) == 4 &&
                known_by_lock(fixture, 1) == 2 && known_by_lock(fixture, 0) == 0);
 
-    enqueue_everywhere(&crew, 5);
-    wait_until(crew_stored(&crew) == enqueued(&crew));
-    check_int(crew_quota_of(&crew, one), 4);
-    check_int(crew_quota_of(&crew, two), 4);
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit(&crew);
-    crew_close(&crew);
+    enqueue_everywhere(&process_pool, 5);
+    wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
+    check_int(process_pool_quota_of(&process_pool, one), 4);
+    check_int(process_pool_quota_of(&process_pool, two), 4);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit(&process_pool);
+    process_pool_close(&process_pool);
     wire_close(wire);
     server_destroy(old);
 }
@@ -710,29 +725,31 @@ OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
 {
     struct moments moments = {.entered_ns = 0};
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one;
+    struct process_pool process_pool;
+    struct pool_process *one;
 
-    crew_open(&crew, fixture, &OPTIONS);
+    process_pool_open(&process_pool, fixture, &OPTIONS);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "presence.entered", 2, note_entered, &moments);
     weir_fault_points_arm_call(&points, "keeper.burying", 1, note_burying, &moments);
     weir_fault_points_arm(&points, "keeper.eager", 1);
-    one = crew_join_with(&crew, &(struct crew_joining){.points = &points});
-    end_liveness_sessions(&crew);
-    wait_until(crew_quota_of(&crew, one) == PARTITIONS &&
+    one = process_pool_join_with(&process_pool,
+                                 &(struct process_pool_joining){.points = &points});
+    end_liveness_sessions(&process_pool);
+    wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS &&
                atomic_load(&moments.entered_ns) != 0);
 
     fixture_prepare(fixture, "INSERT INTO {p}_member (process, subscription, name,"
                              " until_us, started_us, alive_by) SELECT " GHOST
                              ", id, 'ghost', 9000000000000000, 1, 1"
                              " FROM {p}_subscription");
-    wait_until(crew_quota_of(&crew, one) >= 0 && ghosts(&crew) == 0); /* it is awake */
+    wait_until(process_pool_quota_of(&process_pool, one) >= 0 &&
+               ghosts(&process_pool) == 0); /* it is awake */
 
     check(atomic_load(&moments.burying_ns) - atomic_load(&moments.entered_ns) >=
           WEIR_SECONDS(2));
-    crew_leave(one);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }
 
 /* ---- silence -------------------------------------------------------------------------------- */
@@ -743,13 +760,13 @@ OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
     struct weir_db_options options = fixture_options(fixture);
     struct weir_fault_points statements;
     struct weir_fault_points points;
-    struct crew crew;
-    struct crew_member *one, *two;
+    struct process_pool process_pool;
+    struct pool_process *one, *two;
     struct weir_db *db;
 
-    crew_open(
-        &crew, fixture,
-        &(struct crew_options){.partitions = 2, .lease_ns = WEIR_MILLISECONDS(900)});
+    process_pool_open(&process_pool, fixture,
+                      &(struct process_pool_options){.partitions = 2,
+                                                     .lease_ns = WEIR_MILLISECONDS(900)});
     weir_fault_points_init(&statements);
     weir_fault_points_arm(&statements, "look at members", UINT64_MAX);
     weir_fault_points_init(&points);
@@ -757,16 +774,17 @@ OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
     weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX);
     db = fixture_open(fixture, &options);
     weir_db_set_fault_points(db, &statements);
-    one = crew_join_with(&crew, &(struct crew_joining){.db = db, .points = &points});
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){.db = db, .points = &points});
     wait_until(passes(&points, RENEWALS) >= 4);
 
     check_int(passes(&points, LOOKS), 0);
     check_int(passes(&statements, 0), 0);
     check_int(ask(fixture, "SELECT count(*) FROM weir_member WHERE alive_by = 1"), 1);
 
-    two = crew_join(&crew); /* and now there is somebody to look at */
+    two = process_pool_join(&process_pool); /* and now there is somebody to look at */
     wait_until(passes(&points, LOOKS) > 0 && passes(&statements, 0) > 0);
-    crew_leave(two);
-    crew_leave(one);
-    crew_close(&crew);
+    process_pool_leave(two);
+    process_pool_leave(one);
+    process_pool_close(&process_pool);
 }

@@ -7,10 +7,10 @@
 #include "base/fault_point.h"
 #include "db/clock.h"
 #include "db/db.h"
-#include "lib/crew.h"
 #include "lib/effects.h"
 #include "lib/kept_heap.h"
 #include "lib/outbox_fixture.h"
+#include "lib/process_pool.h"
 #include "outbox/outbox.h"
 
 enum { PARTITIONS = 4 };
@@ -31,38 +31,40 @@ static struct weir_db *open_with(struct fixture *fixture,
 static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
 {
     enum { WAVES_MIN = 6, FAILURES_MIN = 10, WAVE = 40 };
-    const struct crew_options options = {.partitions = PARTITIONS,
-                                         .batch = 7,
-                                         .lease_ns = WEIR_SECONDS(1),
-                                         .transactional = true};
+    const struct process_pool_options options = {.partitions = PARTITIONS,
+                                                 .batch = 7,
+                                                 .lease_ns = WEIR_SECONDS(1),
+                                                 .transactional = true};
     int64_t deadline_ms = fixture_deadline();
     struct weir_fault_points points;
-    struct crew_member *one, *two;
-    struct crew crew;
+    struct pool_process *one, *two;
+    struct process_pool process_pool;
     int64_t sum = 0;
 
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, point, every);
     effects_prepare(fixture);
-    crew_open(&crew, fixture, &options);
-    one = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
-                                                       .patient = true});
-    two = crew_join_with(&crew, &(struct crew_joining){.db = open_with(fixture, &points),
-                                                       .patient = true});
+    process_pool_open(&process_pool, fixture, &options);
+    one = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){.db = open_with(fixture, &points),
+                                                      .patient = true});
+    two = process_pool_join_with(
+        &process_pool, &(struct process_pool_joining){.db = open_with(fixture, &points),
+                                                      .patient = true});
     for (int wave = 0;
          wave < WAVES_MIN || atomic_load(&points.armed[0].passed) < every * FAILURES_MIN;
          wave++) {
         for (int32_t p = 0; p < PARTITIONS; p++)
-            crew_enqueue_together(&crew, p, WAVE / PARTITIONS);
+            process_pool_enqueue_together(&process_pool, p, WAVE / PARTITIONS);
         sum += WAVE;
-        while (crew_stored(&crew) < sum)
+        while (process_pool_stored(&process_pool) < sum)
             fixture_wait(__FILE__, __LINE__, point, deadline_ms);
     }
 
-    crew_leave(one);
-    crew_leave(two);
-    crew_audit_effects(&crew);
-    crew_close(&crew);
+    process_pool_leave(one);
+    process_pool_leave(two);
+    process_pool_audit_effects(&process_pool);
+    process_pool_close(&process_pool);
 }
 
 OUTBOX_TEST(transactional_faults, lost_replies_to_commits_repeat_nothing)

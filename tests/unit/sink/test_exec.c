@@ -406,7 +406,7 @@ WEIR_TEST(exec, ends_what_its_process_has_started_when_we_die)
 
 /* ---- many ------------------------------------------------------------------------------ */
 
-struct crew {
+struct pool {
     pthread_t thread;
     struct weir_sink *sink;
     _Atomic size_t *done;
@@ -415,7 +415,7 @@ struct crew {
 
 static void *work(void *argument)
 {
-    struct crew *self = argument;
+    struct pool *self = argument;
     struct weir_reason reason;
 
     for (size_t i = 0; i < self->count; i++) {
@@ -441,18 +441,18 @@ static void *work(void *argument)
 WEIR_TEST(exec, leaks_nothing_over_ten_thousand_messages)
 {
     enum { THREADS = 4, EACH = 2500 };
-    struct crew crew[THREADS];
+    struct pool pool[THREADS];
     _Atomic size_t done = 0;
     struct sink_fixture sink_fixture;
 
     sink_fixture_open(&sink_fixture,
                       "exec:case $WEIR_SEQ in *[13579]) echo odd >&2; exit 65;; esac");
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = sink_fixture.sink, .done = &done, .count = EACH};
-        check_int(pthread_create(&crew[i].thread, NULL, work, &crew[i]), 0);
+        pool[i] = (struct pool){.sink = sink_fixture.sink, .done = &done, .count = EACH};
+        check_int(pthread_create(&pool[i].thread, NULL, work, &pool[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
-        check_int(pthread_join(crew[i].thread, NULL), 0);
+        check_int(pthread_join(pool[i].thread, NULL), 0);
     check_int(done, THREADS * EACH);
     check_int(count_children(), sink_fixture.children);
     check_int(count_fds(), sink_fixture.fds);

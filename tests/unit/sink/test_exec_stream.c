@@ -368,7 +368,7 @@ WEIR_TEST(exec_stream, is_killed_when_it_does_not_end)
 
 /* ---- many ------------------------------------------------------------------------------ */
 
-struct crew {
+struct pool {
     pthread_t thread;
     struct weir_sink *sink;
     _Atomic size_t *done;
@@ -378,7 +378,7 @@ enum { THREADS = 4, BATCHES = 250, BATCH = 10 };
 
 static void *work(void *argument)
 {
-    struct crew *self = argument;
+    struct pool *self = argument;
     struct weir_message messages[BATCH];
     struct weir_reason reason;
 
@@ -399,17 +399,17 @@ static void *work(void *argument)
 
 WEIR_TEST(exec_stream, has_as_many_processes_as_deliveries)
 {
-    struct crew crew[THREADS];
+    struct pool pool[THREADS];
     _Atomic size_t done = 0;
     struct sink_fixture sink_fixture;
 
     sink_fixture_open(&sink_fixture, EACH("echo ok"));
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = sink_fixture.sink, .done = &done};
-        check_int(pthread_create(&crew[i].thread, NULL, work, &crew[i]), 0);
+        pool[i] = (struct pool){.sink = sink_fixture.sink, .done = &done};
+        check_int(pthread_create(&pool[i].thread, NULL, work, &pool[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
-        check_int(pthread_join(crew[i].thread, NULL), 0);
+        check_int(pthread_join(pool[i].thread, NULL), 0);
     check_int(done, THREADS * BATCHES * BATCH);
     check_in_range(count_children(), sink_fixture.children + PROCESSES_EACH,
                    sink_fixture.children + THREADS * PROCESSES_EACH);

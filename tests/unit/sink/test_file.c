@@ -413,7 +413,7 @@ WEIR_TEST(file, waits_for_the_writer_that_has_the_lock)
 
 enum { THREADS = 8, BATCHES = 100, BATCH = 5 };
 
-struct crew {
+struct pool {
     pthread_t thread;
     struct weir_sink *sink;
     int32_t partition;
@@ -421,7 +421,7 @@ struct crew {
 
 static void *work(void *argument)
 {
-    struct crew *self = argument;
+    struct pool *self = argument;
     struct weir_message messages[BATCH];
     struct weir_reason reason;
 
@@ -448,7 +448,7 @@ WEIR_TEST(file, keeps_lines_of_many_writers_whole_and_in_order)
     int last[THREADS] = {0};
     char path[SINK_FIXTURE_PATH_SIZE], url[SINK_FIXTURE_PATH_SIZE + 8];
     struct weir_sink *second = NULL;
-    struct crew crew[THREADS];
+    struct pool pool[THREADS];
     struct sink_fixture sink_fixture;
     char *text, *line;
     int count = 0;
@@ -460,12 +460,12 @@ WEIR_TEST(file, keeps_lines_of_many_writers_whole_and_in_order)
                  WEIR_OK);
     weir_fault_points_arm(&sink_fixture.points, "file.before_sync", 1000000);
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = i % 2 == 0 ? sink_fixture.sink : second,
+        pool[i] = (struct pool){.sink = i % 2 == 0 ? sink_fixture.sink : second,
                                 .partition = i};
-        check_int(pthread_create(&crew[i].thread, NULL, work, &crew[i]), 0);
+        check_int(pthread_create(&pool[i].thread, NULL, work, &pool[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
-        check_int(pthread_join(crew[i].thread, NULL), 0);
+        check_int(pthread_join(pool[i].thread, NULL), 0);
     check_in_range(sink_fixture.points.armed[0].passed, 1, THREADS * BATCHES);
 
     text = slurp(path);

@@ -184,7 +184,7 @@ WEIR_TEST(stdout_sink, gives_up_when_nobody_reads_and_ends_the_line_later)
 
 enum { THREADS = 4, BATCHES = 50, BATCH = 20 };
 
-struct crew {
+struct pool {
     pthread_t thread;
     struct weir_sink *sink;
     int32_t partition;
@@ -192,7 +192,7 @@ struct crew {
 
 static void *work(void *argument)
 {
-    struct crew *self = argument;
+    struct pool *self = argument;
     struct weir_message messages[BATCH];
     struct weir_reason reason;
     char payload[700];
@@ -238,7 +238,7 @@ static void *listen_all(void *argument)
 WEIR_TEST(stdout_sink, keeps_lines_of_several_threads_whole_and_in_order)
 {
     int last[THREADS] = {0};
-    struct crew crew[THREADS];
+    struct pool pool[THREADS];
     struct listener listener;
     struct sink_fixture sink_fixture;
     struct tube tube;
@@ -250,11 +250,11 @@ WEIR_TEST(stdout_sink, keeps_lines_of_several_threads_whole_and_in_order)
     listener = (struct listener){.fd = tube.reader};
     pthread_create(&listener.thread, NULL, listen_all, &listener);
     for (int i = 0; i < THREADS; i++) {
-        crew[i] = (struct crew){.sink = sink_fixture.sink, .partition = i};
-        pthread_create(&crew[i].thread, NULL, work, &crew[i]);
+        pool[i] = (struct pool){.sink = sink_fixture.sink, .partition = i};
+        pthread_create(&pool[i].thread, NULL, work, &pool[i]);
     }
     for (int i = 0; i < THREADS; i++)
-        pthread_join(crew[i].thread, NULL);
+        pthread_join(pool[i].thread, NULL);
     tube_restore(&tube);
     pthread_join(listener.thread, NULL);
 

@@ -42,7 +42,7 @@
 
 /* ---- a pool, a ward, and a door to hang at ----------------------------------------------- */
 
-struct crew {
+struct pool {
     struct weir_faulty_heap heap;
     struct weir_executor *executor;
     struct weir_ward *ward;
@@ -51,13 +51,13 @@ struct crew {
 
 static void count_end(void *state, const struct weir_worker_end *end)
 {
-    struct crew *self = state;
+    struct pool *self = state;
 
     (void)end;
     atomic_fetch_add(&self->ends, 1);
 }
 
-static void crew_open_with(struct crew *self, uint32_t threads, uint32_t reserve_threads,
+static void pool_open_with(struct pool *self, uint32_t threads, uint32_t reserve_threads,
                            weir_worker_end_fn on_end, void *state)
 {
     struct weir_ward_options ward = {.name = "crew", .on_end = on_end, .state = state};
@@ -73,12 +73,12 @@ static void crew_open_with(struct crew *self, uint32_t threads, uint32_t reserve
     check_status(weir_ward_create(self->executor, &ward, &self->ward, NULL), WEIR_OK);
 }
 
-static void crew_open(struct crew *self, uint32_t threads, uint32_t reserve_threads)
+static void pool_open(struct pool *self, uint32_t threads, uint32_t reserve_threads)
 {
-    crew_open_with(self, threads, reserve_threads, count_end, self);
+    pool_open_with(self, threads, reserve_threads, count_end, self);
 }
 
-static struct weir_notifier *crew_notifier(struct crew *self)
+static struct weir_notifier *pool_notifier(struct pool *self)
 {
     struct weir_notifier *notifier;
 
@@ -86,7 +86,7 @@ static struct weir_notifier *crew_notifier(struct crew *self)
     return notifier;
 }
 
-static void crew_spawn(struct crew *self, const struct weir_worker_options *options)
+static void pool_spawn(struct pool *self, const struct weir_worker_options *options)
 {
     struct weir_error error;
 
@@ -94,7 +94,7 @@ static void crew_spawn(struct crew *self, const struct weir_worker_options *opti
         weir_test_fail(__FILE__, __LINE__, "%s", error.text);
 }
 
-static void crew_close(struct crew *self)
+static void pool_close(struct pool *self)
 {
     check_int(weir_ward_stop(self->ward, WAIT_LIMIT), 0);
     weir_ward_destroy(self->ward);
@@ -190,24 +190,24 @@ static const char *const HOW_TO_LEAVE = "WEIR_TEST_HOW_TO_LEAVE";
 
 static void leave_with_a_stuck_action(bool tidy)
 {
-    static struct crew crew; /* what the stuck one touches lives as long as the process */
+    static struct pool pool; /* what the stuck one touches lives as long as the process */
     static struct door door;
     struct weir_notifier *bell;
     struct weir_worker_options options;
 
-    crew_open(&crew, 2, 1);
+    pool_open(&pool, 2, 1);
     door_close(&door);
-    bell = crew_notifier(&crew);
+    bell = pool_notifier(&pool);
     options = job("stuck", hang, &door, &bell);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bell);
     WAIT_UNTIL(door.arrived == 1);
 
     weir_notifier_destroy(bell);
     if (tidy) {
-        check_int(weir_ward_stop(crew.ward, MS(10)), 1);
-        weir_ward_destroy(crew.ward);
-        weir_executor_destroy(crew.executor);
+        check_int(weir_ward_stop(pool.ward, MS(10)), 1);
+        weir_ward_destroy(pool.ward);
+        weir_executor_destroy(pool.executor);
     }
 }
 
@@ -251,106 +251,106 @@ WEIR_TEST(threads, program_that_leaves_main_with_a_stuck_action_ends_cleanly)
 /* One hangs, five others are done with. The caller gives everything up while it is inside. */
 WEIR_TEST(threads, stop_counts_one_stuck_action_and_all_can_be_destroyed_around_it)
 {
-    static struct crew crew;
+    static struct pool pool;
     static struct door door;
     struct counter counter = {0};
     struct weir_notifier *bells[2];
     struct weir_worker_options options;
     int64_t began_ns;
-    crew_open(&crew, 4, 0);
+    pool_open(&pool, 4, 0);
     door_close(&door);
     for (size_t i = 0; i < 2; i++)
-        bells[i] = crew_notifier(&crew);
+        bells[i] = pool_notifier(&pool);
     options = job("stuck", hang, &door, &bells[0]);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     options = job("good", count_call, &counter, &bells[1]);
     for (int i = 0; i < 5; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     weir_notifier_notify_one(bells[0]);
     weir_notifier_notify_one(bells[1]);
     WAIT_UNTIL(door.arrived == 1 && counter.calls == 1 &&
                weir_notifier_waiting(bells[1]) == 5);
 
     began_ns = weir_system_now_ns();
-    check_int(weir_ward_stop(crew.ward, MS(50)), 1);
+    check_int(weir_ward_stop(pool.ward, MS(50)), 1);
 
     check(weir_system_now_ns() - began_ns >= MS(50));
-    check_int(crew.ends, 5);
-    check_int(weir_ward_count(crew.ward), 1);
+    check_int(pool.ends, 5);
+    check_int(weir_ward_count(pool.ward), 1);
     for (size_t i = 0; i < 2; i++)
         weir_notifier_destroy(bells[i]);
-    weir_ward_destroy(crew.ward);
-    weir_executor_destroy(crew.executor);
-    check(crew.heap.outstanding > 0);
+    weir_ward_destroy(pool.ward);
+    weir_executor_destroy(pool.executor);
+    check(pool.heap.outstanding > 0);
     check_int(door.passed, 0);
 
     /* When it comes back at last, it ends as any other, and the rest goes with it. */
     door_open(&door);
-    WAIT_UNTIL(crew.heap.outstanding == 0);
+    WAIT_UNTIL(pool.heap.outstanding == 0);
     check_int(door.passed, 1);
-    check_int(crew.ends, 6);
+    check_int(pool.ends, 6);
 }
 
 /* All three threads hang; seven are starting, idle or ready and need none to end. */
 WEIR_TEST(threads, stop_counts_exactly_three_stuck_of_ten_on_three_threads)
 {
-    struct crew crew;
+    struct pool pool;
     struct door door;
     struct counter counter = {0};
     struct weir_notifier *bells[2];
     struct weir_worker_options options;
-    crew_open(&crew, 3, 0);
+    pool_open(&pool, 3, 0);
     door_close(&door);
     for (size_t i = 0; i < 2; i++)
-        bells[i] = crew_notifier(&crew);
+        bells[i] = pool_notifier(&pool);
     options = job("good", count_call, &counter, &bells[1]);
     for (int i = 0; i < 5; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     WAIT_UNTIL(weir_notifier_waiting(bells[1]) == 5);
     options = job("stuck", hang, &door, &bells[0]);
     for (int i = 0; i < 3; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     WAIT_UNTIL(weir_notifier_waiting(bells[0]) == 3);
     weir_notifier_notify_all(bells[0]);
     WAIT_UNTIL(door.arrived == 3);
     weir_notifier_notify_one(bells[1]); /* one is ready now, without a thread */
     options = job("late", count_call, &counter, &bells[1]);
     for (int i = 0; i < 2; i++)
-        crew_spawn(&crew, &options); /* these cannot even start */
+        pool_spawn(&pool, &options); /* these cannot even start */
 
-    check_int(weir_ward_stop(crew.ward, MS(20)), 3);
-    check_int(weir_ward_stop(crew.ward, 0), 3);
+    check_int(weir_ward_stop(pool.ward, MS(20)), 3);
+    check_int(weir_ward_stop(pool.ward, 0), 3);
 
-    check_int(crew.ends, 7);
+    check_int(pool.ends, 7);
     check_int(counter.calls, 0);
     door_open(&door);
-    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
-    check_int(crew.ends, 10);
+    check_int(weir_ward_stop(pool.ward, WAIT_LIMIT), 0);
+    check_int(pool.ends, 10);
     for (size_t i = 0; i < 2; i++)
         weir_notifier_destroy(bells[i]);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* The thread that waits in stop() keeps the time itself: the only other one hangs. */
 WEIR_TEST(threads, stop_notices_the_end_of_the_grace_on_a_pool_of_one_stuck_thread)
 {
-    struct crew crew;
+    struct pool pool;
     struct door door;
     struct weir_notifier *bell;
     struct weir_worker_options options;
-    crew_open(&crew, 1, 0);
+    pool_open(&pool, 1, 0);
     door_close(&door);
-    bell = crew_notifier(&crew);
+    bell = pool_notifier(&pool);
     options = job("stuck", hang, &door, &bell);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bell);
     WAIT_UNTIL(door.arrived == 1);
 
-    check_int(weir_ward_stop(crew.ward, MS(20)), 1);
+    check_int(weir_ward_stop(pool.ward, MS(20)), 1);
 
     door_open(&door);
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* ---- the clock of a pool whose threads wait inside actions ----------------------------------- */
@@ -384,15 +384,15 @@ static enum weir_status sleep_often(struct weir_context *context, void *state,
 
 WEIR_TEST(threads, sleep_inside_actions_works_on_a_pool_of_one_thread)
 {
-    struct crew crew;
+    struct pool pool;
     struct sleeper sleeper = {0};
     struct weir_notifier *bell;
     struct weir_worker_options options;
-    crew_open(&crew, 1, 0);
-    bell = crew_notifier(&crew);
+    pool_open(&pool, 1, 0);
+    bell = pool_notifier(&pool);
     options = job("sleeper", sleep_often, &sleeper, &bell);
     for (int i = 0; i < 3; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     WAIT_UNTIL(weir_notifier_waiting(bell) == 3);
 
     weir_notifier_notify_all(bell);
@@ -401,7 +401,7 @@ WEIR_TEST(threads, sleep_inside_actions_works_on_a_pool_of_one_thread)
     check_int(sleeper.early, 0);
     check_int(sleeper.wrong, 0);
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 struct listener {
@@ -433,18 +433,18 @@ static enum weir_status listen_often(struct weir_context *context, void *state,
 /* The only thread waits for the poker, and has to notice itself that the poke is due. */
 WEIR_TEST(threads, poker_wakes_an_action_that_waits_on_a_pool_of_one_thread)
 {
-    struct crew crew;
+    struct pool pool;
     struct listener listener = {0};
     struct weir_poker *poker;
     struct weir_notifier *bell;
     struct weir_worker_options options;
-    crew_open(&crew, 1, 0);
-    bell = crew_notifier(&crew);
-    check_status(weir_poker_create(crew.ward, MS(2), &poker, NULL), WEIR_OK);
-    check_status(weir_gate_create(crew.executor, 0, &listener.closed, NULL), WEIR_OK);
+    pool_open(&pool, 1, 0);
+    bell = pool_notifier(&pool);
+    check_status(weir_poker_create(pool.ward, MS(2), &poker, NULL), WEIR_OK);
+    check_status(weir_gate_create(pool.executor, 0, &listener.closed, NULL), WEIR_OK);
     listener.poked = weir_poker_notifier(poker);
     options = job("listener", listen_often, &listener, &bell);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
 
     weir_notifier_notify_one(bell);
     WAIT_UNTIL(listener.heard == 10);
@@ -453,7 +453,7 @@ WEIR_TEST(threads, poker_wakes_an_action_that_waits_on_a_pool_of_one_thread)
     weir_poker_destroy(poker);
     weir_notifier_destroy(bell);
     weir_gate_destroy(listener.closed);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* Each says how long it sleeps, and looks at the clock when it is woken. */
@@ -486,29 +486,29 @@ WEIR_TEST(threads, no_sleep_of_hundreds_ends_early_and_none_is_forgotten)
 {
     enum { NAPPERS = 500 };
     static struct napper nappers[NAPPERS];
-    struct crew crew;
+    struct pool pool;
     struct weir_notifier *bell;
     struct weir_random random;
-    crew_open(&crew, 2, 0);
-    bell = crew_notifier(&crew);
+    pool_open(&pool, 2, 0);
+    bell = pool_notifier(&pool);
     weir_random_init(&random, 1);
     atomic_store(&naps_total, 0);
     for (size_t i = 0; i < NAPPERS; i++) {
         struct weir_worker_options options = job("napper", nap, &nappers[i], &bell);
         nappers[i] =
             (struct napper){.duration_ns = MS(1) + weir_random_below(&random, 30000000)};
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     }
     WAIT_UNTIL(weir_notifier_waiting(bell) == NAPPERS);
 
     weir_notifier_notify_all(bell);
     WAIT_UNTIL(naps_total == NAPPERS * 6);
 
-    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(pool.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < NAPPERS; i++)
         check(!nappers[i].early);
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* Waits in every timed way there is; nothing but the clock ends most of its waits. */
@@ -570,11 +570,11 @@ static void wait_in_every_way(uint32_t threads, uint32_t reserve_threads)
     struct weir_notifier *bell;
     struct weir_notifier *never;
     struct weir_gate *narrow;
-    struct crew crew;
-    crew_open(&crew, threads, reserve_threads);
-    bell = crew_notifier(&crew);
-    never = crew_notifier(&crew);
-    check_status(weir_gate_create(crew.executor, 1, &narrow, NULL), WEIR_OK);
+    struct pool pool;
+    pool_open(&pool, threads, reserve_threads);
+    bell = pool_notifier(&pool);
+    never = pool_notifier(&pool);
+    check_status(weir_gate_create(pool.executor, 1, &narrow, NULL), WEIR_OK);
     for (uint32_t i = 0; i < WAITERS; i++) {
         struct weir_worker_options options =
             job("waiter", wait_somehow, &waiters[i], &bell);
@@ -586,7 +586,7 @@ static void wait_in_every_way(uint32_t threads, uint32_t reserve_threads)
         options.on_panic = WEIR_ON_PANIC_RETRY;
         options.worker_class =
             i == 0 && reserve_threads > 0 ? WEIR_WORKER_RESERVED : WEIR_WORKER_COMMON;
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     }
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -601,7 +601,7 @@ static void wait_in_every_way(uint32_t threads, uint32_t reserve_threads)
     weir_gate_destroy(narrow);
     weir_notifier_destroy(bell);
     weir_notifier_destroy(never);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 WEIR_TEST(threads, every_timed_wait_ends_on_a_pool_of_any_size)
@@ -620,7 +620,7 @@ WEIR_TEST(threads, every_timed_wait_ends_on_a_pool_of_any_size)
  * pool has two threads, and a sleeper whose timer makes the first of them the timekeeper.
  */
 struct clockwork {
-    struct crew crew;
+    struct pool pool;
     struct weir_notifier
         *bells[4];          /* of sleeper, parker and blocker; and the parker's own */
     struct counter sleeper; /* executions; sleeps after each */
@@ -664,9 +664,9 @@ static void clockwork_open(struct clockwork *self, int64_t sleep_ns,
 {
     struct weir_worker_options options;
 
-    crew_open(&self->crew, 2, 0);
+    pool_open(&self->pool, 2, 0);
     for (size_t i = 0; i < 4; i++)
-        self->bells[i] = crew_notifier(&self->crew);
+        self->bells[i] = pool_notifier(&self->pool);
     self->sleeper.calls = 0;
     self->sleep_ns = sleep_ns;
     self->parker_wait_ns = parker_wait_ns;
@@ -674,11 +674,11 @@ static void clockwork_open(struct clockwork *self, int64_t sleep_ns,
     door_close(&self->after_parking);
     door_close(&self->door);
     options = job("sleeper", sleep_again, self, &self->bells[0]);
-    crew_spawn(&self->crew, &options);
+    pool_spawn(&self->pool, &options);
     options = job("parker", park, self, &self->bells[1]);
-    crew_spawn(&self->crew, &options);
+    pool_spawn(&self->pool, &options);
     options = job("blocker", hang, &self->door, &self->bells[2]);
-    crew_spawn(&self->crew, &options);
+    pool_spawn(&self->pool, &options);
     for (size_t i = 0; i < 3; i++)
         WAIT_UNTIL(weir_notifier_waiting(self->bells[i]) == 1);
 
@@ -694,10 +694,10 @@ static void clockwork_close(struct clockwork *self)
 {
     door_open(&self->after_parking);
     door_open(&self->door);
-    check_int(weir_ward_stop(self->crew.ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(self->pool.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < 4; i++)
         weir_notifier_destroy(self->bells[i]);
-    crew_close(&self->crew);
+    pool_close(&self->pool);
 }
 
 static struct clockwork clockwork; /* a hanging thread of a failed test may look at it */
@@ -742,54 +742,54 @@ WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_ended)
 {
     clockwork_open(&clockwork, WEIR_HOURS(1), MS(200));
 
-    weir_executor_destroy(clockwork.crew.executor);
+    weir_executor_destroy(clockwork.pool.executor);
     WAIT_UNTIL(clockwork.parker_status != -1);
 
     check_status((enum weir_status)clockwork.parker_status, WEIR_TIMEOUT);
     door_open(&clockwork.after_parking);
-    check_int(weir_ward_stop(clockwork.crew.ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(clockwork.pool.ward, WAIT_LIMIT), 0);
     for (size_t i = 0; i < 4; i++)
         weir_notifier_destroy(clockwork.bells[i]);
-    weir_ward_destroy(clockwork.crew.ward);
-    WAIT_UNTIL(clockwork.crew.heap.outstanding == 0);
+    weir_ward_destroy(clockwork.pool.ward);
+    WAIT_UNTIL(clockwork.pool.heap.outstanding == 0);
 }
 
 /* ---- destroying an executor early -------------------------------------------------------------- */
 
 WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
 {
-    struct crew crew;
+    struct pool pool;
     struct counter counter = {0};
     struct weir_notifier *bell;
     struct weir_poker *poker;
     struct weir_worker_options options;
     struct weir_worker *handle;
     struct weir_worker_info info;
-    crew_open(&crew, 3, 1);
-    bell = crew_notifier(&crew);
-    check_status(weir_poker_create(crew.ward, MS(1), &poker, NULL), WEIR_OK);
+    pool_open(&pool, 3, 1);
+    bell = pool_notifier(&pool);
+    check_status(weir_poker_create(pool.ward, MS(1), &poker, NULL), WEIR_OK);
     options = job("idler", count_call, &counter, &bell);
-    check_status(weir_ward_spawn(crew.ward, &options, &handle, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(pool.ward, &options, &handle, NULL), WEIR_OK);
     WAIT_UNTIL(weir_notifier_waiting(bell) == 1);
 
-    weir_executor_destroy(crew.executor);
+    weir_executor_destroy(pool.executor);
 
     /* Everything may still be called; nothing is executed. */
     weir_notifier_notify_one(bell);
-    crew_spawn(&crew, &options);
-    check_int(weir_ward_count(crew.ward), 2);
+    pool_spawn(&pool, &options);
+    check_int(weir_ward_count(pool.ward), 2);
     weir_worker_read(handle, &info);
     check_int(info.state, WEIR_WORKER_READY);
     weir_worker_cancel(handle);
-    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(pool.ward, WAIT_LIMIT), 0);
     check_int(counter.calls, 0);
-    check_int(crew.ends, 2);
+    check_int(pool.ends, 2);
     weir_worker_release(handle);
     weir_poker_destroy(poker);
     weir_notifier_destroy(bell);
-    check(crew.heap.outstanding > 0);
-    weir_ward_destroy(crew.ward);
-    check_int(crew.heap.outstanding, 0);
+    check(pool.heap.outstanding > 0);
+    weir_ward_destroy(pool.ward);
+    check_int(pool.heap.outstanding, 0);
 }
 
 struct dreamer {
@@ -818,23 +818,23 @@ static enum weir_status dream(struct weir_context *context, void *state,
 /* Destroy all while an action sleeps; it must wake by itself and take the rest with it. */
 static void destroy_around(struct dreamer *dreamer)
 {
-    static struct crew crew;
+    static struct pool pool;
     struct weir_notifier *bell;
     struct weir_worker_options options;
-    crew_open(&crew, 3, 1);
-    bell = crew_notifier(&crew);
+    pool_open(&pool, 3, 1);
+    bell = pool_notifier(&pool);
     options = job("dreamer", dream, dreamer, &bell);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bell);
     WAIT_UNTIL(dreamer->asleep);
 
-    weir_executor_destroy(crew.executor);
-    weir_ward_destroy(crew.ward);
+    weir_executor_destroy(pool.executor);
+    weir_ward_destroy(pool.ward);
     weir_notifier_destroy(bell);
 
-    WAIT_UNTIL(crew.heap.outstanding == 0);
+    WAIT_UNTIL(pool.heap.outstanding == 0);
     check(dreamer->awake);
-    check_int(crew.ends, 1);
+    check_int(pool.ends, 1);
 }
 
 /* All other threads are gone, so the one that sleeps has to keep the time itself. */
@@ -869,21 +869,21 @@ static enum weir_status tick(struct weir_context *context, void *state,
 /* The reserve thread keeps the time as well, since nobody else can. */
 WEIR_TEST(threads, reserved_worker_runs_while_user_code_blocks_every_common_thread)
 {
-    struct crew crew;
+    struct pool pool;
     struct door door;
     struct counter reserved = {0};
     struct counter common = {0};
     struct weir_notifier *bells[3];
     struct weir_worker_options options;
-    crew_open(&crew, 2, 1);
+    pool_open(&pool, 2, 1);
     door_close(&door);
     for (size_t i = 0; i < 3; i++)
-        bells[i] = crew_notifier(&crew);
+        bells[i] = pool_notifier(&pool);
     options = job("blocker", hang, &door, &bells[0]);
     for (int i = 0; i < 2; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     options = job("waiting", count_call, &common, &bells[1]);
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     WAIT_UNTIL(weir_notifier_waiting(bells[0]) == 2 &&
                weir_notifier_waiting(bells[1]) == 1);
     weir_notifier_notify_all(bells[0]);
@@ -892,7 +892,7 @@ WEIR_TEST(threads, reserved_worker_runs_while_user_code_blocks_every_common_thre
     weir_notifier_notify_one(bells[1]);
     options = job("lease", tick, &reserved, &bells[2]);
     options.worker_class = WEIR_WORKER_RESERVED;
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bells[2]);
     WAIT_UNTIL(reserved.calls >= 20);
 
@@ -902,7 +902,7 @@ WEIR_TEST(threads, reserved_worker_runs_while_user_code_blocks_every_common_thre
     WAIT_UNTIL(common.calls == 1);
     for (size_t i = 0; i < 3; i++)
         weir_notifier_destroy(bells[i]);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* The first worker that a thread runs marks it; none of the other class may follow. */
@@ -934,34 +934,34 @@ static enum weir_status mark_thread(struct weir_context *context, void *state,
 
 WEIR_TEST(threads, reserved_worker_without_reserve_threads_is_refused)
 {
-    struct crew crew;
+    struct pool pool;
     struct counter counter = {0};
     struct weir_worker_options options;
     struct weir_notifier *bell;
     struct weir_error error;
-    crew_open(&crew, 1, 0);
-    bell = crew_notifier(&crew);
+    pool_open(&pool, 1, 0);
+    bell = pool_notifier(&pool);
     options = job("reserved", count_call, &counter, &bell);
     options.worker_class = WEIR_WORKER_RESERVED;
 
-    check_status(weir_ward_spawn(crew.ward, &options, NULL, &error), WEIR_INVALID);
+    check_status(weir_ward_spawn(pool.ward, &options, NULL, &error), WEIR_INVALID);
 
     check(strstr(error.text, "no reserve threads") != NULL);
-    check_int(weir_ward_count(crew.ward), 0);
+    check_int(weir_ward_count(pool.ward), 0);
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
 {
     enum { WORKERS = 12, CALLS = 5000 };
-    struct crew crew;
+    struct pool pool;
     struct marker markers[WORKERS];
     _Atomic uint32_t left[2] = {CALLS, CALLS};
     _Atomic uint32_t strangers = 0;
     struct weir_notifier *bell;
-    crew_open(&crew, 2, 2);
-    bell = crew_notifier(&crew);
+    pool_open(&pool, 2, 2);
+    bell = pool_notifier(&pool);
     for (size_t i = 0; i < WORKERS; i++) {
         enum weir_worker_class own =
             i % 3 == 0 ? WEIR_WORKER_RESERVED : WEIR_WORKER_COMMON;
@@ -970,7 +970,7 @@ WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
         markers[i] = (struct marker){
             .own = own, .calls_left = &left[own], .strangers = &strangers};
         options.worker_class = own;
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     }
     WAIT_UNTIL(weir_notifier_waiting(bell) == WORKERS);
 
@@ -979,7 +979,7 @@ WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
 
     check_int(strangers, 0);
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* ---- what a worker leaves behind when it goes into user code -------------------------------------- */
@@ -1012,7 +1012,7 @@ static uint32_t waiting_at(struct weir_gate *gate)
 
 WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
 {
-    struct crew crew;
+    struct pool pool;
     struct door at_the_end;
     struct door inside;
     struct counter counter = {0};
@@ -1021,18 +1021,18 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
     struct weir_worker_options options;
     door_close(&at_the_end);
     door_close(&inside);
-    crew_open_with(&crew, 2, 0, hang_at_the_end, &at_the_end);
-    check_status(weir_gate_create(crew.executor, 1, &gate, NULL), WEIR_OK);
+    pool_open_with(&pool, 2, 0, hang_at_the_end, &at_the_end);
+    check_status(weir_gate_create(pool.executor, 1, &gate, NULL), WEIR_OK);
     for (size_t i = 0; i < 2; i++)
-        bells[i] = crew_notifier(&crew);
+        bells[i] = pool_notifier(&pool);
     options = job("panics", panic_when_asked, &inside, &bells[0]);
     options.shared = gate;
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bells[0]);
     WAIT_UNTIL(inside.arrived == 1);
     options = job("next", count_call, &counter, &bells[1]);
     options.shared = gate;
-    crew_spawn(&crew, &options);
+    pool_spawn(&pool, &options);
     weir_notifier_notify_one(bells[1]);
     WAIT_UNTIL(waiting_at(gate) == 1);
 
@@ -1045,7 +1045,7 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
     weir_gate_destroy(gate);
     for (size_t i = 0; i < 2; i++)
         weir_notifier_destroy(bells[i]);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* ---- no signal is lost ------------------------------------------------------------------------------ */
@@ -1109,15 +1109,15 @@ WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
     static struct post post;
     static struct pusher pushers[PUSHERS];
     pthread_t threads[PUSHERS];
-    struct crew crew;
+    struct pool pool;
     uint64_t sent = 0;
-    crew_open(&crew, 4, 0);
+    pool_open(&pool, 4, 0);
     check_int(pthread_barrier_init(&post.barrier, NULL, PUSHERS + 1), 0);
     for (size_t i = 0; i < BOXES; i++) {
         struct mailbox *box = &post.boxes[i];
         struct weir_worker_options options = job("box", look_into, box, &box->bell);
-        *box = (struct mailbox){.bell = crew_notifier(&crew)};
-        crew_spawn(&crew, &options);
+        *box = (struct mailbox){.bell = pool_notifier(&pool)};
+        pool_spawn(&pool, &options);
     }
     for (size_t i = 0; i < PUSHERS; i++) {
         pushers[i] = (struct pusher){.post = &post, .seed = i};
@@ -1139,7 +1139,7 @@ WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
     }
     check_int(sent, PUSHERS * PUSHES);
     pthread_barrier_destroy(&post.barrier);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* One notifier for all: whoever is woken takes everything that is there. */
@@ -1177,12 +1177,12 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
     pthread_t threads[PUSHERS];
     struct heap_of_work work = {0};
     struct weir_worker_options options;
-    struct crew crew;
-    crew_open(&crew, 4, 0);
-    work.bell = crew_notifier(&crew);
+    struct pool pool;
+    pool_open(&pool, 4, 0);
+    work.bell = pool_notifier(&pool);
     options = job("taker", take_all, &work, &work.bell);
     for (int i = 0; i < 8; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
 
     for (size_t i = 0; i < PUSHERS; i++)
         check_int(pthread_create(&threads[i], NULL, pile_up, &work), 0);
@@ -1191,7 +1191,7 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
 
     WAIT_UNTIL(work.done == PUSHERS * PUSHES);
     weir_notifier_destroy(work.bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* ---- everything at once ------------------------------------------------------------------------------ */
@@ -1199,7 +1199,7 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
 enum { MEDDLERS = 4, MEDDLES = 300, CALLS_MIN = 1000 };
 
 struct riot {
-    struct crew crew;
+    struct pool pool;
     struct weir_notifier *bell;
     struct weir_gate *gate;
     struct counter counter;
@@ -1258,7 +1258,7 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
     options.on_panic =
         weir_random_below(random, 2) == 0 ? WEIR_ON_PANIC_RETRY : WEIR_ON_PANIC_END;
     atomic_fetch_add(&riot->meddles, 1);
-    status = weir_ward_spawn(riot->crew.ward, &options, &worker, NULL);
+    status = weir_ward_spawn(riot->pool.ward, &options, &worker, NULL);
     if (status == WEIR_OK)
         atomic_fetch_add(&riot->spawned, 1);
     else if (status == WEIR_CLOSED)
@@ -1267,7 +1267,7 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
         atomic_fetch_add(&riot->wrong, 1);
 
     weir_notifier_notify_one(riot->bell);
-    if (weir_ward_count(riot->crew.ward) > weir_ward_read(riot->crew.ward, infos, 4) &&
+    if (weir_ward_count(riot->pool.ward) > weir_ward_read(riot->pool.ward, infos, 4) &&
         worker == NULL)
         weir_notifier_notify_all(riot->bell);
     weir_gate_read(riot->gate, &gate_info);
@@ -1295,7 +1295,7 @@ static void *meddle(void *argument)
                                     weir_system_now_ns() < limit_ns);
          i++)
         meddle_once(self->riot, &random);
-    if (weir_ward_stop(self->riot->crew.ward, WAIT_LIMIT) != 0)
+    if (weir_ward_stop(self->riot->pool.ward, WAIT_LIMIT) != 0)
         atomic_fetch_add(&self->riot->wrong, 1);
     return NULL;
 }
@@ -1307,10 +1307,10 @@ WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
     pthread_t threads[MEDDLERS];
     struct weir_poker *poker;
     memset(&riot, 0, sizeof riot);
-    crew_open(&riot.crew, 3, 0);
-    riot.bell = crew_notifier(&riot.crew);
-    check_status(weir_gate_create(riot.crew.executor, 2, &riot.gate, NULL), WEIR_OK);
-    check_status(weir_poker_create(riot.crew.ward, MS(1), &poker, NULL), WEIR_OK);
+    pool_open(&riot.pool, 3, 0);
+    riot.bell = pool_notifier(&riot.pool);
+    check_status(weir_gate_create(riot.pool.executor, 2, &riot.gate, NULL), WEIR_OK);
+    check_status(weir_poker_create(riot.pool.ward, MS(1), &poker, NULL), WEIR_OK);
 
     for (size_t i = 0; i < MEDDLERS; i++) {
         meddlers[i] = (struct meddler){.riot = &riot, .seed = i};
@@ -1321,12 +1321,12 @@ WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
 
     check_int(riot.wrong, 0);
     check_int(riot.spawned + riot.closed, riot.meddles);
-    check_int(riot.crew.ends, riot.spawned);
+    check_int(riot.pool.ends, riot.spawned);
     check(riot.counter.calls >= CALLS_MIN);
     weir_poker_destroy(poker);
     weir_notifier_destroy(riot.bell);
     weir_gate_destroy(riot.gate);
-    crew_close(&riot.crew);
+    pool_close(&riot.pool);
 }
 
 /* ---- panics ------------------------------------------------------------------------------------------- */
@@ -1394,9 +1394,9 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
     struct faller fallers[FALLERS];
     struct weir_listener listeners[FALLERS];
     struct weir_notifier *bell;
-    struct crew crew;
-    crew_open(&crew, 4, 0);
-    bell = crew_notifier(&crew);
+    struct pool pool;
+    pool_open(&pool, 4, 0);
+    bell = pool_notifier(&pool);
     for (uint32_t i = 0; i < FALLERS; i++) {
         const struct weir_listener *listener = &listeners[i];
         struct weir_worker_options options = job("faller", fall, &fallers[i], &bell);
@@ -1408,21 +1408,21 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
         options.on_panic = WEIR_ON_PANIC_RETRY;
         options.on_error = WEIR_ON_ERROR_RETRY;
         options.backoff = (struct weir_backoff){1000, 1000, 1.0, 0.0};
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     }
     WAIT_UNTIL(weir_notifier_waiting(bell) == FALLERS);
 
     weir_notifier_notify_all(bell);
     for (uint32_t i = 0; i < FALLERS; i++)
         WAIT_UNTIL(fallers[i].falls >= FALLS);
-    check_int(weir_ward_stop(crew.ward, WAIT_LIMIT), 0);
+    check_int(weir_ward_stop(pool.ward, WAIT_LIMIT), 0);
 
     for (uint32_t i = 0; i < FALLERS; i++) {
         check_int(fallers[i].wrong, 0);
         check_int(fallers[i].swept, 2 * fallers[i].falls);
     }
     weir_notifier_destroy(bell);
-    crew_close(&crew);
+    pool_close(&pool);
 }
 
 /* ---- idling costs nothing ------------------------------------------------------------------------------ */
@@ -1487,17 +1487,17 @@ WEIR_TEST(threads, idle_pool_does_not_wake_up_at_all)
     struct counter counter = {0};
     struct weir_notifier *bells[2];
     struct weir_worker_options options;
-    struct crew crew;
-    crew_open(&crew, POOL, 0);
+    struct pool pool;
+    pool_open(&pool, POOL, 0);
     door_close(&roll.door);
     for (size_t i = 0; i < 2; i++)
-        bells[i] = crew_notifier(&crew);
+        bells[i] = pool_notifier(&pool);
     options = job("idler", count_call, &counter, &bells[1]);
     for (int i = 0; i < 100; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     options = job("sleeper", sign, &roll, &bells[0]);
     for (int i = 0; i < POOL; i++)
-        crew_spawn(&crew, &options);
+        pool_spawn(&pool, &options);
     WAIT_UNTIL(weir_notifier_waiting(bells[0]) == POOL);
     weir_notifier_notify_all(bells[0]);
     WAIT_UNTIL(roll.door.arrived == POOL);
@@ -1514,5 +1514,5 @@ WEIR_TEST(threads, idle_pool_does_not_wake_up_at_all)
     check(silent);
     for (size_t i = 0; i < 2; i++)
         weir_notifier_destroy(bells[i]);
-    crew_close(&crew);
+    pool_close(&pool);
 }

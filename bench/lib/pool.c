@@ -1,12 +1,12 @@
 /*
- * crew.c - see crew.h.
+ * pool.c - see pool.h.
  */
-#include "lib/crew.h"
+#include "lib/pool.h"
 
 #include "lib/clock.h"
 #include "lib/must.h"
 
-void bench_crew_open(struct bench_crew *self, uint32_t threads,
+void bench_pool_open(struct bench_pool *self, uint32_t threads,
                      const struct weir_heap *heap)
 {
     struct weir_executor_options options;
@@ -23,7 +23,7 @@ void bench_crew_open(struct bench_crew *self, uint32_t threads,
                   &error, "create ward");
 }
 
-void bench_crew_close(struct bench_crew *self)
+void bench_pool_close(struct bench_pool *self)
 {
     bench_must(weir_ward_stop(self->ward, WEIR_SECONDS(60)) == 0,
                "workers are unfinished");
@@ -31,7 +31,7 @@ void bench_crew_close(struct bench_crew *self)
     weir_executor_destroy(self->executor);
 }
 
-struct weir_notifier *bench_crew_notifier(struct bench_crew *self)
+struct weir_notifier *bench_pool_notifier(struct bench_pool *self)
 {
     struct weir_notifier *notifier;
 
@@ -40,7 +40,7 @@ struct weir_notifier *bench_crew_notifier(struct bench_crew *self)
     return notifier;
 }
 
-struct weir_worker_options bench_crew_options(weir_action_fn action, void *state,
+struct weir_worker_options bench_pool_options(weir_action_fn action, void *state,
                                               struct weir_notifier *const *notifier)
 {
     struct weir_worker_options options;
@@ -55,7 +55,7 @@ struct weir_worker_options bench_crew_options(weir_action_fn action, void *state
     return options;
 }
 
-struct weir_worker *bench_crew_spawn(struct bench_crew *self,
+struct weir_worker *bench_pool_spawn(struct bench_pool *self,
                                      const struct weir_worker_options *options)
 {
     struct weir_worker *worker;
@@ -65,7 +65,7 @@ struct weir_worker *bench_crew_spawn(struct bench_crew *self,
     return worker;
 }
 
-void bench_crew_await(struct weir_notifier *notifier, size_t count)
+void bench_pool_await(struct weir_notifier *notifier, size_t count)
 {
     while (weir_notifier_waiting(notifier) < count)
         bench_sleep_ns(WEIR_MICROSECONDS(200));

@@ -1,5 +1,5 @@
 /*
- * crew_book.c - the transactional handler of crew.h.
+ * process_pool_book.c - the transactional handler of process_pool.h.
  */
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "db/clock.h"
-#include "lib/crew.h"
 #include "lib/effects.h"
+#include "lib/process_pool.h"
 #include "weir/context.h"
 
 enum trick {
@@ -87,31 +87,31 @@ static enum weir_outcome play(enum trick trick, struct weir_context *context,
     return weir_retry(reason, "trick %d", (int)trick);
 }
 
-enum weir_outcome crew_book(struct weir_context *context, void *state,
-                            struct weir_connection *connection,
-                            const struct weir_message *message,
-                            struct weir_reason *reason)
+enum weir_outcome process_pool_book(struct weir_context *context, void *state,
+                                    struct weir_connection *connection,
+                                    const struct weir_message *message,
+                                    struct weir_reason *reason)
 {
-    struct crew_member *self = state;
+    struct pool_process *self = state;
     uint64_t chance = weir_clock_random();
 
     if (!effects_write(connection, message))
         return weir_retry(reason, "the effect could not be written");
-    if (crew_is_poison(self->ledger, message))
+    if (process_pool_is_poison(self->ledger, message))
         (void)raise(SIGKILL);
-    if (strtoll(message->payload, NULL, 10) % CREW_REJECTED == 0)
+    if (strtoll(message->payload, NULL, 10) % PROCESS_POOL_REJECTED == 0)
         return weir_reject(reason, "a number that is no good");
     if (chance % 1000 < self->ledger->options.mischief)
         return play((enum trick)(chance / 1000 % TRICKS), context, connection, reason);
     return WEIR_DONE;
 }
 
-void crew_audit_effects(struct crew *self)
+void process_pool_audit_effects(struct process_pool *self)
 {
     int64_t wanted = 0;
 
     for (int32_t p = 0; p < self->ledger->options.partitions; p++)
-        wanted += self->enqueued[p] - self->enqueued[p] / CREW_REJECTED;
+        wanted += self->enqueued[p] - self->enqueued[p] / PROCESS_POOL_REJECTED;
     check_int(effects_count(self->fixture), wanted);
     check_int(effects_repeated(self->fixture), 0);
 }

@@ -1,7 +1,7 @@
 /*
- * crew.c - see crew.h.
+ * process_pool.c - see process_pool.h.
  */
-#include "lib/crew.h"
+#include "lib/process_pool.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,14 +21,14 @@
 
 #define QUEUE "crew"
 
-static struct crew_ledger *map_ledger(const char *path);
-static void serve(struct crew_member *self, const struct crew_joining *how);
-static void dismiss(struct crew_member *self);
+static struct process_pool_ledger *map_ledger(const char *path);
+static void serve(struct pool_process *self, const struct process_pool_joining *how);
+static void dismiss(struct pool_process *self);
 static void nap(int64_t ns);
 
 /* ---- what a handler does ----------------------------------------------------------------- */
 
-int64_t crew_now_us(void)
+int64_t process_pool_now_us(void)
 {
     struct timespec now;
 
@@ -36,14 +36,14 @@ int64_t crew_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void write_record(struct crew_member *self, const struct weir_message *message,
+static void write_record(struct pool_process *self, const struct weir_message *message,
                          size_t batch)
 {
-    struct crew_ledger *ledger = self->ledger;
+    struct process_pool_ledger *ledger = self->ledger;
     size_t slot = atomic_fetch_add(&ledger->count, 1);
-    struct crew_record *record;
+    struct process_pool_record *record;
 
-    if (slot >= CREW_RECORDS_MAX)
+    if (slot >= PROCESS_POOL_RECORDS_MAX)
         weir_test_fail(__FILE__, __LINE__, "the ledger is full");
     record = &ledger->records[slot];
     record->process = self->process;
@@ -54,19 +54,19 @@ static void write_record(struct crew_member *self, const struct weir_message *me
     record->epoch = message->epoch;
     memcpy(record->uid, message->uid, WEIR_UID_SIZE);
     record->number = strtoll(message->payload, NULL, 10);
-    record->at_us = crew_now_us();
+    record->at_us = process_pool_now_us();
     atomic_store(&record->written, true);
 }
 
-static bool is_held(const struct crew_member *self, int32_t partition)
+static bool is_held(const struct pool_process *self, int32_t partition)
 {
     return atomic_load(&self->ledger->hold[partition]) &&
            atomic_load(&self->ledger->exempt) != self->process + 1;
 }
 
-static void wait_while_held(struct crew_member *self, int32_t partition)
+static void wait_while_held(struct pool_process *self, int32_t partition)
 {
-    struct crew_ledger *ledger = self->ledger;
+    struct process_pool_ledger *ledger = self->ledger;
 
     if (!is_held(self, partition))
         return;
@@ -76,17 +76,19 @@ static void wait_while_held(struct crew_member *self, int32_t partition)
     atomic_fetch_sub(&ledger->holding, 1);
 }
 
-bool crew_is_poison(const struct crew_ledger *ledger, const struct weir_message *message)
+bool process_pool_is_poison(const struct process_pool_ledger *ledger,
+                            const struct weir_message *message)
 {
     return message->partition == 0 &&
            strtoll(message->payload, NULL, 10) == atomic_load(&ledger->poison);
 }
 
-enum weir_outcome crew_handle(struct weir_context *context, void *state,
-                              struct weir_batch *batch, struct weir_reason *reason)
+enum weir_outcome process_pool_handle(struct weir_context *context, void *state,
+                                      struct weir_batch *batch,
+                                      struct weir_reason *reason)
 {
-    struct crew_member *self = state;
-    struct crew_ledger *ledger = self->ledger;
+    struct pool_process *self = state;
+    struct process_pool_ledger *ledger = self->ledger;
     const struct weir_message *message;
     const struct weir_message *last = NULL;
 
@@ -100,7 +102,7 @@ enum weir_outcome crew_handle(struct weir_context *context, void *state,
             atomic_fetch_add(&ledger->overlaps, 1);
         last = message;
         write_record(self, message, weir_batch_count(batch));
-        if (crew_is_poison(ledger, message))
+        if (process_pool_is_poison(ledger, message))
             (void)raise(SIGKILL);
         if (atomic_load(&ledger->fail[message->partition])) {
             atomic_store(&ledger->owner[message->partition], 0);
@@ -131,7 +133,7 @@ static void print_line(void *state, enum weir_log_level level, const char *line)
     fprintf(stderr, "%s %s\n", weir_log_level_name(level), line);
 }
 
-static void arm_faults(const struct crew_options *orders,
+static void arm_faults(const struct process_pool_options *orders,
                        struct weir_fault_points *faults)
 {
     weir_fault_points_init(faults);
@@ -146,7 +148,7 @@ static void arm_faults(const struct crew_options *orders,
 /* `program --crew URL LEDGER PROCESS`: serve until SIGTERM. */
 static int work(char **arguments)
 {
-    struct crew_member self = {.process = (uint32_t)strtoul(arguments[4], NULL, 10)};
+    struct pool_process self = {.process = (uint32_t)strtoul(arguments[4], NULL, 10)};
     struct weir_fault_points points;
     struct weir_fault_points faults;
     struct weir_db_options options;
@@ -172,7 +174,8 @@ static int work(char **arguments)
     }
     arm_faults(&self.ledger->options, &faults);
     weir_db_set_fault_points(db, &faults);
-    serve(&self, &(struct crew_joining){.db = db, .points = &points, .patient = true});
+    serve(&self,
+          &(struct process_pool_joining){.db = db, .points = &points, .patient = true});
     atomic_fetch_add(&self.ledger->ready, 1);
     (void)sigwait(&wanted, &got);
     dismiss(&self);
@@ -186,7 +189,7 @@ __attribute__((constructor)) static void work_instead(int argc, char **argv)
         exit(work(argv));
 }
 
-pid_t crew_spawn(struct crew *self)
+pid_t process_pool_spawn(struct process_pool *self)
 {
     char number[16];
     char program[SERVER_PATH_SIZE] = "";
@@ -200,29 +203,29 @@ pid_t crew_spawn(struct crew *self)
     return process_start(&options, arguments);
 }
 
-pid_t crew_start(struct crew *self)
+pid_t process_pool_start(struct process_pool *self)
 {
     uint32_t ready = atomic_load(&self->ledger->ready);
-    pid_t pid = crew_spawn(self);
+    pid_t pid = process_pool_spawn(self);
 
     wait_until(atomic_load(&self->ledger->ready) > ready);
     return pid;
 }
 
 /* What it was in the middle of is over. */
-static void forget_owners(struct crew *self)
+static void forget_owners(struct process_pool *self)
 {
-    for (int i = 0; i < CREW_PARTITIONS_MAX; i++)
+    for (int i = 0; i < PROCESS_POOL_PARTITIONS_MAX; i++)
         atomic_store(&self->ledger->owner[i], 0);
 }
 
-void crew_kill(struct crew *self, pid_t pid)
+void process_pool_kill(struct process_pool *self, pid_t pid)
 {
     (void)process_end(pid, SIGKILL);
     forget_owners(self);
 }
 
-void crew_end(struct crew *self, pid_t pid)
+void process_pool_end(struct process_pool *self, pid_t pid)
 {
     int result = process_end(pid, SIGTERM);
 
@@ -237,14 +240,14 @@ void crew_end(struct crew *self, pid_t pid)
 
 /* ---- members ------------------------------------------------------------------------------ */
 
-void crew_name(uint32_t process, char *out, size_t size)
+void process_pool_name(uint32_t process, char *out, size_t size)
 {
     snprintf(out, size, "crew-%u", process);
 }
 
 /* Is the step to be tried once more? Fails the test when there is no use in it. */
-static bool try_again(const struct crew_joining *how, int *tries, enum weir_status status,
-                      const struct weir_error *error)
+static bool try_again(const struct process_pool_joining *how, int *tries,
+                      enum weir_status status, const struct weir_error *error)
 {
     if (status == WEIR_OK)
         return false;
@@ -254,9 +257,9 @@ static bool try_again(const struct crew_joining *how, int *tries, enum weir_stat
     return true;
 }
 
-static void serve(struct crew_member *self, const struct crew_joining *how)
+static void serve(struct pool_process *self, const struct process_pool_joining *how)
 {
-    const struct crew_options *orders = &self->ledger->options;
+    const struct process_pool_options *orders = &self->ledger->options;
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_DEFAULT, WEIR_KIND_LANE);
     struct weir_outbox_options options;
     struct weir_handler_options handler;
@@ -266,7 +269,7 @@ static void serve(struct crew_member *self, const struct crew_joining *how)
     char name[32];
 
     self->db = how->db;
-    crew_name(self->process, name, sizeof name);
+    process_pool_name(self->process, name, sizeof name);
     weir_outbox_options_init(&options);
     options.db = how->db;
     options.process_name = name;
@@ -283,9 +286,9 @@ static void serve(struct crew_member *self, const struct crew_joining *how)
     weir_handler_options_init(&handler);
     handler.queue = QUEUE;
     if (orders->transactional)
-        handler.on_message_tx = crew_book;
+        handler.on_message_tx = process_pool_book;
     else
-        handler.on_batch = how->on_batch != NULL ? how->on_batch : crew_handle;
+        handler.on_batch = how->on_batch != NULL ? how->on_batch : process_pool_handle;
     handler.state = how->on_batch != NULL ? how->state : self;
     handler.tuning = &tuning;
     handler.lease.duration_ns = orders->lease_ns;
@@ -299,7 +302,7 @@ static void serve(struct crew_member *self, const struct crew_joining *how)
     } while (try_again(how, &tries, status, &error));
 }
 
-static void dismiss(struct crew_member *self)
+static void dismiss(struct pool_process *self)
 {
     size_t unfinished = weir_outbox_stop(self->outbox, WEIR_SECONDS(20));
 
@@ -309,11 +312,12 @@ static void dismiss(struct crew_member *self)
     weir_db_destroy(self->db);
 }
 
-struct crew_member *crew_join_with(struct crew *self, const struct crew_joining *how)
+struct pool_process *process_pool_join_with(struct process_pool *self,
+                                            const struct process_pool_joining *how)
 {
-    struct crew_member *member = calloc(1, sizeof *member);
+    struct pool_process *member = calloc(1, sizeof *member);
     struct weir_db_options options = fixture_options(self->fixture);
-    struct crew_joining joining = *how;
+    struct process_pool_joining joining = *how;
 
     check(member != NULL);
     member->ledger = self->ledger;
@@ -324,12 +328,12 @@ struct crew_member *crew_join_with(struct crew *self, const struct crew_joining 
     return member;
 }
 
-struct crew_member *crew_join(struct crew *self)
+struct pool_process *process_pool_join(struct process_pool *self)
 {
-    return crew_join_with(self, &(struct crew_joining){.db = NULL});
+    return process_pool_join_with(self, &(struct process_pool_joining){.db = NULL});
 }
 
-void crew_leave(struct crew_member *member)
+void process_pool_leave(struct pool_process *member)
 {
     dismiss(member);
     free(member);
@@ -337,10 +341,10 @@ void crew_leave(struct crew_member *member)
 
 /* ---- the ledger --------------------------------------------------------------------------- */
 
-static struct crew_ledger *map_ledger(const char *path)
+static struct process_pool_ledger *map_ledger(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    struct crew_ledger *ledger;
+    struct process_pool_ledger *ledger;
 
     if (file < 0 || ftruncate(file, sizeof *ledger) != 0)
         weir_test_fail(__FILE__, __LINE__, "no ledger at \"%s\"", path);
@@ -351,7 +355,7 @@ static struct crew_ledger *map_ledger(const char *path)
     return ledger;
 }
 
-static void fill_in(struct crew_options *self)
+static void fill_in(struct process_pool_options *self)
 {
     if (self->partitions == 0)
         self->partitions = 1;
@@ -365,8 +369,8 @@ static void fill_in(struct crew_options *self)
         self->retry_ns = WEIR_MILLISECONDS(10);
 }
 
-void crew_open(struct crew *self, struct fixture *fixture,
-               const struct crew_options *options)
+void process_pool_open(struct process_pool *self, struct fixture *fixture,
+                       const struct process_pool_options *options)
 {
     struct weir_outbox_options producer;
     struct weir_queue_options queue;
@@ -390,14 +394,14 @@ void crew_open(struct crew *self, struct fixture *fixture,
     check_db(weir_outbox_add_queue(self->outbox, &queue, &fixture->error), WEIR_OK);
 }
 
-void crew_close(struct crew *self)
+void process_pool_close(struct process_pool *self)
 {
     weir_outbox_destroy(self->outbox);
     (void)munmap(self->ledger, sizeof *self->ledger);
     (void)unlink(self->path);
 }
 
-void crew_pause(struct crew *self, bool paused)
+void process_pool_pause(struct process_pool *self, bool paused)
 {
     struct fixture *fixture = self->fixture;
 
@@ -406,7 +410,7 @@ void crew_pause(struct crew *self, bool paused)
              WEIR_OK);
 }
 
-enum weir_status crew_try_enqueue(struct crew *self, int32_t partition)
+enum weir_status process_pool_try_enqueue(struct process_pool *self, int32_t partition)
 {
     char number[32];
     struct weir_draft draft = {
@@ -421,15 +425,16 @@ enum weir_status crew_try_enqueue(struct crew *self, int32_t partition)
     return status;
 }
 
-void crew_enqueue(struct crew *self, int32_t partition, int count)
+void process_pool_enqueue(struct process_pool *self, int32_t partition, int count)
 {
     struct fixture *fixture = self->fixture;
 
     for (int i = 0; i < count; i++)
-        check_db(crew_try_enqueue(self, partition), WEIR_OK);
+        check_db(process_pool_try_enqueue(self, partition), WEIR_OK);
 }
 
-void crew_enqueue_together(struct crew *self, int32_t partition, int count)
+void process_pool_enqueue_together(struct process_pool *self, int32_t partition,
+                                   int count)
 {
     struct fixture *fixture = self->fixture;
     struct weir_draft drafts[100];
@@ -450,11 +455,11 @@ void crew_enqueue_together(struct crew *self, int32_t partition, int count)
              WEIR_OK);
 }
 
-int64_t crew_done(const struct crew *self)
+int64_t process_pool_done(const struct process_pool *self)
 {
     int64_t sum = 0;
 
-    for (int i = 0; i < CREW_PARTITIONS_MAX; i++)
+    for (int i = 0; i < PROCESS_POOL_PARTITIONS_MAX; i++)
         sum += atomic_load(&self->ledger->done[i]);
     return sum;
 }
@@ -463,7 +468,7 @@ int64_t crew_done(const struct crew *self)
 
 struct reading {
     int32_t partition; /* -1: all */
-    struct crew_lane lane;
+    struct process_pool_lane lane;
     int64_t sum;
     const char *owner;
     int owned;
@@ -479,7 +484,7 @@ static void read_lane(void *state, const struct weir_partition_info *info)
         self->owned++;
     if (info->partition != self->partition)
         return;
-    self->lane = (struct crew_lane){
+    self->lane = (struct process_pool_lane){
         .seq = info->seq,
         .epoch = info->epoch,
         .attempts = info->attempts,
@@ -489,7 +494,7 @@ static void read_lane(void *state, const struct weir_partition_info *info)
     snprintf(self->lane.owner, sizeof self->lane.owner, "%s", info->owner);
 }
 
-static void look(struct crew *self, struct reading *reading)
+static void look(struct process_pool *self, struct reading *reading)
 {
     struct fixture *fixture = self->fixture;
 
@@ -498,7 +503,7 @@ static void look(struct crew *self, struct reading *reading)
              WEIR_OK);
 }
 
-struct crew_lane crew_read(struct crew *self, int32_t partition)
+struct process_pool_lane process_pool_read(struct process_pool *self, int32_t partition)
 {
     struct reading reading = {.partition = partition};
 
@@ -506,7 +511,7 @@ struct crew_lane crew_read(struct crew *self, int32_t partition)
     return reading.lane;
 }
 
-int64_t crew_stored(struct crew *self)
+int64_t process_pool_stored(struct process_pool *self)
 {
     struct reading reading = {.partition = -1};
 
@@ -514,7 +519,7 @@ int64_t crew_stored(struct crew *self)
     return reading.sum;
 }
 
-int crew_quota(struct crew *self, const char *owner)
+int process_pool_quota(struct process_pool *self, const char *owner)
 {
     struct reading reading = {.partition = -1, .owner = owner};
 
@@ -522,24 +527,24 @@ int crew_quota(struct crew *self, const char *owner)
     return reading.owned;
 }
 
-int crew_quota_of(struct crew *self, const struct crew_member *member)
+int process_pool_quota_of(struct process_pool *self, const struct pool_process *member)
 {
     char name[32];
 
     weir_outbox_notify(member->outbox, WEIR_NOTIFY_LEASE_KEEPER);
-    crew_name(member->process, name, sizeof name);
-    return crew_quota(self, name);
+    process_pool_name(member->process, name, sizeof name);
+    return process_pool_quota(self, name);
 }
 
 /* ---- audit -------------------------------------------------------------------------------- */
 
-const struct crew_record *crew_next(const struct crew *self, int32_t partition,
-                                    size_t *from)
+const struct process_pool_record *process_pool_next(const struct process_pool *self,
+                                                    int32_t partition, size_t *from)
 {
     size_t count = atomic_load(&self->ledger->count);
 
     while (*from < count) {
-        const struct crew_record *record = &self->ledger->records[(*from)++];
+        const struct process_pool_record *record = &self->ledger->records[(*from)++];
 
         if (atomic_load(&record->written) && record->partition == partition)
             return record;
@@ -547,13 +552,13 @@ const struct crew_record *crew_next(const struct crew *self, int32_t partition,
     return NULL;
 }
 
-static void check_not_again(struct crew *self)
+static void check_not_again(struct process_pool *self)
 {
     for (int32_t p = 0; p < self->ledger->options.partitions; p++) {
         size_t from = self->audited_from;
-        const struct crew_record *record;
+        const struct process_pool_record *record;
 
-        while ((record = crew_next(self, p, &from)) != NULL) {
+        while ((record = process_pool_next(self, p, &from)) != NULL) {
             if (record->seq <= self->audited[p])
                 weir_test_fail(__FILE__, __LINE__,
                                "partition %d: %lld came again, stored was %lld", p,
@@ -562,25 +567,25 @@ static void check_not_again(struct crew *self)
     }
 }
 
-void crew_note_stored(struct crew *self)
+void process_pool_note_stored(struct process_pool *self)
 {
     check_not_again(self);
     for (int32_t p = 0; p < self->ledger->options.partitions; p++)
-        self->audited[p] = crew_read(self, p).seq;
+        self->audited[p] = process_pool_read(self, p).seq;
     self->audited_from = atomic_load(&self->ledger->count);
 }
 
-static void audit_partition(struct crew *self, int32_t partition)
+static void audit_partition(struct process_pool *self, int32_t partition)
 {
-    const struct crew_record **first =
+    const struct process_pool_record **first =
         calloc((size_t)self->enqueued[partition] + 2, sizeof *first);
-    const struct crew_record *record;
-    const struct crew_record *before = NULL;
+    const struct process_pool_record *record;
+    const struct process_pool_record *before = NULL;
     int64_t highest = 0;
     size_t from = 0;
 
     check(first != NULL);
-    while ((record = crew_next(self, partition, &from)) != NULL) {
+    while ((record = process_pool_next(self, partition, &from)) != NULL) {
         bool same_owner = before != NULL && before->epoch == record->epoch;
 
         check_in_range(record->seq, 1, self->enqueued[partition]);
@@ -604,7 +609,7 @@ static void audit_partition(struct crew *self, int32_t partition)
     free(first);
 }
 
-void crew_audit(struct crew *self)
+void process_pool_audit(struct process_pool *self)
 {
     check_not_again(self);
     for (int32_t p = 0; p < self->ledger->options.partitions; p++)
