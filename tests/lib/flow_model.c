@@ -727,9 +727,9 @@ static struct flow_item *item_of(struct flow_call *call,
 
 /* ---- the journal --------------------------------------------------------------------------- */
 
-static struct chronicle *book(const struct flow_model *self)
+static struct event_log *book(const struct flow_model *self)
 {
-    return self->options.chronicle;
+    return self->options.event_log;
 }
 
 static const struct flow_draft *draft_of(const struct flow_model *self, const char *kind)
@@ -814,12 +814,12 @@ static const char *verb_name(const struct flow_call *call)
     return NAMES[call != NULL ? call->verb : FLOW_RECONCILE];
 }
 
-void flow_execution_tell(const struct flow_execution *self, struct chronicle *chronicle)
+void flow_execution_tell(const struct flow_execution *self, struct event_log *event_log)
 {
     for (size_t i = 0; i < self->version_count; i++) {
         const struct flow_version *it = &self->versions[i];
 
-        chronicle_note(chronicle, "journal",
+        event_log_note(event_log, "journal",
                        "%" PRId64 ": execution %" PRId64 " state %" PRId64
                        " epoch %" PRId64 " settled %" PRId64 " lease %" PRId64
                        " by call %u",
@@ -838,7 +838,7 @@ static void take_key(struct flow_model *self, const struct flow_execution *execu
     for (size_t i = 0; i < self->key_count; i++) {
         if (strcmp(self->keys[i].draft->key, draft->key) == 0 &&
             self->keys[i].until_us > now_us)
-            chronicle_violate(book(self),
+            event_log_violate(book(self),
                               "M5: execution %" PRId64
                               " was made with the key %s, which stands for another",
                               execution->no, draft->key);
@@ -852,7 +852,7 @@ void flow_model_key_forgotten(struct flow_model *self, const struct flow_entry *
                               int64_t until_us)
 {
     if (until_us > moment_of(self, entry).most_us)
-        chronicle_violate(book(self), "M5: a key was forgotten too early");
+        event_log_violate(book(self), "M5: a key was forgotten too early");
 }
 
 /* ---- new ones ------------------------------------------------------------------------------ */
@@ -896,14 +896,14 @@ static void begin(struct flow_model *self, const struct flow_entry *entry,
     const struct flow_draft *draft = draft_of(self, kind);
 
     if (draft == NULL || !was_asked_for(caller(self, entry), draft)) {
-        chronicle_violate(book(self), "execution %" PRId64 " was not submitted",
+        event_log_violate(book(self), "execution %" PRId64 " was not submitted",
                           entry->no);
         return;
     }
     for (size_t i = 0; i < self->execution_count; i++) {
         if (self->executions[i].removed_seq == 0 &&
             memcmp(self->executions[i].id.uuid, id->uuid, WEIR_UUID_SIZE) == 0)
-            chronicle_violate(book(self),
+            event_log_violate(book(self),
                               "executions %" PRId64 " and %" PRId64 " have the same id",
                               self->executions[i].no, entry->no);
     }
@@ -916,10 +916,10 @@ static void begin(struct flow_model *self, const struct flow_entry *entry,
     count_written(caller(self, entry), entry->no);
     self->stats.executions++;
     if (!is_fresh(made, row))
-        chronicle_violate(book(self), "M1: execution %" PRId64 " is new and is not",
+        event_log_violate(book(self), "M1: execution %" PRId64 " is new and is not",
                           entry->no);
     if (COL(row, created_us) < moment.least_us || COL(row, created_us) > moment.most_us)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M1: execution %" PRId64 " was made at a time that was not",
                           entry->no);
     if (draft->key[0] != '\0')
@@ -933,27 +933,27 @@ static void check_debt(struct flow_model *self, const struct flow_execution *exe
     const struct flow_debt *debt = &execution->debt;
 
     if (debt->attempt)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M3: attempt %" PRId64 " of execution %" PRId64
                           " has ended and is not there",
                           debt->ended.number, execution->no);
     if (debt->has_result && debt->result[0] != '\0')
-        chronicle_violate(book(self), "M1: execution %" PRId64 " has lost its result",
+        event_log_violate(book(self), "M1: execution %" PRId64 " has lost its result",
                           execution->no);
     if (execution->owes_resume)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M11: execution %" PRId64
                           " waits on, and what it waited for is there",
                           execution->no);
     if (execution->told != NULL)
-        chronicle_violate(book(self), "M4: execution %" PRId64 ": a signal was not told",
+        event_log_violate(book(self), "M4: execution %" PRId64 ": a signal was not told",
                           execution->no);
     if (debt->timeout_signal)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M11: execution %" PRId64 " was not told of its timeout",
                           execution->no);
     if (debt->completion != NULL || debt->lease != NULL || debt->operated != NULL)
-        chronicle_violate(book(self), "M4: execution %" PRId64 ": nobody was told \"%s\"",
+        event_log_violate(book(self), "M4: execution %" PRId64 ": nobody was told \"%s\"",
                           execution->no,
                           debt->completion != NULL ? debt->completion
                           : debt->lease != NULL    ? debt->lease
@@ -988,7 +988,7 @@ static void check_lateness(const struct step *self, rule_fn rule, int64_t no)
 
     if (self->model->options.punctual && self->call == NULL &&
         self->late_us > most_ms * 1000)
-        chronicle_violate(book(self->model),
+        event_log_violate(book(self->model),
                           "M10: a reconciler comes to execution %" PRId64 " %" PRId64
                           " ms too late",
                           no, self->late_us / 1000);
@@ -1001,7 +1001,7 @@ static void check_attempts(struct flow_model *self, const struct flow_execution 
     int64_t open = it->ended_attempts + (has_attempt(row) ? 1 : 0);
 
     if (COL(row, attempts) != open)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M3: execution %" PRId64 " has %" PRId64
                           " attempts, and %" PRId64 " are there",
                           it->no, COL(row, attempts), open);
@@ -1013,12 +1013,12 @@ static void refuse_step(const struct step *self, const struct flow_entry *entry)
     const struct flow_row *new = self->after;
 
     if (self->call != NULL && self->item == NULL && self->call->verb != FLOW_CLAIM)
-        chronicle_violate(book(self->model),
+        event_log_violate(book(self->model),
                           "M2: execution %" PRId64 ", epoch %" PRId64
                           ": changed by %s (call %u) without its epoch or id",
                           entry->no, COL(old, epoch), verb_name(self->call), entry->call);
     else
-        chronicle_violate(book(self->model),
+        event_log_violate(book(self->model),
                           "M1: execution %" PRId64 " at %" PRId64
                           " ms: %s (call %u) cannot lead from state %" PRId64
                           " epoch %" PRId64 " to state %" PRId64 " epoch %" PRId64
@@ -1059,7 +1059,7 @@ static void take_step(struct flow_model *self, struct flow_execution *execution,
         return;
     }
     if (COL(row, epoch) < COL(step.before, epoch))
-        chronicle_violate(book(self), "M1: the epoch of execution %" PRId64 " went back",
+        event_log_violate(book(self), "M1: the epoch of execution %" PRId64 " went back",
                           entry->no);
     check_lateness(&step, rule, entry->no);
     execution->debt = step.debt;
@@ -1098,13 +1098,13 @@ void flow_model_removed(struct flow_model *self, const struct flow_entry *entry)
     check_debt(self, execution);
     execution->debt = (struct flow_debt){.attempt = false};
     if (!flow_row_is_over(row))
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M6: execution %" PRId64 " was removed and had not ended",
                           entry->no);
     else if (entry->call != 0 || self->options.retention_us == 0 ||
              COL(row, ended_us) + self->options.retention_us >
                  moment_of(self, entry).most_us)
-        chronicle_violate(book(self), "M6: execution %" PRId64 " was removed too early",
+        event_log_violate(book(self), "M6: execution %" PRId64 " was removed too early",
                           entry->no);
     check_attempts(self, execution);
     execution->removed_seq = entry->seq;
@@ -1124,14 +1124,14 @@ void flow_model_attempt(struct flow_model *self, const struct flow_entry *entry,
         attempt->epoch != owed->epoch || attempt->started_us != owed->started_us ||
         attempt->ended_us < debt->when.least_us ||
         attempt->ended_us > debt->when.most_us) {
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M3: attempt %" PRId64 " of execution %" PRId64
                           " (outcome %" PRId64 ") has not ended so",
                           attempt->number, entry->no, attempt->outcome);
         return;
     }
     if (attempt->number != execution->ended_attempts)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M3: execution %" PRId64 ": attempt %" PRId64
                           " comes after %d others",
                           entry->no, attempt->number, execution->ended_attempts);
@@ -1148,7 +1148,7 @@ void flow_model_result(struct flow_model *self, const struct flow_entry *entry,
     if (execution == NULL || !execution->debt.has_result ||
         strlen(execution->debt.result) != size ||
         memcmp(execution->debt.result, bytes, size) != 0)
-        chronicle_violate(book(self), "M1: execution %" PRId64 " has a wrong result",
+        event_log_violate(book(self), "M1: execution %" PRId64 " has a wrong result",
                           entry->no);
     else
         execution->debt.has_result = false;
@@ -1215,7 +1215,7 @@ void flow_model_event(struct flow_model *self, const struct flow_entry *entry,
     else
         paid = pay(&debt->operated, payload);
     if (!paid)
-        chronicle_violate(book(self), "M4: told, and it was not so: %.120s", payload);
+        event_log_violate(book(self), "M4: told, and it was not so: %.120s", payload);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
@@ -1229,7 +1229,7 @@ void flow_model_judge(struct flow_model *self, bool healed, struct flow_stats *o
         check_attempts(self, it);
         if (healed && it->removed_seq == 0 &&
             !flow_row_is_over(&it->versions[it->version_count - 1].row))
-            chronicle_violate(book(self), "execution %" PRId64 " has not ended", it->no);
+            event_log_violate(book(self), "execution %" PRId64 " has not ended", it->no);
     }
     flow_model_judge_answers(self);
     self->stats.calls = self->call_count;

@@ -46,7 +46,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/chronicle.h"
+#include "lib/event_log.h"
 #include "weir/budget.h"
 #include "weir/flow.h"
 #include "weir/suspension.h"
@@ -209,7 +209,7 @@ struct flow_call {
 struct flow_model;
 
 struct flow_model_options {
-    struct chronicle *chronicle;
+    struct event_log *event_log;
     const struct flow_draft *drafts;
     uint32_t draft_count;
     int64_t retention_us; /* 0: for ever */
@@ -396,7 +396,7 @@ enum weir_public_state flow_row_public(const struct flow_row *row);
 bool flow_row_is_over(const struct flow_row *row);
 
 /* Note its life: what a violation is to be understood by. */
-void flow_execution_tell(const struct flow_execution *self, struct chronicle *chronicle);
+void flow_execution_tell(const struct flow_execution *self, struct event_log *event_log);
 void flow_model_judge_answers(struct flow_model *self);
 
 #endif

@@ -50,14 +50,14 @@ static bool some(const struct case_of *self, explains_fn explains)
 
 static void complain(const struct case_of *self, const char *what)
 {
-    struct chronicle *book = self->model->options.chronicle;
+    struct event_log *book = self->model->options.event_log;
 
     if (self->execution != NULL && book->violation[0] == '\0') {
-        chronicle_note(book, "journal", "seen %" PRId64 " to %" PRId64,
+        event_log_note(book, "journal", "seen %" PRId64 " to %" PRId64,
                        self->call->seen_from, self->call->seen_to);
         flow_execution_tell(self->execution, book);
     }
-    chronicle_violate(
+    event_log_violate(
         book, "M7, M8: call %u of %s, execution %" PRId64 " epoch %" PRId64 ": %s",
         self->call->number, self->call->who,
         self->execution != NULL ? self->execution->no : 0, self->item->claim.epoch, what);
@@ -282,8 +282,8 @@ static void judge_empty_claim(struct flow_model *self, const struct flow_call *c
         const struct flow_execution *it = &self->executions[i];
 
         if (was_there_all_the_time(it, call, most_us)) {
-            flow_execution_tell(it, self->options.chronicle);
-            chronicle_violate(self->options.chronicle,
+            flow_execution_tell(it, self->options.event_log);
+            event_log_violate(self->options.event_log,
                               "M10: call %u of %s claimed in vain, and execution %" PRId64
                               " was there",
                               call->number, call->who, it->no);
@@ -476,12 +476,12 @@ static void judge_budget(const struct flow_model *model, const struct flow_call 
                   call->items[0].spending == WEIR_SPENT_OVER_SOFT);
 
     if (call->verb == FLOW_REPORT && call->spent != (spent ? 1 : 0))
-        chronicle_violate(model->options.chronicle,
+        event_log_violate(model->options.event_log,
                           "M12: call %u of %s was told %d (%s) and has spent %zu times",
                           call->number, call->who, (int)call->items[0].spending,
                           weir_status_name(call->status), call->spent);
     if (call->status != WEIR_OK && call->spent > 0)
-        chronicle_violate(model->options.chronicle,
+        event_log_violate(model->options.event_log,
                           "M12: call %u of %s was refused and has changed a budget",
                           call->number, call->who);
 }
@@ -549,22 +549,22 @@ static void judge_item(struct flow_model *self, const struct flow_call *call,
 /* M7: how much of it there must be in the journal. */
 static void judge_size(struct flow_model *self, const struct flow_call *call)
 {
-    struct chronicle *book = self->options.chronicle;
+    struct event_log *book = self->options.event_log;
     bool done = call->status == WEIR_OK && !call->undone;
 
     if (!done && call->written > 0)
-        chronicle_violate(book, "M7: call %u of %s was refused (%s) and has changed %zu",
+        event_log_violate(book, "M7: call %u of %s was refused (%s) and has changed %zu",
                           call->number, call->who, weir_status_name(call->status),
                           call->written);
     if (done && call->verb == FLOW_CLAIM && call->written != call->item_count)
-        chronicle_violate(book, "M7: call %u of %s was given %zu and claimed %zu",
+        event_log_violate(book, "M7: call %u of %s was given %zu and claimed %zu",
                           call->number, call->who, call->item_count, call->written);
     if (done && call->verb == FLOW_SUBMIT && call->written != count_new(call))
-        chronicle_violate(book, "M7: call %u of %s made %zu new ones and was told %zu",
+        event_log_violate(book, "M7: call %u of %s made %zu new ones and was told %zu",
                           call->number, call->who, call->written, count_new(call));
     if (call->verb == FLOW_SUBMIT && call->status == WEIR_MISMATCH &&
         !may_be_refused(self, call))
-        chronicle_violate(book, "M5: call %u of %s was refused without a reason",
+        event_log_violate(book, "M5: call %u of %s was refused without a reason",
                           call->number, call->who);
 }
 
@@ -572,7 +572,7 @@ static void judge_size(struct flow_model *self, const struct flow_call *call)
 static void judge_doubt(struct flow_model *self, const struct flow_call *call)
 {
     if (call->verb == FLOW_SUBMIT && call->written > call->item_count)
-        chronicle_violate(self->options.chronicle,
+        event_log_violate(self->options.event_log,
                           "M7: call %u of %s made %zu out of %zu", call->number,
                           call->who, call->written, call->item_count);
 }

@@ -12,9 +12,9 @@
 
 #define KEY_US (INT64_C(24) * 3600 * 1000000)
 
-static struct chronicle *book(const struct flow_model *self)
+static struct event_log *book(const struct flow_model *self)
 {
-    return self->options.chronicle;
+    return self->options.event_log;
 }
 
 static struct flow_call *caller(const struct flow_model *self,
@@ -114,13 +114,13 @@ static void check_key(struct flow_model *self, const struct flow_entry *entry,
     if (item->key[0] == '\0')
         return;
     if (!is(item->key, signal->key))
-        chronicle_violate(book(self), "M11: a signal with the key %s was taken as %s",
+        event_log_violate(book(self), "M11: a signal with the key %s was taken as %s",
                           item->key, signal->key);
     for (size_t i = 0; i < self->signal_count; i++) {
         if (self->signal_nos[i] == entry->no && is(self->signals[i].key, signal->key) &&
             memcmp(self->signals[i].uuid, signal->uuid, WEIR_UUID_SIZE) == 0 &&
             self->signals[i].came_us + KEY_US > signal->came_us)
-            chronicle_violate(book(self), "M11: a signal with the key %s counts twice",
+            event_log_violate(book(self), "M11: a signal with the key %s counts twice",
                               signal->key);
     }
     self->signals = grow(self->signals, self->signal_count, sizeof *self->signals);
@@ -136,7 +136,7 @@ static void take_timeout(struct flow_model *self, struct flow_execution *executi
 {
     if (entry->call != 0 || !execution->debt.timeout_signal ||
         !is(signal->name, "timeout"))
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M11: execution %" PRId64 " was told of a timeout that was not",
                           entry->no);
     execution->debt.timeout_signal = false;
@@ -157,7 +157,7 @@ void flow_model_signal(struct flow_model *self, const struct flow_entry *entry,
     }
     suspension = &execution->suspension;
     if (call == NULL || call->verb != FLOW_SIGNAL) {
-        chronicle_violate(book(self), "M11: execution %" PRId64 ": a signal by nobody",
+        event_log_violate(book(self), "M11: execution %" PRId64 ": a signal by nobody",
                           entry->no);
         return;
     }
@@ -165,7 +165,7 @@ void flow_model_signal(struct flow_model *self, const struct flow_entry *entry,
     self->stats.signals++;
     check_key(self, entry, signal, &call->items[0]);
     if (!suspension->open || suspension->signal_count == FLOW_SIGNALS_MAX) {
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M11: execution %" PRId64
                           " has taken a signal, and does not wait",
                           entry->no);
@@ -192,14 +192,14 @@ static void check_report(struct flow_model *self, struct flow_call *call, int64_
 
     self->stats.reports++;
     if (more != item->number)
-        chronicle_violate(book(self),
+        event_log_violate(book(self),
                           "M12: %" PRId64 " was reported, and %" PRId64 " is used more",
                           item->number, more);
     if (item->key[0] == '\0')
         return;
     for (size_t i = 0; i < self->report_count; i++) {
         if (is(self->reports[i]->key, item->key) && self->report_us[i] + KEY_US > now_us)
-            chronicle_violate(book(self), "M12: a report with the key %s counts twice",
+            event_log_violate(book(self), "M12: a report with the key %s counts twice",
                               item->key);
     }
     self->reports = grow(self->reports, self->report_count, sizeof(struct flow_item *));
@@ -219,12 +219,12 @@ void flow_model_usage(struct flow_model *self, const struct flow_entry *entry,
     if (used == before)
         return; /* a limit was set, or nothing was to be given back */
     if (hard > 0 && used > hard)
-        chronicle_violate(book(self), "M12: %" PRId64 " is used of %" PRId64, used, hard);
+        event_log_violate(book(self), "M12: %" PRId64 " is used of %" PRId64, used, hard);
     if (call != NULL)
         call->spent++;
     if (call != NULL && call->verb == FLOW_REPORT)
         check_report(self, call, used - before);
     else if (call != NULL && call->verb == FLOW_RELEASE ? used > before : used != 0)
-        chronicle_violate(book(self), "M12: %" PRId64 " became %" PRId64 " by nobody",
+        event_log_violate(book(self), "M12: %" PRId64 " became %" PRId64 " by nobody",
                           before, used);
 }

@@ -44,7 +44,7 @@ bool flow_world_happens(struct flow_world *self, enum flow_fault fault,
 
 static bool fine(const struct flow_world *self)
 {
-    return self->chronicle.violation[0] == '\0';
+    return self->event_log.violation[0] == '\0';
 }
 
 /* ---- what the library is told at its fault points ------------------------------------------ */
@@ -52,7 +52,7 @@ static bool fine(const struct flow_world *self)
 static bool disturb(struct flow_process *who, const char *what)
 {
     who->world->disturbances++;
-    chronicle_note(&who->world->chronicle, who->name, "%s", what);
+    event_log_note(&who->world->event_log, who->name, "%s", what);
     return true;
 }
 
@@ -189,11 +189,11 @@ static void check_supervisor(struct flow_process *self,
 
     for (size_t i = 0; i < count; i++) {
         if (infos[i].state != WEIR_SCAN_WAITING && infos[i].state != WEIR_SCAN_TICKING)
-            chronicle_violate(&self->world->chronicle, "%s of %s is %s", infos[i].name,
+            event_log_violate(&self->world->event_log, "%s of %s is %s", infos[i].name,
                               self->name, weir_scan_state_name(infos[i].state));
     }
     if (count != RECONCILERS)
-        chronicle_violate(&self->world->chronicle, "%s has %zu reconcilers", self->name,
+        event_log_violate(&self->world->event_log, "%s has %zu reconcilers", self->name,
                           count);
 }
 
@@ -207,7 +207,7 @@ static void stop_supervisor(struct flow_process *self,
     check_supervisor(self, supervisor);
     unfinished = weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(10));
     if (unfinished != 0)
-        chronicle_violate(&self->world->chronicle, "%s leaves %zu reconcilers behind",
+        event_log_violate(&self->world->event_log, "%s leaves %zu reconcilers behind",
                           self->name, unfinished);
     weir_flow_supervisor_destroy(supervisor);
 }
@@ -220,10 +220,10 @@ static void keep(struct flow_actor *actor)
     struct weir_error error;
 
     while (open_flow(self, &error) != WEIR_OK) {
-        chronicle_note(&self->world->chronicle, self->name, "%s", error.text);
+        event_log_note(&self->world->event_log, self->name, "%s", error.text);
         weir_sleep_through(actor->context, LOOK_NS);
     }
-    chronicle_note(&self->world->chronicle, self->name, "runs");
+    event_log_note(&self->world->event_log, self->name, "runs");
     if (self->supervises)
         supervisor = start_supervisor(self);
     while (!self->world->ending || !others_are_done(self))
@@ -336,14 +336,14 @@ static void end(struct flow_process *self)
     int64_t left = host_end(self->host);
 
     if (left != 0)
-        chronicle_violate(&self->world->chronicle, "%s has not freed %" PRId64 " blocks",
+        event_log_violate(&self->world->event_log, "%s has not freed %" PRId64 " blocks",
                           self->name, left);
     self->host = NULL;
 }
 
 static void resume(struct flow_process *self)
 {
-    chronicle_note(&self->world->chronicle, self->name, "goes on");
+    event_log_note(&self->world->event_log, self->name, "goes on");
     self->resume_ns = 0;
     host_jump(self->host, self->world->now_ns);
 }
@@ -414,7 +414,7 @@ static void turn_the_clock(struct flow_world *self)
             host_set_wall_error(self->processes[i].host, self->error_us);
     }
     self->disturbances++;
-    chronicle_note(&self->chronicle, "world", "the clock is wrong by %" PRId64 " ms",
+    event_log_note(&self->event_log, "world", "the clock is wrong by %" PRId64 " ms",
                    self->error_us / 1000);
 }
 
@@ -462,7 +462,7 @@ static bool step(struct flow_world *self, int64_t limit_ns)
 static void check_balance(struct flow_world *self)
 {
     if (self->plan->budget != 0 && flow_journal_unbalanced(self->journal) != 0)
-        chronicle_violate(&self->chronicle,
+        event_log_violate(&self->event_log,
                           "M12: the ledger of a budget and its counters differ");
 }
 
@@ -503,7 +503,7 @@ static void heal(struct flow_world *self)
     int64_t look_ns = self->now_ns;
     bool done = false;
 
-    chronicle_note(&self->chronicle, "world", "heals");
+    event_log_note(&self->event_log, "world", "heals");
     self->healed = true;
     self->faults = 0;
     for (uint32_t i = 0; i < self->process_count; i++) {
@@ -522,7 +522,7 @@ static void heal(struct flow_world *self)
         done = drained(self);
     }
     if (fine(self) && !done)
-        chronicle_violate(&self->chronicle,
+        event_log_violate(&self->event_log,
                           "%" PRId64 " executions are stuck long after all is well",
                           flow_journal_open_count(self->journal));
 }
@@ -540,14 +540,14 @@ static void end_all(struct flow_world *self)
 {
     int64_t limit_ns = self->now_ns + END_MAX_NS;
 
-    chronicle_note(&self->chronicle, "world", "ends");
+    event_log_note(&self->event_log, "world", "ends");
     self->ending = true;
     while (fine(self) && !all_ended(self) && step(self, limit_ns))
         ;
     if (fine(self) && !all_ended(self))
-        chronicle_violate(&self->chronicle, "a process does not stop");
+        event_log_violate(&self->event_log, "a process does not stop");
     if (fine(self) && flow_journal_orphans(self->journal) != 0)
-        chronicle_violate(&self->chronicle, "M6: something is left of what was removed");
+        event_log_violate(&self->event_log, "M6: something is left of what was removed");
 }
 
 /* ---- a whole world ------------------------------------------------------------------------- */
@@ -587,11 +587,11 @@ static void make_processes(struct flow_world *self)
 static void begin(struct flow_world *self, bool loud)
 {
     weir_random_init(&self->random, self->plan->seed);
-    self->chronicle.clock_ns = &self->now_ns;
-    self->chronicle.loud = loud;
+    self->event_log.clock_ns = &self->now_ns;
+    self->event_log.loud = loud;
     flow_world_make_drafts(self);
     self->model = flow_model_create(&(struct flow_model_options){
-        .chronicle = &self->chronicle,
+        .event_log = &self->event_log,
         .drafts = self->drafts,
         .draft_count = self->plan->drafts,
         .retention_us = (int64_t)self->plan->retention * 1000000,
@@ -621,7 +621,7 @@ void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
                   struct flow_outcome *out)
 {
     static struct flow_world world;
-    char trouble[CHRONICLE_TEXT_SIZE];
+    char trouble[EVENT_LOG_TEXT_SIZE];
     bool healed;
 
     world = (struct flow_world){.plan = plan, .faults = plan->faults};
@@ -634,19 +634,19 @@ void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
     if (healed)
         end_all(&world);
     /* Also of a world that has come to nothing: what the model says first says more. */
-    memcpy(trouble, world.chronicle.violation, sizeof trouble);
-    world.chronicle.violation[0] = '\0';
+    memcpy(trouble, world.event_log.violation, sizeof trouble);
+    world.event_log.violation[0] = '\0';
     flow_journal_walk(world.journal, world.model);
     flow_model_judge(world.model, healed, &out->stats);
     if (trouble[0] != '\0')
-        chronicle_violate(&world.chronicle, "%s", trouble);
+        event_log_violate(&world.event_log, "%s", trouble);
     (void)snprintf(out->violation, sizeof out->violation, "%s",
-                   world.chronicle.violation);
-    out->fingerprint = world.chronicle.fingerprint;
+                   world.event_log.violation);
+    out->fingerprint = world.event_log.fingerprint;
     out->virtual_ns = world.now_ns;
     out->db_calls = world.db_calls;
     out->disturbances = world.disturbances;
     if (tell && !loud && !fine(&world))
-        chronicle_print(&world.chronicle);
+        event_log_print(&world.event_log);
     clean_up(&world);
 }

@@ -49,7 +49,7 @@ struct flow_plan {
 };
 
 struct flow_outcome {
-    char violation[CHRONICLE_TEXT_SIZE]; /* "": none */
+    char violation[EVENT_LOG_TEXT_SIZE]; /* "": none */
     uint64_t fingerprint;
     int64_t virtual_ns;
     uint32_t db_calls;

@@ -56,7 +56,7 @@ void flow_actor_end(struct flow_actor *self, enum weir_status status)
     call->ended_ns = weir_context_now(self->context);
     call->seen_to = flow_journal_seen(world->journal);
     self->call = NULL;
-    chronicle_note(&world->chronicle, self->name, "call %u: %d of %zu: %s", call->number,
+    event_log_note(&world->event_log, self->name, "call %u: %d of %zu: %s", call->number,
                    (int)call->verb, call->item_count, weir_status_text(status));
 }
 
@@ -273,7 +273,7 @@ static void check_claimed(struct flow_actor *self, const struct weir_claimed *cl
 
     if (claimed->input_size != strlen(claimed->kind) ||
         memcmp(claimed->input, claimed->kind, claimed->input_size) != 0)
-        chronicle_violate(&world->chronicle, "%s was given the input of another",
+        event_log_violate(&world->event_log, "%s was given the input of another",
                           self->name);
 }
 
@@ -620,7 +620,7 @@ void flow_actor_read_all(struct flow_actor *self)
 
         if (weir_flow_list(self->process->flow, &filter, note_id, &listing, &next,
                            NULL) != WEIR_OK)
-            chronicle_violate(&world_of(self)->chronicle, "nothing can be listed");
+            event_log_violate(&world_of(self)->event_log, "nothing can be listed");
         filter.before = next;
     } while (filter.before != 0);
     for (size_t i = 0; i < listing.count; i++)

@@ -78,7 +78,7 @@ static enum weir_status suspend(struct flow_actor *self, const struct flow_item 
         world->spots[world->spot_count++ % FLOW_SPOTS_KEPT] =
             (struct flow_spot){item->claim.id, waitpoints[i]};
     if (satisfied)
-        chronicle_violate(&world->chronicle, "nothing had come, and it sufficed");
+        event_log_violate(&world->event_log, "nothing had come, and it sufficed");
     flow_actor_end(self, item->status);
     return item->status;
 }

@@ -69,7 +69,7 @@ struct flow_process {
 struct flow_world {
     const struct flow_plan *plan;
     struct weir_random random;
-    struct chronicle chronicle;
+    struct event_log event_log;
     struct flow_model *model;
     struct flow_journal *journal;
     int64_t now_ns;

@@ -184,7 +184,7 @@ static const char *const INDEXES[] = {
     "ANALYZE",
 };
 
-void flows_crash_index_story(struct fixture *fixture)
+void flows_crash_index_history(struct fixture *fixture)
 {
     for (size_t i = 0; i < sizeof INDEXES / sizeof INDEXES[0]; i++)
         fixture_prepare(fixture, INDEXES[i]);

@@ -25,6 +25,6 @@ void flows_crash_check_all(struct fixture *fixture, flows_crash_check_fn tell,
                            void *state);
 
 /* Once, before: what was noted is read by its numbers. */
-void flows_crash_index_story(struct fixture *fixture);
+void flows_crash_index_history(struct fixture *fixture);
 
 #endif

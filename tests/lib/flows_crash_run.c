@@ -324,7 +324,7 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     end_all(&self);
     out->ended_ns = weir_clock_now_ns() - begin_ns;
     process_set_open_fixture(&self.process_set);
-    flows_crash_index_story(fixture);
+    flows_crash_index_history(fixture);
     flows_crash_read_events(&self.run);
     flows_crash_audit(&self.run);
     flows_crash_count(&self.run);

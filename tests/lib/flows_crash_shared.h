@@ -275,7 +275,7 @@ void flows_crash_pass(struct flows_crash *self);
 
 /* ---- before and after ----------------------------------------------------------------------- */
 
-/* Tables, budgets, triggers, and subscriptions to events from now on (flows_crash_story.c). */
+/* Tables, budgets, triggers, and subscriptions to events from now on (flows_crash_history.c). */
 void flows_crash_prepare(struct flows_crash *self);
 
 /* How many have not ended and wait for nothing that really lacks; what is to be cancelled, too. */

@@ -33,7 +33,7 @@ bool graph_run_may(const struct graph_run *self, enum graph_chance chance)
 
 static bool fine(const struct graph_run *self)
 {
-    return self->chronicle.violation[0] == '\0';
+    return self->event_log.violation[0] == '\0';
 }
 
 /* ---- faults --------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static void open_flow(struct graph_run *self)
             return;
         weir_sleep_through(self->ground->context, WEIR_MILLISECONDS(20));
     }
-    chronicle_violate(&self->chronicle, "no engine: %s", error.text);
+    event_log_violate(&self->event_log, "no engine: %s", error.text);
 }
 
 /* The process ends, and another one begins: what it had in memory is gone. */
@@ -126,7 +126,7 @@ static bool repeats_well(enum graph_deed_kind kind)
 /* What was in doubt has happened or not: by what there is now. True: it has. */
 static bool has_happened(struct graph_run *self, const struct graph_model *after)
 {
-    char text[CHRONICLE_TEXT_SIZE];
+    char text[EVENT_LOG_TEXT_SIZE];
 
     return !graph_run_looks_like(self, &self->model, text) ||
            graph_run_looks_like(self, after, text);
@@ -134,7 +134,7 @@ static bool has_happened(struct graph_run *self, const struct graph_model *after
 
 static bool is_after(struct graph_run *self, const struct graph_model *after)
 {
-    char text[CHRONICLE_TEXT_SIZE];
+    char text[EVENT_LOG_TEXT_SIZE];
 
     return graph_run_looks_like(self, after, text);
 }
@@ -143,7 +143,7 @@ static bool is_after(struct graph_run *self, const struct graph_model *after)
 static void find_round(struct graph_run *self, const struct graph_deed *deed)
 {
     static struct graph_model then;
-    char text[CHRONICLE_TEXT_SIZE];
+    char text[EVENT_LOG_TEXT_SIZE];
 
     for (int rounds = 1; rounds < ROUNDS_MAX; rounds++) {
         then = self->model;
@@ -192,7 +192,7 @@ static void count(struct graph_run *self, const struct graph_model *after)
 static void step(struct graph_run *self, struct graph_deed *deed, bool safe)
 {
     static struct graph_model after;
-    char text[CHRONICLE_TEXT_SIZE];
+    char text[EVENT_LOG_TEXT_SIZE];
     enum weir_status expected;
     enum weir_status status;
 
@@ -208,20 +208,20 @@ static void step(struct graph_run *self, struct graph_deed *deed, bool safe)
     status = graph_run_perform(self, deed);
     self->fault = NO_FAULT;
     if (self->struck) {
-        chronicle_note(&self->chronicle, "world", "a call of the database fails: %s",
+        event_log_note(&self->event_log, "world", "a call of the database fails: %s",
                        weir_status_name(status));
         answer_fault(self, deed, &status, expected, &after);
     }
     if (deed->kind == CANCEL_FLOW && !self->struck && deed->cancelled != deed->meant)
-        chronicle_violate(&self->chronicle, "%zu members were cancelled, not %zu",
+        event_log_violate(&self->event_log, "%zu members were cancelled, not %zu",
                           deed->cancelled, deed->meant);
     self->struck = false;
-    chronicle_note(&self->chronicle, DEED_NAMES[deed->kind], "%d: %s", deed->node,
+    event_log_note(&self->event_log, DEED_NAMES[deed->kind], "%d: %s", deed->node,
                    weir_status_name(status));
     if (deed->kind != BACKSTOP && self->plan.nodes > DEEP)
         (void)graph_run_perform(self, &(struct graph_deed){.kind = BACKSTOP});
     if (status != WEIR_LOST && status != expected)
-        chronicle_violate(&self->chronicle, "%s of %d: %s, not %s",
+        event_log_violate(&self->event_log, "%s of %d: %s, not %s",
                           DEED_NAMES[deed->kind], deed->node, weir_status_name(status),
                           weir_status_name(expected));
     if (status == WEIR_OK && expected == WEIR_OK) {
@@ -230,7 +230,7 @@ static void step(struct graph_run *self, struct graph_deed *deed, bool safe)
     }
     forget_claims(self, deed, status == WEIR_OK);
     if (fine(self) && !graph_run_looks_like(self, &self->model, text))
-        chronicle_violate(&self->chronicle, "%s of %d: %s", DEED_NAMES[deed->kind],
+        event_log_violate(&self->event_log, "%s of %d: %s", DEED_NAMES[deed->kind],
                           deed->node, text);
     self->outcome.steps++;
 }
@@ -268,7 +268,7 @@ static void check_waits(struct graph_run *self, int node)
         replayable |= link->to == node && link->state == WEIR_EDGE_OPEN;
     }
     if (!replayable)
-        chronicle_violate(&self->chronicle, "member %d is stuck", node);
+        event_log_violate(&self->event_log, "member %d is stuck", node);
 }
 
 static void heal(struct graph_run *self)
@@ -276,7 +276,7 @@ static void heal(struct graph_run *self)
     static struct graph_deed deed;
     int steps = 0;
 
-    chronicle_note(&self->chronicle, "world", "heals");
+    event_log_note(&self->event_log, "world", "heals");
     for (deed = (struct graph_deed){.kind = BACKSTOP};
          fine(self) && graph_run_choose_healing(self, &deed);
          deed = (struct graph_deed){.kind = BACKSTOP}) {
@@ -284,10 +284,10 @@ static void heal(struct graph_run *self)
             check_waits(self, deed.node);
         step(self, &deed, true);
         if (++steps == HEAL_STEPS_MAX)
-            chronicle_violate(&self->chronicle, "it does not end");
+            event_log_violate(&self->event_log, "it does not end");
     }
     if (fine(self) && graph_model_state(&self->model) == WEIR_GRAPH_OPEN)
-        chronicle_violate(&self->chronicle, "the flow has not ended");
+        event_log_violate(&self->event_log, "the flow has not ended");
 }
 
 /* ---- a whole run ---------------------------------------------------------------------------- */
@@ -298,8 +298,8 @@ struct graph_run *graph_run_create(const struct graph_plan *plan, bool loud)
 
     check(self != NULL);
     self->plan = *plan;
-    self->chronicle.loud = loud;
-    self->chronicle.clock_ns = &self->step_ns;
+    self->event_log.loud = loud;
+    self->event_log.clock_ns = &self->step_ns;
     weir_random_init(&self->random, weir_mix_u64(plan->seed));
     return self;
 }
@@ -318,7 +318,7 @@ static void begin(struct graph_run *self)
     if (!fine(self))
         return;
     if (weir_graph_create(self->flow, &draft, &self->id, NULL) != WEIR_OK)
-        chronicle_violate(&self->chronicle, "no flow");
+        event_log_violate(&self->event_log, "no flow");
     weir_graph_mint(self->flow, &self->id, self->ids, GRAPH_NODES_MAX);
     deed = (struct graph_deed){.kind = EXTEND};
     graph_run_choose_extension(self, &deed, (int)self->plan.nodes,
@@ -338,8 +338,8 @@ void graph_run_go(struct graph_run *self, const struct graph_ground *ground)
     self->dead = false;
     self->fault = NO_FAULT;
     weir_flow_destroy(self->flow);
-    if (!fine(self) && !self->chronicle.loud)
-        chronicle_note(&self->chronicle, "world", "%s", self->chronicle.violation);
+    if (!fine(self) && !self->event_log.loud)
+        event_log_note(&self->event_log, "world", "%s", self->event_log.violation);
 }
 
 void graph_run_outcome(const struct graph_run *self, struct graph_outcome *out)
@@ -347,5 +347,5 @@ void graph_run_outcome(const struct graph_run *self, struct graph_outcome *out)
     *out = self->outcome;
     out->members = (uint32_t)self->model.node_count;
     out->edges = (uint32_t)self->model.link_count;
-    memcpy(out->violation, self->chronicle.violation, sizeof out->violation);
+    memcpy(out->violation, self->event_log.violation, sizeof out->violation);
 }

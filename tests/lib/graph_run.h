@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/chronicle.h"
+#include "lib/event_log.h"
 #include "lib/graph_model.h"
 #include "weir/context.h"
 #include "weir/db.h"
@@ -49,7 +49,7 @@ struct graph_plan {
 };
 
 struct graph_outcome {
-    char violation[CHRONICLE_TEXT_SIZE]; /* "": none */
+    char violation[EVENT_LOG_TEXT_SIZE]; /* "": none */
     uint32_t members, edges;
     uint32_t steps;
     uint32_t crashes;  /* or lost replies */

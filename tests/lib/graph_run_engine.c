@@ -89,7 +89,7 @@ static void visit_rows(struct graph_run *self, const struct weir_sql *sql,
         weir_rows_close(&rows);
     weir_db_release(self->ground->db, connection);
     if (status != WEIR_NO_ROW)
-        chronicle_violate(&self->chronicle, "%s: %s", sql->name, error.text);
+        event_log_violate(&self->event_log, "%s: %s", sql->name, error.text);
 }
 
 /* One look at all of it, against one model. */
@@ -97,7 +97,7 @@ struct look {
     struct graph_run *run;
     const struct graph_model *model;
     int members, links, groups;
-    char difference[CHRONICLE_TEXT_SIZE]; /* "": none; the first */
+    char difference[EVENT_LOG_TEXT_SIZE]; /* "": none; the first */
 };
 
 static void differ(struct look *self, const char *format, ...)
@@ -275,7 +275,7 @@ static void note_group(struct graph_run *self, struct weir_rows *rows, void *sta
     int node = node_of(self, (const uint8_t *)weir_rows_bytes(rows, 0).data);
 
     if (node < 0)
-        chronicle_violate(&self->chronicle, "siblings of another flow are left");
+        event_log_violate(&self->event_log, "siblings of another flow are left");
     else if (deed->group_count < GRAPH_NODES_MAX)
         deed->groups[deed->group_count++] = node;
 }
@@ -431,7 +431,7 @@ static void check_input(struct graph_run *self, int node,
     size = given.size;
     if (claimed->input_size != size ||
         (size > 0 && memcmp(claimed->input, text, size) != 0))
-        chronicle_violate(&self->chronicle,
+        event_log_violate(&self->event_log,
                           "member %d was given the input \"%.*s\", not \"%s\"", node,
                           (int)claimed->input_size, (const char *)claimed->input, text);
     weir_buf_fini(&given);

@@ -64,7 +64,7 @@ struct graph_run {
     struct graph_plan plan;
     const struct graph_ground *ground;
     struct weir_random random;
-    struct chronicle chronicle;
+    struct event_log event_log;
     int64_t step_ns; /* the chronicle's time is the number of the step */
     struct graph_model model;
     struct graph_outcome outcome;
@@ -105,7 +105,7 @@ enum weir_status graph_run_perform(struct graph_run *self, struct graph_deed *de
 /* The groups with siblings to cancel, in the order in which a dispatcher finds them. */
 void graph_run_list_groups(struct graph_run *self, struct graph_deed *deed);
 
-/* Whether all is as the model says; if not, *difference (of CHRONICLE_TEXT_SIZE) says why. */
+/* Whether all is as the model says; if not, *difference (of EVENT_LOG_TEXT_SIZE) says why. */
 bool graph_run_looks_like(struct graph_run *self, const struct graph_model *model,
                           char *difference);
 

@@ -26,7 +26,7 @@ struct plan plan_of_seed(uint64_t seed)
     weir_random_init(&random, weir_mix_u64(seed));
     plan.producers = 1 + weir_random_below(&random, 3);
     plan.consumers = 1 + weir_random_below(&random, 3);
-    plan.streams = 1 + weir_random_below(&random, STORY_STREAMS);
+    plan.streams = 1 + weir_random_below(&random, HISTORY_STREAMS);
     plan.partitions = 1U << weir_random_below(&random, 4);
     plan.transactions = 4 + weir_random_below(&random, 16);
     plan.faults = weir_random_below(&random, 1U << WORLD_FAULTS);

@@ -13,7 +13,7 @@
 #include "outbox/delivery/mark.h"
 
 /* The clocks of the databases tell at least milliseconds. */
-enum { CLOCK_US = 2000, EPOCHS_MAX = 100000, STORY_US = 2000000 };
+enum { CLOCK_US = 2000, EPOCHS_MAX = 100000, HISTORY_US = 2000000 };
 
 /* A move of a position, as the trigger has seen it. */
 struct move {
@@ -300,7 +300,7 @@ static void audit_move(struct walk *self, const struct move *before,
 /* ---- T5 ----------------------------------------------------------------------------------- */
 
 /* What else happened then, for people: faults, and what came and was acknowledged in the lane. */
-static void print_story(const struct walk *self, int64_t from_us, int64_t to_us)
+static void print_history(const struct walk *self, int64_t from_us, int64_t to_us)
 {
     static const char *const KINDS[] = {"kill", "stop", "outage", "held up"};
     const struct audit *audit = self->audit;
@@ -339,7 +339,7 @@ static void tell_repeat(struct walk *self, const struct torture_repeat *repeat)
     const struct torture_record *record = repeat->record;
 
     if (self->audit->result->broken[TORTURE_T5] == 0)
-        print_story(self, before->at_us - STORY_US, record->at_us + CLOCK_US);
+        print_history(self, before->at_us - HISTORY_US, record->at_us + CLOCK_US);
     tell(self->audit, TORTURE_T5, self->lane,
          "%" PRId64 " came again %s: epoch %" PRId64 " of process %u, and %" PRId64
          " ms later epoch %" PRId64 " of process %u",

@@ -47,7 +47,7 @@ struct consumer {
     uint32_t process;           /* number of this life */
     struct host *host;          /* NULL: it is down */
     struct weir_outbox *outbox; /* started; NULL: not */
-    struct service services[STORY_STREAMS];
+    struct service services[HISTORY_STREAMS];
     int64_t boot_ns;   /* when it comes back */
     int64_t resume_ns; /* when it goes on; 0: it runs */
     int64_t stood_ns;  /* for so long its clock for leases will have stood then */
@@ -58,7 +58,7 @@ struct consumer {
 struct world {
     const struct plan *plan;
     struct weir_random random;
-    struct story *story;
+    struct history *history;
     int64_t now_ns;
     uint32_t faults; /* that happen now */
     char url[PLACE_SIZE + 32];
@@ -97,8 +97,8 @@ static bool happens(struct world *self, enum world_fault fault, uint32_t one_in_
 
 static bool disturb(struct consumer *who, const char *what)
 {
-    story_disturbed(who->world->story);
-    story_note(who->world->story, who->name, "%s", what);
+    history_disturbed(who->world->history);
+    history_note(who->world->history, who->name, "%s", what);
     return true;
 }
 
@@ -184,7 +184,7 @@ static enum weir_status write_messages(struct world *self, struct weir_context *
     for (uint32_t left = 1 + below(self, TRANSACTION_MAX); left > 0 && status == WEIR_OK;
          left--) {
         int32_t partition = (int32_t)below(self, self->plan->partitions);
-        uint32_t number = story_write(self->story, transaction, partition);
+        uint32_t number = history_write(self->history, transaction, partition);
         struct weir_draft draft = {.route = weir_route_to_partition(partition),
                                    .type = "t",
                                    .payload = &number,
@@ -200,23 +200,23 @@ static enum weir_status write_messages(struct world *self, struct weir_context *
 static void finish(struct world *self, struct weir_connection *connection,
                    uint32_t transaction, enum weir_status status)
 {
-    struct story *story = self->story;
+    struct history *history = self->history;
 
     if (status != WEIR_OK || one_in(self, 6)) {
         weir_connection_rollback(connection);
-        story_rolled_back(story, transaction);
+        history_rolled_back(history, transaction);
         return;
     }
-    story_commits(story, transaction);
+    history_commits(history, transaction);
     status = weir_connection_commit(connection, NULL);
     if (status == WEIR_OK)
-        story_committed(story, transaction);
+        history_committed(history, transaction);
     else if (status == WEIR_IN_DOUBT)
-        story_doubted(story, transaction);
+        history_doubted(history, transaction);
     else
-        story_rolled_back(story, transaction);
-    story_note(story, "producer", "transaction %u: %s", transaction,
-               weir_status_text(status));
+        history_rolled_back(history, transaction);
+    history_note(history, "producer", "transaction %u: %s", transaction,
+                 weir_status_text(status));
     spread_the_word(self);
 }
 
@@ -230,7 +230,7 @@ static void produce_one(struct world *self, struct weir_context *context,
     self->transactions_left--;
     if (weir_db_acquire(host_db(self->producer.host), &connection, NULL) != WEIR_OK)
         return;
-    transaction = story_begin(self->story);
+    transaction = history_begin(self->history);
     status = weir_connection_begin(connection, NULL);
     if (status == WEIR_OK)
         status = write_messages(self, context, outbox, connection, transaction);
@@ -263,7 +263,7 @@ static enum weir_outcome choose_answer(struct world *self, struct weir_context *
 {
     weir_sleep_through(context, up_to_ms(self, one_in(self, 10) ? 60 : 4));
     if (happens(self, WORLD_HANDLERS, 60)) {
-        story_disturbed(self->story);
+        history_disturbed(self->history);
         weir_sleep_through(context, LEASE_NS + up_to_ms(self, 1000));
     }
     if (happens(self, WORLD_HANDLERS, 8))
@@ -271,13 +271,13 @@ static enum weir_outcome choose_answer(struct world *self, struct weir_context *
     if (happens(self, WORLD_HANDLERS, 12))
         return weir_reject(reason, "told to");
     if (happens(self, WORLD_HANDLERS, 40)) {
-        story_disturbed(self->story); /* a transaction is rolled back as a whole */
+        history_disturbed(self->history); /* a transaction is rolled back as a whole */
         weir_panic(context, "told to");
     }
     return WEIR_DONE;
 }
 
-static const char *const STREAM_NAMES[STORY_STREAMS] = {
+static const char *const STREAM_NAMES[HISTORY_STREAMS] = {
     [STREAM_SINGLE] = "single",
     [STREAM_BATCH] = "batch",
     [STREAM_TRANSACTIONAL] = "transactional",
@@ -287,13 +287,13 @@ static uint32_t hear(struct service *self, const struct weir_message *message,
                      bool begins)
 {
     struct consumer *who = self->consumer;
-    uint32_t number =
-        story_delivered(who->world->story, self->stream, who->process, message, begins);
+    uint32_t number = history_delivered(who->world->history, self->stream, who->process,
+                                        message, begins);
 
-    story_note(who->world->story, who->name,
-               "gets %u: stream %d partition %d seq %lld epoch %lld", number,
-               self->stream, message->partition, (long long)message->seq,
-               (long long)message->epoch);
+    history_note(who->world->history, who->name,
+                 "gets %u: stream %d partition %d seq %lld epoch %lld", number,
+                 self->stream, message->partition, (long long)message->seq,
+                 (long long)message->epoch);
     return number;
 }
 
@@ -306,7 +306,7 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
     uint32_t number = hear(self, message, weir_batch_processed(message->batch) == 0);
     enum weir_outcome outcome = choose_answer(world, context, reason);
 
-    story_answered(world->story, self->stream, number, outcome);
+    history_answered(world->history, self->stream, number, outcome);
     return outcome;
 }
 
@@ -326,7 +326,7 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
         begins = false;
         if (outcome == WEIR_RETRY)
             return outcome;
-        story_answered(world->story, self->stream, number, outcome);
+        history_answered(world->history, self->stream, number, outcome);
         status = outcome == WEIR_DONE ? weir_batch_ack(batch, NULL)
                                       : weir_batch_reject(batch, "told to", NULL);
         if (status != WEIR_OK || weir_batch_stopped(batch))
@@ -352,7 +352,7 @@ static enum weir_outcome on_message_tx(struct weir_context *context, void *state
         SQLITE_OK)
         return weir_retry(reason, "no effect");
     outcome = choose_answer(world, context, reason);
-    story_answered(world->story, self->stream, number, outcome);
+    history_answered(world->history, self->stream, number, outcome);
     return outcome;
 }
 
@@ -436,7 +436,7 @@ static struct weir_outbox *open_outbox(struct consumer *self,
         if (weir_outbox_create(&options, &outbox, &error) == WEIR_OK &&
             fill_outbox(self, outbox, &error) == WEIR_OK)
             return outbox;
-        story_note(self->world->story, self->name, "%s", error.text);
+        history_note(self->world->history, self->name, "%s", error.text);
         weir_outbox_destroy(outbox);
         weir_sleep_through(context, LOOK_NS);
     }
@@ -467,13 +467,14 @@ static void check_dead_letters(void *state, const struct weir_queue_info *info)
         int64_t stream_least;
         int64_t stream_most;
 
-        story_rejected(world->story, (int)i, &stream_least, &stream_most);
+        history_rejected(world->history, (int)i, &stream_least, &stream_most);
         least += stream_least;
         most += stream_most;
     }
     if (info->dead_letters < least || info->dead_letters > most)
-        story_violate(world->story, "there are %lld dead letters, must be %lld to %lld",
-                      (long long)info->dead_letters, (long long)least, (long long)most);
+        history_violate(world->history,
+                        "there are %lld dead letters, must be %lld to %lld",
+                        (long long)info->dead_letters, (long long)least, (long long)most);
 }
 
 static void consume(struct host *host, struct weir_context *context, uint32_t index,
@@ -487,7 +488,7 @@ static void consume(struct host *host, struct weir_context *context, uint32_t in
     (void)host;
     (void)index;
     self->outbox = outbox;
-    story_note(world->story, self->name, "runs");
+    history_note(world->history, self->name, "runs");
     while (!world->ending) {
         if (world->healed && !world->drained && self == &world->consumers[0])
             look_whether_drained(self);
@@ -495,12 +496,12 @@ static void consume(struct host *host, struct weir_context *context, uint32_t in
     }
     if (self == &world->consumers[0] && world->drained &&
         weir_outbox_read_queue(outbox, "q", check_dead_letters, world, NULL) != WEIR_OK)
-        story_violate(world->story, "the queue cannot be read");
+        history_violate(world->history, "the queue cannot be read");
     self->outbox = NULL;
     unfinished = weir_outbox_stop(outbox, WEIR_SECONDS(10));
     if (unfinished != 0)
-        story_violate(world->story, "%s leaves %zu workers behind", self->name,
-                      unfinished);
+        history_violate(world->history, "%s leaves %zu workers behind", self->name,
+                        unfinished);
     weir_outbox_destroy(outbox);
 }
 
@@ -540,8 +541,8 @@ static void crash(struct consumer *self)
     self->outbox = NULL;
     self->boot_ns = world->now_ns + up_to_ms(world, 3000);
     if (self == &world->producer) {
-        for (uint32_t i = 0; i < story_transactions(world->story); i++)
-            story_doubted(world->story, i);
+        for (uint32_t i = 0; i < history_transactions(world->history); i++)
+            history_doubted(world->history, i);
     }
 }
 
@@ -550,14 +551,14 @@ static void end(struct consumer *self)
     int64_t left = host_end(self->host);
 
     if (left != 0)
-        story_violate(self->world->story, "%s has not freed %lld blocks", self->name,
-                      (long long)left);
+        history_violate(self->world->history, "%s has not freed %lld blocks", self->name,
+                        (long long)left);
     self->host = NULL;
 }
 
 static void resume(struct consumer *self)
 {
-    story_note(self->world->story, self->name, "goes on");
+    history_note(self->world->history, self->name, "goes on");
     self->resume_ns = 0;
     host_jump(self->host, self->world->now_ns);
     host_jump_boot(self->host, -self->stood_ns);
@@ -705,7 +706,7 @@ static bool all_ended(const struct world *self)
 
 static bool fine(const struct world *self)
 {
-    return story_violation(self->story)[0] == '\0';
+    return history_violation(self->history)[0] == '\0';
 }
 
 static void live_in_chaos(struct world *self)
@@ -715,7 +716,7 @@ static void live_in_chaos(struct world *self)
     while (fine(self) && !all_written(self) && step(self, limit_ns))
         ;
     if (fine(self) && !all_written(self))
-        story_violate(self->story, "the producers do not come to an end");
+        history_violate(self->history, "the producers do not come to an end");
     limit_ns = self->now_ns + up_to_ms(self, 3000);
     while (fine(self) && step(self, limit_ns) && self->now_ns < limit_ns)
         ;
@@ -725,7 +726,7 @@ static void heal(struct world *self)
 {
     int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
 
-    story_note(self->story, "world", "heals");
+    history_note(self->history, "world", "heals");
     self->healed = true;
     self->faults = 0;
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
@@ -742,19 +743,19 @@ static void heal(struct world *self)
     while (fine(self) && !self->drained && step(self, limit_ns))
         ;
     if (fine(self) && !self->drained)
-        story_violate(self->story, "something still waits long after all is well");
+        history_violate(self->history, "something still waits long after all is well");
 }
 
 static void end_all(struct world *self)
 {
     int64_t limit_ns = self->now_ns + END_MAX_NS;
 
-    story_note(self->story, "world", "ends");
+    history_note(self->history, "world", "ends");
     self->ending = true;
     while (fine(self) && !all_ended(self) && step(self, limit_ns))
         ;
     if (fine(self) && !all_ended(self))
-        story_violate(self->story, "a process does not stop");
+        history_violate(self->history, "a process does not stop");
 }
 
 /* ---- the database ------------------------------------------------------------------------- */
@@ -797,7 +798,7 @@ static int count_effect(void *state, int columns, char **values, char **names)
 {
     (void)columns;
     (void)names;
-    story_effect(state, (uint32_t)strtoul(values[0], NULL, 10));
+    history_effect(state, (uint32_t)strtoul(values[0], NULL, 10));
     return 0;
 }
 
@@ -807,10 +808,10 @@ static void read_effects(struct world *self)
     sqlite3 *handle = NULL;
 
     check(sqlite3_open(self->path, &handle) == SQLITE_OK);
-    check(sqlite3_exec(handle, "SELECT message FROM effect", count_effect, self->story,
+    check(sqlite3_exec(handle, "SELECT message FROM effect", count_effect, self->history,
                        NULL) == SQLITE_OK);
     (void)sqlite3_close(handle);
-    story_judge_effects(self->story, STREAM_TRANSACTIONAL);
+    history_judge_effects(self->history, STREAM_TRANSACTIONAL);
 }
 
 /* ---- a whole world ------------------------------------------------------------------------ */
@@ -836,7 +837,7 @@ static void clean_up(struct world *self)
             host_crash(it->host);
     }
     sqlite_file_remove(self->path);
-    story_destroy(self->story);
+    history_destroy(self->history);
 }
 
 void world_run(const struct plan *plan, bool loud, bool tell,
@@ -847,8 +848,8 @@ void world_run(const struct plan *plan, bool loud, bool tell,
 
     memset(out, 0, sizeof *out);
     weir_random_init(&world.random, plan->seed);
-    world.story = story_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
-                               &world.now_ns, loud);
+    world.history = history_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
+                                   &world.now_ns, loud);
     make_database(&world);
     make_processes(&world);
     live_in_chaos(&world);
@@ -859,13 +860,13 @@ void world_run(const struct plan *plan, bool loud, bool tell,
     if (fine(&world) && plan->streams > STREAM_TRANSACTIONAL)
         read_effects(&world);
     if (fine(&world))
-        story_judge(world.story, (int)plan->streams, BATCH, &out->stats);
+        history_judge(world.history, (int)plan->streams, BATCH, &out->stats);
     (void)snprintf(out->violation, sizeof out->violation, "%s",
-                   story_violation(world.story));
-    out->fingerprint = story_fingerprint(world.story);
+                   history_violation(world.history));
+    out->fingerprint = history_fingerprint(world.history);
     out->virtual_ns = world.now_ns;
     if (tell && !loud && !fine(&world))
-        story_print(world.story);
+        history_print(world.history);
     world.faults = 0;
     clean_up(&world);
 }

@@ -8,7 +8,7 @@
  *   heal    no faults any more, all consumers run, until nothing waits
  *   end     every process stops in order, and nothing is left over
  *
- * What must hold is in story.h; besides, healing takes a bounded time, every stop ends within its
+ * What must hold is in history.h; besides, healing takes a bounded time, every stop ends within its
  * grace, and no memory is left. The same plan gives the same world, step by step.
  */
 #ifndef WEIR_TEST_WORLD_H
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/story.h"
+#include "lib/history.h"
 
 enum world_fault {
     WORLD_ERRORS,   /* calls of the database fail, connections are lost */
@@ -37,7 +37,7 @@ struct plan {
     uint64_t seed;
     uint32_t producers;    /* 1 to 4, in one process */
     uint32_t consumers;    /* 1 to 3 processes */
-    uint32_t streams;      /* 1 to STORY_STREAMS subscriptions */
+    uint32_t streams;      /* 1 to HISTORY_STREAMS subscriptions */
     uint32_t partitions;   /* 1, 2, 4 or 8 */
     uint32_t transactions; /* of all producers */
     uint32_t faults;       /* bits, by enum world_fault */
@@ -45,10 +45,10 @@ struct plan {
 };
 
 struct outcome_of_world {
-    char violation[STORY_TEXT_SIZE]; /* "": none */
+    char violation[HISTORY_TEXT_SIZE]; /* "": none */
     uint64_t fingerprint;
     int64_t virtual_ns;
-    struct story_stats stats;
+    struct history_stats stats;
 };
 
 struct plan plan_of_seed(uint64_t seed);

@@ -1,5 +1,5 @@
 /*
- * flows_crash_story.c - what the database itself notes while a run of flows_crash.h goes on, and what is
+ * flows_crash_history.c - what the database itself notes while a run of flows_crash.h goes on, and what is
  * told of it.
  *
  * Triggers write in the transaction that makes the change, so what they have noted was committed. They

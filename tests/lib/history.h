@@ -1,8 +1,8 @@
 /*
- * story.h - what happened in a simulated world, and whether it may happen.
+ * history.h - what happened in a simulated world, and whether it may happen.
  *
  * Producers tell of their transactions and messages, handlers of what they are given and what they
- * answer. What must hold is checked as soon as it can be, and the rest by story_judge():
+ * answer. What must hold is checked as soon as it can be, and the rest by history_judge():
  *
  *   V1  a message of a committed transaction is delivered; one that was rolled back never is; of
  *       one whose outcome nobody knows all messages are, or none
@@ -19,62 +19,62 @@
  *
  * The first violation is kept, with the last things that happened.
  */
-#ifndef WEIR_TEST_STORY_H
-#define WEIR_TEST_STORY_H
+#ifndef WEIR_TEST_HIHISTORY_H
+#define WEIR_TEST_HIHISTORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "weir/batch.h"
 
-enum { STORY_STREAMS = 3, STORY_PARTITIONS = 8, STORY_TEXT_SIZE = 200 };
+enum { HISTORY_STREAMS = 3, HISTORY_PARTITIONS = 8, HISTORY_TEXT_SIZE = 200 };
 
-struct story;
+struct history;
 
 /* Room for so many messages and transactions. `clock` is the world's time, for the notes. */
-struct story *story_create(uint32_t message_max, const int64_t *clock_ns, bool loud);
-void story_destroy(struct story *self);
+struct history *history_create(uint32_t message_max, const int64_t *clock_ns, bool loud);
+void history_destroy(struct history *self);
 
 /* What happened, for people; a part of the fingerprint too. */
-void story_note(struct story *self, const char *who, const char *format, ...)
+void history_note(struct history *self, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void story_violate(struct story *self, const char *format, ...)
+void history_violate(struct history *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-const char *story_violation(const struct story *self); /* ""; the first */
-void story_print(const struct story *self);            /* the last notes */
-uint64_t story_fingerprint(const struct story *self);
+const char *history_violation(const struct history *self); /* ""; the first */
+void history_print(const struct history *self);            /* the last notes */
+uint64_t history_fingerprint(const struct history *self);
 
 /* ---- producers ---------------------------------------------------------------------------- */
 
-uint32_t story_begin(struct story *self);
+uint32_t history_begin(struct history *self);
 
 /* The number of a new message, which is its payload. */
-uint32_t story_write(struct story *self, uint32_t transaction, int32_t partition);
+uint32_t history_write(struct history *self, uint32_t transaction, int32_t partition);
 
-void story_commits(struct story *self, uint32_t transaction); /* is about to */
-void story_committed(struct story *self, uint32_t transaction);
-void story_rolled_back(struct story *self, uint32_t transaction);
+void history_commits(struct history *self, uint32_t transaction); /* is about to */
+void history_committed(struct history *self, uint32_t transaction);
+void history_rolled_back(struct history *self, uint32_t transaction);
 
 /* The reply was lost, or the process with it. */
-void story_doubted(struct story *self, uint32_t transaction);
+void history_doubted(struct history *self, uint32_t transaction);
 
-uint32_t story_transactions(const struct story *self); /* begun */
+uint32_t history_transactions(const struct history *self); /* begun */
 
 /* ---- handlers ----------------------------------------------------------------------------- */
 
 /* Something that excuses a repetition: a crash, a pause, an error of the database. */
-void story_disturbed(struct story *self);
+void history_disturbed(struct history *self);
 
 /* A handler of process number `process` was given a message; `begins`: it is the first of a call.
  * Returns the message's number. */
-uint32_t story_delivered(struct story *self, int stream, uint32_t process,
-                         const struct weir_message *message, bool begins);
-void story_answered(struct story *self, int stream, uint32_t message,
-                    enum weir_outcome outcome);
+uint32_t history_delivered(struct history *self, int stream, uint32_t process,
+                           const struct weir_message *message, bool begins);
+void history_answered(struct history *self, int stream, uint32_t message,
+                      enum weir_outcome outcome);
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-struct story_stats {
+struct history_stats {
     uint32_t messages;  /* committed, for sure or as it turned out */
     uint64_t delivered; /* of all streams */
     uint64_t again;     /* of these, after it was done */
@@ -82,15 +82,16 @@ struct story_stats {
 };
 
 /* All is over, and everything was delivered, the database says. `batch_max` as in V4. */
-void story_judge(struct story *self, int streams, uint32_t batch_max,
-                 struct story_stats *out);
+void history_judge(struct history *self, int streams, uint32_t batch_max,
+                   struct history_stats *out);
 
 /* How many messages of a stream can only be dead letters, and how many may be. */
-void story_rejected(const struct story *self, int stream, int64_t *least, int64_t *most);
+void history_rejected(const struct history *self, int stream, int64_t *least,
+                      int64_t *most);
 
 /* An effect of a message was found; and when all were: each of a stream's messages has one if it was
  * done, and none if it was rejected (V6). */
-void story_effect(struct story *self, uint32_t message);
-void story_judge_effects(struct story *self, int stream);
+void history_effect(struct history *self, uint32_t message);
+void history_judge_effects(struct history *self, int stream);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * story.c - see story.h.
+ * history.c - see history.h.
  */
-#include "lib/story.h"
+#include "lib/history.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/chronicle.h"
+#include "lib/event_log.h"
 #include "lib/test.h"
 
 enum { EPOCHS_MAX = 4096 };
@@ -25,9 +25,9 @@ struct message {
     uint32_t transaction;
     int32_t partition;
     uint32_t seen; /* commits known when it was enqueued */
-    uint32_t seq[STORY_STREAMS];
-    bool done[STORY_STREAMS];
-    bool rejected[STORY_STREAMS];
+    uint32_t seq[HISTORY_STREAMS];
+    bool done[HISTORY_STREAMS];
+    bool rejected[HISTORY_STREAMS];
     uint32_t effects;
 };
 
@@ -43,15 +43,15 @@ struct stream {
     struct epoch *epochs;
 };
 
-struct story {
-    struct chronicle chronicle;
+struct history {
+    struct event_log event_log;
     uint32_t message_max;
     struct transaction *transactions;
     uint32_t transaction_count;
     struct message *messages;
     uint32_t message_count;
     uint32_t commits;
-    struct stream streams[STORY_STREAMS][STORY_PARTITIONS];
+    struct stream streams[HISTORY_STREAMS][HISTORY_PARTITIONS];
     uint32_t disturbances;
     uint64_t delivered;
     uint64_t again;
@@ -65,16 +65,16 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-struct story *story_create(uint32_t message_max, const int64_t *clock_ns, bool loud)
+struct history *history_create(uint32_t message_max, const int64_t *clock_ns, bool loud)
 {
-    struct story *self = allocate(1, sizeof *self);
+    struct history *self = allocate(1, sizeof *self);
 
-    self->chronicle.clock_ns = clock_ns;
-    self->chronicle.loud = loud;
+    self->event_log.clock_ns = clock_ns;
+    self->event_log.loud = loud;
     self->message_max = message_max;
     self->transactions = allocate(message_max + 1, sizeof *self->transactions);
     self->messages = allocate(message_max + 1, sizeof *self->messages);
-    for (int i = 0; i < STORY_STREAMS * STORY_PARTITIONS; i++) {
+    for (int i = 0; i < HISTORY_STREAMS * HISTORY_PARTITIONS; i++) {
         struct stream *stream = &self->streams[0][0] + i;
 
         stream->by_seq = allocate(message_max + 2, sizeof *stream->by_seq);
@@ -83,9 +83,9 @@ struct story *story_create(uint32_t message_max, const int64_t *clock_ns, bool l
     return self;
 }
 
-void story_destroy(struct story *self)
+void history_destroy(struct history *self)
 {
-    for (int i = 0; i < STORY_STREAMS * STORY_PARTITIONS; i++) {
+    for (int i = 0; i < HISTORY_STREAMS * HISTORY_PARTITIONS; i++) {
         free((&self->streams[0][0] + i)->by_seq);
         free((&self->streams[0][0] + i)->epochs);
     }
@@ -96,52 +96,52 @@ void story_destroy(struct story *self)
 
 /* ---- notes -------------------------------------------------------------------------------- */
 
-void story_note(struct story *self, const char *who, const char *format, ...)
+void history_note(struct history *self, const char *who, const char *format, ...)
 {
-    char text[CHRONICLE_NOTE_SIZE];
+    char text[EVENT_LOG_NOTE_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    chronicle_note(&self->chronicle, who, "%s", text);
+    event_log_note(&self->event_log, who, "%s", text);
 }
 
-void story_violate(struct story *self, const char *format, ...)
+void history_violate(struct history *self, const char *format, ...)
 {
-    char text[STORY_TEXT_SIZE];
+    char text[HISTORY_TEXT_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    chronicle_violate(&self->chronicle, "%s", text);
+    event_log_violate(&self->event_log, "%s", text);
 }
 
-const char *story_violation(const struct story *self)
+const char *history_violation(const struct history *self)
 {
-    return self->chronicle.violation;
+    return self->event_log.violation;
 }
 
-void story_print(const struct story *self)
+void history_print(const struct history *self)
 {
-    chronicle_print(&self->chronicle);
+    event_log_print(&self->event_log);
 }
 
-uint64_t story_fingerprint(const struct story *self)
+uint64_t history_fingerprint(const struct history *self)
 {
-    return self->chronicle.fingerprint;
+    return self->event_log.fingerprint;
 }
 
 /* ---- producers ---------------------------------------------------------------------------- */
 
-uint32_t story_begin(struct story *self)
+uint32_t history_begin(struct history *self)
 {
     check(self->transaction_count < self->message_max);
     return self->transaction_count++;
 }
 
-uint32_t story_write(struct story *self, uint32_t transaction, int32_t partition)
+uint32_t history_write(struct history *self, uint32_t transaction, int32_t partition)
 {
     check(self->message_count < self->message_max);
     self->messages[self->message_count] = (struct message){
@@ -149,23 +149,23 @@ uint32_t story_write(struct story *self, uint32_t transaction, int32_t partition
     return self->message_count++;
 }
 
-void story_commits(struct story *self, uint32_t transaction)
+void history_commits(struct history *self, uint32_t transaction)
 {
     self->transactions[transaction].outcome = COMMITTING;
 }
 
-void story_committed(struct story *self, uint32_t transaction)
+void history_committed(struct history *self, uint32_t transaction)
 {
     self->transactions[transaction].outcome = COMMITTED;
     self->transactions[transaction].commit = ++self->commits;
 }
 
-void story_rolled_back(struct story *self, uint32_t transaction)
+void history_rolled_back(struct history *self, uint32_t transaction)
 {
     self->transactions[transaction].outcome = ROLLED_BACK;
 }
 
-void story_doubted(struct story *self, uint32_t transaction)
+void history_doubted(struct history *self, uint32_t transaction)
 {
     struct transaction *it = &self->transactions[transaction];
 
@@ -175,78 +175,78 @@ void story_doubted(struct story *self, uint32_t transaction)
         it->outcome = IN_DOUBT;
 }
 
-uint32_t story_transactions(const struct story *self)
+uint32_t history_transactions(const struct history *self)
 {
     return self->transaction_count;
 }
 
 /* ---- handlers ----------------------------------------------------------------------------- */
 
-void story_disturbed(struct story *self)
+void history_disturbed(struct history *self)
 {
     self->disturbances++;
 }
 
 /* V5 */
-static void check_epoch(struct story *self, struct stream *stream, uint32_t process,
+static void check_epoch(struct history *self, struct stream *stream, uint32_t process,
                         const struct weir_message *message, bool begins)
 {
     struct epoch *epoch;
 
     if (message->epoch < 1 || message->epoch >= EPOCHS_MAX) {
-        story_violate(self, "epoch %" PRId64 " is none", message->epoch);
+        history_violate(self, "epoch %" PRId64 " is none", message->epoch);
         return;
     }
     epoch = &stream->epochs[message->epoch];
     if (epoch->process != 0 && epoch->process != process)
-        story_violate(self,
-                      "epoch %" PRId64 " of partition %d belongs to processes %u and %u",
-                      message->epoch, message->partition, epoch->process, process);
+        history_violate(
+            self, "epoch %" PRId64 " of partition %d belongs to processes %u and %u",
+            message->epoch, message->partition, epoch->process, process);
     epoch->process = process;
     if (message->epoch > stream->epoch)
         stream->epoch = message->epoch;
     else if (message->epoch < stream->epoch && begins && ++epoch->late_calls > 1)
-        story_violate(self,
-                      "partition %d: process %u goes on under epoch %" PRId64
-                      " though %" PRId64 " was seen",
-                      message->partition, process, message->epoch, stream->epoch);
+        history_violate(self,
+                        "partition %d: process %u goes on under epoch %" PRId64
+                        " though %" PRId64 " was seen",
+                        message->partition, process, message->epoch, stream->epoch);
 }
 
 /* V2 */
-static void check_number(struct story *self, int index, struct stream *stream,
+static void check_number(struct history *self, int index, struct stream *stream,
                          uint32_t number, const struct weir_message *message)
 {
     struct message *it = &self->messages[number];
     uint32_t seq = (uint32_t)message->seq;
 
     if (message->seq < 1 || message->seq > (int64_t)self->message_max) {
-        story_violate(self, "the number %" PRId64 " is none", message->seq);
+        history_violate(self, "the number %" PRId64 " is none", message->seq);
     } else if (stream->by_seq[seq] != 0) {
         if (stream->by_seq[seq] != number + 1)
-            story_violate(self, "partition %d: number %u is message %u and message %u",
-                          message->partition, seq, stream->by_seq[seq] - 1, number);
+            history_violate(self, "partition %d: number %u is message %u and message %u",
+                            message->partition, seq, stream->by_seq[seq] - 1, number);
     } else if (it->seq[index] != 0) {
-        story_violate(self, "message %u has the numbers %u and %u", number,
-                      it->seq[index], seq);
+        history_violate(self, "message %u has the numbers %u and %u", number,
+                        it->seq[index], seq);
     } else if (seq != stream->last + 1) {
-        story_violate(self, "partition %d: number %u comes after %u", message->partition,
-                      seq, stream->last);
+        history_violate(self, "partition %d: number %u comes after %u",
+                        message->partition, seq, stream->last);
     } else {
         const struct message *before =
             stream->last > 0 ? &self->messages[stream->by_seq[stream->last] - 1] : NULL;
 
         if (before != NULL && !before->done[index] && !before->rejected[index])
-            story_violate(self,
-                          "partition %d: number %u comes before %u was done or rejected",
-                          message->partition, seq, stream->last);
+            history_violate(
+                self, "partition %d: number %u comes before %u was done or rejected",
+                message->partition, seq, stream->last);
         stream->by_seq[seq] = number + 1;
         stream->last = seq;
         it->seq[index] = seq;
     }
 }
 
-uint32_t story_delivered(struct story *self, int stream, uint32_t process,
-                         const struct weir_message *message, bool begins)
+uint32_t history_delivered(struct history *self, int stream, uint32_t process,
+                           const struct weir_message *message, bool begins)
 {
     uint32_t number = UINT32_MAX;
     const struct message *it;
@@ -254,20 +254,20 @@ uint32_t story_delivered(struct story *self, int stream, uint32_t process,
     if (message->payload_size == sizeof number)
         memcpy(&number, message->payload, sizeof number);
     if (number >= self->message_count || message->partition < 0 ||
-        message->partition >= STORY_PARTITIONS) {
-        story_violate(self, "a message came that nobody has written");
+        message->partition >= HISTORY_PARTITIONS) {
+        history_violate(self, "a message came that nobody has written");
         return 0;
     }
     it = &self->messages[number];
     self->delivered++;
     self->again += it->done[stream];
     if (it->partition != message->partition)
-        story_violate(self, "message %u came in partition %d, not %d", number,
-                      message->partition, it->partition);
+        history_violate(self, "message %u came in partition %d, not %d", number,
+                        message->partition, it->partition);
     if (self->transactions[it->transaction].outcome == ROLLED_BACK)
-        story_violate(self, "message %u came, and was rolled back", number);
+        history_violate(self, "message %u came, and was rolled back", number);
     if (self->transactions[it->transaction].outcome == OPEN)
-        story_violate(self, "message %u came before its commit", number);
+        history_violate(self, "message %u came before its commit", number);
     check_epoch(self, &self->streams[stream][message->partition], process, message,
                 begins);
     check_number(self, stream, &self->streams[stream][message->partition], number,
@@ -275,8 +275,8 @@ uint32_t story_delivered(struct story *self, int stream, uint32_t process,
     return number;
 }
 
-void story_answered(struct story *self, int stream, uint32_t message,
-                    enum weir_outcome outcome)
+void history_answered(struct history *self, int stream, uint32_t message,
+                      enum weir_outcome outcome)
 {
     if (outcome == WEIR_DONE)
         self->messages[message].done[stream] = true;
@@ -286,7 +286,7 @@ void story_answered(struct story *self, int stream, uint32_t message,
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static bool was_seen(const struct story *self, const struct message *it, int streams)
+static bool was_seen(const struct history *self, const struct message *it, int streams)
 {
     (void)self;
     for (int i = 0; i < streams; i++) {
@@ -297,7 +297,7 @@ static bool was_seen(const struct story *self, const struct message *it, int str
 }
 
 /* Of a transaction in doubt one message that came is proof of all. */
-static void resolve_doubts(struct story *self, int streams)
+static void resolve_doubts(struct history *self, int streams)
 {
     for (uint32_t i = 0; i < self->message_count; i++) {
         struct transaction *it = &self->transactions[self->messages[i].transaction];
@@ -308,7 +308,7 @@ static void resolve_doubts(struct story *self, int streams)
 }
 
 /* V1 */
-static void judge_losses(struct story *self, int streams, uint32_t *committed)
+static void judge_losses(struct history *self, int streams, uint32_t *committed)
 {
     for (uint32_t i = 0; i < self->message_count; i++) {
         const struct message *it = &self->messages[i];
@@ -318,13 +318,13 @@ static void judge_losses(struct story *self, int streams, uint32_t *committed)
         ++*committed;
         for (int stream = 0; stream < streams; stream++) {
             if (!it->done[stream] && !it->rejected[stream])
-                story_violate(self, "message %u of stream %d was lost", i, stream);
+                history_violate(self, "message %u of stream %d was lost", i, stream);
         }
     }
 }
 
 /* V3. From the end: what is the earliest commit that comes later? */
-static void judge_order(struct story *self, const struct stream *stream)
+static void judge_order(struct history *self, const struct stream *stream)
 {
     uint32_t earliest = UINT32_MAX;
 
@@ -334,50 +334,53 @@ static void judge_order(struct story *self, const struct stream *stream)
         uint32_t commit = self->transactions[it->transaction].commit;
 
         if (it->seen >= earliest)
-            story_violate(self,
-                          "message %u comes before one that was committed before it was "
-                          "enqueued",
-                          number);
+            history_violate(
+                self,
+                "message %u comes before one that was committed before it was "
+                "enqueued",
+                number);
         if (commit != 0 && commit < earliest)
             earliest = commit;
         for (uint32_t later = seq + 1; later <= stream->last; later++) {
             uint32_t other = stream->by_seq[later] - 1;
 
             if (other < number && self->messages[other].transaction == it->transaction)
-                story_violate(self, "message %u comes before %u of the same transaction",
-                              number, other);
+                history_violate(self,
+                                "message %u comes before %u of the same transaction",
+                                number, other);
         }
     }
 }
 
 /* V4 */
-static void judge_repetitions(struct story *self, int streams, uint32_t batch_max)
+static void judge_repetitions(struct history *self, int streams, uint32_t batch_max)
 {
     uint64_t excused =
-        (uint64_t)self->disturbances * STORY_PARTITIONS * (uint64_t)streams * batch_max;
+        (uint64_t)self->disturbances * HISTORY_PARTITIONS * (uint64_t)streams * batch_max;
 
     if (self->again > excused)
-        story_violate(self,
-                      "%" PRIu64 " messages came again; %u disturbances excuse %" PRIu64,
-                      self->again, self->disturbances, excused);
+        history_violate(
+            self, "%" PRIu64 " messages came again; %u disturbances excuse %" PRIu64,
+            self->again, self->disturbances, excused);
 }
 
-void story_judge(struct story *self, int streams, uint32_t batch_max,
-                 struct story_stats *out)
+void history_judge(struct history *self, int streams, uint32_t batch_max,
+                   struct history_stats *out)
 {
-    *out = (struct story_stats){.delivered = self->delivered,
-                                .again = self->again,
-                                .disturbances = self->disturbances};
+    *out = (struct history_stats){.delivered = self->delivered,
+                                  .again = self->again,
+                                  .disturbances = self->disturbances};
     resolve_doubts(self, streams);
     judge_losses(self, streams, &out->messages);
     for (int i = 0; i < streams; i++) {
-        for (int partition = 0; partition < STORY_PARTITIONS; partition++)
+        for (int partition = 0; partition < HISTORY_PARTITIONS; partition++)
             judge_order(self, &self->streams[i][partition]);
     }
     judge_repetitions(self, streams, batch_max);
 }
 
-void story_rejected(const struct story *self, int stream, int64_t *least, int64_t *most)
+void history_rejected(const struct history *self, int stream, int64_t *least,
+                      int64_t *most)
 {
     *least = 0;
     *most = 0;
@@ -389,23 +392,23 @@ void story_rejected(const struct story *self, int stream, int64_t *least, int64_
     }
 }
 
-void story_effect(struct story *self, uint32_t message)
+void history_effect(struct history *self, uint32_t message)
 {
     if (message >= self->message_count)
-        story_violate(self, "message %u, which nobody has written, had an effect",
-                      message);
+        history_violate(self, "message %u, which nobody has written, had an effect",
+                        message);
     else if (++self->messages[message].effects > 1)
-        story_violate(self, "message %u had an effect twice", message);
+        history_violate(self, "message %u had an effect twice", message);
 }
 
-void story_judge_effects(struct story *self, int stream)
+void history_judge_effects(struct history *self, int stream)
 {
     for (uint32_t i = 0; i < self->message_count; i++) {
         const struct message *it = &self->messages[i];
 
         if (it->effects > 0 && !it->done[stream])
-            story_violate(self, "message %u had an effect and was not done", i);
+            history_violate(self, "message %u had an effect and was not done", i);
         if (it->effects == 0 && it->done[stream] && !it->rejected[stream])
-            story_violate(self, "message %u was done without an effect", i);
+            history_violate(self, "message %u was done without an effect", i);
     }
 }

@@ -1,27 +1,27 @@
 /*
- * chronicle.c - see chronicle.h.
+ * event_log.c - see event_log.h.
  */
-#include "lib/chronicle.h"
+#include "lib/event_log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/random.h"
 
-static void keep_note(struct chronicle *self, const char *who, const char *text)
+static void keep_note(struct event_log *self, const char *who, const char *text)
 {
-    char *note = self->notes[self->note_count++ % CHRONICLE_NOTES];
+    char *note = self->notes[self->note_count++ % EVENT_LOG_NOTES];
 
-    (void)snprintf(note, CHRONICLE_NOTE_SIZE, "%12.3f ms  %-10s %s",
+    (void)snprintf(note, EVENT_LOG_NOTE_SIZE, "%12.3f ms  %-10s %s",
                    (double)*self->clock_ns / 1e6, who, text);
     self->fingerprint = weir_mix_u64(self->fingerprint ^ weir_hash_text(note));
     if (self->loud)
         printf("# %s\n", note);
 }
 
-void chronicle_note(struct chronicle *self, const char *who, const char *format, ...)
+void event_log_note(struct event_log *self, const char *who, const char *format, ...)
 {
-    char text[CHRONICLE_NOTE_SIZE];
+    char text[EVENT_LOG_NOTE_SIZE];
     va_list arguments;
 
     va_start(arguments, format);
@@ -30,7 +30,7 @@ void chronicle_note(struct chronicle *self, const char *who, const char *format,
     keep_note(self, who, text);
 }
 
-void chronicle_violate(struct chronicle *self, const char *format, ...)
+void event_log_violate(struct event_log *self, const char *format, ...)
 {
     va_list arguments;
 
@@ -42,11 +42,11 @@ void chronicle_violate(struct chronicle *self, const char *format, ...)
     keep_note(self, "VIOLATION", self->violation);
 }
 
-void chronicle_print(const struct chronicle *self)
+void event_log_print(const struct event_log *self)
 {
     uint64_t first =
-        self->note_count > CHRONICLE_NOTES ? self->note_count - CHRONICLE_NOTES : 0;
+        self->note_count > EVENT_LOG_NOTES ? self->note_count - EVENT_LOG_NOTES : 0;
 
     for (uint64_t i = first; i < self->note_count; i++)
-        printf("# %s\n", self->notes[i % CHRONICLE_NOTES]);
+        printf("# %s\n", self->notes[i % EVENT_LOG_NOTES]);
 }
