@@ -5,7 +5,7 @@
 #include "outbox/outbox.h"
 #include "weir/outbox.h"
 
-static const char *const SUBSCRIPTIONS[LEDGER_STREAMS] = {"default", "audit"};
+static const char *const SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
 
 struct reader {
     struct order_run *run;
@@ -25,8 +25,8 @@ static bool handle(const struct reader *self, const struct weir_message *message
         order_rest_us(30000);
     if (luck == 0)
         return false;
-    ledger_deliver(run->ledger, self->stream, message->partition, message->seq,
-                   message->payload, message->payload_size);
+    delivery_audit_deliver(run->delivery_audit, self->stream, message->partition,
+                           message->seq, message->payload, message->payload_size);
     return luck != 1;
 }
 
@@ -88,7 +88,8 @@ static void deliver_for_a_while(struct order_run *run, uint32_t number,
     struct order_shared *shared = run->shared;
     struct weir_tuning sweep =
         weir_tuning_of(WEIR_PROFILE_HIGH_THROUGHPUT, WEIR_KIND_SWEEP);
-    struct reader readers[LEDGER_STREAMS] = {{run, ORDER_DEFAULT}, {run, ORDER_AUDIT}};
+    struct reader readers[DELIVERY_AUDIT_STREAMS] = {{run, ORDER_DEFAULT},
+                                                     {run, ORDER_AUDIT}};
     uint32_t stop = atomic_load(&shared->stop[number]);
     struct weir_outbox *outbox = NULL;
     struct weir_outbox_options options;

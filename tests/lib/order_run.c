@@ -144,7 +144,7 @@ static void prepare_tally(struct fixture *fixture, uint32_t outages)
  * serves "audit" may be late. */
 static void subscribe(struct fixture *fixture)
 {
-    static const char *const NAMES[LEDGER_STREAMS] = {"default", "audit"};
+    static const char *const NAMES[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_outbox_log log;
     struct weir_queue_row row;
@@ -153,7 +153,7 @@ static void subscribe(struct fixture *fixture)
     check_db(weir_outbox_log_open(&log, connection, &fixture->error), WEIR_OK);
     check_db(weir_catalog_find_queue(connection, ORDER_QUEUE, &row, &fixture->error),
              WEIR_OK);
-    for (int i = 0; i < LEDGER_STREAMS; i++)
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++)
         check_db(weir_catalog_subscribe(&log, connection, &row, NAMES[i],
                                         WEIR_SERVED_BY_HANDLER, WEIR_START_BEGINNING, &id,
                                         &fixture->error),
@@ -174,7 +174,7 @@ static void prepare(struct order_run *self)
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
     weir_queue_options_init(&queue);
     queue.name = ORDER_QUEUE;
-    queue.partitions = LEDGER_PARTITIONS;
+    queue.partitions = DELIVERY_AUDIT_PARTITIONS;
     check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
     subscribe(fixture);
     weir_outbox_destroy(outbox);
@@ -204,8 +204,9 @@ static void disturb_deliverer(struct order_run *self, uint32_t number)
 
 static bool all_is_delivered(const struct order_run *self)
 {
-    for (int i = 0; i < LEDGER_STREAMS; i++) {
-        if (ledger_delivered(self->ledger, i) < ledger_committed(self->ledger))
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
+        if (delivery_audit_delivered(self->delivery_audit, i) <
+            delivery_audit_committed(self->delivery_audit))
             return false;
     }
     return true;
@@ -220,8 +221,8 @@ static bool all_is_swept(struct order_run *self)
 
 static int64_t deliveries(const struct order_run *self)
 {
-    return ledger_delivered(self->ledger, ORDER_DEFAULT) +
-           ledger_delivered(self->ledger, ORDER_AUDIT);
+    return delivery_audit_delivered(self->delivery_audit, ORDER_DEFAULT) +
+           delivery_audit_delivered(self->delivery_audit, ORDER_AUDIT);
 }
 
 /* Wait until all of it is delivered, as long as there is progress. */
@@ -272,11 +273,11 @@ static void make_lull(struct order_run *self)
 /* A few times a second. */
 static void disturb(struct order_run *self, uint32_t tick)
 {
-    for (int i = 0; i < LEDGER_STREAMS; i++) {
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
         if (order_roll(self, 8) == 0)
             atomic_store(&self->shared->slow[i],
-                         (int32_t)order_roll(self, LEDGER_PARTITIONS * 2) -
-                             LEDGER_PARTITIONS);
+                         (int32_t)order_roll(self, DELIVERY_AUDIT_PARTITIONS * 2) -
+                             DELIVERY_AUDIT_PARTITIONS);
     }
     if (!self->options->calm && tick % 10 == 9)
         disturb_deliverer(self, order_roll(self, ORDER_DELIVERERS));
@@ -290,9 +291,10 @@ static void supervise(struct order_run *self)
     for (uint32_t tick = 0; !atomic_load(&self->shared->written); tick++) {
         check_trouble(self);
         disturb(self, tick);
-        if (self->options->lulls && ledger_committed(self->ledger) >= next) {
+        if (self->options->lulls &&
+            delivery_audit_committed(self->delivery_audit) >= next) {
             make_lull(self);
-            next = ledger_committed(self->ledger) + part;
+            next = delivery_audit_committed(self->delivery_audit) + part;
         }
         order_rest_us(200000);
     }
@@ -307,7 +309,7 @@ static void make_outages(struct order_run *self)
         int64_t next = options->messages * (self->result->outages + 1) /
                        (int64_t)(options->outages + 1);
 
-        while (ledger_committed(self->ledger) < next) {
+        while (delivery_audit_committed(self->delivery_audit) < next) {
             check_trouble(self);
             order_rest_us(2000);
         }
@@ -325,7 +327,7 @@ static void make_outages(struct order_run *self)
 /* Of what has committed without anybody being told, too. */
 static void wait_until_drained(struct order_run *self)
 {
-    static const char *const NAMES[LEDGER_STREAMS] = {"default", "audit"};
+    static const char *const NAMES[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
     struct fixture *fixture = self->fixture;
     int64_t end_ns = weir_clock_now_ns() + self->options->wait_limit_ns;
     struct weir_outbox_options options;
@@ -335,7 +337,7 @@ static void wait_until_drained(struct order_run *self)
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    for (int i = 0; i < LEDGER_STREAMS; i++) {
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
         bool drained = false;
 
         while (!drained && weir_clock_now_ns() < end_ns) {
@@ -413,9 +415,9 @@ static struct order_shared *make_shared(const struct order_options *options)
     if (options->linger != NULL)
         weir_fault_points_set_oracle(&shared->points, linger,
                                      (void *)(uintptr_t)options->linger);
-    for (int i = 0; i < LEDGER_STREAMS; i++)
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++)
         atomic_store(&shared->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
-                                                 LEDGER_PARTITIONS));
+                                                 DELIVERY_AUDIT_PARTITIONS));
     return shared;
 }
 
@@ -430,7 +432,8 @@ void order_run(struct fixture *fixture, const struct order_options *options,
     check(options->writers <= ORDER_WRITERS_MAX &&
           options->cutters + options->sweepers <= ORDER_HELPERS_MAX);
     self.shared = make_shared(options);
-    self.ledger = ledger_create((size_t)(options->messages + options->large * 32) * 2);
+    self.delivery_audit =
+        delivery_audit_create((size_t)(options->messages + options->large * 32) * 2);
     prepare(&self);
     close_fixture(fixture);
     for (uint32_t i = 0; i < ORDER_DELIVERERS; i++)
@@ -443,10 +446,10 @@ void order_run(struct fixture *fixture, const struct order_options *options,
         make_outages(&self);
     supervise(&self);
     end_all(&self);
-    ledger_judge(self.ledger, &out->verdict);
+    delivery_audit_judge(self.delivery_audit, &out->verdict);
     count(&self);
     reopen_fixture(fixture);
-    ledger_destroy(self.ledger);
+    delivery_audit_destroy(self.delivery_audit);
     (void)munmap(self.shared, sizeof *self.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
@@ -454,7 +457,7 @@ void order_run(struct fixture *fixture, const struct order_options *options,
 void order_print(const struct fixture *fixture, const struct order_options *options,
                  const struct order_result *result)
 {
-    const struct ledger_verdict *verdict = &result->verdict;
+    const struct delivery_audit_verdict *verdict = &result->verdict;
 
     printf("# %s, WEIR_SEED=%" PRIu64 ": %" PRId64 " messages of %" PRId64
            " transactions, %" PRId64 " deliveries again; removed %" PRId64

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/delivery_audit.h"
 #include "lib/engines.h"
-#include "lib/ledger.h"
 
 struct order_options {
     uint64_t seed;
@@ -45,7 +45,7 @@ struct order_options {
 };
 
 struct order_result {
-    struct ledger_verdict verdict;
+    struct delivery_audit_verdict verdict;
     int64_t removed;  /* rows that are gone from the log; PostgreSQL: ids without row */
     int64_t emptied;  /* segments it has truncated; PostgreSQL */
     int64_t aside;    /* rows that were set aside */

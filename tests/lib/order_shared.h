@@ -33,7 +33,7 @@ struct order_shared {
     _Atomic uint32_t stop[ORDER_DELIVERERS]; /* so often asked to stop and start */
     _Atomic uint32_t stopped[ORDER_DELIVERERS];
     _Atomic int32_t
-        slow[LEDGER_STREAMS]; /* partition with a slow handler; below 0: none */
+        slow[DELIVERY_AUDIT_STREAMS]; /* partition with a slow handler; below 0: none */
     struct weir_fault_points points;
     _Atomic bool troubled;
     char trouble[512];
@@ -44,7 +44,7 @@ struct order_run {
     struct fixture *fixture; /* its database is open in the test's process only */
     const struct order_options *options;
     struct order_result *result; /* the test's process */
-    struct ledger *ledger;
+    struct delivery_audit *delivery_audit;
     struct order_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     pid_t writers[ORDER_WRITERS_MAX];

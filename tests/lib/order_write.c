@@ -37,7 +37,7 @@ struct writer {
 static size_t roll_size(struct order_run *run)
 {
     uint32_t luck = order_roll(run, 1000);
-    size_t head = sizeof(struct ledger_note);
+    size_t head = sizeof(struct delivery_audit_note);
 
     if (luck == 0)
         return PAYLOAD_MAX;
@@ -50,8 +50,9 @@ static enum weir_status enqueue_in_sql(struct writer *self, uint32_t count)
     enum weir_status status = WEIR_OK;
 
     for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
-        status = sql_producer_enqueue(self->connection, ORDER_QUEUE, LEDGER_PARTITIONS,
-                                      &self->drafts[i], &self->error);
+        status =
+            sql_producer_enqueue(self->connection, ORDER_QUEUE, DELIVERY_AUDIT_PARTITIONS,
+                                 &self->drafts[i], &self->error);
     return status;
 }
 
@@ -62,9 +63,10 @@ static enum weir_status write_batch(struct writer *self,
     struct order_run *run = self->run;
 
     for (uint32_t i = 0; i < count; i++) {
-        int32_t partition = (int32_t)order_roll(run, LEDGER_PARTITIONS);
+        int32_t partition = (int32_t)order_roll(run, DELIVERY_AUDIT_PARTITIONS);
         char *payload = self->payloads + (size_t)i * PAYLOAD_MAX;
-        struct ledger_note note = ledger_write(run->ledger, self->transaction, partition);
+        struct delivery_audit_note note =
+            delivery_audit_write(run->delivery_audit, self->transaction, partition);
 
         memcpy(payload, &note, sizeof note);
         self->drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
@@ -123,7 +125,8 @@ static enum weir_status write_and_undo(struct writer *self)
     if (status != WEIR_OK)
         return status;
     for (uint32_t i = 0; i < count; i++)
-        ledger_undo(run->ledger, self->transaction, self->drafts[i].route.partition);
+        delivery_audit_undo(run->delivery_audit, self->transaction,
+                            self->drafts[i].route.partition);
     status = weir_connection_savepoint_undo(self->connection, &self->error);
     return status == WEIR_OK ? write_many(self, order_roll_between(run, 1, 4), 1, 0)
                              : status;
@@ -171,7 +174,8 @@ static void note_commit(struct writer *self)
     const struct order_options *options = self->run->options;
     struct order_shared *shared = self->run->shared;
 
-    if (ledger_commit(self->run->ledger, self->transaction) >= options->messages &&
+    if (delivery_audit_commit(self->run->delivery_audit, self->transaction) >=
+            options->messages &&
         atomic_load(&shared->outages) == options->outages)
         atomic_store(&shared->written, true);
 }
@@ -197,7 +201,7 @@ static void note_failure(struct writer *self, const char *what, enum weir_status
     if (!order_is_passing(self->run, status))
         order_must(self->run, what, status, &self->error);
     if (status == WEIR_IN_DOUBT)
-        ledger_doubt(self->run->ledger, self->transaction);
+        delivery_audit_doubt(self->run->delivery_audit, self->transaction);
 }
 
 static void write_transaction(struct writer *self)
@@ -239,7 +243,7 @@ static void write_all(struct writer *self)
     while (!atomic_load(&shared->written)) {
         atomic_fetch_add(&shared->busy, 1);
         if (!atomic_load(&shared->lull)) {
-            self->transaction = ledger_begin(run->ledger);
+            self->transaction = delivery_audit_begin(run->delivery_audit);
             if (self->transaction == 0)
                 order_give_up(run, "the ledger is full");
             if (order_roll(run, 5) == 0)

@@ -16,7 +16,7 @@
  * everything is delivered the two are compared:
  *
  *   T1  Nothing that was committed is lost, nothing comes that was not, order and numbers are as
- *       ledger.h has them. Each number has the same uid whenever it comes. SQLite's file is whole.
+ *       delivery_audit.h has them. Each number has the same uid whenever it comes. SQLite's file is whole.
  *   T2  Positions: version, epoch and number never go back, and what a position was moved over
  *       was given to a handler by the owner of that very epoch.
  *   T3  An epoch is one process's.
@@ -43,8 +43,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/delivery_audit.h"
 #include "lib/engines.h"
-#include "lib/ledger.h"
 
 /* Bugs that the audit must find. */
 enum torture_plant {
@@ -95,7 +95,7 @@ struct torture_options {
 };
 
 struct torture_result {
-    struct ledger_verdict verdict; /* T1 */
+    struct delivery_audit_verdict verdict; /* T1 */
     uint32_t kills;
     uint32_t stops;
     uint32_t
@@ -114,7 +114,7 @@ struct torture_result {
     int64_t held_up;   /* times that machine or server made a process wait for long */
     int64_t broken[TORTURE_RULES]; /* how often, each rule */
     int64_t violations;            /* the sum */
-    char first[LEDGER_TEXT_SIZE];
+    char first[DELIVERY_AUDIT_TEXT_SIZE];
     int64_t took_ns;
 };
 

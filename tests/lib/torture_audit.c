@@ -69,12 +69,12 @@ tell(struct audit *self, enum torture_rule rule, int lane, const char *format, .
     if (self->result->violations++ > 0)
         return;
     size = lane < 0 ? 0
-                    : snprintf(text, LEDGER_TEXT_SIZE, "%s/%s, partition %d: ",
+                    : snprintf(text, DELIVERY_AUDIT_TEXT_SIZE, "%s/%s, partition %d: ",
                                TORTURE_QUEUE_NAMES[torture_lane_queue(lane)],
-                               TORTURE_SUBSCRIPTIONS[lane / LEDGER_PARTITIONS],
+                               TORTURE_SUBSCRIPTIONS[lane / DELIVERY_AUDIT_PARTITIONS],
                                lane % TORTURE_PARTITIONS);
     va_start(args, format);
-    (void)vsnprintf(text + size, (size_t)(LEDGER_TEXT_SIZE - size), format, args);
+    (void)vsnprintf(text + size, (size_t)(DELIVERY_AUDIT_TEXT_SIZE - size), format, args);
     va_end(args);
 }
 
@@ -437,11 +437,11 @@ static void audit_file(struct audit *self)
         tell(self, TORTURE_T1, -1, "the file is damaged");
 }
 
-static void audit_ledger(struct audit *self)
+static void audit_delivery_audit(struct audit *self)
 {
     struct torture_result *result = self->result;
 
-    ledger_judge(self->run->ledger, &result->verdict);
+    delivery_audit_judge(self->run->delivery_audit, &result->verdict);
     if (result->verdict.violations > 0)
         tell(self, TORTURE_T1, -1, "%s", result->verdict.first);
     if (result->verdict.violations > 1) {
@@ -525,7 +525,7 @@ void torture_audit(struct torture *run)
     self.result->processes = atomic_load(&run->shared->consumers);
     count_faults(&self);
     audit_file(&self);
-    audit_ledger(&self);
+    audit_delivery_audit(&self);
     read_moves(&self);
     for (int lane = 0; lane < TORTURE_LANES; lane++) {
         int64_t moved = audit_lane(&self, lane);

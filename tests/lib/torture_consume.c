@@ -58,9 +58,9 @@ static void note(const struct reader *self, const struct weir_message *message)
         record->at_us += 1000000;
     memcpy(record->uid, message->uid, WEIR_UID_SIZE);
     atomic_store(&record->written, true);
-    ledger_deliver(self->run->ledger, self->stream,
-                   self->queue * TORTURE_PARTITIONS + message->partition, message->seq,
-                   message->payload, message->payload_size);
+    delivery_audit_deliver(self->run->delivery_audit, self->stream,
+                           self->queue * TORTURE_PARTITIONS + message->partition,
+                           message->seq, message->payload, message->payload_size);
 }
 
 /* The same message takes the same time wherever it comes. */
@@ -275,8 +275,9 @@ static void start(struct consumer *self, struct weir_db *db, struct reader *read
                   &error))
         continue;
     weir_outbox_set_fault_points(self->outbox, &run->shared->points);
-    for (int i = 0; i < TORTURE_QUEUES * LEDGER_STREAMS; i++) {
-        readers[i] = (struct reader){run, i / LEDGER_STREAMS, i % LEDGER_STREAMS};
+    for (int i = 0; i < TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS; i++) {
+        readers[i] =
+            (struct reader){run, i / DELIVERY_AUDIT_STREAMS, i % DELIVERY_AUDIT_STREAMS};
         add_handler(self, &readers[i]);
     }
     while (failed(self, "start", weir_outbox_start(self->outbox, &error), &error))
@@ -286,7 +287,7 @@ static void start(struct consumer *self, struct weir_db *db, struct reader *read
 void torture_consume(struct torture *run)
 {
     struct consumer self = {.run = run};
-    struct reader readers[TORTURE_QUEUES * LEDGER_STREAMS];
+    struct reader readers[TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS];
     struct weir_db *db;
     sigset_t wanted;
     int got;

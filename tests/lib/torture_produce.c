@@ -70,8 +70,9 @@ static void make_drafts(struct producer *self, int queue, uint32_t count)
 
     for (uint32_t i = 0; i < count; i++) {
         int32_t partition = (int32_t)torture_roll(run, TORTURE_PARTITIONS);
-        struct ledger_note note = ledger_write(run->ledger, self->transaction,
-                                               queue * TORTURE_PARTITIONS + partition);
+        struct delivery_audit_note note =
+            delivery_audit_write(run->delivery_audit, self->transaction,
+                                 queue * TORTURE_PARTITIONS + partition);
 
         memcpy(self->payloads[i], &note, sizeof note);
         self->drafts[i] = (struct weir_draft){
@@ -129,9 +130,9 @@ static void end_commit(struct producer *self, enum weir_status status)
     must(self, "commit", status);
     pass(self, "producer.committed");
     if (status == WEIR_OK)
-        (void)ledger_commit(self->run->ledger, self->transaction);
+        (void)delivery_audit_commit(self->run->delivery_audit, self->transaction);
     else if (status == WEIR_IN_DOUBT)
-        ledger_doubt(self->run->ledger, self->transaction);
+        delivery_audit_doubt(self->run->delivery_audit, self->transaction);
     atomic_store(committing(self), 0);
 }
 
@@ -228,10 +229,11 @@ static void write_adopted(struct producer *self)
 
 static bool is_far_ahead(const struct torture *run)
 {
-    int64_t delivered = ledger_delivered(run->ledger, TORTURE_SINGLE);
-    int64_t other = ledger_delivered(run->ledger, TORTURE_TOGETHER);
+    int64_t delivered = delivery_audit_delivered(run->delivery_audit, TORTURE_SINGLE);
+    int64_t other = delivery_audit_delivered(run->delivery_audit, TORTURE_TOGETHER);
 
-    return ledger_committed(run->ledger) - (delivered < other ? delivered : other) >
+    return delivery_audit_committed(run->delivery_audit) -
+               (delivered < other ? delivered : other) >
            WAITING_MAX;
 }
 
@@ -246,7 +248,7 @@ static void write_all(struct producer *self)
             order_rest_us(5000);
             continue;
         }
-        self->transaction = ledger_begin(run->ledger);
+        self->transaction = delivery_audit_begin(run->delivery_audit);
         if (self->transaction == 0)
             torture_give_up(run, "the ledger is full");
         if (luck < 2 && run->options->plant != TORTURE_ENQUEUE_OUTSIDE)

@@ -102,7 +102,7 @@ static void doubt(struct driver *self, uint32_t number)
         return;
     transaction = atomic_exchange(&self->torture.shared->transaction[number], 0);
     if (transaction != 0)
-        ledger_doubt(self->torture.ledger, transaction);
+        delivery_audit_doubt(self->torture.delivery_audit, transaction);
 }
 
 static struct torture_fault *note_fault(struct driver *self, uint32_t number,
@@ -368,7 +368,7 @@ static void print_progress(const struct torture *torture, uint32_t left)
         return;
     printf("# %s: %u faults and ends to go, %" PRId64 " messages\n",
            weir_engine_name(torture->fixture->engine), left,
-           ledger_committed(torture->ledger));
+           delivery_audit_committed(torture->delivery_audit));
     (void)fflush(stdout);
 }
 
@@ -405,7 +405,8 @@ static void wait_for_messages(struct driver *self)
 {
     int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
 
-    while (ledger_committed(self->torture.ledger) < self->torture.options->messages) {
+    while (delivery_audit_committed(self->torture.delivery_audit) <
+           self->torture.options->messages) {
         if (weir_clock_now_ns() > end_ns)
             process_set_fail(&self->process_set, "producers do not get on");
         process_set_rest(&self->process_set, 10);
@@ -420,10 +421,10 @@ static bool is_drained(struct driver *self, struct weir_outbox *outbox)
     struct fixture *fixture = self->torture.fixture;
     bool drained = true;
 
-    for (int i = 0; i < TORTURE_QUEUES * LEDGER_STREAMS && drained; i++) {
+    for (int i = 0; i < TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS && drained; i++) {
         enum weir_status status = weir_outbox_read_drained(
-            outbox, TORTURE_QUEUE_NAMES[i / LEDGER_STREAMS],
-            TORTURE_SUBSCRIPTIONS[i % LEDGER_STREAMS], &drained, &fixture->error);
+            outbox, TORTURE_QUEUE_NAMES[i / DELIVERY_AUDIT_STREAMS],
+            TORTURE_SUBSCRIPTIONS[i % DELIVERY_AUDIT_STREAMS], &drained, &fixture->error);
 
         if (status != WEIR_OK && weir_status_class(status) != WEIR_CLASS_RETRY)
             process_set_fail(&self->process_set, fixture->error.text);
@@ -553,7 +554,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
                                             .state = &self,
                                             .live = live,
                                             .goes_on = goes_on};
-    self.torture.ledger = ledger_create(TORTURE_RECORDS_MAX / 4);
+    self.torture.delivery_audit = delivery_audit_create(TORTURE_RECORDS_MAX / 4);
     outbox_small_segments(fixture, SEGMENT_BITS);
     effects_prepare(fixture);
     torture_prepare_audit(fixture);
@@ -566,7 +567,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
     stand_still_in_turn(&self);
     end_all(&self);
     torture_audit(&self.torture);
-    ledger_destroy(self.torture.ledger);
+    delivery_audit_destroy(self.torture.delivery_audit);
     (void)munmap(self.torture.shared, sizeof *self.torture.shared);
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
@@ -574,7 +575,7 @@ void torture_run(struct fixture *fixture, const struct torture_options *options,
 void torture_print(const struct fixture *fixture, const struct torture_options *options,
                    const struct torture_result *result)
 {
-    const struct ledger_verdict *verdict = &result->verdict;
+    const struct delivery_audit_verdict *verdict = &result->verdict;
 
     printf("# %s, WEIR_SEED=%" PRIu64
            ": %u kills, %u stops (%u brief), %u outages, %u of "

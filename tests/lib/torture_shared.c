@@ -10,7 +10,7 @@
 #include "lib/order_shared.h"
 
 const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
-const char *const TORTURE_SUBSCRIPTIONS[LEDGER_STREAMS] = {"single", "together"};
+const char *const TORTURE_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"single", "together"};
 
 /* Where a process is given a signal by itself. */
 static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {

@@ -23,8 +23,8 @@ enum {
     TORTURE_CONSUMERS = 3,
     TORTURE_PROCESS_SLOTS = TORTURE_PRODUCERS + TORTURE_CONSUMERS,
     TORTURE_QUEUES = 2,
-    TORTURE_PARTITIONS = LEDGER_PARTITIONS / TORTURE_QUEUES, /* of a queue */
-    TORTURE_LANES = LEDGER_STREAMS * LEDGER_PARTITIONS,
+    TORTURE_PARTITIONS = DELIVERY_AUDIT_PARTITIONS / TORTURE_QUEUES, /* of a queue */
+    TORTURE_LANES = DELIVERY_AUDIT_STREAMS * DELIVERY_AUDIT_PARTITIONS,
     TORTURE_BATCH = 10,
     TORTURE_RECORDS_MAX = 4000000,
     TORTURE_FAULTS_MAX = 20000
@@ -36,16 +36,16 @@ extern const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES];
 
 /* Subscriptions are the ledger's streams. */
 enum { TORTURE_SINGLE, TORTURE_TOGETHER };
-extern const char *const TORTURE_SUBSCRIPTIONS[LEDGER_STREAMS];
+extern const char *const TORTURE_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS];
 
 /* A partition of a subscription. */
 static inline int torture_lane(int stream, int queue, int32_t partition)
 {
-    return stream * LEDGER_PARTITIONS + queue * TORTURE_PARTITIONS + partition;
+    return stream * DELIVERY_AUDIT_PARTITIONS + queue * TORTURE_PARTITIONS + partition;
 }
 static inline int torture_lane_queue(int lane)
 {
-    return lane % LEDGER_PARTITIONS / TORTURE_PARTITIONS;
+    return lane % DELIVERY_AUDIT_PARTITIONS / TORTURE_PARTITIONS;
 }
 
 /* A message given to a handler, in the order of these events over all processes. */
@@ -97,7 +97,7 @@ struct torture {
     struct fixture *fixture; /* its database is open in the test's process only */
     const struct torture_options *options;
     struct torture_result *result; /* the test's process */
-    struct ledger *ledger;
+    struct delivery_audit *delivery_audit;
     struct torture_shared *shared;
     uint64_t chance; /* the state of this process's choices */
     uint32_t process_slot;

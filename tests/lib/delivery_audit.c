@@ -1,12 +1,12 @@
 /*
- * ledger.c - see ledger.h.
+ * delivery_audit.c - see delivery_audit.h.
  *
  * Nothing is locked. A place in the list of commits is taken after the commit and filled in a
  * moment later; the number of places taken is what others may know. A record of a delivery is
  * filled in by whoever holds the partition; one whose holder was killed half-way is empty and is
  * filled in by the next.
  */
-#include "lib/ledger.h"
+#include "lib/delivery_audit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -24,21 +24,22 @@ struct transaction {
     _Atomic bool doubted;
     uint32_t written; /* index of its last message */
     uint32_t messages;
-    uint32_t in_partition[LEDGER_PARTITIONS];
+    uint32_t in_partition[DELIVERY_AUDIT_PARTITIONS];
 };
 
 /* What came under one number. */
 struct record {
     _Atomic uint32_t filled;
-    struct ledger_note note;
+    struct delivery_audit_note note;
 };
 
 struct stream {
-    _Atomic int64_t highest[LEDGER_PARTITIONS]; /* number under which something came */
-    struct record *records[LEDGER_PARTITIONS];
+    _Atomic int64_t
+        highest[DELIVERY_AUDIT_PARTITIONS]; /* number under which something came */
+    struct record *records[DELIVERY_AUDIT_PARTITIONS];
 };
 
-struct ledger {
+struct delivery_audit {
     size_t size; /* of all of it, in bytes */
     uint32_t transaction_max;
     int64_t record_max; /* of a partition */
@@ -51,7 +52,7 @@ struct ledger {
     _Atomic int64_t too_soon;
     uint32_t *commits; /* transactions in the order in which commits were noted */
     struct transaction *transactions; /* [0] is nobody's */
-    struct stream streams[LEDGER_STREAMS];
+    struct stream streams[DELIVERY_AUDIT_STREAMS];
 };
 
 static void *carve(char **rest, size_t size)
@@ -62,27 +63,27 @@ static void *carve(char **rest, size_t size)
     return part;
 }
 
-static void lay_out(struct ledger *self, char *rest)
+static void lay_out(struct delivery_audit *self, char *rest)
 {
     self->commits = carve(&rest, self->transaction_max * sizeof *self->commits);
     self->transactions = carve(&rest, self->transaction_max * sizeof *self->transactions);
-    for (int i = 0; i < LEDGER_STREAMS; i++) {
-        for (int p = 0; p < LEDGER_PARTITIONS; p++)
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
+        for (int p = 0; p < DELIVERY_AUDIT_PARTITIONS; p++)
             self->streams[i].records[p] =
                 carve(&rest, (size_t)self->record_max * sizeof(struct record));
     }
 }
 
 /* Partitions are filled evenly, as chance will have it. */
-struct ledger *ledger_create(size_t messages_max)
+struct delivery_audit *delivery_audit_create(size_t messages_max)
 {
-    size_t record_max = messages_max / LEDGER_PARTITIONS * 2 + 10000;
-    size_t size =
-        sizeof(struct ledger) + 4096 +
-        messages_max * (sizeof(struct transaction) + sizeof(uint32_t)) +
-        LEDGER_STREAMS * LEDGER_PARTITIONS * (record_max + 4) * sizeof(struct record);
-    struct ledger *self = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t record_max = messages_max / DELIVERY_AUDIT_PARTITIONS * 2 + 10000;
+    size_t size = sizeof(struct delivery_audit) + 4096 +
+                  messages_max * (sizeof(struct transaction) + sizeof(uint32_t)) +
+                  DELIVERY_AUDIT_STREAMS * DELIVERY_AUDIT_PARTITIONS * (record_max + 4) *
+                      sizeof(struct record);
+    struct delivery_audit *self = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     check(self != MAP_FAILED);
     self->size = size;
@@ -92,39 +93,40 @@ struct ledger *ledger_create(size_t messages_max)
     return self;
 }
 
-void ledger_destroy(struct ledger *self)
+void delivery_audit_destroy(struct delivery_audit *self)
 {
     (void)munmap(self, self->size);
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-uint32_t ledger_begin(struct ledger *self)
+uint32_t delivery_audit_begin(struct delivery_audit *self)
 {
     uint32_t transaction = atomic_fetch_add(&self->transaction_count, 1) + 1;
 
     return transaction < self->transaction_max ? transaction : 0;
 }
 
-struct ledger_note ledger_write(struct ledger *self, uint32_t transaction,
-                                int32_t partition)
+struct delivery_audit_note delivery_audit_write(struct delivery_audit *self,
+                                                uint32_t transaction, int32_t partition)
 {
     struct transaction *its = &self->transactions[transaction];
 
     its->in_partition[partition]++;
     its->messages++;
-    return (struct ledger_note){.transaction = transaction,
-                                .index = ++its->written,
-                                .seen = atomic_load(&self->commit_count)};
+    return (struct delivery_audit_note){.transaction = transaction,
+                                        .index = ++its->written,
+                                        .seen = atomic_load(&self->commit_count)};
 }
 
-void ledger_undo(struct ledger *self, uint32_t transaction, int32_t partition)
+void delivery_audit_undo(struct delivery_audit *self, uint32_t transaction,
+                         int32_t partition)
 {
     self->transactions[transaction].in_partition[partition]--;
     self->transactions[transaction].messages--;
 }
 
-int64_t ledger_commit(struct ledger *self, uint32_t transaction)
+int64_t delivery_audit_commit(struct delivery_audit *self, uint32_t transaction)
 {
     struct transaction *its = &self->transactions[transaction];
 
@@ -133,31 +135,31 @@ int64_t ledger_commit(struct ledger *self, uint32_t transaction)
     return atomic_fetch_add(&self->committed, its->messages) + its->messages;
 }
 
-void ledger_doubt(struct ledger *self, uint32_t transaction)
+void delivery_audit_doubt(struct delivery_audit *self, uint32_t transaction)
 {
     atomic_store(&self->transactions[transaction].doubted, true);
     atomic_fetch_add(&self->doubted, 1);
 }
 
-int64_t ledger_committed(const struct ledger *self)
+int64_t delivery_audit_committed(const struct delivery_audit *self)
 {
     return atomic_load(&self->committed);
 }
 
 /* ---- delivering --------------------------------------------------------------------------- */
 
-int64_t ledger_delivered(const struct ledger *self, int stream)
+int64_t delivery_audit_delivered(const struct delivery_audit *self, int stream)
 {
     int64_t sum = 0;
 
-    for (int p = 0; p < LEDGER_PARTITIONS; p++)
+    for (int p = 0; p < DELIVERY_AUDIT_PARTITIONS; p++)
         sum += atomic_load(&self->streams[stream].highest[p]);
     return sum;
 }
 
 /* A number is delivered only when those before it have been. */
-static void raise_highest(struct ledger *self, struct stream *stream, int32_t partition,
-                          int64_t seq)
+static void raise_highest(struct delivery_audit *self, struct stream *stream,
+                          int32_t partition, int64_t seq)
 {
     int64_t highest = atomic_load(&stream->highest[partition]);
 
@@ -168,14 +170,14 @@ static void raise_highest(struct ledger *self, struct stream *stream, int32_t pa
         continue;
 }
 
-void ledger_deliver(struct ledger *self, int stream, int32_t partition, int64_t seq,
-                    const void *payload, size_t payload_size)
+void delivery_audit_deliver(struct delivery_audit *self, int stream, int32_t partition,
+                            int64_t seq, const void *payload, size_t payload_size)
 {
     struct stream *its = &self->streams[stream];
-    struct ledger_note note = {0};
+    struct delivery_audit_note note = {0};
     struct record *record;
 
-    if (partition < 0 || partition >= LEDGER_PARTITIONS || seq < 1 ||
+    if (partition < 0 || partition >= DELIVERY_AUDIT_PARTITIONS || seq < 1 ||
         seq > self->record_max) {
         atomic_fetch_add(&self->too_soon, 1);
         return;
@@ -198,8 +200,8 @@ void ledger_deliver(struct ledger *self, int stream, int32_t partition, int64_t 
 
 /* One partition of one stream, and what has come of each transaction. */
 struct walk {
-    const struct ledger *ledger;
-    struct ledger_verdict *verdict;
+    const struct delivery_audit *delivery_audit;
+    struct delivery_audit_verdict *verdict;
     int stream;
     int32_t partition;
     uint32_t checked; /* commits that were found complete, or told */
@@ -217,25 +219,26 @@ tell(const struct walk *walk, int64_t *count, const char *format, ...)
     (*count)++;
     if (text[0] != '\0')
         return;
-    size = snprintf(text, LEDGER_TEXT_SIZE, "stream %d, partition %d: ", walk->stream,
-                    walk->partition);
+    size = snprintf(text, DELIVERY_AUDIT_TEXT_SIZE,
+                    "stream %d, partition %d: ", walk->stream, walk->partition);
     va_start(args, format);
-    (void)vsnprintf(text + size, (size_t)(LEDGER_TEXT_SIZE - size), format, args);
+    (void)vsnprintf(text + size, (size_t)(DELIVERY_AUDIT_TEXT_SIZE - size), format, args);
     va_end(args);
 }
 
 static uint32_t wanted(const struct walk *walk, uint32_t transaction)
 {
-    return walk->ledger->transactions[transaction].in_partition[walk->partition];
+    return walk->delivery_audit->transactions[transaction].in_partition[walk->partition];
 }
 
 /* Everybody it knew of has to be complete. */
-static void walk_commits(struct walk *walk, int64_t seq, const struct ledger_note *note)
+static void walk_commits(struct walk *walk, int64_t seq,
+                         const struct delivery_audit_note *note)
 {
-    uint32_t count = atomic_load(&walk->ledger->commit_count);
+    uint32_t count = atomic_load(&walk->delivery_audit->commit_count);
 
     for (; walk->checked < note->seen && walk->checked < count; walk->checked++) {
-        uint32_t other = walk->ledger->commits[walk->checked];
+        uint32_t other = walk->delivery_audit->commits[walk->checked];
 
         if (walk->got[other] < wanted(walk, other))
             tell(walk, &walk->verdict->overtaken,
@@ -245,13 +248,14 @@ static void walk_commits(struct walk *walk, int64_t seq, const struct ledger_not
     }
 }
 
-static void walk_message(struct walk *walk, int64_t seq, const struct ledger_note *note)
+static void walk_message(struct walk *walk, int64_t seq,
+                         const struct delivery_audit_note *note)
 {
     uint32_t transaction = note->transaction;
-    uint32_t count = atomic_load(&walk->ledger->transaction_count);
+    uint32_t count = atomic_load(&walk->delivery_audit->transaction_count);
 
     if (transaction == 0 || transaction > count ||
-        !atomic_load(&walk->ledger->transactions[transaction].committed) ||
+        !atomic_load(&walk->delivery_audit->transactions[transaction].committed) ||
         walk->got[transaction] >= wanted(walk, transaction)) {
         tell(walk, &walk->verdict->unexpected,
              "number %" PRId64 " is message %u of transaction %u, which has no such one",
@@ -269,10 +273,10 @@ static void walk_message(struct walk *walk, int64_t seq, const struct ledger_not
 
 static void walk_losses(struct walk *walk)
 {
-    uint32_t count = atomic_load(&walk->ledger->commit_count);
+    uint32_t count = atomic_load(&walk->delivery_audit->commit_count);
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t transaction = walk->ledger->commits[i];
+        uint32_t transaction = walk->delivery_audit->commits[i];
         uint32_t missing = wanted(walk, transaction) - walk->got[transaction];
 
         if (missing > 0)
@@ -282,11 +286,11 @@ static void walk_losses(struct walk *walk)
     }
 }
 
-static void judge_partition(struct ledger *self, int stream, int32_t partition,
-                            struct ledger_verdict *out)
+static void judge_partition(struct delivery_audit *self, int stream, int32_t partition,
+                            struct delivery_audit_verdict *out)
 {
     struct walk walk = {
-        .ledger = self, .verdict = out, .stream = stream, .partition = partition};
+        .delivery_audit = self, .verdict = out, .stream = stream, .partition = partition};
     struct stream *its = &self->streams[stream];
     int64_t highest = atomic_load(&its->highest[partition]);
     size_t count = (size_t)atomic_load(&self->transaction_count) + 1;
@@ -308,7 +312,7 @@ static void judge_partition(struct ledger *self, int stream, int32_t partition,
 }
 
 /* One of whose messages something came has committed, and nobody knew of it. */
-static void settle_doubts(struct ledger *self, int stream, int32_t partition)
+static void settle_doubts(struct delivery_audit *self, int stream, int32_t partition)
 {
     struct stream *its = &self->streams[stream];
     int64_t highest = atomic_load(&its->highest[partition]);
@@ -319,15 +323,15 @@ static void settle_doubts(struct ledger *self, int stream, int32_t partition)
 
         if (number <= atomic_load(&self->transaction_count) &&
             atomic_load(&transaction->doubted) && !atomic_load(&transaction->committed))
-            (void)ledger_commit(self, number);
+            (void)delivery_audit_commit(self, number);
     }
 }
 
-void ledger_judge(struct ledger *self, struct ledger_verdict *out)
+void delivery_audit_judge(struct delivery_audit *self, struct delivery_audit_verdict *out)
 {
-    for (int i = 0; i < LEDGER_STREAMS * LEDGER_PARTITIONS; i++)
-        settle_doubts(self, i / LEDGER_PARTITIONS, i % LEDGER_PARTITIONS);
-    *out = (struct ledger_verdict){
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS * DELIVERY_AUDIT_PARTITIONS; i++)
+        settle_doubts(self, i / DELIVERY_AUDIT_PARTITIONS, i % DELIVERY_AUDIT_PARTITIONS);
+    *out = (struct delivery_audit_verdict){
         .transactions = atomic_load(&self->commit_count),
         .messages = atomic_load(&self->committed),
         .doubted = atomic_load(&self->doubted),
@@ -335,9 +339,9 @@ void ledger_judge(struct ledger *self, struct ledger_verdict *out)
         .changed = atomic_load(&self->changed),
         .gaps = atomic_load(&self->too_soon),
     };
-    for (int i = 0; i < LEDGER_STREAMS; i++) {
-        out->delivered[i] = ledger_delivered(self, i);
-        for (int32_t p = 0; p < LEDGER_PARTITIONS; p++)
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
+        out->delivered[i] = delivery_audit_delivered(self, i);
+        for (int32_t p = 0; p < DELIVERY_AUDIT_PARTITIONS; p++)
             judge_partition(self, i, p, out);
     }
     out->violations = out->lost + out->unexpected + out->overtaken + out->disordered +
