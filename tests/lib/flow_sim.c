@@ -62,7 +62,7 @@ static void wait_long(struct flow_process *who, struct weir_context *context)
     int64_t end_ns = weir_context_now(context) + flow_world_up_to_ms(who->world, 2500);
 
     (void)disturb(who, "waits long for the database");
-    while (weir_context_now(context) < end_ns && !host_is_dying(who->host))
+    while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
         weir_sleep_through(context, WEIR_MILLISECONDS(5));
 }
 
@@ -72,7 +72,7 @@ static void count_call(struct flow_process *who)
     struct flow_world *world = who->world;
     bool planned = ++world->db_calls == world->plan->crash_call;
 
-    if (world->healed || who->crash || host_is_dying(who->host))
+    if (world->healed || who->crash || sim_process_is_dying(who->sim_process))
         return;
     if (planned || flow_world_happens(world, FLOW_CRASHES, 500))
         who->crash = disturb(who, "crashes at a call of the database");
@@ -90,9 +90,10 @@ static bool decide_call(struct flow_process *who)
     count_call(who);
     if (flow_world_happens(world, FLOW_SLOW, 300))
         wait_long(who, context);
-    else if (who->crash || host_is_dying(who->host) || flow_world_one_in(world, 3))
+    else if (who->crash || sim_process_is_dying(who->sim_process) ||
+             flow_world_one_in(world, 3))
         weir_sleep_through(context, flow_world_up_to_ms(world, 1));
-    if (who->crash || host_is_dying(who->host))
+    if (who->crash || sim_process_is_dying(who->sim_process))
         return true;
     return flow_world_happens(world, FLOW_ERRORS, 200) &&
            disturb(who, "loses a connection");
@@ -124,8 +125,9 @@ static bool decide(void *argument, const char *name)
         return flow_world_happens(world, FLOW_ERRORS, 200) &&
                disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
-        return host_is_dying(who->host) || (flow_world_happens(world, FLOW_ERRORS, 30) &&
-                                            disturb(who, "waits for no lock"));
+        return sim_process_is_dying(who->sim_process) ||
+               (flow_world_happens(world, FLOW_ERRORS, 30) &&
+                disturb(who, "waits for no lock"));
     return false;
 }
 
@@ -138,15 +140,15 @@ static enum weir_status open_flow(struct flow_process *self, struct weir_error *
     enum weir_status status;
 
     weir_outbox_options_init(&outbox);
-    outbox.db = host_db(self->host);
-    outbox.executor = host_executor(self->host);
+    outbox.db = sim_process_db(self->sim_process);
+    outbox.executor = sim_process_executor(self->sim_process);
     outbox.process_name = self->name;
     outbox.stats_interval_ns = 0;
     status = weir_outbox_create(&outbox, &self->outbox, error);
     if (status != WEIR_OK)
         return status;
     weir_flow_options_init(&flow);
-    flow.db = host_db(self->host);
+    flow.db = sim_process_db(self->sim_process);
     flow.outbox = self->outbox;
     status = weir_flow_create(&flow, &self->flow, error);
     if (status != WEIR_OK) {
@@ -163,7 +165,7 @@ static struct weir_flow_supervisor *start_supervisor(struct flow_process *self)
 
     weir_flow_supervisor_options_init(&options);
     options.flow = self->flow;
-    options.executor = host_executor(self->host);
+    options.executor = sim_process_executor(self->sim_process);
     options.retention_ms = (int64_t)self->world->plan->retention * 1000;
     options.interval_ms[WEIR_RECONCILER_HOUSEKEEPING] = 2500;
     check_status(weir_flow_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
@@ -253,13 +255,13 @@ static void act(struct flow_actor *actor, uint32_t index)
         flow_actor_operate(actor);
 }
 
-static void live(struct host *host, struct weir_context *context, uint32_t index,
-                 void *argument)
+static void live(struct sim_process *sim_process, struct weir_context *context,
+                 uint32_t index, void *argument)
 {
     struct flow_process *self = argument;
     struct flow_actor *actor = &self->actors[index];
 
-    (void)host;
+    (void)sim_process;
     actor->context = context;
     if (index == 0)
         keep(actor);
@@ -302,7 +304,7 @@ static void boot(struct flow_process *self)
         *actor = (struct flow_actor){.process = self};
         (void)snprintf(actor->name, sizeof actor->name, "%s.%u", self->name, i);
     }
-    self->host = host_boot(&(struct host_options){
+    self->sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
         .seed = weir_random_next(&world->random),
         .now_ns = world->now_ns,
@@ -313,15 +315,15 @@ static void boot(struct flow_process *self)
         .argument = self,
         .mains = self->actor_count,
     });
-    host_set_wall_error(self->host, world->error_us);
+    sim_process_set_wall_error(self->sim_process, world->error_us);
 }
 
 static void crash(struct flow_process *self)
 {
     self->crash = false;
     self->resume_ns = 0;
-    host_crash(self->host);
-    self->host = NULL;
+    sim_process_crash(self->sim_process);
+    self->sim_process = NULL;
     self->flow = NULL;
     self->outbox = NULL;
     for (uint32_t i = 0; i < self->actor_count; i++) {
@@ -333,19 +335,19 @@ static void crash(struct flow_process *self)
 
 static void end(struct flow_process *self)
 {
-    int64_t left = host_end(self->host);
+    int64_t left = sim_process_end(self->sim_process);
 
     if (left != 0)
         event_log_violate(&self->world->event_log, "%s has not freed %" PRId64 " blocks",
                           self->name, left);
-    self->host = NULL;
+    self->sim_process = NULL;
 }
 
 static void resume(struct flow_process *self)
 {
     event_log_note(&self->world->event_log, self->name, "goes on");
     self->resume_ns = 0;
-    host_jump(self->host, self->world->now_ns);
+    sim_process_jump(self->sim_process, self->world->now_ns);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -353,9 +355,10 @@ static void resume(struct flow_process *self)
 /* When something happens to this process, or in it. */
 static int64_t next_of(const struct flow_process *self)
 {
-    if (self->host == NULL)
+    if (self->sim_process == NULL)
         return self->boot_ns;
-    return self->resume_ns != 0 ? self->resume_ns : host_next_ns(self->host);
+    return self->resume_ns != 0 ? self->resume_ns
+                                : sim_process_next_ns(self->sim_process);
 }
 
 static struct flow_process *choose_next(struct flow_world *self, int64_t *next_ns)
@@ -378,15 +381,15 @@ static struct flow_process *choose_next(struct flow_world *self, int64_t *next_n
 
 static void go_on(struct flow_process *self)
 {
-    if (self->host == NULL) {
+    if (self->sim_process == NULL) {
         boot(self);
     } else if (self->resume_ns != 0) {
         resume(self);
     } else {
-        host_run_until(self->host, self->world->now_ns);
+        sim_process_run_until(self->sim_process, self->world->now_ns);
         if (self->crash)
             crash(self);
-        else if (host_is_done(self->host))
+        else if (sim_process_is_done(self->sim_process))
             end(self);
     }
 }
@@ -410,8 +413,8 @@ static void turn_the_clock(struct flow_world *self)
             (int64_t)flow_world_below(self, 2 * (uint32_t)JUMP_US) - JUMP_US;
     flow_model_clock(self->model, self->now_ns, self->error_us);
     for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].host != NULL)
-            host_set_wall_error(self->processes[i].host, self->error_us);
+        if (self->processes[i].sim_process != NULL)
+            sim_process_set_wall_error(self->processes[i].sim_process, self->error_us);
     }
     self->disturbances++;
     event_log_note(&self->event_log, "world", "the clock is wrong by %" PRId64 " ms",
@@ -427,7 +430,7 @@ static void strike(struct flow_world *self)
     self->chaos_ns = self->now_ns + flow_world_up_to_ms(self, 1500);
     if (flow_world_happens(self, FLOW_CLOCKS, 3)) {
         turn_the_clock(self);
-    } else if (who->host == NULL) {
+    } else if (who->sim_process == NULL) {
         return;
     } else if (flow_world_happens(self, FLOW_PAUSES, 2)) {
         pause_somebody(self, who);
@@ -486,7 +489,7 @@ static bool clients_are_done(const struct flow_world *self)
     for (uint32_t i = 0; i < self->process_count; i++) {
         const struct flow_process *it = &self->processes[i];
 
-        if (it->serves && (it->host == NULL || !others_are_done(it)))
+        if (it->serves && (it->sim_process == NULL || !others_are_done(it)))
             return false;
     }
     return true;
@@ -511,7 +514,7 @@ static void heal(struct flow_world *self)
 
         if (it->resume_ns != 0)
             resume(it);
-        if (it->host == NULL)
+        if (it->sim_process == NULL)
             it->boot_ns = self->now_ns;
     }
     while (fine(self) && !done && step(self, limit_ns)) {
@@ -530,7 +533,7 @@ static void heal(struct flow_world *self)
 static bool all_ended(const struct flow_world *self)
 {
     for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].host != NULL)
+        if (self->processes[i].sim_process != NULL)
             return false;
     }
     return true;
@@ -609,8 +612,8 @@ static void clean_up(struct flow_world *self)
 {
     self->faults = 0;
     for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].host != NULL)
-            host_crash(self->processes[i].host);
+        if (self->processes[i].sim_process != NULL)
+            sim_process_crash(self->processes[i].sim_process);
     }
     flow_journal_close(self->journal);
     sqlite_file_remove(self->path);

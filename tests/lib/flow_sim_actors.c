@@ -183,7 +183,7 @@ static enum weir_status submit_inside(struct flow_actor *self,
                                       const struct weir_execution_draft *drafts,
                                       size_t count, struct weir_submission *out)
 {
-    struct weir_db *db = host_db(self->process->host);
+    struct weir_db *db = sim_process_db(self->process->sim_process);
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(db, &connection, NULL);
 

@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "lib/flow_journal.h"
 #include "lib/flow_sim.h"
-#include "lib/host.h"
 #include "lib/place.h"
+#include "lib/sim_process.h"
 #include "weir/flow_supervisor.h"
 #include "weir/outbox.h"
 
@@ -56,7 +56,7 @@ struct flow_process {
     bool supervises;
     bool serves; /* submitters and operators are in it */
     bool works;
-    struct host *host; /* NULL: it is down */
+    struct sim_process *sim_process; /* NULL: it is down */
     struct weir_outbox *outbox;
     struct weir_flow *flow;                    /* NULL: not open (yet, or any more) */
     struct flow_actor actors[FLOW_ACTORS_MAX]; /* the first opens and closes it */

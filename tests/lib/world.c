@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "lib/host.h"
 #include "lib/place.h"
+#include "lib/sim_process.h"
 #include "lib/sqlite_file.h"
 #include "lib/test.h"
 #include "outbox/outbox.h"
@@ -44,9 +44,9 @@ struct service {
 struct consumer {
     struct world *world;
     char name[16];
-    uint32_t process;           /* number of this life */
-    struct host *host;          /* NULL: it is down */
-    struct weir_outbox *outbox; /* started; NULL: not */
+    uint32_t process;                /* number of this life */
+    struct sim_process *sim_process; /* NULL: it is down */
+    struct weir_outbox *outbox;      /* started; NULL: not */
     struct service services[HISTORY_STREAMS];
     int64_t boot_ns;   /* when it comes back */
     int64_t resume_ns; /* when it goes on; 0: it runs */
@@ -108,7 +108,7 @@ static void wait_long(struct consumer *who, struct weir_context *context)
     int64_t end_ns = weir_context_now(context) + up_to_ms(who->world, 2500);
 
     (void)disturb(who, "waits long for the database");
-    while (weir_context_now(context) < end_ns && !host_is_dying(who->host))
+    while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
         weir_sleep_through(context, WEIR_MILLISECONDS(5));
 }
 
@@ -121,13 +121,14 @@ static bool decide_call(struct consumer *who)
 
     if (context == NULL)
         return false;
-    if (!who->crash && !host_is_dying(who->host) && happens(world, WORLD_CRASHES, 4000))
+    if (!who->crash && !sim_process_is_dying(who->sim_process) &&
+        happens(world, WORLD_CRASHES, 4000))
         who->crash = disturb(who, "crashes at a call of the database");
     if (happens(world, WORLD_SLOW, 400))
         wait_long(who, context);
-    else if (who->crash || host_is_dying(who->host) || !one_in(world, 3))
+    else if (who->crash || sim_process_is_dying(who->sim_process) || !one_in(world, 3))
         weir_sleep_through(context, up_to_ms(world, 1));
-    if (who->crash || host_is_dying(who->host))
+    if (who->crash || sim_process_is_dying(who->sim_process))
         return true;
     return happens(world, WORLD_ERRORS, 400) && disturb(who, "loses a connection");
 }
@@ -150,7 +151,7 @@ static bool decide(void *argument, const char *name)
     if (strcmp(name, "db.fail") == 0)
         return happens(world, WORLD_ERRORS, 400) && disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
-        return host_is_dying(who->host) ||
+        return sim_process_is_dying(who->sim_process) ||
                (happens(world, WORLD_ERRORS, 50) && disturb(who, "waits for no lock"));
     if (strcmp(name, "db.lose_after_commit") == 0)
         return happens(world, WORLD_DOUBTS, 60) && disturb(who, "loses a reply");
@@ -169,7 +170,7 @@ static void spread_the_word(struct world *self)
 
         if (it->outbox == NULL || it->resume_ns != 0 || happens(self, WORLD_WAKES, 2))
             continue;
-        host_jump(it->host, self->now_ns);
+        sim_process_jump(it->sim_process, self->now_ns);
         weir_outbox_flush(it->outbox);
     }
 }
@@ -228,26 +229,27 @@ static void produce_one(struct world *self, struct weir_context *context,
     enum weir_status status;
 
     self->transactions_left--;
-    if (weir_db_acquire(host_db(self->producer.host), &connection, NULL) != WEIR_OK)
+    if (weir_db_acquire(sim_process_db(self->producer.sim_process), &connection, NULL) !=
+        WEIR_OK)
         return;
     transaction = history_begin(self->history);
     status = weir_connection_begin(connection, NULL);
     if (status == WEIR_OK)
         status = write_messages(self, context, outbox, connection, transaction);
     finish(self, connection, transaction, status);
-    weir_db_release(host_db(self->producer.host), connection);
+    weir_db_release(sim_process_db(self->producer.sim_process), connection);
 }
 
 static struct weir_outbox *open_outbox(struct consumer *self,
                                        struct weir_context *context);
 
-static void produce(struct host *host, struct weir_context *context, uint32_t index,
-                    void *argument)
+static void produce(struct sim_process *sim_process, struct weir_context *context,
+                    uint32_t index, void *argument)
 {
     struct world *self = argument;
     struct weir_outbox *outbox = open_outbox(&self->producer, context);
 
-    (void)host;
+    (void)sim_process;
     (void)index;
     while (outbox != NULL && self->transactions_left > 0) {
         produce_one(self, context, outbox);
@@ -371,8 +373,8 @@ static struct weir_outbox_options outbox_options(struct consumer *self)
     sweep = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_SWEEP);
     sweep.idle_ns = WEIR_MILLISECONDS(500);
     weir_outbox_options_init(&options);
-    options.db = host_db(self->host);
-    options.executor = host_executor(self->host);
+    options.db = sim_process_db(self->sim_process);
+    options.executor = sim_process_executor(self->sim_process);
     options.process_name = self->name;
     options.profile = WEIR_PROFILE_LOW_LATENCY;
     options.tuning[WEIR_KIND_LANE] = &lane;
@@ -415,7 +417,7 @@ static enum weir_status fill_outbox(struct consumer *self, struct weir_outbox *o
     status = weir_outbox_add_queue(outbox, &queue, error);
     if (self == &self->world->producer)
         return status;
-    weir_outbox_set_fault_points(outbox, host_points(self->host));
+    weir_outbox_set_fault_points(outbox, sim_process_points(self->sim_process));
     for (uint32_t i = 0; i < self->world->plan->streams && status == WEIR_OK; i++)
         status = add_service(self, outbox, (int)i, error);
     if (status == WEIR_OK)
@@ -477,15 +479,15 @@ static void check_dead_letters(void *state, const struct weir_queue_info *info)
                         (long long)info->dead_letters, (long long)least, (long long)most);
 }
 
-static void consume(struct host *host, struct weir_context *context, uint32_t index,
-                    void *argument)
+static void consume(struct sim_process *sim_process, struct weir_context *context,
+                    uint32_t index, void *argument)
 {
     struct consumer *self = argument;
     struct world *world = self->world;
     struct weir_outbox *outbox = open_outbox(self, context);
     size_t unfinished;
 
-    (void)host;
+    (void)sim_process;
     (void)index;
     self->outbox = outbox;
     history_note(world->history, self->name, "runs");
@@ -514,7 +516,7 @@ static void boot(struct consumer *self)
 
     self->process = ++world->process_count;
     self->boot_ns = WEIR_FOREVER;
-    self->host = host_boot(&(struct host_options){
+    self->sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
         .seed = weir_random_next(&world->random),
         .now_ns = world->now_ns,
@@ -525,7 +527,7 @@ static void boot(struct consumer *self)
         .argument = produces ? (void *)world : (void *)self,
         .mains = produces ? world->plan->producers : 1,
     });
-    host_set_wall_error(self->host, self->wall_error_us);
+    sim_process_set_wall_error(self->sim_process, self->wall_error_us);
 }
 
 /* What its producers had not finished is undone, or nobody knows. */
@@ -536,8 +538,8 @@ static void crash(struct consumer *self)
     self->crash = false;
     self->resume_ns = 0;
     self->stood_ns = 0;
-    host_crash(self->host);
-    self->host = NULL;
+    sim_process_crash(self->sim_process);
+    self->sim_process = NULL;
     self->outbox = NULL;
     self->boot_ns = world->now_ns + up_to_ms(world, 3000);
     if (self == &world->producer) {
@@ -548,20 +550,20 @@ static void crash(struct consumer *self)
 
 static void end(struct consumer *self)
 {
-    int64_t left = host_end(self->host);
+    int64_t left = sim_process_end(self->sim_process);
 
     if (left != 0)
         history_violate(self->world->history, "%s has not freed %lld blocks", self->name,
                         (long long)left);
-    self->host = NULL;
+    self->sim_process = NULL;
 }
 
 static void resume(struct consumer *self)
 {
     history_note(self->world->history, self->name, "goes on");
     self->resume_ns = 0;
-    host_jump(self->host, self->world->now_ns);
-    host_jump_boot(self->host, -self->stood_ns);
+    sim_process_jump(self->sim_process, self->world->now_ns);
+    sim_process_jump_boot(self->sim_process, -self->stood_ns);
     self->stood_ns = 0;
 }
 
@@ -575,9 +577,10 @@ static struct consumer *everybody(struct world *self, uint32_t index)
 /* When something happens to this process, or in it. */
 static int64_t next_of(const struct consumer *self)
 {
-    if (self->host == NULL)
+    if (self->sim_process == NULL)
         return self->boot_ns;
-    return self->resume_ns != 0 ? self->resume_ns : host_next_ns(self->host);
+    return self->resume_ns != 0 ? self->resume_ns
+                                : sim_process_next_ns(self->sim_process);
 }
 
 static struct consumer *choose_next(struct world *self, int64_t *next_ns)
@@ -600,15 +603,15 @@ static struct consumer *choose_next(struct world *self, int64_t *next_ns)
 
 static void go_on(struct consumer *self)
 {
-    if (self->host == NULL) {
+    if (self->sim_process == NULL) {
         boot(self);
     } else if (self->resume_ns != 0) {
         resume(self);
     } else {
-        host_run_until(self->host, self->world->now_ns);
+        sim_process_run_until(self->sim_process, self->world->now_ns);
         if (self->crash)
             crash(self);
-        else if (host_is_done(self->host))
+        else if (sim_process_is_done(self->sim_process))
             end(self);
     }
 }
@@ -633,7 +636,7 @@ static void suspend_somebody(struct world *self, struct consumer *who)
         return;
     (void)disturb(who, "is suspended");
     if (one_in(self, 3)) {
-        host_jump_boot(who->host, duration_ns);
+        sim_process_jump_boot(who->sim_process, duration_ns);
     } else {
         who->resume_ns = self->now_ns + duration_ns;
         who->stood_ns = duration_ns;
@@ -645,7 +648,7 @@ static void turn_a_clock(struct world *self, struct consumer *who)
     int64_t limit_us = 20 * LEASE_NS / 1000;
 
     who->wall_error_us = (int64_t)below(self, (uint32_t)(2 * limit_us)) - limit_us;
-    host_set_wall_error(who->host, who->wall_error_us);
+    sim_process_set_wall_error(who->sim_process, who->wall_error_us);
     (void)disturb(who, "has another wall clock");
 }
 
@@ -655,7 +658,7 @@ static void strike(struct world *self)
     struct consumer *who = everybody(self, below(self, self->plan->consumers + 1));
 
     self->chaos_ns = self->now_ns + up_to_ms(self, 1200);
-    if (who->host == NULL)
+    if (who->sim_process == NULL)
         return;
     if (happens(self, WORLD_PAUSES, 2))
         pause_somebody(self, who);
@@ -690,13 +693,13 @@ static bool step(struct world *self, int64_t limit_ns)
 
 static bool all_written(const struct world *self)
 {
-    return self->transactions_left == 0 && self->producer.host == NULL;
+    return self->transactions_left == 0 && self->producer.sim_process == NULL;
 }
 
 static bool all_ended(const struct world *self)
 {
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
-        if (self->consumers[i].host != NULL)
+        if (self->consumers[i].sim_process != NULL)
             return false;
     }
     return true;
@@ -733,11 +736,11 @@ static void heal(struct world *self)
         struct consumer *it = &self->consumers[i];
 
         it->wall_error_us = 0;
-        if (it->host != NULL)
-            host_set_wall_error(it->host, 0);
+        if (it->sim_process != NULL)
+            sim_process_set_wall_error(it->sim_process, 0);
         if (it->resume_ns != 0)
             resume(it);
-        if (it->host == NULL)
+        if (it->sim_process == NULL)
             it->boot_ns = self->now_ns;
     }
     while (fine(self) && !self->drained && step(self, limit_ns))
@@ -833,8 +836,8 @@ static void clean_up(struct world *self)
     for (uint32_t i = 0; i <= self->plan->consumers; i++) {
         struct consumer *it = everybody(self, i);
 
-        if (it->host != NULL)
-            host_crash(it->host);
+        if (it->sim_process != NULL)
+            sim_process_crash(it->sim_process);
     }
     sqlite_file_remove(self->path);
     history_destroy(self->history);

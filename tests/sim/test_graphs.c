@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "lib/graph_run.h"
-#include "lib/host.h"
 #include "lib/place.h"
+#include "lib/sim_process.h"
 #include "lib/sqlite_file.h"
 #include "lib/test.h"
 #include "weir/flow.h"
@@ -29,7 +29,7 @@ enum {
 
 struct world {
     struct graph_run *run;
-    struct host *host;
+    struct sim_process *sim_process;
 };
 
 /* A migrated database, made once. */
@@ -55,20 +55,20 @@ static const char *template(void)
 
 static void turn_clock(void *state, int64_t error_us)
 {
-    host_set_wall_error(((struct world *)state)->host, error_us);
+    sim_process_set_wall_error(((struct world *)state)->sim_process, error_us);
 }
 
-static void live(struct host *host, struct weir_context *context, uint32_t index,
-                 void *argument)
+static void live(struct sim_process *sim_process, struct weir_context *context,
+                 uint32_t index, void *argument)
 {
     struct world *world = argument;
-    struct graph_ground ground = {.db = host_db(host),
+    struct graph_ground ground = {.db = sim_process_db(sim_process),
                                   .context = context,
                                   .turn_clock = turn_clock,
                                   .state = world};
 
     (void)index;
-    world->host = host;
+    world->sim_process = sim_process;
     graph_run_go(world->run, &ground);
 }
 
@@ -77,23 +77,24 @@ static void run_world(const struct graph_plan *plan, bool loud, struct graph_out
     struct world world = {.run = graph_run_create(plan, loud)};
     char path[PLACE_SIZE + 16];
     char url[PLACE_SIZE + 32];
-    struct host *host;
+    struct sim_process *sim_process;
     int64_t left;
 
     (void)snprintf(path, sizeof path, "%s/g", place_of_program());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     sqlite_file_copy(template(), path);
-    host = host_boot(&(struct host_options){.name = "one",
-                                            .seed = plan->seed,
-                                            .url = url,
-                                            .oracle = graph_run_decides,
-                                            .oracle_argument = world.run,
-                                            .main = live,
-                                            .argument = &world,
-                                            .mains = 1});
-    while (!host_is_done(host))
-        host_run_until(host, host_next_ns(host));
-    left = host_end(host);
+    sim_process =
+        sim_process_boot(&(struct sim_process_options){.name = "one",
+                                                       .seed = plan->seed,
+                                                       .url = url,
+                                                       .oracle = graph_run_decides,
+                                                       .oracle_argument = world.run,
+                                                       .main = live,
+                                                       .argument = &world,
+                                                       .mains = 1});
+    while (!sim_process_is_done(sim_process))
+        sim_process_run_until(sim_process, sim_process_next_ns(sim_process));
+    left = sim_process_end(sim_process);
     graph_run_outcome(world.run, out);
     if (left != 0 && out->violation[0] == '\0')
         (void)snprintf(out->violation, sizeof out->violation,

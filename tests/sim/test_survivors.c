@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/host.h"
 #include "lib/place.h"
+#include "lib/sim_process.h"
 #include "lib/test.h"
 #include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
@@ -25,7 +25,7 @@ enum { PEOPLE_MAX = 3, PARTITIONS = 8, MOMENTS = 12 };
 struct person {
     struct village *village;
     char name[16];
-    struct host *host; /* NULL: gone */
+    struct sim_process *sim_process; /* NULL: gone */
     struct weir_outbox *outbox;
     int64_t lease_ns;
     bool stopped; /* nothing of it runs */
@@ -53,7 +53,7 @@ static bool decide(void *argument, const char *name)
         self->heartbeats++;
     if (strcmp(name, "keeper.renewed") == 0)
         self->renewals++;
-    return self->host != NULL && host_is_dying(self->host) &&
+    return self->sim_process != NULL && sim_process_is_dying(self->sim_process) &&
            (strcmp(name, "db.lose") == 0 || strcmp(name, "db.busy") == 0);
 }
 
@@ -68,7 +68,8 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-static struct weir_outbox *open_outbox(struct person *self, struct host *host)
+static struct weir_outbox *open_outbox(struct person *self,
+                                       struct sim_process *sim_process)
 {
     struct weir_outbox_options options;
     struct weir_queue_options queue;
@@ -76,15 +77,15 @@ static struct weir_outbox *open_outbox(struct person *self, struct host *host)
     struct weir_outbox *outbox = NULL;
 
     weir_outbox_options_init(&options);
-    options.db = host_db(host);
-    options.executor = host_executor(host);
+    options.db = sim_process_db(sim_process);
+    options.executor = sim_process_executor(sim_process);
     options.process_name = self->name;
     check_status(weir_outbox_create(&options, &outbox, NULL), WEIR_OK);
     weir_queue_options_init(&queue);
     queue.name = "q";
     queue.partitions = PARTITIONS;
     check_status(weir_outbox_add_queue(outbox, &queue, NULL), WEIR_OK);
-    weir_outbox_set_fault_points(outbox, host_points(host));
+    weir_outbox_set_fault_points(outbox, sim_process_points(sim_process));
     weir_handler_options_init(&handler);
     handler.queue = "q";
     handler.on_message = on_message;
@@ -95,13 +96,13 @@ static struct weir_outbox *open_outbox(struct person *self, struct host *host)
     return outbox;
 }
 
-static void live(struct host *host, struct weir_context *context, uint32_t index,
-                 void *argument)
+static void live(struct sim_process *sim_process, struct weir_context *context,
+                 uint32_t index, void *argument)
 {
     struct person *self = argument;
 
     (void)index;
-    self->outbox = open_outbox(self, host);
+    self->outbox = open_outbox(self, sim_process);
     while (!self->village->ending)
         weir_sleep_through(context, LOOK_NS);
     check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(10)), 0);
@@ -114,22 +115,23 @@ static struct person *join(struct village *village, int64_t lease_ns)
 
     *self = (struct person){.village = village, .lease_ns = lease_ns};
     (void)snprintf(self->name, sizeof self->name, "person-%u", village->count);
-    self->host = host_boot(&(struct host_options){.name = self->name,
-                                                  .seed = village->count,
-                                                  .now_ns = village->now_ns,
-                                                  .url = village->url,
-                                                  .oracle = decide,
-                                                  .oracle_argument = self,
-                                                  .main = live,
-                                                  .argument = self,
-                                                  .mains = 1});
+    self->sim_process =
+        sim_process_boot(&(struct sim_process_options){.name = self->name,
+                                                       .seed = village->count,
+                                                       .now_ns = village->now_ns,
+                                                       .url = village->url,
+                                                       .oracle = decide,
+                                                       .oracle_argument = self,
+                                                       .main = live,
+                                                       .argument = self,
+                                                       .mains = 1});
     return self;
 }
 
 static void die(struct person *self)
 {
-    host_crash(self->host);
-    self->host = NULL;
+    sim_process_crash(self->sim_process);
+    self->sim_process = NULL;
 }
 
 static void stop(struct person *self)
@@ -140,7 +142,7 @@ static void stop(struct person *self)
 static void go_on(struct person *self)
 {
     self->stopped = false;
-    host_jump(self->host, self->village->now_ns);
+    sim_process_jump(self->sim_process, self->village->now_ns);
 }
 
 static size_t held(const struct person *self)
@@ -155,7 +157,8 @@ static size_t held(const struct person *self)
 
 static bool runs(const struct person *self)
 {
-    return self->host != NULL && !self->stopped && !host_is_done(self->host);
+    return self->sim_process != NULL && !self->stopped &&
+           !sim_process_is_done(self->sim_process);
 }
 
 static struct person *choose_next(struct village *self, int64_t *next_ns)
@@ -166,8 +169,8 @@ static struct person *choose_next(struct village *self, int64_t *next_ns)
     for (uint32_t i = 0; i < self->count; i++) {
         struct person *it = &self->people[i];
 
-        if (runs(it) && host_next_ns(it->host) < *next_ns) {
-            *next_ns = host_next_ns(it->host);
+        if (runs(it) && sim_process_next_ns(it->sim_process) < *next_ns) {
+            *next_ns = sim_process_next_ns(it->sim_process);
             chosen = it;
         }
     }
@@ -184,7 +187,7 @@ static bool step(struct village *self, int64_t limit_ns)
         return false;
     if (next_ns > self->now_ns)
         self->now_ns = next_ns;
-    host_run_until(who->host, self->now_ns);
+    sim_process_run_until(who->sim_process, self->now_ns);
     return true;
 }
 
@@ -264,8 +267,8 @@ static void close_village(struct village *self)
     self->ending = true;
     pass(self, WEIR_SECONDS(10));
     for (uint32_t i = 0; i < self->count; i++) {
-        if (self->people[i].host != NULL)
-            check_int(host_end(self->people[i].host), 0);
+        if (self->people[i].sim_process != NULL)
+            check_int(sim_process_end(self->people[i].sim_process), 0);
     }
     remove_files(self);
 }

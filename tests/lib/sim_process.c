@@ -1,10 +1,10 @@
 /*
- * host.c - see host.h.
+ * sim_process.c - see sim_process.h.
  *
  * Memory comes from a heap that knows all its blocks, so that a crash can give back what nobody
  * will.
  */
-#include "lib/host.h"
+#include "lib/sim_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +27,13 @@ struct block {
 };
 
 struct main_state {
-    struct host *host;
+    struct sim_process *sim_process;
     struct weir_notifier *begin; /* a worker needs a signal to run for the first time */
     uint32_t index;
 };
 
-struct host {
-    struct host_options options;
+struct sim_process {
+    struct sim_process_options options;
     struct weir_heap heap;
     struct weir_list blocks;
     int64_t block_count;
@@ -55,7 +55,7 @@ static struct block *block_of(void *memory)
 
 static void *resize(void *state, void *memory, size_t size)
 {
-    struct host *self = state;
+    struct sim_process *self = state;
     struct block *block = memory != NULL ? block_of(memory) : NULL;
 
     if (block != NULL)
@@ -74,7 +74,7 @@ static void *resize(void *state, void *memory, size_t size)
     return block->memory;
 }
 
-static void drop_memory(struct host *self)
+static void drop_memory(struct sim_process *self)
 {
     struct weir_list *link;
 
@@ -88,7 +88,7 @@ static enum weir_status run_main(struct weir_context *context, void *state,
                                  struct weir_directive *out, struct weir_error *error)
 {
     struct main_state *main = state;
-    struct host *self = main->host;
+    struct sim_process *self = main->sim_process;
 
     (void)error;
     self->options.main(self, context, main->index, self->options.argument);
@@ -98,13 +98,14 @@ static enum weir_status run_main(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void spawn_main(struct host *self, uint32_t index)
+static void spawn_main(struct sim_process *self, uint32_t index)
 {
     struct weir_worker_options options;
 
-    self->mains[index] = (struct main_state){.host = self, .index = index};
-    check_status(weir_notifier_create(host_executor(self), &self->mains[index].begin),
-                 WEIR_OK);
+    self->mains[index] = (struct main_state){.sim_process = self, .index = index};
+    check_status(
+        weir_notifier_create(sim_process_executor(self), &self->mains[index].begin),
+        WEIR_OK);
     weir_worker_options_init(&options);
     options.name = "main";
     options.action = run_main;
@@ -115,9 +116,9 @@ static void spawn_main(struct host *self, uint32_t index)
     weir_notifier_notify_one(self->mains[index].begin);
 }
 
-struct host *host_boot(const struct host_options *options)
+struct sim_process *sim_process_boot(const struct sim_process_options *options)
 {
-    struct host *self = calloc(1, sizeof *self);
+    struct sim_process *self = calloc(1, sizeof *self);
     struct weir_db_options db;
 
     check(self != NULL);
@@ -134,10 +135,10 @@ struct host *host_boot(const struct host_options *options)
     weir_sim_jump(self->sim, options->now_ns);
     weir_db_options_init(&db);
     db.url = options->url;
-    db.executor = host_executor(self);
+    db.executor = sim_process_executor(self);
     check_status(weir_db_create(&db, &self->db, NULL), WEIR_OK);
     weir_db_set_fault_points(self->db, &self->points);
-    check_status(weir_ward_create(host_executor(self),
+    check_status(weir_ward_create(sim_process_executor(self),
                                   &(struct weir_ward_options){.name = options->name},
                                   &self->ward, NULL),
                  WEIR_OK);
@@ -148,17 +149,17 @@ struct host *host_boot(const struct host_options *options)
     return self;
 }
 
-static void free_host(struct host *self)
+static void free_sim_process(struct sim_process *self)
 {
     free(self->mains);
     free(self);
 }
 
-int64_t host_end(struct host *self)
+int64_t sim_process_end(struct sim_process *self)
 {
     int64_t left;
 
-    check(host_is_done(self));
+    check(sim_process_is_done(self));
     weir_ward_destroy(self->ward);
     for (uint32_t i = 0; i < self->options.mains; i++)
         weir_notifier_destroy(self->mains[i].begin);
@@ -166,73 +167,73 @@ int64_t host_end(struct host *self)
     weir_sim_destroy(self->sim);
     left = self->block_count;
     drop_memory(self);
-    free_host(self);
+    free_sim_process(self);
     return left;
 }
 
-void host_crash(struct host *self)
+void sim_process_crash(struct sim_process *self)
 {
     self->dying = true;
     weir_sim_run_until(self->sim, weir_sim_now(self->sim) + DYING_NS);
     weir_db_cut_off(self->db);
     weir_sim_destroy(self->sim);
     drop_memory(self);
-    free_host(self);
+    free_sim_process(self);
 }
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
-bool host_is_dying(const struct host *self)
+bool sim_process_is_dying(const struct sim_process *self)
 {
     return self->dying;
 }
 
-bool host_is_done(const struct host *self)
+bool sim_process_is_done(const struct sim_process *self)
 {
     return self->returned == self->options.mains;
 }
 
-int64_t host_next_ns(const struct host *self)
+int64_t sim_process_next_ns(const struct sim_process *self)
 {
     return weir_sim_next_ns(self->sim);
 }
 
-void host_run_until(struct host *self, int64_t time_ns)
+void sim_process_run_until(struct sim_process *self, int64_t time_ns)
 {
     weir_sim_run_until(self->sim, time_ns);
 }
 
-void host_jump(struct host *self, int64_t time_ns)
+void sim_process_jump(struct sim_process *self, int64_t time_ns)
 {
     weir_sim_jump(self->sim, time_ns);
 }
 
-void host_jump_boot(struct host *self, int64_t duration_ns)
+void sim_process_jump_boot(struct sim_process *self, int64_t duration_ns)
 {
     weir_sim_jump_boot(self->sim, duration_ns);
 }
 
-void host_set_wall_error(struct host *self, int64_t error_us)
+void sim_process_set_wall_error(struct sim_process *self, int64_t error_us)
 {
     weir_sim_set_wall_error(self->sim, error_us);
 }
 
-const char *host_name(const struct host *self)
+const char *sim_process_name(const struct sim_process *self)
 {
     return self->options.name;
 }
 
-struct weir_db *host_db(struct host *self)
+struct weir_db *sim_process_db(struct sim_process *self)
 {
     return self->db;
 }
 
-struct weir_executor *host_executor(struct host *self)
+struct weir_executor *sim_process_executor(struct sim_process *self)
 {
     return weir_sim_executor(self->sim);
 }
 
-struct weir_fault_points *host_points(struct host *self)
+struct weir_fault_points *sim_process_points(struct sim_process *self)
 {
     return &self->points;
 }
