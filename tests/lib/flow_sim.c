@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/flow_sim_world.h"
+#include "lib/flow_sim_private.h"
 #include "lib/sqlite_file.h"
 #include "lib/test.h"
 #include "ward/context.h"
@@ -21,28 +21,28 @@ enum { RECONCILERS = WEIR_RECONCILER_COUNT }; /* that run */
 #define HEAL_MAX_NS WEIR_MINUTES(10)
 #define END_MAX_NS WEIR_MINUTES(5)
 
-uint32_t flow_world_below(struct flow_world *self, uint32_t limit)
+uint32_t flow_sim_below(struct flow_sim *self, uint32_t limit)
 {
     return weir_random_below(&self->random, limit);
 }
 
-bool flow_world_one_in(struct flow_world *self, uint32_t n)
+bool flow_sim_one_in(struct flow_sim *self, uint32_t n)
 {
-    return flow_world_below(self, n) == 0;
+    return flow_sim_below(self, n) == 0;
 }
 
-int64_t flow_world_up_to_ms(struct flow_world *self, uint32_t most)
+int64_t flow_sim_up_to_ms(struct flow_sim *self, uint32_t most)
 {
-    return WEIR_MICROSECONDS(1 + flow_world_below(self, most * 1000));
+    return WEIR_MICROSECONDS(1 + flow_sim_below(self, most * 1000));
 }
 
-bool flow_world_happens(struct flow_world *self, enum flow_fault fault,
-                        uint32_t one_in_so_many)
+bool flow_sim_happens(struct flow_sim *self, enum flow_fault fault,
+                      uint32_t one_in_so_many)
 {
-    return (self->faults & (1U << fault)) != 0 && flow_world_one_in(self, one_in_so_many);
+    return (self->faults & (1U << fault)) != 0 && flow_sim_one_in(self, one_in_so_many);
 }
 
-static bool fine(const struct flow_world *self)
+static bool fine(const struct flow_sim *self)
 {
     return self->event_log.violation[0] == '\0';
 }
@@ -51,15 +51,15 @@ static bool fine(const struct flow_world *self)
 
 static bool disturb(struct flow_process *who, const char *what)
 {
-    who->world->disturbances++;
-    event_log_note(&who->world->event_log, who->name, "%s", what);
+    who->sim->disturbances++;
+    event_log_note(&who->sim->event_log, who->name, "%s", what);
     return true;
 }
 
 /* In steps: whoever dies meanwhile must get out of the database. */
 static void wait_long(struct flow_process *who, struct weir_context *context)
 {
-    int64_t end_ns = weir_context_now(context) + flow_world_up_to_ms(who->world, 2500);
+    int64_t end_ns = weir_context_now(context) + flow_sim_up_to_ms(who->sim, 2500);
 
     (void)disturb(who, "waits long for the database");
     while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
@@ -69,12 +69,12 @@ static void wait_long(struct flow_process *who, struct weir_context *context)
 /* One more call of the database, or one more reply: is this where the process ends? */
 static void count_call(struct flow_process *who)
 {
-    struct flow_world *world = who->world;
-    bool planned = ++world->db_calls == world->plan->crash_call;
+    struct flow_sim *sim = who->sim;
+    bool planned = ++sim->db_calls == sim->plan->crash_call;
 
-    if (world->healed || who->crash || sim_process_is_dying(who->sim_process))
+    if (sim->healed || who->crash || sim_process_is_dying(who->sim_process))
         return;
-    if (planned || flow_world_happens(world, FLOW_CRASHES, 500))
+    if (planned || flow_sim_happens(sim, FLOW_CRASHES, 500))
         who->crash = disturb(who, "crashes at a call of the database");
 }
 
@@ -82,21 +82,20 @@ static void count_call(struct flow_process *who)
  * all is cut off. */
 static bool decide_call(struct flow_process *who)
 {
-    struct flow_world *world = who->world;
+    struct flow_sim *sim = who->sim;
     struct weir_context *context = weir_context_current();
 
     if (context == NULL)
         return false;
     count_call(who);
-    if (flow_world_happens(world, FLOW_SLOW, 300))
+    if (flow_sim_happens(sim, FLOW_SLOW, 300))
         wait_long(who, context);
     else if (who->crash || sim_process_is_dying(who->sim_process) ||
-             flow_world_one_in(world, 3))
-        weir_sleep_through(context, flow_world_up_to_ms(world, 1));
+             flow_sim_one_in(sim, 3))
+        weir_sleep_through(context, flow_sim_up_to_ms(sim, 1));
     if (who->crash || sim_process_is_dying(who->sim_process))
         return true;
-    return flow_world_happens(world, FLOW_ERRORS, 200) &&
-           disturb(who, "loses a connection");
+    return flow_sim_happens(sim, FLOW_ERRORS, 200) && disturb(who, "loses a connection");
 }
 
 static bool decide_reply(struct flow_process *who)
@@ -104,16 +103,16 @@ static bool decide_reply(struct flow_process *who)
     if (weir_context_current() == NULL)
         return false;
     count_call(who);
-    return who->crash || (flow_world_happens(who->world, FLOW_DOUBTS, 12) &&
-                          disturb(who, "loses a reply"));
+    return who->crash ||
+           (flow_sim_happens(who->sim, FLOW_DOUBTS, 12) && disturb(who, "loses a reply"));
 }
 
 static bool decide(void *argument, const char *name)
 {
     struct flow_process *who = argument;
-    struct flow_world *world = who->world;
+    struct flow_sim *sim = who->sim;
 
-    if (world->plan->bug != NULL && strcmp(world->plan->bug, name) == 0)
+    if (sim->plan->bug != NULL && strcmp(sim->plan->bug, name) == 0)
         return true;
     if (strncmp(name, "db.", 3) != 0)
         return false;
@@ -122,11 +121,11 @@ static bool decide(void *argument, const char *name)
     if (strcmp(name, "db.lose_after_commit") == 0)
         return decide_reply(who);
     if (strcmp(name, "db.fail") == 0)
-        return flow_world_happens(world, FLOW_ERRORS, 200) &&
+        return flow_sim_happens(sim, FLOW_ERRORS, 200) &&
                disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
         return sim_process_is_dying(who->sim_process) ||
-               (flow_world_happens(world, FLOW_ERRORS, 30) &&
+               (flow_sim_happens(sim, FLOW_ERRORS, 30) &&
                 disturb(who, "waits for no lock"));
     return false;
 }
@@ -166,7 +165,7 @@ static struct weir_flow_supervisor *start_supervisor(struct flow_process *self)
     weir_flow_supervisor_options_init(&options);
     options.flow = self->flow;
     options.executor = sim_process_executor(self->sim_process);
-    options.retention_ms = (int64_t)self->world->plan->retention * 1000;
+    options.retention_ms = (int64_t)self->sim->plan->retention * 1000;
     options.interval_ms[WEIR_RECONCILER_HOUSEKEEPING] = 2500;
     check_status(weir_flow_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
     check_status(weir_flow_supervisor_start(supervisor, NULL), WEIR_OK);
@@ -191,11 +190,11 @@ static void check_supervisor(struct flow_process *self,
 
     for (size_t i = 0; i < count; i++) {
         if (infos[i].state != WEIR_SCAN_WAITING && infos[i].state != WEIR_SCAN_TICKING)
-            event_log_violate(&self->world->event_log, "%s of %s is %s", infos[i].name,
+            event_log_violate(&self->sim->event_log, "%s of %s is %s", infos[i].name,
                               self->name, weir_scan_state_name(infos[i].state));
     }
     if (count != RECONCILERS)
-        event_log_violate(&self->world->event_log, "%s has %zu reconcilers", self->name,
+        event_log_violate(&self->sim->event_log, "%s has %zu reconcilers", self->name,
                           count);
 }
 
@@ -209,7 +208,7 @@ static void stop_supervisor(struct flow_process *self,
     check_supervisor(self, supervisor);
     unfinished = weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(10));
     if (unfinished != 0)
-        event_log_violate(&self->world->event_log, "%s leaves %zu reconcilers behind",
+        event_log_violate(&self->sim->event_log, "%s leaves %zu reconcilers behind",
                           self->name, unfinished);
     weir_flow_supervisor_destroy(supervisor);
 }
@@ -222,13 +221,13 @@ static void keep(struct flow_actor *actor)
     struct weir_error error;
 
     while (open_flow(self, &error) != WEIR_OK) {
-        event_log_note(&self->world->event_log, self->name, "%s", error.text);
+        event_log_note(&self->sim->event_log, self->name, "%s", error.text);
         weir_sleep_through(actor->context, LOOK_NS);
     }
-    event_log_note(&self->world->event_log, self->name, "runs");
+    event_log_note(&self->sim->event_log, self->name, "runs");
     if (self->supervises)
         supervisor = start_supervisor(self);
-    while (!self->world->ending || !others_are_done(self))
+    while (!self->sim->ending || !others_are_done(self))
         weir_sleep_through(actor->context, LOOK_NS);
     if (self->serves)
         flow_actor_read_all(actor);
@@ -247,9 +246,9 @@ static void act(struct flow_actor *actor, uint32_t index)
         weir_sleep_through(actor->context, WEIR_MILLISECONDS(10));
     if (self->works)
         flow_actor_work(actor);
-    else if (index <= self->world->plan->submitters)
+    else if (index <= self->sim->plan->submitters)
         flow_actor_submit(actor);
-    else if (index <= self->world->plan->submitters + self->world->plan->signallers)
+    else if (index <= self->sim->plan->submitters + self->sim->plan->signallers)
         flow_actor_signal(actor);
     else
         flow_actor_operate(actor);
@@ -274,7 +273,7 @@ static void live(struct sim_process *sim_process, struct weir_context *context,
 /* Who calls? Called from within SQLite, on the fiber that does. */
 static uint32_t tell_call(void *state, int64_t *now_ns)
 {
-    struct flow_world *self = state;
+    struct flow_sim *self = state;
     const struct weir_context *context = weir_context_current();
 
     *now_ns = context != NULL ? weir_context_now(context) : self->now_ns;
@@ -295,7 +294,7 @@ static uint32_t tell_call(void *state, int64_t *now_ns)
 
 static void boot(struct flow_process *self)
 {
-    struct flow_world *world = self->world;
+    struct flow_sim *sim = self->sim;
 
     self->boot_ns = WEIR_FOREVER;
     for (uint32_t i = 0; i < self->actor_count; i++) {
@@ -306,16 +305,16 @@ static void boot(struct flow_process *self)
     }
     self->sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
-        .seed = weir_random_next(&world->random),
-        .now_ns = world->now_ns,
-        .url = world->url,
+        .seed = weir_random_next(&sim->random),
+        .now_ns = sim->now_ns,
+        .url = sim->url,
         .oracle = decide,
         .oracle_argument = self,
         .main = live,
         .argument = self,
         .mains = self->actor_count,
     });
-    sim_process_set_wall_error(self->sim_process, world->error_us);
+    sim_process_set_wall_error(self->sim_process, sim->error_us);
 }
 
 static void crash(struct flow_process *self)
@@ -330,7 +329,7 @@ static void crash(struct flow_process *self)
         self->actors[i].context = NULL;
         self->actors[i].call = NULL; /* nobody will ever be told */
     }
-    self->boot_ns = self->world->now_ns + flow_world_up_to_ms(self->world, 2000);
+    self->boot_ns = self->sim->now_ns + flow_sim_up_to_ms(self->sim, 2000);
 }
 
 static void end(struct flow_process *self)
@@ -338,16 +337,16 @@ static void end(struct flow_process *self)
     int64_t left = sim_process_end(self->sim_process);
 
     if (left != 0)
-        event_log_violate(&self->world->event_log, "%s has not freed %" PRId64 " blocks",
+        event_log_violate(&self->sim->event_log, "%s has not freed %" PRId64 " blocks",
                           self->name, left);
     self->sim_process = NULL;
 }
 
 static void resume(struct flow_process *self)
 {
-    event_log_note(&self->world->event_log, self->name, "goes on");
+    event_log_note(&self->sim->event_log, self->name, "goes on");
     self->resume_ns = 0;
-    sim_process_jump(self->sim_process, self->world->now_ns);
+    sim_process_jump(self->sim_process, self->sim->now_ns);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -361,7 +360,7 @@ static int64_t next_of(const struct flow_process *self)
                                 : sim_process_next_ns(self->sim_process);
 }
 
-static struct flow_process *choose_next(struct flow_world *self, int64_t *next_ns)
+static struct flow_process *choose_next(struct flow_sim *self, int64_t *next_ns)
 {
     struct flow_process *chosen = NULL;
 
@@ -371,7 +370,7 @@ static struct flow_process *choose_next(struct flow_world *self, int64_t *next_n
         int64_t time_ns = next_of(it);
 
         if (time_ns < *next_ns || (time_ns == *next_ns && time_ns != WEIR_FOREVER &&
-                                   flow_world_one_in(self, 2))) {
+                                   flow_sim_one_in(self, 2))) {
             *next_ns = time_ns;
             chosen = it;
         }
@@ -386,7 +385,7 @@ static void go_on(struct flow_process *self)
     } else if (self->resume_ns != 0) {
         resume(self);
     } else {
-        sim_process_run_until(self->sim_process, self->world->now_ns);
+        sim_process_run_until(self->sim_process, self->sim->now_ns);
         if (self->crash)
             crash(self);
         else if (sim_process_is_done(self->sim_process))
@@ -394,23 +393,22 @@ static void go_on(struct flow_process *self)
     }
 }
 
-static void pause_somebody(struct flow_world *self, struct flow_process *who)
+static void pause_somebody(struct flow_sim *self, struct flow_process *who)
 {
     if (who->resume_ns != 0)
         return;
     who->resume_ns =
-        self->now_ns + flow_world_up_to_ms(self, flow_world_one_in(self, 2) ? 300 : 5000);
+        self->now_ns + flow_sim_up_to_ms(self, flow_sim_one_in(self, 2) ? 300 : 5000);
     (void)disturb(who, "stands still");
 }
 
 /* All processes are on one machine, so they have one clock. */
-static void turn_the_clock(struct flow_world *self)
+static void turn_the_clock(struct flow_sim *self)
 {
-    if (flow_world_one_in(self, 12))
+    if (flow_sim_one_in(self, 12))
         self->error_us += JUMP_FAR_US;
     else
-        self->error_us +=
-            (int64_t)flow_world_below(self, 2 * (uint32_t)JUMP_US) - JUMP_US;
+        self->error_us += (int64_t)flow_sim_below(self, 2 * (uint32_t)JUMP_US) - JUMP_US;
     flow_model_clock(self->model, self->now_ns, self->error_us);
     for (uint32_t i = 0; i < self->process_count; i++) {
         if (self->processes[i].sim_process != NULL)
@@ -422,26 +420,26 @@ static void turn_the_clock(struct flow_world *self)
 }
 
 /* Something happens to one of the processes. */
-static void strike(struct flow_world *self)
+static void strike(struct flow_sim *self)
 {
     struct flow_process *who =
-        &self->processes[flow_world_below(self, self->process_count)];
+        &self->processes[flow_sim_below(self, self->process_count)];
 
-    self->chaos_ns = self->now_ns + flow_world_up_to_ms(self, 1500);
-    if (flow_world_happens(self, FLOW_CLOCKS, 3)) {
+    self->chaos_ns = self->now_ns + flow_sim_up_to_ms(self, 1500);
+    if (flow_sim_happens(self, FLOW_CLOCKS, 3)) {
         turn_the_clock(self);
     } else if (who->sim_process == NULL) {
         return;
-    } else if (flow_world_happens(self, FLOW_PAUSES, 2)) {
+    } else if (flow_sim_happens(self, FLOW_PAUSES, 2)) {
         pause_somebody(self, who);
-    } else if (flow_world_happens(self, FLOW_CRASHES, 3) && who->resume_ns == 0) {
+    } else if (flow_sim_happens(self, FLOW_CRASHES, 3) && who->resume_ns == 0) {
         (void)disturb(who, "crashes");
         crash(who);
     }
 }
 
 /* One step; false: nothing can happen any more, or not before `limit_ns`. */
-static bool step(struct flow_world *self, int64_t limit_ns)
+static bool step(struct flow_sim *self, int64_t limit_ns)
 {
     int64_t next_ns;
     struct flow_process *who = choose_next(self, &next_ns);
@@ -462,16 +460,16 @@ static bool step(struct flow_world *self, int64_t limit_ns)
 /* ---- the three phases ---------------------------------------------------------------------- */
 
 /* M12, at whatever moment. */
-static void check_balance(struct flow_world *self)
+static void check_balance(struct flow_sim *self)
 {
     if (self->plan->budget != 0 && flow_journal_unbalanced(self->journal) != 0)
         event_log_violate(&self->event_log,
                           "M12: the ledger of a budget and its counters differ");
 }
 
-static void live_in_chaos(struct flow_world *self)
+static void live_in_chaos(struct flow_sim *self)
 {
-    int64_t limit_ns = WEIR_SECONDS(2) + flow_world_up_to_ms(self, 5000);
+    int64_t limit_ns = WEIR_SECONDS(2) + flow_sim_up_to_ms(self, 5000);
     int64_t look_ns = 0;
 
     while (fine(self) && step(self, limit_ns)) {
@@ -484,7 +482,7 @@ static void live_in_chaos(struct flow_world *self)
 }
 
 /* Nobody submits any more, or changes his mind about what has ended. */
-static bool clients_are_done(const struct flow_world *self)
+static bool clients_are_done(const struct flow_sim *self)
 {
     for (uint32_t i = 0; i < self->process_count; i++) {
         const struct flow_process *it = &self->processes[i];
@@ -495,12 +493,12 @@ static bool clients_are_done(const struct flow_world *self)
     return true;
 }
 
-static bool drained(struct flow_world *self)
+static bool drained(struct flow_sim *self)
 {
     return clients_are_done(self) && flow_journal_open_count(self->journal) == 0;
 }
 
-static void heal(struct flow_world *self)
+static void heal(struct flow_sim *self)
 {
     int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
     int64_t look_ns = self->now_ns;
@@ -530,7 +528,7 @@ static void heal(struct flow_world *self)
                           flow_journal_open_count(self->journal));
 }
 
-static bool all_ended(const struct flow_world *self)
+static bool all_ended(const struct flow_sim *self)
 {
     for (uint32_t i = 0; i < self->process_count; i++) {
         if (self->processes[i].sim_process != NULL)
@@ -539,7 +537,7 @@ static bool all_ended(const struct flow_world *self)
     return true;
 }
 
-static void end_all(struct flow_world *self)
+static void end_all(struct flow_sim *self)
 {
     int64_t limit_ns = self->now_ns + END_MAX_NS;
 
@@ -555,20 +553,20 @@ static void end_all(struct flow_world *self)
 
 /* ---- a whole world ------------------------------------------------------------------------- */
 
-static struct flow_process *add_process(struct flow_world *self, const char *name,
+static struct flow_process *add_process(struct flow_sim *self, const char *name,
                                         uint32_t number, uint32_t actors)
 {
     struct flow_process *process = &self->processes[self->process_count++];
 
     check(self->process_count <= FLOW_PROCESSES_MAX);
     check(actors <= FLOW_ACTORS_MAX);
-    *process = (struct flow_process){.world = self, .actor_count = actors};
-    process->boot_ns = flow_world_up_to_ms(self, 200);
+    *process = (struct flow_process){.sim = self, .actor_count = actors};
+    process->boot_ns = flow_sim_up_to_ms(self, 200);
     (void)snprintf(process->name, sizeof process->name, "%s-%u", name, number);
     return process;
 }
 
-static void make_processes(struct flow_world *self)
+static void make_processes(struct flow_sim *self)
 {
     const struct flow_plan *plan = self->plan;
 
@@ -587,12 +585,12 @@ static void make_processes(struct flow_world *self)
     }
 }
 
-static void begin(struct flow_world *self, bool loud)
+static void begin(struct flow_sim *self, bool loud)
 {
     weir_random_init(&self->random, self->plan->seed);
     self->event_log.clock_ns = &self->now_ns;
     self->event_log.loud = loud;
-    flow_world_make_drafts(self);
+    flow_sim_make_drafts(self);
     self->model = flow_model_create(&(struct flow_model_options){
         .event_log = &self->event_log,
         .drafts = self->drafts,
@@ -608,7 +606,7 @@ static void begin(struct flow_world *self, bool loud)
     make_processes(self);
 }
 
-static void clean_up(struct flow_world *self)
+static void clean_up(struct flow_sim *self)
 {
     self->faults = 0;
     for (uint32_t i = 0; i < self->process_count; i++) {
@@ -623,33 +621,32 @@ static void clean_up(struct flow_world *self)
 void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
                   struct flow_outcome *out)
 {
-    static struct flow_world world;
+    static struct flow_sim sim;
     char trouble[EVENT_LOG_TEXT_SIZE];
     bool healed;
 
-    world = (struct flow_world){.plan = plan, .faults = plan->faults};
+    sim = (struct flow_sim){.plan = plan, .faults = plan->faults};
     memset(out, 0, sizeof *out);
-    begin(&world, loud);
-    live_in_chaos(&world);
-    if (fine(&world))
-        heal(&world);
-    healed = fine(&world);
+    begin(&sim, loud);
+    live_in_chaos(&sim);
+    if (fine(&sim))
+        heal(&sim);
+    healed = fine(&sim);
     if (healed)
-        end_all(&world);
+        end_all(&sim);
     /* Also of a world that has come to nothing: what the model says first says more. */
-    memcpy(trouble, world.event_log.violation, sizeof trouble);
-    world.event_log.violation[0] = '\0';
-    flow_journal_walk(world.journal, world.model);
-    flow_model_judge(world.model, healed, &out->stats);
+    memcpy(trouble, sim.event_log.violation, sizeof trouble);
+    sim.event_log.violation[0] = '\0';
+    flow_journal_walk(sim.journal, sim.model);
+    flow_model_judge(sim.model, healed, &out->stats);
     if (trouble[0] != '\0')
-        event_log_violate(&world.event_log, "%s", trouble);
-    (void)snprintf(out->violation, sizeof out->violation, "%s",
-                   world.event_log.violation);
-    out->fingerprint = world.event_log.fingerprint;
-    out->virtual_ns = world.now_ns;
-    out->db_calls = world.db_calls;
-    out->disturbances = world.disturbances;
-    if (tell && !loud && !fine(&world))
-        event_log_print(&world.event_log);
-    clean_up(&world);
+        event_log_violate(&sim.event_log, "%s", trouble);
+    (void)snprintf(out->violation, sizeof out->violation, "%s", sim.event_log.violation);
+    out->fingerprint = sim.event_log.fingerprint;
+    out->virtual_ns = sim.now_ns;
+    out->db_calls = sim.db_calls;
+    out->disturbances = sim.disturbances;
+    if (tell && !loud && !fine(&sim))
+        event_log_print(&sim.event_log);
+    clean_up(&sim);
 }

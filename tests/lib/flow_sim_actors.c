@@ -1,12 +1,12 @@
 /*
- * flow_sim_actors.c - see flow_sim_world.h: whoever calls the engine, and tells the model.
+ * flow_sim_actors.c - see flow_sim_private.h: whoever calls the engine, and tells the model.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "db/clock.h"
-#include "lib/flow_sim_world.h"
+#include "lib/flow_sim_private.h"
 #include "lib/test.h"
 #include "weir/context.h"
 
@@ -16,94 +16,94 @@ static const char *const BUDGET = FLOW_BUDGET;
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-static struct flow_world *world_of(const struct flow_actor *self)
+static struct flow_sim *sim_of(const struct flow_actor *self)
 {
-    return self->process->world;
+    return self->process->sim;
 }
 
 static uint32_t below(const struct flow_actor *self, uint32_t limit)
 {
-    return flow_world_below(world_of(self), limit);
+    return flow_sim_below(sim_of(self), limit);
 }
 
 static bool one_in(const struct flow_actor *self, uint32_t n)
 {
-    return flow_world_one_in(world_of(self), n);
+    return flow_sim_one_in(sim_of(self), n);
 }
 
 void flow_actor_rest(struct flow_actor *self, uint32_t most_ms)
 {
-    weir_sleep_through(self->context, flow_world_up_to_ms(world_of(self), most_ms));
+    weir_sleep_through(self->context, flow_sim_up_to_ms(sim_of(self), most_ms));
 }
 
 struct flow_call *flow_actor_begin(struct flow_actor *self, enum flow_verb verb)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
     self->call =
-        flow_model_call(world->model, verb, self->name, weir_context_now(self->context),
-                        flow_journal_seen(world->journal));
+        flow_model_call(sim->model, verb, self->name, weir_context_now(self->context),
+                        flow_journal_seen(sim->journal));
     return self->call;
 }
 
 void flow_actor_end(struct flow_actor *self, enum weir_status status)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     struct flow_call *call = self->call;
 
     call->status = status;
     call->answered = true;
     call->ended_ns = weir_context_now(self->context);
-    call->seen_to = flow_journal_seen(world->journal);
+    call->seen_to = flow_journal_seen(sim->journal);
     self->call = NULL;
-    event_log_note(&world->event_log, self->name, "call %u: %d of %zu: %s", call->number,
+    event_log_note(&sim->event_log, self->name, "call %u: %d of %zu: %s", call->number,
                    (int)call->verb, call->item_count, weir_status_text(status));
 }
 
 /* ---- drafts -------------------------------------------------------------------------------- */
 
-static void make_policy(struct flow_world *self, struct weir_execution_policy *out)
+static void make_policy(struct flow_sim *self, struct weir_execution_policy *out)
 {
     static const int64_t INITIAL_MS[] = {0, 50, 300};
 
     weir_execution_policy_init(out);
-    out->retries_max = flow_world_below(self, 4);
-    out->backoff = flow_world_one_in(self, 2) ? WEIR_RETRY_FIXED : WEIR_RETRY_EXPONENTIAL;
-    out->backoff_initial_ms = INITIAL_MS[flow_world_below(self, 3)];
-    out->backoff_multiplier = 1 + flow_world_below(self, 3);
+    out->retries_max = flow_sim_below(self, 4);
+    out->backoff = flow_sim_one_in(self, 2) ? WEIR_RETRY_FIXED : WEIR_RETRY_EXPONENTIAL;
+    out->backoff_initial_ms = INITIAL_MS[flow_sim_below(self, 3)];
+    out->backoff_multiplier = 1 + flow_sim_below(self, 3);
     out->backoff_max_ms = 1000;
     out->attempt_timeout_ms =
-        flow_world_one_in(self, 2) ? 0 : 300 + flow_world_below(self, 2000);
-    out->reclaims_max = flow_world_below(self, 4);
-    out->replays_max = flow_world_below(self, 3);
+        flow_sim_one_in(self, 2) ? 0 : 300 + flow_sim_below(self, 2000);
+    out->reclaims_max = flow_sim_below(self, 4);
+    out->replays_max = flow_sim_below(self, 3);
 }
 
-static void make_id(struct flow_world *self, struct weir_execution_id *out)
+static void make_id(struct flow_sim *self, struct weir_execution_id *out)
 {
     for (int i = 0; i < WEIR_UUID_SIZE; i++)
-        out->uuid[i] = (uint8_t)flow_world_below(self, 256);
+        out->uuid[i] = (uint8_t)flow_sim_below(self, 256);
     out->uuid[6] = (uint8_t)((out->uuid[6] & 0x0f) | 0x70);
     out->uuid[8] = (uint8_t)((out->uuid[8] & 0x3f) | 0x80);
     out->partition = 1;
 }
 
 /* A key of its own, one that an earlier draft has, or none; then perhaps an id. */
-static void make_name(struct flow_world *self, struct flow_draft *draft)
+static void make_name(struct flow_sim *self, struct flow_draft *draft)
 {
     uint32_t number = draft->number;
 
-    if (flow_world_one_in(self, 2)) {
-        if (number > 0 && flow_world_one_in(self, 6))
-            number = flow_world_below(self, number);
+    if (flow_sim_one_in(self, 2)) {
+        if (number > 0 && flow_sim_one_in(self, 6))
+            number = flow_sim_below(self, number);
         (void)snprintf(draft->key, sizeof draft->key, "key-%u", number);
         draft->draft.idempotency_key = draft->key;
-    } else if (flow_world_one_in(self, 2)) {
+    } else if (flow_sim_one_in(self, 2)) {
         make_id(self, &draft->id);
         draft->draft.id = &draft->id;
     }
 }
 
-static void make_draft(struct flow_world *self, uint32_t number)
+static void make_draft(struct flow_sim *self, uint32_t number)
 {
     struct flow_draft *draft = &self->drafts[number];
 
@@ -111,26 +111,25 @@ static void make_draft(struct flow_world *self, uint32_t number)
     (void)snprintf(draft->kind, sizeof draft->kind, "k%u", number);
     make_policy(self, &draft->policy);
     draft->draft = (struct weir_execution_draft){
-        .lane = LANES[flow_world_below(self, FLOW_LANES)],
+        .lane = LANES[flow_sim_below(self, FLOW_LANES)],
         .kind = draft->kind,
-        .priority = (int32_t)flow_world_below(self, 4),
+        .priority = (int32_t)flow_sim_below(self, 4),
         .input = draft->kind,
         .input_size = strlen(draft->kind),
         .policy = &draft->policy,
-        .delay_ms = flow_world_one_in(self, 2) ? 0 : flow_world_below(self, 2000),
-        .deadline_ms =
-            flow_world_one_in(self, 3) ? 500 + flow_world_below(self, 6000) : 0,
+        .delay_ms = flow_sim_one_in(self, 2) ? 0 : flow_sim_below(self, 2000),
+        .deadline_ms = flow_sim_one_in(self, 3) ? 500 + flow_sim_below(self, 6000) : 0,
     };
-    if (flow_world_one_in(self, 4)) {
+    if (flow_sim_one_in(self, 4)) {
         draft->draft.capabilities = &GPU;
         draft->draft.capability_count = 1;
     }
-    if (flow_world_one_in(self, 3)) {
+    if (flow_sim_one_in(self, 3)) {
         draft->tag = (struct weir_tag){"tenant.plan", "gold"};
         draft->draft.tags = &draft->tag;
         draft->draft.tag_count = 1;
     }
-    if (self->plan->budget != 0 && flow_world_one_in(self, 2)) {
+    if (self->plan->budget != 0 && flow_sim_one_in(self, 2)) {
         draft->budgeted = true;
         draft->draft.budgets = &BUDGET;
         draft->draft.budget_count = 1;
@@ -138,7 +137,7 @@ static void make_draft(struct flow_world *self, uint32_t number)
     make_name(self, draft);
 }
 
-void flow_world_make_drafts(struct flow_world *self)
+void flow_sim_make_drafts(struct flow_sim *self)
 {
     check(self->plan->drafts <= FLOW_DRAFTS_MAX);
     for (uint32_t i = 0; i < self->plan->drafts; i++)
@@ -155,26 +154,25 @@ static bool repeats_well(const struct flow_draft *draft)
 /* The next one, or one that was there before. */
 static const struct flow_draft *choose_draft(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
-    if (world->draft_next > 0 &&
-        (world->draft_next >= world->plan->drafts || one_in(self, 4))) {
-        const struct flow_draft *old = &world->drafts[below(self, world->draft_next)];
+    if (sim->draft_next > 0 &&
+        (sim->draft_next >= sim->plan->drafts || one_in(self, 4))) {
+        const struct flow_draft *old = &sim->drafts[below(self, sim->draft_next)];
 
         if (repeats_well(old))
             return old;
     }
-    return world->draft_next < world->plan->drafts ? &world->drafts[world->draft_next++]
-                                                   : NULL;
+    return sim->draft_next < sim->plan->drafts ? &sim->drafts[sim->draft_next++] : NULL;
 }
 
 static void learn(struct flow_actor *self, const struct flow_call *call)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
     for (size_t i = 0; i < call->item_count; i++) {
-        if (world->known_count < FLOW_KNOWN_MAX)
-            world->known[world->known_count++] = call->items[i].id;
+        if (sim->known_count < FLOW_KNOWN_MAX)
+            sim->known[sim->known_count++] = call->items[i].id;
     }
 }
 
@@ -234,10 +232,10 @@ static enum weir_status submit(struct flow_actor *self,
 
 void flow_actor_submit(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
     flow_actor_make_budget(self);
-    while (!world->healed) {
+    while (!sim->healed) {
         const struct flow_draft *chosen[FLOW_ITEMS_MAX];
         size_t count = 0;
         enum weir_status status;
@@ -246,13 +244,13 @@ void flow_actor_submit(struct flow_actor *self)
             chosen[count] = choose_draft(self);
             count += chosen[count] != NULL;
         }
-        flow_actor_rest(self, world->draft_next < world->plan->drafts ? 400 : 2000);
+        flow_actor_rest(self, sim->draft_next < sim->plan->drafts ? 400 : 2000);
         if (count == 0)
             continue;
         status = submit(self, chosen, count);
         /* Whoever does not know asks again: that is what keys are for. */
         for (int i = 0;
-             i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !world->healed;
+             i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !sim->healed;
              i++) {
             flow_actor_rest(self, 50);
             status = submit(self, chosen, count);
@@ -262,18 +260,18 @@ void flow_actor_submit(struct flow_actor *self)
 
 /* ---- workers ------------------------------------------------------------------------------- */
 
-static void remember(struct flow_world *world, const struct weir_claim *claim)
+static void remember(struct flow_sim *sim, const struct weir_claim *claim)
 {
-    world->claims[world->claim_count++ % FLOW_CLAIMS_KEPT] = *claim;
+    sim->claims[sim->claim_count++ % FLOW_CLAIMS_KEPT] = *claim;
 }
 
 static void check_claimed(struct flow_actor *self, const struct weir_claimed *claimed)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
     if (claimed->input_size != strlen(claimed->kind) ||
         memcmp(claimed->input, claimed->kind, claimed->input_size) != 0)
-        event_log_violate(&world->event_log, "%s was given the input of another",
+        event_log_violate(&sim->event_log, "%s was given the input of another",
                           self->name);
 }
 
@@ -287,24 +285,24 @@ static void take(struct flow_actor *self, struct flow_call *call,
         call->items[i].claim = claimed[i].claim;
         call->items[i].claimed = claimed[i];
         self->held[i] = claimed[i].claim;
-        remember(world_of(self), &claimed[i].claim);
+        remember(sim_of(self), &claimed[i].claim);
     }
 }
 
 static void claim(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     struct flow_call *call = flow_actor_begin(self, FLOW_CLAIM);
     const char *lanes[FLOW_LANES];
     struct weir_claim_options options;
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
-    size_t wanted = world->healed ? FLOW_HELD_MAX : 1 + below(self, FLOW_HELD_MAX - 1);
+    size_t wanted = sim->healed ? FLOW_HELD_MAX : 1 + below(self, FLOW_HELD_MAX - 1);
     enum weir_status status;
 
     weir_claim_options_init(&options);
-    call->lanes = world->healed ? 3 : 1 + below(self, 3);
-    call->gpu = world->healed || one_in(self, 2);
+    call->lanes = sim->healed ? 3 : 1 + below(self, 3);
+    call->gpu = sim->healed || one_in(self, 2);
     (void)snprintf(call->instance, sizeof call->instance, "%s", self->name);
     for (uint32_t i = 0; i < FLOW_LANES; i++) {
         if ((call->lanes & (1U << i)) != 0)
@@ -363,7 +361,7 @@ static void report(struct flow_actor *self, const struct weir_claim *claim)
 
 static enum weir_settle choose_settle(struct flow_actor *self)
 {
-    uint32_t dice = world_of(self)->healed ? 0 : below(self, 20);
+    uint32_t dice = sim_of(self)->healed ? 0 : below(self, 20);
 
     return dice < 11   ? WEIR_SETTLE_COMPLETE
            : dice < 16 ? WEIR_SETTLE_FAIL
@@ -431,7 +429,7 @@ static void settle_surely(struct flow_actor *self, const struct weir_claim *clai
         flow_actor_rest(self, 60);
         status = settle(self, items, count);
     }
-    if (!world_of(self)->healed && one_in(self, 8)) {
+    if (!sim_of(self)->healed && one_in(self, 8)) {
         flow_actor_rest(self, 300);
         (void)settle(self, items, count);
     }
@@ -440,15 +438,15 @@ static void settle_surely(struct flow_actor *self, const struct weir_claim *clai
 /* Somebody comes with a claim of long ago, his own or another's. */
 static void come_late(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     size_t kept =
-        world->claim_count < FLOW_CLAIMS_KEPT ? world->claim_count : FLOW_CLAIMS_KEPT;
+        sim->claim_count < FLOW_CLAIMS_KEPT ? sim->claim_count : FLOW_CLAIMS_KEPT;
     struct weir_claim claims[2];
 
     if (kept == 0)
         return;
-    claims[0] = world->claims[below(self, (uint32_t)kept)];
-    claims[1] = world->claims[below(self, (uint32_t)kept)];
+    claims[0] = sim->claims[below(self, (uint32_t)kept)];
+    claims[1] = sim->claims[below(self, (uint32_t)kept)];
     if (one_in(self, 3))
         renew(self, claims, 1);
     else if (one_in(self, 2))
@@ -459,21 +457,21 @@ static void come_late(struct flow_actor *self)
 
 static void work_on(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
-    if (!world->healed)
-        flow_actor_rest(self, flow_world_happens(world, FLOW_WORKERS, 6) ? 4000 : 300);
+    if (!sim->healed)
+        flow_actor_rest(self, flow_sim_happens(sim, FLOW_WORKERS, 6) ? 4000 : 300);
     if (one_in(self, 3)) {
         renew(self, self->held, self->held_count);
         flow_actor_rest(self, 200);
     }
     if (one_in(self, 4))
         report(self, &self->held[0]);
-    if (world->plan->budget != 0)
+    if (sim->plan->budget != 0)
         flow_actor_spend(self, &self->held[below(self, (uint32_t)self->held_count)]);
-    if (flow_world_happens(world, FLOW_WORKERS, 6))
+    if (flow_sim_happens(sim, FLOW_WORKERS, 6))
         return; /* and forgets what it holds */
-    if (world->plan->signallers > 0 && !world->healed && one_in(self, 2)) {
+    if (sim->plan->signallers > 0 && !sim->healed && one_in(self, 2)) {
         flow_actor_suspend(self, &self->held[--self->held_count]);
         if (self->held_count == 0)
             return;
@@ -488,17 +486,17 @@ static void work_on(struct flow_actor *self)
 
 void flow_actor_work(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
-    while (!world->ending) {
+    while (!sim->ending) {
         claim(self);
         if (self->held_count > 0)
             work_on(self);
         else
             flow_actor_rest(self, 300);
-        if (world->healed && self->held_count == 0)
+        if (sim->healed && self->held_count == 0)
             flow_actor_end_waits(self);
-        if (flow_world_happens(world, FLOW_WORKERS, 4))
+        if (flow_sim_happens(sim, FLOW_WORKERS, 4))
             come_late(self);
     }
 }
@@ -555,17 +553,17 @@ void flow_actor_operate(struct flow_actor *self)
     static const enum flow_verb VERBS[] = {FLOW_CANCEL,     FLOW_REVOKE, FLOW_REVOKE,
                                            FLOW_PRIORITISE, FLOW_REPLAY, FLOW_REPLAY,
                                            FLOW_RESUME,     FLOW_GET};
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
-    while (!world->healed) {
+    while (!sim->healed) {
         struct flow_call *call;
 
         flow_actor_rest(self, 500);
-        if (world->known_count == 0 || world->healed)
+        if (sim->known_count == 0 || sim->healed)
             continue;
         call = flow_actor_begin(self, VERBS[below(self, sizeof VERBS / sizeof VERBS[0])]);
         call->item_count = 1;
-        call->items[0].id = world->known[below(self, (uint32_t)world->known_count)];
+        call->items[0].id = sim->known[below(self, (uint32_t)sim->known_count)];
         flow_actor_end(self, operate(self, call));
     }
 }
@@ -620,7 +618,7 @@ void flow_actor_read_all(struct flow_actor *self)
 
         if (weir_flow_list(self->process->flow, &filter, note_id, &listing, &next,
                            NULL) != WEIR_OK)
-            event_log_violate(&world_of(self)->event_log, "nothing can be listed");
+            event_log_violate(&sim_of(self)->event_log, "nothing can be listed");
         filter.before = next;
     } while (filter.before != 0);
     for (size_t i = 0; i < listing.count; i++)

@@ -1,11 +1,11 @@
 /*
- * flow_sim_waits.c - see flow_sim_world.h: executions that are suspended, whoever signals them, and what
+ * flow_sim_waits.c - see flow_sim_private.h: executions that are suspended, whoever signals them, and what
  * is used of the budget.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/flow_sim_world.h"
+#include "lib/flow_sim_private.h"
 #include "lib/test.h"
 #include "weir/budget.h"
 #include "weir/context.h"
@@ -22,19 +22,19 @@ static const char *const CONDITIONS[FLOW_WAITS] = {
     [FLOW_WAIT_TIMEOUT] = "timeout",
 };
 
-static struct flow_world *world_of(const struct flow_actor *self)
+static struct flow_sim *sim_of(const struct flow_actor *self)
 {
-    return self->process->world;
+    return self->process->sim;
 }
 
 static uint32_t below(const struct flow_actor *self, uint32_t limit)
 {
-    return flow_world_below(world_of(self), limit);
+    return flow_sim_below(sim_of(self), limit);
 }
 
 static bool one_in(const struct flow_actor *self, uint32_t n)
 {
-    return flow_world_one_in(world_of(self), n);
+    return flow_sim_one_in(sim_of(self), n);
 }
 
 static bool may_work_later(enum weir_status status)
@@ -56,7 +56,7 @@ static size_t list_waitpoints(enum flow_wait wait, struct weir_waitpoint *out)
 
 static enum weir_status suspend(struct flow_actor *self, const struct flow_item *asked)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     struct flow_call *call = flow_actor_begin(self, FLOW_SUSPEND);
     struct flow_item *item = &call->items[0];
     struct weir_waitpoint waitpoints[2];
@@ -75,10 +75,10 @@ static enum weir_status suspend(struct flow_actor *self, const struct flow_item 
     item->status = weir_flow_suspend(self->process->flow, &item->claim, &options,
                                      &satisfied, &item->truth, NULL);
     for (size_t i = 0; i < options.waitpoint_count && item->status == WEIR_OK; i++)
-        world->spots[world->spot_count++ % FLOW_SPOTS_KEPT] =
+        sim->spots[sim->spot_count++ % FLOW_SPOTS_KEPT] =
             (struct flow_spot){item->claim.id, waitpoints[i]};
     if (satisfied)
-        event_log_violate(&world->event_log, "nothing had come, and it sufficed");
+        event_log_violate(&sim->event_log, "nothing had come, and it sufficed");
     flow_actor_end(self, item->status);
     return item->status;
 }
@@ -140,18 +140,18 @@ static void signal_surely(struct flow_actor *self, const struct flow_item *item)
 
 void flow_actor_signal(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
 
-    while (!world->healed) {
+    while (!sim->healed) {
         size_t kept =
-            world->spot_count < FLOW_SPOTS_KEPT ? world->spot_count : FLOW_SPOTS_KEPT;
+            sim->spot_count < FLOW_SPOTS_KEPT ? sim->spot_count : FLOW_SPOTS_KEPT;
         const struct flow_spot *spot;
         struct flow_item item = {.effect = WEIR_SIGNAL_EFFECT_COUNT};
 
         flow_actor_rest(self, 200);
-        if (kept == 0 || world->healed)
+        if (kept == 0 || sim->healed)
             continue;
-        spot = &world->spots[below(self, (uint32_t)kept)];
+        spot = &sim->spots[below(self, (uint32_t)kept)];
         item.id = spot->id;
         item.spot = spot->waitpoint;
         (void)snprintf(item.signal, sizeof item.signal, "%s",
@@ -175,17 +175,16 @@ static int64_t period_of(const struct flow_plan *plan)
 
 void flow_actor_make_budget(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
-    struct weir_budget_limit limit = {.dimension = "tokens",
-                                      .hard = world->plan->budget,
-                                      .soft = world->plan->budget / 2};
+    struct flow_sim *sim = sim_of(self);
+    struct weir_budget_limit limit = {
+        .dimension = "tokens", .hard = sim->plan->budget, .soft = sim->plan->budget / 2};
     struct weir_budget_draft draft = {.name = FLOW_BUDGET,
-                                      .period_ms = period_of(world->plan),
+                                      .period_ms = period_of(sim->plan),
                                       .limits = &limit,
                                       .limit_count = 1};
     bool existed = false;
 
-    if (world->plan->budget == 0)
+    if (sim->plan->budget == 0)
         return;
     while (weir_budget_create(self->process->flow, &draft, &existed, NULL) != WEIR_OK)
         flow_actor_rest(self, 50);
@@ -225,14 +224,14 @@ static void reset(struct flow_actor *self)
 
 void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     struct flow_item item = {.id = claim->id, .number = 1 + below(self, 3)};
     enum weir_status status;
 
-    if (world->healed || one_in(self, 2))
+    if (sim->healed || one_in(self, 2))
         return;
     if (!one_in(self, 4))
-        (void)snprintf(item.key, sizeof item.key, "report-%u", world->report_next++);
+        (void)snprintf(item.key, sizeof item.key, "report-%u", sim->report_next++);
     status = report(self, &item);
     for (int i = 0; i < REPEATS && item.key[0] != '\0' && may_work_later(status); i++) {
         flow_actor_rest(self, 60);
@@ -259,12 +258,12 @@ static void resume(struct flow_actor *self, const struct weir_execution_id *id)
 
 void flow_actor_end_waits(struct flow_actor *self)
 {
-    struct flow_world *world = world_of(self);
+    struct flow_sim *sim = sim_of(self);
     struct weir_execution_id ids[FLOW_KNOWN_MAX];
-    size_t count = flow_journal_in_state(world->journal, SUSPENDED, ids, FLOW_KNOWN_MAX);
+    size_t count = flow_journal_in_state(sim->journal, SUSPENDED, ids, FLOW_KNOWN_MAX);
 
-    for (size_t i = 0; i < count && !world->ending; i++)
+    for (size_t i = 0; i < count && !sim->ending; i++)
         resume(self, &ids[i]);
-    if (flow_journal_in_state(world->journal, BLOCKED, ids, 1) > 0 && !world->ending)
+    if (flow_journal_in_state(sim->journal, BLOCKED, ids, 1) > 0 && !sim->ending)
         reset(self);
 }

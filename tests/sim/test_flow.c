@@ -21,7 +21,7 @@ enum {
     TEXT_SIZE = 300
 };
 
-#define SMALL_WORLD                                                                      \
+#define SMALL_SIM                                                                        \
     "seed=1 submitters=1 operators=1 workers=1 supervisors=1 together=1 drafts=3 "       \
     "retention=0 signallers=1 budget=3 crash_call=0 faults=none"
 
@@ -130,7 +130,7 @@ WEIR_TEST(flow_world, runs_a_plan_that_is_given)
     struct flow_plan plan;
 
     if (text == NULL)
-        text = SMALL_WORLD;
+        text = SMALL_SIM;
     check(flow_plan_parse(&plan, text));
     plan.bug = getenv("WEIR_BUG");
     flow_sim_run(&plan, getenv("WEIR_PLAN") != NULL, true, &outcome);
@@ -174,7 +174,7 @@ WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
     uint32_t stride = seeds() < SEEDS ? 3 : 1;
     uint32_t calls = 0;
 
-    check(flow_plan_parse(&plan, SMALL_WORLD));
+    check(flow_plan_parse(&plan, SMALL_SIM));
     do {
         plan.crash_call = calls += stride;
         flow_sim_run(&plan, false, true, &outcome);

@@ -27,7 +27,7 @@ enum {
 
 /* ---- a world ------------------------------------------------------------------------------- */
 
-struct world {
+struct sim {
     struct graph_run *run;
     struct sim_process *sim_process;
 };
@@ -55,26 +55,26 @@ static const char *template(void)
 
 static void turn_clock(void *state, int64_t error_us)
 {
-    sim_process_set_wall_error(((struct world *)state)->sim_process, error_us);
+    sim_process_set_wall_error(((struct sim *)state)->sim_process, error_us);
 }
 
 static void live(struct sim_process *sim_process, struct weir_context *context,
                  uint32_t index, void *argument)
 {
-    struct world *world = argument;
+    struct sim *sim = argument;
     struct graph_ground ground = {.db = sim_process_db(sim_process),
                                   .context = context,
                                   .turn_clock = turn_clock,
-                                  .state = world};
+                                  .state = sim};
 
     (void)index;
-    world->sim_process = sim_process;
-    graph_run_go(world->run, &ground);
+    sim->sim_process = sim_process;
+    graph_run_go(sim->run, &ground);
 }
 
-static void run_world(const struct graph_plan *plan, bool loud, struct graph_outcome *out)
+static void run_sim(const struct graph_plan *plan, bool loud, struct graph_outcome *out)
 {
-    struct world world = {.run = graph_run_create(plan, loud)};
+    struct sim sim = {.run = graph_run_create(plan, loud)};
     char path[PLACE_SIZE + 16];
     char url[PLACE_SIZE + 32];
     struct sim_process *sim_process;
@@ -88,24 +88,24 @@ static void run_world(const struct graph_plan *plan, bool loud, struct graph_out
                                                        .seed = plan->seed,
                                                        .url = url,
                                                        .oracle = graph_run_decides,
-                                                       .oracle_argument = world.run,
+                                                       .oracle_argument = sim.run,
                                                        .main = live,
-                                                       .argument = &world,
+                                                       .argument = &sim,
                                                        .mains = 1});
     while (!sim_process_is_done(sim_process))
         sim_process_run_until(sim_process, sim_process_next_ns(sim_process));
     left = sim_process_end(sim_process);
-    graph_run_outcome(world.run, out);
+    graph_run_outcome(sim.run, out);
     if (left != 0 && out->violation[0] == '\0')
         (void)snprintf(out->violation, sizeof out->violation,
                        "%" PRId64 " blocks of memory are left", left);
-    graph_run_destroy(world.run);
+    graph_run_destroy(sim.run);
     sqlite_file_remove(path);
 }
 
 static void run_quietly(const struct graph_plan *plan, struct graph_outcome *out)
 {
-    run_world(plan, false, out);
+    run_sim(plan, false, out);
 }
 
 /* ---- many ---------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void report(const struct graph_plan *plan, const struct graph_outcome *ou
     char text[TEXT_SIZE];
 
     graph_plan_format(&small, text, sizeof text);
-    run_world(&small, true, &again);
+    run_sim(&small, true, &again);
     printf("# seed %" PRIu64
            ": %s\n# a smaller flow: %s\n# replay with WEIR_PLAN=\"%s\"\n",
            plan->seed, outcome->violation, again.violation, text);
@@ -144,7 +144,7 @@ WEIR_TEST(random_flow, comes_out_as_the_model_says_for_every_seed)
         struct graph_plan plan = graph_plan_of_seed(seed);
         struct graph_outcome outcome;
 
-        run_world(&plan, false, &outcome);
+        run_sim(&plan, false, &outcome);
         if (outcome.violation[0] != '\0') {
             report(&plan, &outcome);
             weir_test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed,
@@ -173,7 +173,7 @@ WEIR_TEST(random_flow, runs_a_plan_that_is_given)
     check(graph_plan_parse(&plan,
                            text != NULL ? text : "seed=1 nodes=5 steps=20 chances=511"));
     plan.bug = getenv("WEIR_BUG");
-    run_world(&plan, text != NULL, &outcome);
+    run_sim(&plan, text != NULL, &outcome);
     check_str(outcome.violation, "");
 }
 
@@ -187,7 +187,7 @@ static void find(const char *bug)
         struct graph_outcome outcome;
 
         plan.bug = bug;
-        run_world(&plan, false, &outcome);
+        run_sim(&plan, false, &outcome);
         if (outcome.violation[0] != '\0') {
             printf("# %s is found by seed %" PRIu64 ": %s\n", bug, seed,
                    outcome.violation);

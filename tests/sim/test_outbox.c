@@ -1,5 +1,5 @@
 /*
- * test_outbox.c - random worlds of an outbox from a seed; see lib/world.h.
+ * test_outbox.c - random worlds of an outbox from a seed; see lib/sim.h.
  *
  * WEIR_SEEDS=n runs so many worlds instead of 2,000 (100,000 with WEIR_LONG); WEIR_PLAN="seed=7
  * ..." runs only that world and prints what happens in it, WEIR_BUG=name with a planted bug.
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/sim.h"
 #include "lib/test.h"
-#include "lib/world.h"
 
 enum { SEEDS = 2000, SEEDS_LONG = 100000, SEEDS_FOR_A_BUG = 1000, SHRINK_RUNS = 60 };
 
@@ -37,14 +37,14 @@ static size_t open_files(void)
     return count;
 }
 
-static void report(const struct plan *plan, const struct outcome_of_world *outcome)
+static void report(const struct plan *plan, const struct sim_outcome *outcome)
 {
-    struct outcome_of_world again;
+    struct sim_outcome again;
     struct plan small = plan_shrink(plan, SHRINK_RUNS);
     char text[300];
 
     plan_format(&small, text, sizeof text);
-    world_run(&small, false, true, &again);
+    sim_run(&small, false, true, &again);
     printf("# seed %" PRIu64
            ": %s\n# a smaller world: %s\n# replay with WEIR_PLAN=\"%s\"\n",
            plan->seed, outcome->violation, again.violation, text);
@@ -58,7 +58,7 @@ struct totals {
     double virtual_hours;
 };
 
-static void add(struct totals *self, const struct outcome_of_world *outcome)
+static void add(struct totals *self, const struct sim_outcome *outcome)
 {
     self->messages += outcome->stats.messages;
     self->delivered += outcome->stats.delivered;
@@ -77,9 +77,9 @@ WEIR_TEST(outbox_world, keeps_its_promises_for_every_seed)
         return; /* the next test runs it */
     for (uint64_t seed = 1; seed <= seeds(); seed++) {
         struct plan plan = plan_of_seed(seed);
-        struct outcome_of_world outcome;
+        struct sim_outcome outcome;
 
-        world_run(&plan, false, false, &outcome);
+        sim_run(&plan, false, false, &outcome);
         if (outcome.violation[0] != '\0') {
             report(&plan, &outcome);
             weir_test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed,
@@ -100,7 +100,7 @@ WEIR_TEST(outbox_world, keeps_its_promises_for_every_seed)
 WEIR_TEST(outbox_world, runs_a_plan_that_is_given)
 {
     const char *text = getenv("WEIR_PLAN");
-    struct outcome_of_world outcome;
+    struct sim_outcome outcome;
     struct plan plan;
 
     if (text == NULL)
@@ -108,7 +108,7 @@ WEIR_TEST(outbox_world, runs_a_plan_that_is_given)
                "faults=none";
     check(plan_parse(&plan, text));
     plan.bug = getenv("WEIR_BUG");
-    world_run(&plan, getenv("WEIR_PLAN") != NULL, true, &outcome);
+    sim_run(&plan, getenv("WEIR_PLAN") != NULL, true, &outcome);
     check_str(outcome.violation, "");
 }
 
@@ -116,11 +116,11 @@ WEIR_TEST(outbox_world, is_the_same_for_the_same_seed)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct plan plan = plan_of_seed(seed);
-        struct outcome_of_world one;
-        struct outcome_of_world other;
+        struct sim_outcome one;
+        struct sim_outcome other;
 
-        world_run(&plan, false, false, &one);
-        world_run(&plan, false, false, &other);
+        sim_run(&plan, false, false, &one);
+        sim_run(&plan, false, false, &other);
         check(one.fingerprint == other.fingerprint);
     }
 }
@@ -129,10 +129,10 @@ WEIR_TEST(outbox_world, repeats_nothing_without_a_disturbance)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct plan plan = plan_of_seed(seed);
-        struct outcome_of_world outcome;
+        struct sim_outcome outcome;
 
         plan.faults = 0;
-        world_run(&plan, false, true, &outcome);
+        sim_run(&plan, false, true, &outcome);
         check_str(outcome.violation, "");
         check_int(outcome.stats.again, 0);
     }
@@ -143,10 +143,10 @@ static void find(const char *bug)
 {
     for (uint64_t seed = 1; seed <= SEEDS_FOR_A_BUG; seed++) {
         struct plan plan = plan_of_seed(seed);
-        struct outcome_of_world outcome;
+        struct sim_outcome outcome;
 
         plan.bug = bug;
-        world_run(&plan, false, false, &outcome);
+        sim_run(&plan, false, false, &outcome);
         if (outcome.violation[0] != '\0') {
             printf("# %s is found by seed %" PRIu64 ": %s\n", bug, seed,
                    outcome.violation);

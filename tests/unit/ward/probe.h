@@ -1,15 +1,15 @@
 /*
  * probe.h - a scan that writes down its ticks, and a scanner in virtual time to put it in.
  *
- *   struct world world;
+ *   struct scan_fixture world;
  *   struct probe leases = {.name = "leases"};
  *
- *   world_open(&world);
- *   world_add(&world, &leases);
- *   world_start(&world);
- *   world_run_until(&world, WEIR_SECONDS(10));
+ *   scan_fixture_open(&world);
+ *   scan_fixture_add(&world, &leases);
+ *   scan_fixture_start(&world);
+ *   scan_fixture_run_until(&world, WEIR_SECONDS(10));
  *   check_int(leases.count, 11);
- *   world_close(&world);
+ *   scan_fixture_close(&world);
  *
  * What a tick does besides is up to `behave`. Checks belong into the test itself: a tick
  * runs on a stack of its own, where a failing check would end the whole program.
@@ -55,7 +55,7 @@ struct probe {
     struct probe_tick ticks[PROBE_TICKS_MAX];
 };
 
-struct world {
+struct scan_fixture {
     struct weir_faulty_heap heap;
     struct journal journal;
     struct weir_sim *sim;
@@ -143,7 +143,8 @@ static inline struct weir_scan_options probe_options(struct probe *self)
     return options;
 }
 
-static inline void world_open_filtered(struct world *self, const void *filter)
+static inline void scan_fixture_open_filtered(struct scan_fixture *self,
+                                              const void *filter)
 {
     struct weir_scanner_options options;
     struct weir_sim_options sim = {.heap = &self->heap.heap, .seed = 1};
@@ -160,30 +161,30 @@ static inline void world_open_filtered(struct world *self, const void *filter)
         WEIR_OK);
 }
 
-static inline void world_open(struct world *self)
+static inline void scan_fixture_open(struct scan_fixture *self)
 {
-    world_open_filtered(self, NULL);
+    scan_fixture_open_filtered(self, NULL);
 }
 
-static inline void world_add(struct world *self, struct probe *probe)
+static inline void scan_fixture_add(struct scan_fixture *self, struct probe *probe)
 {
     struct weir_scan_options options = probe_options(probe);
 
     check_status(weir_scanner_add(self->scanner, &options, NULL), WEIR_OK);
 }
 
-static inline void world_start(struct world *self)
+static inline void scan_fixture_start(struct scan_fixture *self)
 {
     check_status(weir_scanner_start(self->scanner, NULL), WEIR_OK);
 }
 
-static inline void world_run_until(struct world *self, int64_t time_ns)
+static inline void scan_fixture_run_until(struct scan_fixture *self, int64_t time_ns)
 {
     weir_sim_run_until(self->sim, time_ns);
 }
 
 /* The figures of the scan that was added first. */
-static inline struct weir_scan_info world_read(struct world *self)
+static inline struct weir_scan_info scan_fixture_read(struct scan_fixture *self)
 {
     struct weir_scan_info info;
 
@@ -193,7 +194,7 @@ static inline struct weir_scan_info world_read(struct world *self)
 
 /* Ticks that are unfinished come back before the simulation goes: dropped in the middle, as
  * by a power cut, they would never let go of the scanner. */
-static inline void world_close(struct world *self)
+static inline void scan_fixture_close(struct scan_fixture *self)
 {
     weir_scanner_destroy(self->scanner);
     check(weir_sim_run_until_quiet(self->sim, WEIR_FOREVER));

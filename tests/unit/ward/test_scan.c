@@ -19,57 +19,57 @@ static void check_times(const struct probe *probe, const int64_t *want_ns, size_
 /* S1. However long the interval. */
 WEIR_TEST(scan, begins_its_first_cycle_at_once)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe quick = {.name = "quick", .interval_ns = WEIR_MILLISECONDS(100)};
     struct probe slow = {.name = "slow", .interval_ns = WEIR_DURATION_MAX};
     struct probe parts = {.name = "parts", .partition_count = 4};
 
-    world_open(&world);
-    world_add(&world, &quick);
-    world_add(&world, &slow);
-    world_add(&world, &parts);
-    world_run_until(&world, WEIR_SECONDS(5));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &quick);
+    scan_fixture_add(&scan_fixture, &slow);
+    scan_fixture_add(&scan_fixture, &parts);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(5));
     check_int(quick.count + slow.count + parts.count, 0);
 
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(5));
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(5));
 
     check_times(&quick, (int64_t[]){WEIR_SECONDS(5)}, 1);
     check_times(&slow, (int64_t[]){WEIR_SECONDS(5)}, 1);
     check_int(parts.count, 4);
     check_int(parts.ticks[3].at_ns, WEIR_SECONDS(5));
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* From beginning to beginning: how long the tick takes does not matter. */
 WEIR_TEST(scan, begins_a_cycle_every_interval)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(700)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(3));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2), WEIR_SECONDS(3)},
                 4);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, keeps_its_interval_for_a_day)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_HOURS(24));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_HOURS(24));
 
     check_int(probe.count, 24 * 3600 + 1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* The second cycle takes three and a half intervals. */
@@ -89,51 +89,51 @@ static enum weir_status overrun_once(struct weir_context *context, void *state,
 /* S2. One tick at once, and the schedule goes on from there. */
 WEIR_TEST(scan, does_not_make_up_for_missed_cycles)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = overrun_once};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(7));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(7));
 
     check_times(&probe,
                 (int64_t[]){0, WEIR_SECONDS(1), WEIR_MILLISECONDS(4500),
                             WEIR_MILLISECONDS(5500), WEIR_MILLISECONDS(6500)},
                 5);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S2. Always too slow: one after the other, without a pause and without a backlog. */
 WEIR_TEST(scan, that_is_always_late_runs_back_to_back)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(1500)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(4));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(4));
 
     check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(1500), WEIR_SECONDS(3)}, 3);
     check_int(probe.done, 2); /* never two at once */
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* The cycle, not the tick, has the interval: 5 partitions of 300 ms are too much for 1 s. */
 WEIR_TEST(scan, counts_the_interval_from_its_first_partition)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a",
                           .partition_count = 5,
                           .behave = probe_takes_time,
                           .duration_ns = WEIR_MILLISECONDS(300)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(3));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
 
     check_int(probe.count, 11);
     for (uint32_t i = 0; i < 11; i++) {
@@ -141,25 +141,25 @@ WEIR_TEST(scan, counts_the_interval_from_its_first_partition)
         check_int(probe.ticks[i].partition, i % 5);
         check_int(probe.ticks[i].cycle, i / 5 + 1);
     }
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, does_not_wait_for_another_scan)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe stuck = {
         .name = "stuck", .behave = probe_takes_time, .duration_ns = WEIR_HOURS(1)};
     struct probe other = {.name = "other"};
 
-    world_open(&world);
-    world_add(&world, &stuck);
-    world_add(&world, &other);
-    world_start(&world);
-    world_run_until(&world, WEIR_MINUTES(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &stuck);
+    scan_fixture_add(&scan_fixture, &other);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
 
     check_int(stuck.count, 1);
     check_int(other.count, 61);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- what is due, and who wakes ---------------------------------------------------------- */
@@ -180,22 +180,22 @@ static enum weir_status know_what_is_due(struct weir_context *context, void *sta
 
 WEIR_TEST(scan, begins_its_next_cycle_when_the_first_thing_is_due)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_what_is_due, .partition_count = 4};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(249));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(249));
     check_int(probe.count, 4);
-    world_run_until(&world, WEIR_MILLISECONDS(250));
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(250));
     check_int(probe.count, 8);
-    world_run_until(&world, WEIR_MILLISECONDS(1249));
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1249));
 
     check_int(probe.count, 8); /* nothing is known any more: an interval later */
-    world_run_until(&world, WEIR_MILLISECONDS(1250));
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1250));
     check_int(probe.count, 12);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status know_of_something_far_away(struct weir_context *context,
@@ -214,16 +214,16 @@ static enum weir_status know_of_something_far_away(struct weir_context *context,
 
 WEIR_TEST(scan, looks_every_interval_though_nothing_is_due_for_long)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_of_something_far_away};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status say_that_it_is_late(struct weir_context *context, void *state,
@@ -241,76 +241,76 @@ static enum weir_status say_that_it_is_late(struct weir_context *context, void *
 
 WEIR_TEST(scan, that_believes_to_be_late_does_not_spin)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = say_that_it_is_late};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(100));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(100));
 
     check_int(probe.count, 101);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, begins_a_cycle_when_it_is_woken_and_counts_from_there)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
     struct probe other = {.name = "b"};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_add(&world, &other);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(300));
-    weir_scanner_wake(world.scanner, "a");
-    weir_scanner_wake(world.scanner, "a");
-    weir_scanner_wake(world.scanner, "nobody");
-    world_run_until(&world, WEIR_MILLISECONDS(1300));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_add(&scan_fixture, &other);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(300));
+    weir_scanner_wake(scan_fixture.scanner, "a");
+    weir_scanner_wake(scan_fixture.scanner, "a");
+    weir_scanner_wake(scan_fixture.scanner, "nobody");
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1300));
 
     check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(300), WEIR_MILLISECONDS(1300)},
                 3);
     check_times(&other, (int64_t[]){0, WEIR_SECONDS(1)}, 2);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* What was brought may have come too late for the tick that runs. */
 WEIR_TEST(scan, that_is_woken_while_it_ticks_begins_another_cycle)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(400)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(100));
-    weir_scanner_wake(world.scanner, "a");
-    world_run_until(&world, WEIR_MILLISECONDS(1399));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(100));
+    weir_scanner_wake(scan_fixture.scanner, "a");
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1399));
 
     check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(400)}, 2);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, is_not_woken_before_the_start_nor_after_the_stop)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    weir_scanner_wake(world.scanner, "a");
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    weir_scanner_wake(scan_fixture.scanner, "a");
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
     check_int(probe.count, 0);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(1500));
-    check_int(weir_scanner_stop(world.scanner, 0), 0);
-    weir_scanner_wake(world.scanner, "a");
-    world_run_until(&world, WEIR_SECONDS(5));
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1500));
+    check_int(weir_scanner_stop(scan_fixture.scanner, 0), 0);
+    weir_scanner_wake(scan_fixture.scanner, "a");
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(5));
 
     check_int(probe.count, 1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- partitions and filter ----------------------------------------------------------------- */
@@ -318,17 +318,17 @@ WEIR_TEST(scan, is_not_woken_before_the_start_nor_after_the_stop)
 /* S10. Each its own number, strictly in order. */
 WEIR_TEST(scan, walks_its_own_partitions_in_order)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe flows = {.name = "flows", .partition_count = 256};
     struct probe budgets = {.name = "budgets", .partition_count = 32};
     struct probe global = {.name = "global"};
 
-    world_open(&world);
-    world_add(&world, &flows);
-    world_add(&world, &budgets);
-    world_add(&world, &global);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &flows);
+    scan_fixture_add(&scan_fixture, &budgets);
+    scan_fixture_add(&scan_fixture, &global);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
     check_int(flows.count, 3 * 256);
     check_int(budgets.count, 3 * 32);
@@ -338,22 +338,22 @@ WEIR_TEST(scan, walks_its_own_partitions_in_order)
     for (uint32_t i = 0; i < 3 * 32; i++)
         check_int(budgets.ticks[i].partition, i % 32);
     check_int(global.ticks[2].partition, 0);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S11. */
 WEIR_TEST(scan, gets_the_filter_only_if_it_is_filtered)
 {
     static const char FILTER[] = "namespace=tests";
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe filtered = {.name = "filtered", .filtered = true, .partition_count = 2};
     struct probe plain = {.name = "plain", .partition_count = 2};
 
-    world_open_filtered(&world, FILTER);
-    world_add(&world, &filtered);
-    world_add(&world, &plain);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open_filtered(&scan_fixture, FILTER);
+    scan_fixture_add(&scan_fixture, &filtered);
+    scan_fixture_add(&scan_fixture, &plain);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
 
     check_int(filtered.count, 4);
     check_int(plain.count, 4);
@@ -361,7 +361,7 @@ WEIR_TEST(scan, gets_the_filter_only_if_it_is_filtered)
         check(filtered.ticks[i].filter == FILTER);
         check(plain.ticks[i].filter == NULL);
     }
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status know_your_name(struct weir_context *context, void *state,
@@ -378,16 +378,16 @@ static enum weir_status know_your_name(struct weir_context *context, void *state
 
 WEIR_TEST(scan, tells_its_ticks_who_they_are)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_your_name};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, 0);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
 
-    check_int(world_read(&world).processed, 1);
-    world_close(&world);
+    check_int(scan_fixture_read(&scan_fixture).processed, 1);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -409,68 +409,68 @@ static enum weir_status fail_in_one_partition(struct weir_context *context, void
 /* S3. Neither the partitions after it nor the next cycle notice. */
 WEIR_TEST(scan, goes_on_after_a_bad_partition)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "leases",
                           .partition_count = 4,
                           .behave = fail_in_one_partition,
                           .bad_partition = 1};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
 
     check_int(probe.count, 8);
     for (uint32_t i = 0; i < 8; i++) {
         check_int(probe.ticks[i].partition, i % 4);
         check_int(probe.ticks[i].at_ns, WEIR_SECONDS(i / 4));
     }
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING,
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
                             "scanner.tick_failed scanner=engine scan=leases partition=1 "
                             "text=\"relation is missing\""),
               2);
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING, ""), 2);
-    info = world_read(&world);
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, ""), 2);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.ticks_failed, 2);
     check_int(info.processed, 16); /* what a failed tick has done counts as well */
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S4. */
 WEIR_TEST(scan, logs_the_error_of_a_global_tick_and_lives)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "groups", .behave = probe_fails};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
     check_int(
         journal_count(
-            &world.journal, WEIR_LOG_WARNING,
+            &scan_fixture.journal, WEIR_LOG_WARNING,
             "scanner.tick_failed scanner=engine scan=groups text=\"no such table\""),
         3);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S4. No backoff either: after a hundred thousand failures it still keeps its interval. */
 WEIR_TEST(scan, never_backs_off)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = probe_fails};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(100000));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(100000));
 
     check_int(probe.count, 100001);
-    check_int(world_read(&world).ticks_failed, 100001);
-    world_close(&world);
+    check_int(scan_fixture_read(&scan_fixture).ticks_failed, 100001);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status fail_without_words(struct weir_context *context, void *state,
@@ -488,16 +488,16 @@ static enum weir_status fail_without_words(struct weir_context *context, void *s
 
 WEIR_TEST(scan, finds_words_for_an_error_without_text)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = fail_without_words};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, 0);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
 
-    check_str(world_read(&world).last_error, "timed out");
-    world_close(&world);
+    check_str(scan_fixture_read(&scan_fixture).last_error, "timed out");
+    scan_fixture_close(&scan_fixture);
 }
 
 static void note_cleanup(void *argument, bool panicked)
@@ -531,7 +531,7 @@ static enum weir_status panic_in_one_partition(struct weir_context *context, voi
 WEIR_TEST(scan, goes_on_after_a_panicking_partition)
 {
     int cleanups = 0;
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "leases",
                           .partition_count = 3,
                           .behave = panic_in_one_partition,
@@ -539,25 +539,25 @@ WEIR_TEST(scan, goes_on_after_a_panicking_partition)
                           .extra = &cleanups};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
 
     check_int(probe.count, 6);
     check_int(probe.ticks[5].partition, 2);
     check_int(probe.ticks[5].at_ns, WEIR_SECONDS(1));
     check_int(cleanups, 2);
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING,
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
                             "scan=leases partition=1 text=\"panic: row 7 is odd\""),
               2);
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 2);
     check_int(info.panics, 2);
     check_int(info.ticks_failed, 2);
     check_int(info.processed, 6);
     check_str(info.last_error, "panic: row 7 is odd");
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* One execution may have 64 MiB; here each of the hundred partitions takes one. */
@@ -577,19 +577,19 @@ static enum weir_status take_a_mebibyte(struct weir_context *context, void *stat
 
 WEIR_TEST(scan, has_fresh_memory_for_each_partition)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .partition_count = 100, .behave = take_a_mebibyte};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, 0);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.processed, 100);
     check_int(info.ticks_failed, 0);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- the failure tracker inside a scan ------------------------------------------------------- */
@@ -621,61 +621,61 @@ static enum weir_status work_on_two_items(struct weir_context *context, void *st
 /* Tried in the cycles 1, 2, 3, then in 14, 25, 36, ...: the scanner counts the cycles. */
 WEIR_TEST(scan, leaves_a_poison_item_alone_for_ten_cycles)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "leases", .behave = work_on_two_items};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(35));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(35));
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 36);
     check_int(info.processed, 36);
     check_int(info.errors, 6);
     check_int(info.skipped, 30);
     check_int(info.failing_items, 1);
     check_int(info.failures_untracked, 0);
-    check_int(journal_count(&world.journal, WEIR_LOG_ERROR,
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_ERROR,
                             "scanner.item_skipped scanner=engine scan=leases "
                             "item=\"poison\""),
               1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, does_not_share_its_failures_with_another)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe a = {.name = "a", .behave = work_on_two_items};
     struct probe b = {.name = "b", .behave = work_on_two_items};
     struct weir_scan_info infos[2];
 
-    world_open(&world);
-    world_add(&world, &a);
-    world_add(&world, &b);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &a);
+    scan_fixture_add(&scan_fixture, &b);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
-    check_int(weir_scanner_read(world.scanner, infos, 2), 2);
+    check_int(weir_scanner_read(scan_fixture.scanner, infos, 2), 2);
     check_int(infos[0].errors, 3);
     check_int(infos[1].errors, 3);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
 WEIR_TEST(scan, shows_what_it_is_before_it_starts)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "leases", .interval_ns = WEIR_MILLISECONDS(1500), .partition_count = 8};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_str(info.name, "leases");
     check_int(info.interval_ns, WEIR_MILLISECONDS(1500));
     check_int(info.scope, WEIR_SCAN_PARTITIONED);
@@ -687,7 +687,7 @@ WEIR_TEST(scan, shows_what_it_is_before_it_starts)
     check_int(info.completed_ns, WEIR_SCAN_NEVER);
     check_int(info.clean_ns, WEIR_SCAN_NEVER);
     check_str(info.last_error, "");
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* Cycles of 1.2, 0.4 and 0.8 seconds. */
@@ -709,19 +709,19 @@ static enum weir_status take_various_times(struct weir_context *context, void *s
 
 WEIR_TEST(scan, counts_cycles_ticks_items_and_time)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a",
                           .interval_ns = WEIR_SECONDS(10),
                           .partition_count = 2,
                           .behave = take_various_times};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(25));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(25));
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.state, WEIR_SCAN_WAITING);
     check_int(info.cycles, 3);
     check_int(info.ticks, 6);
@@ -737,7 +737,7 @@ WEIR_TEST(scan, counts_cycles_ticks_items_and_time)
     check_int(info.clean_ns, WEIR_MILLISECONDS(10400)); /* the third had errors */
     check_int(info.due_ns, WEIR_SECONDS(30));
     check_int(info.partition, 1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status fail_in_even_cycles(struct weir_context *context, void *state,
@@ -755,45 +755,45 @@ static enum weir_status fail_in_even_cycles(struct weir_context *context, void *
 
 WEIR_TEST(scan, tells_clean_cycles_from_complete_ones)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = fail_in_even_cycles};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(3));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 4);
     check_int(info.completed_ns, WEIR_SECONDS(3));
     check_int(info.clean_ns, WEIR_SECONDS(2));
     check_str(info.last_error, "cycle 4");
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* A tick that does not come back is seen by where and since when it ticks. */
 WEIR_TEST(scan, shows_that_it_hangs)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a",
                           .partition_count = 4,
                           .behave = probe_takes_time,
                           .duration_ns = WEIR_HOURS(1)};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MINUTES(90));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(90));
 
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.state, WEIR_SCAN_TICKING);
     check_int(info.partition, 1);
     check_int(info.tick_started_ns, WEIR_HOURS(1));
     check_int(info.due_ns, WEIR_SECONDS(1));
     check_int(info.cycles, 0);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 WEIR_TEST(scan, has_a_name_for_each_state)

@@ -15,52 +15,52 @@
 /* S5. */
 WEIR_TEST(scanner, stops_at_once_when_idle)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe a = {.name = "a"};
     struct probe b = {.name = "b", .partition_count = 16};
 
-    world_open(&world);
-    world_add(&world, &a);
-    world_add(&world, &b);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(2500));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &a);
+    scan_fixture_add(&scan_fixture, &b);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(2500));
 
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(15)), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 0);
 
-    check_int(weir_sim_now(world.sim), WEIR_MILLISECONDS(2500));
-    check_int(world_read(&world).state, WEIR_SCAN_ENDED);
-    world_run_until(&world, WEIR_MINUTES(1));
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_MILLISECONDS(2500));
+    check_int(scan_fixture_read(&scan_fixture).state, WEIR_SCAN_ENDED);
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
     check_int(a.count, 3);
     check_int(b.count, 48);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S6. It returns as soon as the last tick does, not when the grace is over. */
 WEIR_TEST(scanner, waits_for_running_ticks_within_the_grace)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
 
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(15)), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 0);
 
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(4));
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(4));
     check_int(probe.done, 1);
-    check_int(journal_count(&world.journal, WEIR_LOG_INFO,
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_INFO,
                             "scanner.stopped scanner=engine unfinished=0"),
               1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S6. Three of five do not come back: three is the number. */
 WEIR_TEST(scanner, counts_exactly_the_scans_that_outlast_the_grace)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probes[5] = {
         {.name = "a", .behave = probe_takes_time, .duration_ns = WEIR_HOURS(1)},
         {.name = "b", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(9)},
@@ -70,49 +70,49 @@ WEIR_TEST(scanner, counts_exactly_the_scans_that_outlast_the_grace)
     };
     struct weir_scan_info infos[5];
 
-    world_open(&world);
+    scan_fixture_open(&scan_fixture);
     for (size_t i = 0; i < 5; i++)
-        world_add(&world, &probes[i]);
-    world_start(&world);
-    world_run_until(&world, 0);
+        scan_fixture_add(&scan_fixture, &probes[i]);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
 
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(15)), 3);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 3);
 
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(15));
-    check_int(weir_scanner_read(world.scanner, infos, 5), 5);
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(15));
+    check_int(weir_scanner_read(scan_fixture.scanner, infos, 5), 5);
     for (size_t i = 0; i < 5; i++)
         check_int(infos[i].state, i % 2 == 0 ? WEIR_SCAN_TICKING : WEIR_SCAN_ENDED);
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING,
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
                             "scanner.stopped scanner=engine unfinished=3"),
               1);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S6. What the reference does by force is done here by asking. */
 WEIR_TEST(scanner, ends_a_tick_that_listens_at_once)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a",
                           .partition_count = 2,
                           .behave = probe_listens,
                           .duration_ns = WEIR_HOURS(1)};
     struct weir_scan_info info;
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MINUTES(90)); /* in the second partition */
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(90)); /* in the second partition */
 
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(15)), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 0);
 
-    check_int(weir_sim_now(world.sim), WEIR_MINUTES(90));
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_MINUTES(90));
     check_int(probe.done, 2);
-    info = world_read(&world);
+    info = scan_fixture_read(&scan_fixture);
     check_int(info.ticks, 2);
     check_int(info.ticks_failed, 0); /* to give up when asked is no failure ... */
     check_int(info.cycles, 0);       /* ... but no complete cycle either */
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING, ""), 0);
-    world_close(&world);
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, ""), 0);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status pretend_to_be_cancelled(struct weir_context *context, void *state,
@@ -131,107 +131,107 @@ static enum weir_status pretend_to_be_cancelled(struct weir_context *context, vo
 /* Nobody cancelled it: then it is an error like any other, and the scan goes on. */
 WEIR_TEST(scanner, does_not_take_a_tick_s_word_that_it_is_cancelled)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = pretend_to_be_cancelled};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
 
     check_int(probe.count, 2);
-    check_int(world_read(&world).ticks_failed, 2);
-    world_close(&world);
+    check_int(scan_fixture_read(&scan_fixture).ticks_failed, 2);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S7. */
 WEIR_TEST(scanner, stops_twice_without_harm)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, 0);
-    check_int(weir_scanner_stop(world.scanner, LONG_GRACE), 0);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
-    check_int(weir_scanner_stop(world.scanner, LONG_GRACE), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(4));
-    world_close(&world);
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(4));
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S7. The second stop waits for what the first one left behind. */
 WEIR_TEST(scanner, stops_again_for_what_is_unfinished)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe a = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(10)};
     struct probe b = {
         .name = "b", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(20)};
 
-    world_open(&world);
-    world_add(&world, &a);
-    world_add(&world, &b);
-    world_start(&world);
-    world_run_until(&world, 0);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &a);
+    scan_fixture_add(&scan_fixture, &b);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, 0);
 
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(5)), 2);
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(10)), 1);
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(10)), 0);
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(20));
-    world_close(&world);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(5)), 2);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(10)), 1);
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(10)), 0);
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(20));
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S8. Nothing is waited for, and no time passes. */
 WEIR_TEST(scanner, counts_at_once_without_a_grace)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe busy = {
         .name = "busy", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
     struct probe idle = {.name = "idle"};
 
-    world_open(&world);
-    world_add(&world, &busy);
-    world_add(&world, &idle);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &busy);
+    scan_fixture_add(&scan_fixture, &idle);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
-    check_int(weir_scanner_stop(world.scanner, 0), 1);
-    check_int(weir_scanner_stop(world.scanner, -WEIR_SECONDS(1)), 1);
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(2));
+    check_int(weir_scanner_stop(scan_fixture.scanner, 0), 1);
+    check_int(weir_scanner_stop(scan_fixture.scanner, -WEIR_SECONDS(1)), 1);
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(2));
 
-    world_run_until(&world, WEIR_MINUTES(1));
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
     check_int(busy.count, 1);
-    check_int(weir_scanner_stop(world.scanner, 0), 0);
-    world_close(&world);
+    check_int(weir_scanner_stop(scan_fixture.scanner, 0), 0);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S9. Stopped in partition 3 of 8: that one is finished, 4 to 7 are not visited. */
 WEIR_TEST(scanner, visits_no_partition_after_a_stop)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a",
                           .interval_ns = WEIR_MINUTES(1),
                           .partition_count = 8,
                           .behave = probe_takes_time,
                           .duration_ns = WEIR_SECONDS(1)};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_MILLISECONDS(3500));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(3500));
 
-    check_int(weir_scanner_stop(world.scanner, LONG_GRACE), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
-    check_int(weir_sim_now(world.sim), WEIR_SECONDS(4));
+    check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(4));
     check_int(probe.count, 4);
     check_int(probe.done, 4);
     check_int(probe.ticks[3].partition, 3);
-    check_int(world_read(&world).cycles, 0);
-    world_close(&world);
+    check_int(scan_fixture_read(&scan_fixture).cycles, 0);
+    scan_fixture_close(&scan_fixture);
 }
 
 static enum weir_status stop_from_inside(struct weir_context *context, void *state,
@@ -250,42 +250,42 @@ static enum weir_status stop_from_inside(struct weir_context *context, void *sta
 
 WEIR_TEST(scanner, counts_the_tick_that_stops_it)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .partition_count = 4, .behave = stop_from_inside};
     struct probe other = {.name = "b"};
 
-    world_open(&world);
-    probe.extra = world.scanner;
-    world_add(&world, &probe);
-    world_add(&world, &other);
-    world_start(&world);
-    world_run_until(&world, WEIR_MINUTES(1));
+    scan_fixture_open(&scan_fixture);
+    probe.extra = scan_fixture.scanner;
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_add(&scan_fixture, &other);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
 
     check_int(probe.count, 1);
     check(other.count <= 1);
-    check_int(world_read(&world).processed, 1);
-    check_int(weir_scanner_stop(world.scanner, 0), 0);
-    world_close(&world);
+    check_int(scan_fixture_read(&scan_fixture).processed, 1);
+    check_int(weir_scanner_stop(scan_fixture.scanner, 0), 0);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S14. All are registered before start() returns, so none of them comes later. */
 WEIR_TEST(scanner, leaves_nothing_running_when_stopped_right_after_start)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe a = {.name = "a"};
     struct probe b = {.name = "b", .partition_count = 16};
 
-    world_open(&world);
-    world_add(&world, &a);
-    world_add(&world, &b);
-    world_start(&world);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &a);
+    scan_fixture_add(&scan_fixture, &b);
+    scan_fixture_start(&scan_fixture);
 
-    check_int(weir_scanner_stop(world.scanner, LONG_GRACE), 0);
+    check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
-    check_int(weir_sim_now(world.sim), 0);
-    world_run_until(&world, WEIR_HOURS(1));
+    check_int(weir_sim_now(scan_fixture.sim), 0);
+    scan_fixture_run_until(&scan_fixture, WEIR_HOURS(1));
     check_int(a.count + b.count, 0);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* ---- destroying -------------------------------------------------------------------------- */
@@ -297,32 +297,32 @@ WEIR_TEST(scanner, destroys_null)
 
 WEIR_TEST(scanner, is_destroyed_without_having_been_started)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    world_open(&world);
-    world_add(&world, &probe);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
 
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* S13. As stop(0): nothing ticks any more. */
 WEIR_TEST(scanner, is_destroyed_without_a_stop)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    world_open(&world);
-    world_add(&world, &probe);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(2));
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &probe);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
 
-    weir_scanner_destroy(world.scanner);
-    world.scanner = NULL;
+    weir_scanner_destroy(scan_fixture.scanner);
+    scan_fixture.scanner = NULL;
 
-    world_run_until(&world, WEIR_MINUTES(1));
+    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
     check_int(probe.count, 3);
-    world_close(&world);
+    scan_fixture_close(&scan_fixture);
 }
 
 /* Uses all that a tick may use, long after the scanner was destroyed. */
@@ -343,7 +343,7 @@ static enum weir_status outlive_the_scanner(struct weir_context *context, void *
 /* S13. Memory that the unfinished scans still use stays until the last of them has ended. */
 WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
 {
-    struct world world;
+    struct scan_fixture scan_fixture;
     struct probe a = {
         .name = "a", .behave = outlive_the_scanner, .duration_ns = WEIR_HOURS(1)};
     struct probe b = {.name = "b",
@@ -352,24 +352,26 @@ WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
                       .duration_ns = WEIR_HOURS(2)};
     struct probe idle = {.name = "idle"};
 
-    world_open(&world);
-    world_add(&world, &a);
-    world_add(&world, &b);
-    world_add(&world, &idle);
-    world_start(&world);
-    world_run_until(&world, WEIR_SECONDS(1));
-    check_int(weir_scanner_stop(world.scanner, WEIR_SECONDS(1)), 2);
+    scan_fixture_open(&scan_fixture);
+    scan_fixture_add(&scan_fixture, &a);
+    scan_fixture_add(&scan_fixture, &b);
+    scan_fixture_add(&scan_fixture, &idle);
+    scan_fixture_start(&scan_fixture);
+    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(1)), 2);
 
-    weir_scanner_destroy(world.scanner);
-    world.scanner = NULL;
+    weir_scanner_destroy(scan_fixture.scanner);
+    scan_fixture.scanner = NULL;
 
-    world_run_until(&world, WEIR_HOURS(3));
+    scan_fixture_run_until(&scan_fixture, WEIR_HOURS(3));
     check_int(a.done, 1);
     check_int(b.done, 1);
     check_int(b.count, 1);
-    check_int(journal_count(&world.journal, WEIR_LOG_WARNING, "text=\"too late\""), 2);
-    check_int(journal_count(&world.journal, WEIR_LOG_ERROR, "scanner.item_skipped"), 2);
-    world_close(&world); /* nothing is left */
+    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, "text=\"too late\""),
+              2);
+    check_int(
+        journal_count(&scan_fixture.journal, WEIR_LOG_ERROR, "scanner.item_skipped"), 2);
+    scan_fixture_close(&scan_fixture); /* nothing is left */
 }
 
 static enum weir_status fail_an_item(struct weir_context *context, void *state,

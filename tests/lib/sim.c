@@ -1,7 +1,7 @@
 /*
- * world.c - see world.h.
+ * sim.c - see sim.h.
  */
-#include "lib/world.h"
+#include "lib/sim.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ enum { STREAM_SINGLE, STREAM_BATCH, STREAM_TRANSACTIONAL };
 #define HEAL_MAX_NS WEIR_MINUTES(10)
 #define END_MAX_NS WEIR_MINUTES(5)
 
-struct world;
+struct sim;
 
 /* A subscription as one process serves it. */
 struct service {
@@ -42,7 +42,7 @@ struct service {
 
 /* A process, across its lives. */
 struct consumer {
-    struct world *world;
+    struct sim *sim;
     char name[16];
     uint32_t process;                /* number of this life */
     struct sim_process *sim_process; /* NULL: it is down */
@@ -55,7 +55,7 @@ struct consumer {
     bool crash; /* as soon as what runs now has paused */
 };
 
-struct world {
+struct sim {
     const struct plan *plan;
     struct weir_random random;
     struct history *history;
@@ -73,22 +73,22 @@ struct world {
     bool ending;
 };
 
-static uint32_t below(struct world *self, uint32_t limit)
+static uint32_t below(struct sim *self, uint32_t limit)
 {
     return weir_random_below(&self->random, limit);
 }
 
-static bool one_in(struct world *self, uint32_t n)
+static bool one_in(struct sim *self, uint32_t n)
 {
     return below(self, n) == 0;
 }
 
-static int64_t up_to_ms(struct world *self, uint32_t most)
+static int64_t up_to_ms(struct sim *self, uint32_t most)
 {
     return WEIR_MICROSECONDS(1 + below(self, most * 1000));
 }
 
-static bool happens(struct world *self, enum world_fault fault, uint32_t one_in_so_many)
+static bool happens(struct sim *self, enum sim_fault fault, uint32_t one_in_so_many)
 {
     return (self->faults & (1U << fault)) != 0 && one_in(self, one_in_so_many);
 }
@@ -97,15 +97,15 @@ static bool happens(struct world *self, enum world_fault fault, uint32_t one_in_
 
 static bool disturb(struct consumer *who, const char *what)
 {
-    history_disturbed(who->world->history);
-    history_note(who->world->history, who->name, "%s", what);
+    history_disturbed(who->sim->history);
+    history_note(who->sim->history, who->name, "%s", what);
     return true;
 }
 
 /* In steps: whoever dies meanwhile must get out of the database. */
 static void wait_long(struct consumer *who, struct weir_context *context)
 {
-    int64_t end_ns = weir_context_now(context) + up_to_ms(who->world, 2500);
+    int64_t end_ns = weir_context_now(context) + up_to_ms(who->sim, 2500);
 
     (void)disturb(who, "waits long for the database");
     while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
@@ -116,21 +116,21 @@ static void wait_long(struct consumer *who, struct weir_context *context)
  * call after it until all is cut off. */
 static bool decide_call(struct consumer *who)
 {
-    struct world *world = who->world;
+    struct sim *sim = who->sim;
     struct weir_context *context = weir_context_current();
 
     if (context == NULL)
         return false;
     if (!who->crash && !sim_process_is_dying(who->sim_process) &&
-        happens(world, WORLD_CRASHES, 4000))
+        happens(sim, SIM_CRASHES, 4000))
         who->crash = disturb(who, "crashes at a call of the database");
-    if (happens(world, WORLD_SLOW, 400))
+    if (happens(sim, SIM_SLOW, 400))
         wait_long(who, context);
-    else if (who->crash || sim_process_is_dying(who->sim_process) || !one_in(world, 3))
-        weir_sleep_through(context, up_to_ms(world, 1));
+    else if (who->crash || sim_process_is_dying(who->sim_process) || !one_in(sim, 3))
+        weir_sleep_through(context, up_to_ms(sim, 1));
     if (who->crash || sim_process_is_dying(who->sim_process))
         return true;
-    return happens(world, WORLD_ERRORS, 400) && disturb(who, "loses a connection");
+    return happens(sim, SIM_ERRORS, 400) && disturb(who, "loses a connection");
 }
 
 static bool is_rare(const char *name)
@@ -142,40 +142,40 @@ static bool is_rare(const char *name)
 static bool decide(void *argument, const char *name)
 {
     struct consumer *who = argument;
-    struct world *world = who->world;
+    struct sim *sim = who->sim;
 
-    if (world->plan->bug != NULL && strcmp(world->plan->bug, name) == 0)
+    if (sim->plan->bug != NULL && strcmp(sim->plan->bug, name) == 0)
         return true;
     if (strcmp(name, "db.lose") == 0)
         return decide_call(who);
     if (strcmp(name, "db.fail") == 0)
-        return happens(world, WORLD_ERRORS, 400) && disturb(who, "is refused a call");
+        return happens(sim, SIM_ERRORS, 400) && disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
         return sim_process_is_dying(who->sim_process) ||
-               (happens(world, WORLD_ERRORS, 50) && disturb(who, "waits for no lock"));
+               (happens(sim, SIM_ERRORS, 50) && disturb(who, "waits for no lock"));
     if (strcmp(name, "db.lose_after_commit") == 0)
-        return happens(world, WORLD_DOUBTS, 60) && disturb(who, "loses a reply");
+        return happens(sim, SIM_DOUBTS, 60) && disturb(who, "loses a reply");
     if (strcmp(name, "sweep.small_window") == 0)
         return true;
-    return is_rare(name) && happens(world, WORLD_RARE, 6);
+    return is_rare(name) && happens(sim, SIM_RARE, 6);
 }
 
 /* ---- producers ---------------------------------------------------------------------------- */
 
 /* Tell those who deliver, or not: they look by themselves, too. */
-static void spread_the_word(struct world *self)
+static void spread_the_word(struct sim *self)
 {
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
         struct consumer *it = &self->consumers[i];
 
-        if (it->outbox == NULL || it->resume_ns != 0 || happens(self, WORLD_WAKES, 2))
+        if (it->outbox == NULL || it->resume_ns != 0 || happens(self, SIM_WAKES, 2))
             continue;
         sim_process_jump(it->sim_process, self->now_ns);
         weir_outbox_flush(it->outbox);
     }
 }
 
-static enum weir_status write_messages(struct world *self, struct weir_context *context,
+static enum weir_status write_messages(struct sim *self, struct weir_context *context,
                                        struct weir_outbox *outbox,
                                        struct weir_connection *connection,
                                        uint32_t transaction)
@@ -198,7 +198,7 @@ static enum weir_status write_messages(struct world *self, struct weir_context *
     return status;
 }
 
-static void finish(struct world *self, struct weir_connection *connection,
+static void finish(struct sim *self, struct weir_connection *connection,
                    uint32_t transaction, enum weir_status status)
 {
     struct history *history = self->history;
@@ -221,7 +221,7 @@ static void finish(struct world *self, struct weir_connection *connection,
     spread_the_word(self);
 }
 
-static void produce_one(struct world *self, struct weir_context *context,
+static void produce_one(struct sim *self, struct weir_context *context,
                         struct weir_outbox *outbox)
 {
     struct weir_connection *connection = NULL;
@@ -246,7 +246,7 @@ static struct weir_outbox *open_outbox(struct consumer *self,
 static void produce(struct sim_process *sim_process, struct weir_context *context,
                     uint32_t index, void *argument)
 {
-    struct world *self = argument;
+    struct sim *self = argument;
     struct weir_outbox *outbox = open_outbox(&self->producer, context);
 
     (void)sim_process;
@@ -260,19 +260,19 @@ static void produce(struct sim_process *sim_process, struct weir_context *contex
 
 /* ---- handlers ----------------------------------------------------------------------------- */
 
-static enum weir_outcome choose_answer(struct world *self, struct weir_context *context,
+static enum weir_outcome choose_answer(struct sim *self, struct weir_context *context,
                                        struct weir_reason *reason)
 {
     weir_sleep_through(context, up_to_ms(self, one_in(self, 10) ? 60 : 4));
-    if (happens(self, WORLD_HANDLERS, 60)) {
+    if (happens(self, SIM_HANDLERS, 60)) {
         history_disturbed(self->history);
         weir_sleep_through(context, LEASE_NS + up_to_ms(self, 1000));
     }
-    if (happens(self, WORLD_HANDLERS, 8))
+    if (happens(self, SIM_HANDLERS, 8))
         return weir_retry(reason, "told to");
-    if (happens(self, WORLD_HANDLERS, 12))
+    if (happens(self, SIM_HANDLERS, 12))
         return weir_reject(reason, "told to");
-    if (happens(self, WORLD_HANDLERS, 40)) {
+    if (happens(self, SIM_HANDLERS, 40)) {
         history_disturbed(self->history); /* a transaction is rolled back as a whole */
         weir_panic(context, "told to");
     }
@@ -289,10 +289,10 @@ static uint32_t hear(struct service *self, const struct weir_message *message,
                      bool begins)
 {
     struct consumer *who = self->consumer;
-    uint32_t number = history_delivered(who->world->history, self->stream, who->process,
-                                        message, begins);
+    uint32_t number =
+        history_delivered(who->sim->history, self->stream, who->process, message, begins);
 
-    history_note(who->world->history, who->name,
+    history_note(who->sim->history, who->name,
                  "gets %u: stream %d partition %d seq %lld epoch %lld", number,
                  self->stream, message->partition, (long long)message->seq,
                  (long long)message->epoch);
@@ -304,11 +304,11 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
                                     struct weir_reason *reason)
 {
     struct service *self = state;
-    struct world *world = self->consumer->world;
+    struct sim *sim = self->consumer->sim;
     uint32_t number = hear(self, message, weir_batch_processed(message->batch) == 0);
-    enum weir_outcome outcome = choose_answer(world, context, reason);
+    enum weir_outcome outcome = choose_answer(sim, context, reason);
 
-    history_answered(world->history, self->stream, number, outcome);
+    history_answered(sim->history, self->stream, number, outcome);
     return outcome;
 }
 
@@ -316,19 +316,19 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
                                   struct weir_batch *batch, struct weir_reason *reason)
 {
     struct service *self = state;
-    struct world *world = self->consumer->world;
+    struct sim *sim = self->consumer->sim;
     const struct weir_message *message;
     bool begins = true;
 
     while ((message = weir_batch_next(batch)) != NULL) {
         uint32_t number = hear(self, message, begins);
-        enum weir_outcome outcome = choose_answer(world, context, reason);
+        enum weir_outcome outcome = choose_answer(sim, context, reason);
         enum weir_status status = WEIR_OK;
 
         begins = false;
         if (outcome == WEIR_RETRY)
             return outcome;
-        history_answered(world->history, self->stream, number, outcome);
+        history_answered(sim->history, self->stream, number, outcome);
         status = outcome == WEIR_DONE ? weir_batch_ack(batch, NULL)
                                       : weir_batch_reject(batch, "told to", NULL);
         if (status != WEIR_OK || weir_batch_stopped(batch))
@@ -344,7 +344,7 @@ static enum weir_outcome on_message_tx(struct weir_context *context, void *state
                                        struct weir_reason *reason)
 {
     struct service *self = state;
-    struct world *world = self->consumer->world;
+    struct sim *sim = self->consumer->sim;
     uint32_t number = hear(self, message, weir_batch_processed(message->batch) == 0);
     char sql[64];
     enum weir_outcome outcome;
@@ -353,8 +353,8 @@ static enum weir_outcome on_message_tx(struct weir_context *context, void *state
     if (sqlite3_exec(weir_connection_native(connection), sql, NULL, NULL, NULL) !=
         SQLITE_OK)
         return weir_retry(reason, "no effect");
-    outcome = choose_answer(world, context, reason);
-    history_answered(world->history, self->stream, number, outcome);
+    outcome = choose_answer(sim, context, reason);
+    history_answered(sim->history, self->stream, number, outcome);
     return outcome;
 }
 
@@ -413,12 +413,12 @@ static enum weir_status fill_outbox(struct consumer *self, struct weir_outbox *o
 
     weir_queue_options_init(&queue);
     queue.name = "q";
-    queue.partitions = (int32_t)self->world->plan->partitions;
+    queue.partitions = (int32_t)self->sim->plan->partitions;
     status = weir_outbox_add_queue(outbox, &queue, error);
-    if (self == &self->world->producer)
+    if (self == &self->sim->producer)
         return status;
     weir_outbox_set_fault_points(outbox, sim_process_points(self->sim_process));
-    for (uint32_t i = 0; i < self->world->plan->streams && status == WEIR_OK; i++)
+    for (uint32_t i = 0; i < self->sim->plan->streams && status == WEIR_OK; i++)
         status = add_service(self, outbox, (int)i, error);
     if (status == WEIR_OK)
         status = weir_outbox_start(outbox, error);
@@ -438,7 +438,7 @@ static struct weir_outbox *open_outbox(struct consumer *self,
         if (weir_outbox_create(&options, &outbox, &error) == WEIR_OK &&
             fill_outbox(self, outbox, &error) == WEIR_OK)
             return outbox;
-        history_note(self->world->history, self->name, "%s", error.text);
+        history_note(self->sim->history, self->name, "%s", error.text);
         weir_outbox_destroy(outbox);
         weir_sleep_through(context, LOOK_NS);
     }
@@ -446,36 +446,35 @@ static struct weir_outbox *open_outbox(struct consumer *self,
 
 static void look_whether_drained(struct consumer *self)
 {
-    struct world *world = self->world;
+    struct sim *sim = self->sim;
     bool all = true;
 
-    for (uint32_t i = 0; i < world->plan->streams && all; i++) {
+    for (uint32_t i = 0; i < sim->plan->streams && all; i++) {
         bool drained = false;
 
         all = weir_outbox_read_drained(self->outbox, "q", STREAM_NAMES[i], &drained,
                                        NULL) == WEIR_OK &&
               drained;
     }
-    world->drained = world->drained || all;
+    sim->drained = sim->drained || all;
 }
 
 static void check_dead_letters(void *state, const struct weir_queue_info *info)
 {
-    struct world *world = state;
+    struct sim *sim = state;
     int64_t least = 0;
     int64_t most = 0;
 
-    for (uint32_t i = 0; i < world->plan->streams; i++) {
+    for (uint32_t i = 0; i < sim->plan->streams; i++) {
         int64_t stream_least;
         int64_t stream_most;
 
-        history_rejected(world->history, (int)i, &stream_least, &stream_most);
+        history_rejected(sim->history, (int)i, &stream_least, &stream_most);
         least += stream_least;
         most += stream_most;
     }
     if (info->dead_letters < least || info->dead_letters > most)
-        history_violate(world->history,
-                        "there are %lld dead letters, must be %lld to %lld",
+        history_violate(sim->history, "there are %lld dead letters, must be %lld to %lld",
                         (long long)info->dead_letters, (long long)least, (long long)most);
 }
 
@@ -483,26 +482,26 @@ static void consume(struct sim_process *sim_process, struct weir_context *contex
                     uint32_t index, void *argument)
 {
     struct consumer *self = argument;
-    struct world *world = self->world;
+    struct sim *sim = self->sim;
     struct weir_outbox *outbox = open_outbox(self, context);
     size_t unfinished;
 
     (void)sim_process;
     (void)index;
     self->outbox = outbox;
-    history_note(world->history, self->name, "runs");
-    while (!world->ending) {
-        if (world->healed && !world->drained && self == &world->consumers[0])
+    history_note(sim->history, self->name, "runs");
+    while (!sim->ending) {
+        if (sim->healed && !sim->drained && self == &sim->consumers[0])
             look_whether_drained(self);
         weir_sleep_through(context, LOOK_NS);
     }
-    if (self == &world->consumers[0] && world->drained &&
-        weir_outbox_read_queue(outbox, "q", check_dead_letters, world, NULL) != WEIR_OK)
-        history_violate(world->history, "the queue cannot be read");
+    if (self == &sim->consumers[0] && sim->drained &&
+        weir_outbox_read_queue(outbox, "q", check_dead_letters, sim, NULL) != WEIR_OK)
+        history_violate(sim->history, "the queue cannot be read");
     self->outbox = NULL;
     unfinished = weir_outbox_stop(outbox, WEIR_SECONDS(10));
     if (unfinished != 0)
-        history_violate(world->history, "%s leaves %zu workers behind", self->name,
+        history_violate(sim->history, "%s leaves %zu workers behind", self->name,
                         unfinished);
     weir_outbox_destroy(outbox);
 }
@@ -511,21 +510,21 @@ static void consume(struct sim_process *sim_process, struct weir_context *contex
 
 static void boot(struct consumer *self)
 {
-    struct world *world = self->world;
-    bool produces = self == &world->producer;
+    struct sim *sim = self->sim;
+    bool produces = self == &sim->producer;
 
-    self->process = ++world->process_count;
+    self->process = ++sim->process_count;
     self->boot_ns = WEIR_FOREVER;
     self->sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
-        .seed = weir_random_next(&world->random),
-        .now_ns = world->now_ns,
-        .url = world->url,
+        .seed = weir_random_next(&sim->random),
+        .now_ns = sim->now_ns,
+        .url = sim->url,
         .oracle = decide,
         .oracle_argument = self,
         .main = produces ? produce : consume,
-        .argument = produces ? (void *)world : (void *)self,
-        .mains = produces ? world->plan->producers : 1,
+        .argument = produces ? (void *)sim : (void *)self,
+        .mains = produces ? sim->plan->producers : 1,
     });
     sim_process_set_wall_error(self->sim_process, self->wall_error_us);
 }
@@ -533,7 +532,7 @@ static void boot(struct consumer *self)
 /* What its producers had not finished is undone, or nobody knows. */
 static void crash(struct consumer *self)
 {
-    struct world *world = self->world;
+    struct sim *sim = self->sim;
 
     self->crash = false;
     self->resume_ns = 0;
@@ -541,10 +540,10 @@ static void crash(struct consumer *self)
     sim_process_crash(self->sim_process);
     self->sim_process = NULL;
     self->outbox = NULL;
-    self->boot_ns = world->now_ns + up_to_ms(world, 3000);
-    if (self == &world->producer) {
-        for (uint32_t i = 0; i < history_transactions(world->history); i++)
-            history_doubted(world->history, i);
+    self->boot_ns = sim->now_ns + up_to_ms(sim, 3000);
+    if (self == &sim->producer) {
+        for (uint32_t i = 0; i < history_transactions(sim->history); i++)
+            history_doubted(sim->history, i);
     }
 }
 
@@ -553,23 +552,23 @@ static void end(struct consumer *self)
     int64_t left = sim_process_end(self->sim_process);
 
     if (left != 0)
-        history_violate(self->world->history, "%s has not freed %lld blocks", self->name,
+        history_violate(self->sim->history, "%s has not freed %lld blocks", self->name,
                         (long long)left);
     self->sim_process = NULL;
 }
 
 static void resume(struct consumer *self)
 {
-    history_note(self->world->history, self->name, "goes on");
+    history_note(self->sim->history, self->name, "goes on");
     self->resume_ns = 0;
-    sim_process_jump(self->sim_process, self->world->now_ns);
+    sim_process_jump(self->sim_process, self->sim->now_ns);
     sim_process_jump_boot(self->sim_process, -self->stood_ns);
     self->stood_ns = 0;
 }
 
 /* ---- time --------------------------------------------------------------------------------- */
 
-static struct consumer *everybody(struct world *self, uint32_t index)
+static struct consumer *everybody(struct sim *self, uint32_t index)
 {
     return index < self->plan->consumers ? &self->consumers[index] : &self->producer;
 }
@@ -583,7 +582,7 @@ static int64_t next_of(const struct consumer *self)
                                 : sim_process_next_ns(self->sim_process);
 }
 
-static struct consumer *choose_next(struct world *self, int64_t *next_ns)
+static struct consumer *choose_next(struct sim *self, int64_t *next_ns)
 {
     struct consumer *chosen = NULL;
 
@@ -608,7 +607,7 @@ static void go_on(struct consumer *self)
     } else if (self->resume_ns != 0) {
         resume(self);
     } else {
-        sim_process_run_until(self->sim_process, self->world->now_ns);
+        sim_process_run_until(self->sim_process, self->sim->now_ns);
         if (self->crash)
             crash(self);
         else if (sim_process_is_done(self->sim_process))
@@ -616,7 +615,7 @@ static void go_on(struct consumer *self)
     }
 }
 
-static void pause_somebody(struct world *self, struct consumer *who)
+static void pause_somebody(struct sim *self, struct consumer *who)
 {
     int64_t most_ms = one_in(self, 2) ? 300 : 3 * LEASE_NS / 1000000;
 
@@ -628,7 +627,7 @@ static void pause_somebody(struct world *self, struct consumer *who)
 
 /* A virtual machine is paused: neither clock of the process sees it. Or a host was suspended for
  * less than a moment of the others, and only the clock for leases tells. */
-static void suspend_somebody(struct world *self, struct consumer *who)
+static void suspend_somebody(struct sim *self, struct consumer *who)
 {
     int64_t duration_ns = up_to_ms(self, (uint32_t)(3 * LEASE_NS / 1000000));
 
@@ -643,7 +642,7 @@ static void suspend_somebody(struct world *self, struct consumer *who)
     }
 }
 
-static void turn_a_clock(struct world *self, struct consumer *who)
+static void turn_a_clock(struct sim *self, struct consumer *who)
 {
     int64_t limit_us = 20 * LEASE_NS / 1000;
 
@@ -653,27 +652,27 @@ static void turn_a_clock(struct world *self, struct consumer *who)
 }
 
 /* Something happens to one of the processes. */
-static void strike(struct world *self)
+static void strike(struct sim *self)
 {
     struct consumer *who = everybody(self, below(self, self->plan->consumers + 1));
 
     self->chaos_ns = self->now_ns + up_to_ms(self, 1200);
     if (who->sim_process == NULL)
         return;
-    if (happens(self, WORLD_PAUSES, 2))
+    if (happens(self, SIM_PAUSES, 2))
         pause_somebody(self, who);
-    else if (happens(self, WORLD_CLOCKS, 3))
+    else if (happens(self, SIM_CLOCKS, 3))
         turn_a_clock(self, who);
-    else if (happens(self, WORLD_SUSPENSIONS, 2))
+    else if (happens(self, SIM_SUSPENSIONS, 2))
         suspend_somebody(self, who);
-    else if (happens(self, WORLD_CRASHES, 2) && who->resume_ns == 0) {
+    else if (happens(self, SIM_CRASHES, 2) && who->resume_ns == 0) {
         (void)disturb(who, "crashes");
         crash(who);
     }
 }
 
 /* One step; false: nothing can happen any more, or not before `limit_ns`. */
-static bool step(struct world *self, int64_t limit_ns)
+static bool step(struct sim *self, int64_t limit_ns)
 {
     int64_t next_ns;
     struct consumer *who = choose_next(self, &next_ns);
@@ -691,12 +690,12 @@ static bool step(struct world *self, int64_t limit_ns)
     return true;
 }
 
-static bool all_written(const struct world *self)
+static bool all_written(const struct sim *self)
 {
     return self->transactions_left == 0 && self->producer.sim_process == NULL;
 }
 
-static bool all_ended(const struct world *self)
+static bool all_ended(const struct sim *self)
 {
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
         if (self->consumers[i].sim_process != NULL)
@@ -707,12 +706,12 @@ static bool all_ended(const struct world *self)
 
 /* ---- the three phases --------------------------------------------------------------------- */
 
-static bool fine(const struct world *self)
+static bool fine(const struct sim *self)
 {
     return history_violation(self->history)[0] == '\0';
 }
 
-static void live_in_chaos(struct world *self)
+static void live_in_chaos(struct sim *self)
 {
     int64_t limit_ns = WEIR_MINUTES(30);
 
@@ -725,7 +724,7 @@ static void live_in_chaos(struct world *self)
         ;
 }
 
-static void heal(struct world *self)
+static void heal(struct sim *self)
 {
     int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
 
@@ -749,7 +748,7 @@ static void heal(struct world *self)
         history_violate(self->history, "something still waits long after all is well");
 }
 
-static void end_all(struct world *self)
+static void end_all(struct sim *self)
 {
     int64_t limit_ns = self->now_ns + END_MAX_NS;
 
@@ -788,7 +787,7 @@ static const char *template_path(void)
     return path;
 }
 
-static void make_database(struct world *self)
+static void make_database(struct sim *self)
 {
     (void)snprintf(self->path, sizeof self->path, "%s/w", place_of_program());
     (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
@@ -806,7 +805,7 @@ static int count_effect(void *state, int columns, char **values, char **names)
 }
 
 /* What the transactional handlers wrote. */
-static void read_effects(struct world *self)
+static void read_effects(struct sim *self)
 {
     sqlite3 *handle = NULL;
 
@@ -819,19 +818,19 @@ static void read_effects(struct world *self)
 
 /* ---- a whole world ------------------------------------------------------------------------ */
 
-static void make_processes(struct world *self)
+static void make_processes(struct sim *self)
 {
     for (uint32_t i = 0; i <= self->plan->consumers; i++) {
         struct consumer *it = everybody(self, i);
 
-        it->world = self;
+        it->sim = self;
         it->boot_ns = up_to_ms(self, 200);
         (void)snprintf(it->name, sizeof it->name,
                        i < self->plan->consumers ? "consumer-%u" : "producer", i);
     }
 }
 
-static void clean_up(struct world *self)
+static void clean_up(struct sim *self)
 {
     for (uint32_t i = 0; i <= self->plan->consumers; i++) {
         struct consumer *it = everybody(self, i);
@@ -843,33 +842,32 @@ static void clean_up(struct world *self)
     history_destroy(self->history);
 }
 
-void world_run(const struct plan *plan, bool loud, bool tell,
-               struct outcome_of_world *out)
+void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *out)
 {
-    struct world world = {
+    struct sim sim = {
         .plan = plan, .faults = plan->faults, .transactions_left = plan->transactions};
 
     memset(out, 0, sizeof *out);
-    weir_random_init(&world.random, plan->seed);
-    world.history = history_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
-                                   &world.now_ns, loud);
-    make_database(&world);
-    make_processes(&world);
-    live_in_chaos(&world);
-    if (fine(&world))
-        heal(&world);
-    if (fine(&world))
-        end_all(&world);
-    if (fine(&world) && plan->streams > STREAM_TRANSACTIONAL)
-        read_effects(&world);
-    if (fine(&world))
-        history_judge(world.history, (int)plan->streams, BATCH, &out->stats);
+    weir_random_init(&sim.random, plan->seed);
+    sim.history = history_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
+                                 &sim.now_ns, loud);
+    make_database(&sim);
+    make_processes(&sim);
+    live_in_chaos(&sim);
+    if (fine(&sim))
+        heal(&sim);
+    if (fine(&sim))
+        end_all(&sim);
+    if (fine(&sim) && plan->streams > STREAM_TRANSACTIONAL)
+        read_effects(&sim);
+    if (fine(&sim))
+        history_judge(sim.history, (int)plan->streams, BATCH, &out->stats);
     (void)snprintf(out->violation, sizeof out->violation, "%s",
-                   history_violation(world.history));
-    out->fingerprint = history_fingerprint(world.history);
-    out->virtual_ns = world.now_ns;
-    if (tell && !loud && !fine(&world))
-        history_print(world.history);
-    world.faults = 0;
-    clean_up(&world);
+                   history_violation(sim.history));
+    out->fingerprint = history_fingerprint(sim.history);
+    out->virtual_ns = sim.now_ns;
+    if (tell && !loud && !fine(&sim))
+        history_print(sim.history);
+    sim.faults = 0;
+    clean_up(&sim);
 }

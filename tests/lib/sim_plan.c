@@ -1,5 +1,5 @@
 /*
- * plan.c - the plans of world.h: from a seed, as text, and smaller.
+ * sim_plan.c - the plans of sim.h: from a seed, as text, and smaller.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "lib/world.h"
+#include "lib/sim.h"
 
-static const char *const FAULT_NAMES[WORLD_FAULTS] = {
-    [WORLD_ERRORS] = "errors",     [WORLD_DOUBTS] = "doubts",
-    [WORLD_CRASHES] = "crashes",   [WORLD_PAUSES] = "pauses",
-    [WORLD_CLOCKS] = "clocks",     [WORLD_WAKES] = "wakes",
-    [WORLD_HANDLERS] = "handlers", [WORLD_RARE] = "rare",
-    [WORLD_SLOW] = "slow",         [WORLD_SUSPENSIONS] = "suspensions",
+static const char *const FAULT_NAMES[SIM_FAULTS] = {
+    [SIM_ERRORS] = "errors",           [SIM_DOUBTS] = "doubts", [SIM_CRASHES] = "crashes",
+    [SIM_PAUSES] = "pauses",           [SIM_CLOCKS] = "clocks", [SIM_WAKES] = "wakes",
+    [SIM_HANDLERS] = "handlers",       [SIM_RARE] = "rare",     [SIM_SLOW] = "slow",
+    [SIM_SUSPENSIONS] = "suspensions",
 };
 
 /* Each kind of fault is in half of the plans: some bugs need quiet around them. */
@@ -29,7 +28,7 @@ struct plan plan_of_seed(uint64_t seed)
     plan.streams = 1 + weir_random_below(&random, HISTORY_STREAMS);
     plan.partitions = 1U << weir_random_below(&random, 4);
     plan.transactions = 4 + weir_random_below(&random, 16);
-    plan.faults = weir_random_below(&random, 1U << WORLD_FAULTS);
+    plan.faults = weir_random_below(&random, 1U << SIM_FAULTS);
     return plan;
 }
 
@@ -40,7 +39,7 @@ static void format_faults(uint32_t faults, char *out, size_t size)
     size_t used = 0;
 
     out[0] = '\0';
-    for (int i = 0; i < WORLD_FAULTS; i++) {
+    for (int i = 0; i < SIM_FAULTS; i++) {
         if ((faults & (1U << i)) != 0)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? "," : "",
                                      FAULT_NAMES[i]);
@@ -64,7 +63,7 @@ void plan_format(const struct plan *self, char *out, size_t size)
 static bool parse_faults(const char *text, uint32_t *out)
 {
     *out = 0;
-    for (int i = 0; i < WORLD_FAULTS; i++) {
+    for (int i = 0; i < SIM_FAULTS; i++) {
         if (strstr(text, FAULT_NAMES[i]) != NULL)
             *out |= 1U << i;
     }
@@ -88,9 +87,9 @@ bool plan_parse(struct plan *self, const char *text)
 
 static bool fails(const struct plan *plan)
 {
-    struct outcome_of_world outcome;
+    struct sim_outcome outcome;
 
-    world_run(plan, false, false, &outcome);
+    sim_run(plan, false, false, &outcome);
     return outcome.violation[0] != '\0';
 }
 
@@ -100,13 +99,13 @@ static bool lessen(struct plan *plan, uint32_t kind)
     uint32_t *const counts[] = {&plan->transactions, &plan->consumers, &plan->producers,
                                 &plan->streams};
 
-    if (kind < WORLD_FAULTS) {
+    if (kind < SIM_FAULTS) {
         if ((plan->faults & (1U << kind)) == 0)
             return false;
         plan->faults &= ~(1U << kind);
         return true;
     }
-    kind -= WORLD_FAULTS;
+    kind -= SIM_FAULTS;
     if (kind == 4) {
         plan->partitions /= 2;
         return plan->partitions > 0;
@@ -117,7 +116,7 @@ static bool lessen(struct plan *plan, uint32_t kind)
 
 struct plan plan_shrink(const struct plan *plan, uint32_t attempts)
 {
-    enum { KINDS = WORLD_FAULTS + 5 };
+    enum { KINDS = SIM_FAULTS + 5 };
     struct plan best = *plan;
     uint32_t barren = 0; /* kinds in a row that brought nothing */
 

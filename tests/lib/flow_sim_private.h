@@ -1,13 +1,13 @@
 /*
- * flow_sim_world.h - the inside of a simulated world of executions (flow_sim.h).
+ * flow_sim_private.h - the inside of a simulated world of executions (flow_sim.h).
  *
  *   flow_sim.c         processes, faults, time, the three phases
  *   flow_sim_actors.c  what submitters, workers and operators do
  *   flow_sim_waits.c   what has to do with suspensions, signals and budgets
  *   flow_sim_plan.c    plans
  */
-#ifndef WEIR_TEST_FLOW_SIM_WORLD_H
-#define WEIR_TEST_FLOW_SIM_WORLD_H
+#ifndef WEIR_TEST_FLOW_SIM_SIM_H
+#define WEIR_TEST_FLOW_SIM_SIM_H
 
 #include "base/random.h"
 #include "lib/flow_journal.h"
@@ -34,7 +34,7 @@ struct flow_spot {
 };
 
 struct flow_process;
-struct flow_world;
+struct flow_sim;
 
 /* A fiber that calls the engine. */
 struct flow_actor {
@@ -51,7 +51,7 @@ typedef void (*flow_act_fn)(struct flow_actor *self);
 
 /* A process, across its lives. */
 struct flow_process {
-    struct flow_world *world;
+    struct flow_sim *sim;
     char name[16];
     bool supervises;
     bool serves; /* submitters and operators are in it */
@@ -66,7 +66,7 @@ struct flow_process {
     bool crash;        /* as soon as what runs now has paused */
 };
 
-struct flow_world {
+struct flow_sim {
     const struct flow_plan *plan;
     struct weir_random random;
     struct event_log event_log;
@@ -95,13 +95,13 @@ struct flow_world {
     bool ending;
 };
 
-uint32_t flow_world_below(struct flow_world *self, uint32_t limit);
-bool flow_world_one_in(struct flow_world *self, uint32_t n);
-int64_t flow_world_up_to_ms(struct flow_world *self, uint32_t most);
-bool flow_world_happens(struct flow_world *self, enum flow_fault fault,
-                        uint32_t one_in_so_many);
+uint32_t flow_sim_below(struct flow_sim *self, uint32_t limit);
+bool flow_sim_one_in(struct flow_sim *self, uint32_t n);
+int64_t flow_sim_up_to_ms(struct flow_sim *self, uint32_t most);
+bool flow_sim_happens(struct flow_sim *self, enum flow_fault fault,
+                      uint32_t one_in_so_many);
 
-void flow_world_make_drafts(struct flow_world *self);
+void flow_sim_make_drafts(struct flow_sim *self);
 
 void flow_actor_submit(struct flow_actor *self);
 void flow_actor_work(struct flow_actor *self);

@@ -1,5 +1,5 @@
 /*
- * world.h - an outbox with several processes in virtual time, and everything that can go wrong.
+ * sim.h - an outbox with several processes in virtual time, and everything that can go wrong.
  *
  * A *plan*, made from a seed, says how many processes there are, what they write, and which kinds
  * of faults happen. A world lives through three phases:
@@ -11,26 +11,26 @@
  * What must hold is in history.h; besides, healing takes a bounded time, every stop ends within its
  * grace, and no memory is left. The same plan gives the same world, step by step.
  */
-#ifndef WEIR_TEST_WORLD_H
-#define WEIR_TEST_WORLD_H
+#ifndef WEIR_TEST_SIM_H
+#define WEIR_TEST_SIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/history.h"
 
-enum world_fault {
-    WORLD_ERRORS,   /* calls of the database fail, connections are lost */
-    WORLD_DOUBTS,   /* a commit happens and its reply is lost */
-    WORLD_CRASHES,  /* a process ends in the middle of anything */
-    WORLD_PAUSES,   /* a process stands still, also beyond its leases, and goes on */
-    WORLD_CLOCKS,   /* a wall clock jumps */
-    WORLD_WAKES,    /* nobody is told of a commit */
-    WORLD_HANDLERS, /* retry, reject, panic, hang */
-    WORLD_RARE, /* the library does the unusual: tiny pages and batches, forgets what it read */
-    WORLD_SLOW, /* some calls of the database take very long */
-    WORLD_SUSPENSIONS, /* a process stands still and so does its clock for leases; or that jumps */
-    WORLD_FAULTS
+enum sim_fault {
+    SIM_ERRORS,   /* calls of the database fail, connections are lost */
+    SIM_DOUBTS,   /* a commit happens and its reply is lost */
+    SIM_CRASHES,  /* a process ends in the middle of anything */
+    SIM_PAUSES,   /* a process stands still, also beyond its leases, and goes on */
+    SIM_CLOCKS,   /* a wall clock jumps */
+    SIM_WAKES,    /* nobody is told of a commit */
+    SIM_HANDLERS, /* retry, reject, panic, hang */
+    SIM_RARE, /* the library does the unusual: tiny pages and batches, forgets what it read */
+    SIM_SLOW,        /* some calls of the database take very long */
+    SIM_SUSPENSIONS, /* a process stands still and so does its clock for leases; or that jumps */
+    SIM_FAULTS
 };
 
 struct plan {
@@ -40,11 +40,11 @@ struct plan {
     uint32_t streams;      /* 1 to HISTORY_STREAMS subscriptions */
     uint32_t partitions;   /* 1, 2, 4 or 8 */
     uint32_t transactions; /* of all producers */
-    uint32_t faults;       /* bits, by enum world_fault */
+    uint32_t faults;       /* bits, by enum sim_fault */
     const char *bug;       /* a fault point that always fires; NULL: none */
 };
 
-struct outcome_of_world {
+struct sim_outcome {
     char violation[HISTORY_TEXT_SIZE]; /* "": none */
     uint64_t fingerprint;
     int64_t virtual_ns;
@@ -58,8 +58,7 @@ void plan_format(const struct plan *self, char *out, size_t size);
 bool plan_parse(struct plan *self, const char *text);
 
 /* `loud` prints what happens; `tell` the last of it if there is a violation. */
-void world_run(const struct plan *plan, bool loud, bool tell,
-               struct outcome_of_world *out);
+void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *out);
 
 /* A smaller plan that fails as well, found by leaving things out; up to `attempts` runs. */
 struct plan plan_shrink(const struct plan *plan, uint32_t attempts);
